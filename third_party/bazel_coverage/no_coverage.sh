@@ -1,0 +1,3 @@
+#!/bin/sh
+echo "coverage reports are not supported offline" >&2
+exit 1

@@ -1,0 +1,58 @@
+"""CUDA and NCCL, where nvcc is found; else an empty repository and `HAVE_CUDA = False`.
+
+    load("@local_cuda//:cuda.bzl", "HAVE_CUDA")
+
+BUILD files choose between a backend and its stub file with it; no `#ifdef` is needed in the code.
+"""
+
+_BUILD = """
+package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "cudart",
+    hdrs = glob(["cuda_include/**/*.h", "cuda_include/**/*.hpp"]),
+    includes = ["cuda_include"],
+    linkopts = ["-L{cuda}/lib64", "-Wl,-rpath,{cuda}/lib64", "-lcudart"],
+)
+
+cc_library(
+    name = "nccl",
+    hdrs = ["nccl_include/nccl.h"],
+    includes = ["nccl_include"],
+    linkopts = {nccl_link},
+    deps = [":cudart"],
+)
+"""
+
+def _first(repository_ctx, paths):
+    for path in paths:
+        if path and repository_ctx.path(path).exists:
+            return path
+    return None
+
+def _nccl(repository_ctx, home):
+    """The wheel's NCCL, the one that LibTorch uses, before the system's."""
+    roots = []
+    venv = repository_ctx.path(home + "/.cache/plait/libtorch-2.11.0/lib")
+    if venv.exists:
+        roots = [str(entry) + "/site-packages/nvidia/nccl" for entry in venv.readdir() if entry.basename.startswith("python3")]
+    for root in roots:
+        if repository_ctx.path(root + "/include/nccl.h").exists:
+            return root + "/include/nccl.h", ["-L" + root + "/lib", "-l:libnccl.so.2", "-Wl,-rpath," + root + "/lib"]
+    header = _first(repository_ctx, ["/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h"])
+    return header, ["-lnccl"]
+
+def _cuda_impl(repository_ctx):
+    environ = repository_ctx.os.environ
+    cuda = _first(repository_ctx, [environ.get("CUDA_HOME"), "/usr/local/cuda"])
+    header, link = _nccl(repository_ctx, environ.get("HOME", "/root"))
+    have = bool(cuda and header and repository_ctx.path(cuda + "/bin/nvcc").exists)
+    repository_ctx.file("cuda.bzl", "HAVE_CUDA = {}\nNVCC = \"{}\"\n".format(have, cuda + "/bin/nvcc" if have else ""))
+    if have:
+        repository_ctx.symlink(cuda + "/include", "cuda_include")
+        repository_ctx.symlink(header, "nccl_include/nccl.h")
+        repository_ctx.file("BUILD", _BUILD.format(cuda = cuda, nccl_link = link))
+    else:
+        repository_ctx.file("BUILD", "")
+
+cuda_repository = repository_rule(implementation = _cuda_impl, local = True)

@@ -1,0 +1,69 @@
+"""Libraries of the Debian system, asked from pkg-config: one target per module.
+
+    @system_libraries//:absl_strings  @system_libraries//:mpi  @system_libraries//:hdf5 ...
+"""
+
+# target -> pkg-config modules
+_MODULES = {
+    "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
+    "absl_hash": "absl_flat_hash_map absl_flat_hash_set absl_hash",
+    "absl_random": "absl_random_random absl_random_distributions",
+    "absl_span": "absl_span",
+    "absl_status": "absl_status absl_statusor",
+    "absl_strings": "absl_strings absl_str_format",
+    "absl_synchronization": "absl_synchronization",
+    "absl_time": "absl_time",
+    "benchmark": "benchmark",
+    "gmock": "gmock gtest",
+    "gtest": "gtest",
+    "hdf5": "hdf5-openmpi",
+    "hwloc": "hwloc",
+    "lzma": "liblzma",
+    "mpi": "ompi",
+    "nlohmann_json": "nlohmann_json",
+    "protobuf": "protobuf",
+    "spdlog": "spdlog",
+    "zlib": "zlib",
+}
+
+# OpenMPI's removed C++ bindings are pulled in by mpi.h unless told otherwise.
+_DEFINES = {"mpi": ["OMPI_SKIP_MPICXX"], "hdf5": ["OMPI_SKIP_MPICXX"]}
+
+def _pkg_config(repository_ctx, option, modules):
+    result = repository_ctx.execute(["pkg-config", option] + modules.split(" "))
+    if result.return_code != 0:
+        fail("pkg-config {}: {}\nRun ./bazelw once: it installs what is missing.".format(modules, result.stderr))
+    return [flag for flag in result.stdout.strip().split(" ") if flag]
+
+def _target(repository_ctx, name, modules):
+    includes = []
+    for index, flag in enumerate(_pkg_config(repository_ctx, "--cflags-only-I", modules)):
+        folder = "include/{}_{}".format(name, index)
+        repository_ctx.symlink(flag[2:], folder)
+        includes.append(folder)
+    return """
+cc_library(
+    name = "{name}",
+    hdrs = glob([{globs}]),
+    includes = {includes},
+    defines = {defines},
+    linkopts = {linkopts},
+)
+""".format(
+        name = name,
+        globs = ", ".join(["\"{}/**/*.h\"".format(folder) for folder in includes]),
+        includes = includes,
+        defines = _DEFINES.get(name, []) + ["SPDLOG_COMPILED_LIB", "SPDLOG_FMT_EXTERNAL"] if name == "spdlog" else _DEFINES.get(name, []),
+        linkopts = _pkg_config(repository_ctx, "--libs", modules),
+    )
+
+def _system_libraries_impl(repository_ctx):
+    build = "package(default_visibility = [\"//visibility:public\"])\n"
+    for name, modules in _MODULES.items():
+        build += _target(repository_ctx, name, modules)
+    build += """
+cc_library(name = "gtest_main", linkopts = ["-lgtest_main"], deps = [":gtest"])
+"""
+    repository_ctx.file("BUILD", build)
+
+system_libraries_repository = repository_rule(implementation = _system_libraries_impl, local = True)
