@@ -1,0 +1,119 @@
+#include "mgrit/grid.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace plait::mgrit {
+namespace {
+
+// Steps of position p on a level: a coarse step belongs to the position that owns its last fine step.
+std::int64_t CoarseBound(std::int64_t fine_bound, std::int64_t stride, std::int64_t coarse_steps) {
+  return std::min(fine_bound / stride, coarse_steps);
+}
+
+int NearestOwner(const Partition& partition, int position, int direction, std::int64_t stride, std::int64_t steps) {
+  for (int p = position + direction; p >= 0 && p < partition.positions(); p += direction) {
+    const auto first = CoarseBound(partition.first_step(p), stride, steps);
+    const auto last = CoarseBound(partition.last_step(p), stride, steps);
+    if (first < last) return partition.RankAt(p);
+  }
+  return -1;
+}
+
+}  // namespace
+
+double TimeGrid::At(std::int64_t point) const {
+  return start + static_cast<double>(point) / static_cast<double>(steps) * (stop - start);
+}
+
+int LevelCount(const Options& options, std::int64_t steps) {
+  int levels = 1;
+  while (levels < options.max_levels) {
+    steps /= AtLevel(options.cfactors, levels - 1);
+    if (steps < options.min_coarse_steps) break;
+    ++levels;
+  }
+  return levels;
+}
+
+absl::Status Validate(const Options& options, std::int64_t steps) {
+  if (steps < 1) return absl::InvalidArgumentError("the time grid has no step; at least 1 is needed");
+  if (options.max_levels < 1) return absl::InvalidArgumentError("the number of levels must be at least 1");
+  if (options.cfactors.empty() || options.cf_sweeps.empty() || options.c_weights.empty()) {
+    return absl::InvalidArgumentError("cfactors, cf_sweeps and c_weights need at least one entry each");
+  }
+  for (int factor : options.cfactors) {
+    if (factor >= 2) continue;
+    return absl::InvalidArgumentError(absl::StrFormat("coarsening factor %d is too small: use 2 or more", factor));
+  }
+  for (int sweeps : options.cf_sweeps) {
+    if (sweeps < 0) return absl::InvalidArgumentError("the number of CF-sweeps must not be negative");
+  }
+  if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
+  const int fit = LevelCount(options, steps);
+  if (fit == options.max_levels) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%d levels with coarsening factor %d do not fit %d steps: at most %d levels do (or, with %d levels, a smaller "
+      "factor)",
+      options.max_levels, AtLevel(options.cfactors, fit - 1), steps, fit, options.max_levels));
+}
+
+Partition Partition::Even(std::int64_t steps, int ranks, const Options& options) {
+  const int levels = LevelCount(options, steps);
+  std::int64_t unit = 1;
+  for (int level = 0; level + 1 < levels; ++level) {
+    const std::int64_t coarser = unit * AtLevel(options.cfactors, level);
+    if (steps / coarser < ranks) break;
+    unit = coarser;
+  }
+  const std::int64_t units = steps / unit;
+  Partition partition;
+  for (int p = 0; p < ranks; ++p) partition.bounds_.push_back(units * p / ranks * unit);
+  partition.bounds_.push_back(steps);
+  return partition;
+}
+
+Partition Partition::Mirrored() const {
+  Partition other;
+  other.mirrored_ = !mirrored_;
+  for (auto bound = bounds_.rbegin(); bound != bounds_.rend(); ++bound) other.bounds_.push_back(bounds_.back() - *bound);
+  return other;
+}
+
+Grid::Grid(TimeGrid time, const Options& options, Partition partition, int rank)
+    : time_(time), partition_(std::move(partition)) {
+  const int levels = LevelCount(options, time.steps);
+  const int position = partition_.PositionOf(rank);
+  std::int64_t stride = 1;
+  std::int64_t steps = time.steps;
+  for (int index = 0; index < levels; ++index) {
+    GridLevel level;
+    level.level = index;
+    level.steps = steps;
+    level.stride = stride;
+    level.cfactor = index + 1 < levels ? AtLevel(options.cfactors, index) : steps + 1;
+    level.first = CoarseBound(partition_.first_step(position), stride, steps);
+    level.last = CoarseBound(partition_.last_step(position), stride, steps);
+    level.left_rank = NearestOwner(partition_, position, -1, stride, steps);
+    level.right_rank = NearestOwner(partition_, position, +1, stride, steps);
+    levels_.push_back(level);
+    stride *= level.cfactor;
+    steps /= level.cfactor;
+  }
+}
+
+StepInterval Grid::Interval(int level, std::int64_t step) const {
+  const std::int64_t stride = levels_[level].stride;
+  StepInterval interval;
+  interval.level = level;
+  interval.index = step;
+  interval.fine_start = step * stride;
+  interval.fine_stop = (step + 1) * stride;
+  interval.t_start = time_.At(interval.fine_start);
+  interval.t_stop = time_.At(interval.fine_stop);
+  return interval;
+}
+
+}  // namespace plait::mgrit

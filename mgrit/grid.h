@@ -1,0 +1,90 @@
+// Time points, levels, and who owns what.
+//
+// Level 0 has the points 0 ... N; a rank owns consecutive *steps* and keeps both end points of each: the first point
+// of its range is a ghost, a copy of what its left neighbour computes. Point i of level l + 1 is the C-point
+// i * cfactor of level l; a coarse point belongs to the rank that computes it on the finer level, so restriction and
+// interpolation never communicate. Points after the last C-point of a level are F-points.
+#ifndef PLAIT_MGRIT_GRID_H_
+#define PLAIT_MGRIT_GRID_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "mgrit/options.h"
+#include "mgrit/problem.h"
+
+namespace plait::mgrit {
+
+// The points of a uniform time grid: t_i = start + i (stop - start) / steps.
+struct TimeGrid {
+  double start = 0;
+  double stop = 1;
+  std::int64_t steps = 1;
+
+  double At(std::int64_t point) const;
+};
+
+// Ranges of fine steps, by position from the left: position p owns [bounds[p], bounds[p + 1]).
+// Position p is rank p, or, mirrored (for the adjoint, which runs from right to left), rank size - 1 - p.
+class Partition {
+ public:
+  // Even shares in units that follow the coarsest level for which every rank gets some, so that relaxation of no
+  // level waits for a neighbour if that can be had.
+  static Partition Even(std::int64_t steps, int ranks, const Options& options);
+  // The same ranks seen from the other end: step s becomes step N - 1 - s.
+  Partition Mirrored() const;
+
+  int positions() const { return static_cast<int>(bounds_.size()) - 1; }
+  int RankAt(int position) const { return mirrored_ ? positions() - 1 - position : position; }
+  int PositionOf(int rank) const { return RankAt(rank); }
+  std::int64_t first_step(int position) const { return bounds_[position]; }
+  std::int64_t last_step(int position) const { return bounds_[position + 1]; }  // one past
+
+ private:
+  std::vector<std::int64_t> bounds_;
+  bool mirrored_ = false;
+};
+
+// One level as one rank sees it.
+struct GridLevel {
+  int level = 0;
+  std::int64_t steps = 0;    // of the whole level
+  std::int64_t cfactor = 0;  // to the next coarser level; the coarsest has one interval: steps + 1
+  std::int64_t stride = 1;   // fine steps in a step of this level
+  std::int64_t first = 0;    // own steps are first ... last - 1, own points first (a ghost) ... last
+  std::int64_t last = 0;
+  int left_rank = -1;   // the neighbours that own steps of this level; -1 if there is none
+  int right_rank = -1;
+
+  bool empty() const { return first == last; }
+  bool is_c_point(std::int64_t point) const { return point % cfactor == 0; }
+  std::int64_t c_intervals() const { return steps / cfactor; }
+  // Own C-intervals, whole or in part: those with an own step. C-interval q spans the points
+  // q * cfactor ... (q + 1) * cfactor; the last one of the level may be cut short.
+  std::int64_t first_interval() const { return first / cfactor; }
+  std::int64_t last_interval() const { return empty() ? first_interval() : (last - 1) / cfactor + 1; }  // one past
+  std::int64_t local(std::int64_t point) const { return point - first; }
+};
+
+class Grid {
+ public:
+  Grid(TimeGrid time, const Options& options, Partition partition, int rank);
+
+  int levels() const { return static_cast<int>(levels_.size()); }
+  const GridLevel& level(int index) const { return levels_[index]; }
+  const Partition& partition() const { return partition_; }
+  const TimeGrid& time() const { return time_; }
+  StepInterval Interval(int level, std::int64_t step) const;
+
+ private:
+  TimeGrid time_;
+  Partition partition_;
+  std::vector<GridLevel> levels_;
+};
+
+// Number of levels that `options` give for `steps`.
+int LevelCount(const Options& options, std::int64_t steps);
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_GRID_H_

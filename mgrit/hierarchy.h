@@ -1,0 +1,108 @@
+// The states of all levels on one rank and the operations between them; the cycle (mgrit/solver.cc) is made of these.
+//
+// The coarse equations are those of the full approximation scheme: on level l + 1 the unknowns U satisfy
+//   U_k = Phi_c(U_{k-1}) + g_k,   g_k = R r_k + V_k - Phi_c(V_{k-1}),   V_k = R u_{km},
+// with the residual r_k = Phi(u_{km-1}) + g_{km} - u_{km} of level l after F-relaxation; then u_{km} += P (U_k - V_k).
+// (Falgout, Friedhoff, Kolev, MacLachlan, Schroder: Parallel time integration with multigrid, SIAM J. Sci. Comput.
+// 36, 2014.)
+#ifndef PLAIT_MGRIT_HIERARCHY_H_
+#define PLAIT_MGRIT_HIERARCHY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "mgrit/grid.h"
+#include "mgrit/options.h"
+#include "mgrit/problem.h"
+
+namespace plait::mgrit {
+
+// What was done, on this rank.
+struct WorkCount {
+  std::vector<std::int64_t> steps;  // evaluations of Phi per level
+  std::int64_t messages = 0;
+  std::int64_t message_bytes = 0;
+  double step_seconds = 0;  // inside the problem's steps
+  double wait_seconds = 0;  // for the neighbours
+};
+
+class Hierarchy {
+ public:
+  // `problem` outlives the hierarchy.
+  Hierarchy(AnyProblem& problem, const Options& options, Grid grid, comm::Communicator communicator);
+  ~Hierarchy();
+
+  const Grid& grid() const { return grid_; }
+  int levels() const { return grid_.levels(); }
+  const WorkCount& work() const { return work_; }
+  void ClearWork();
+
+  // Initial condition and, unless they are kept, initial guess. Local.
+  void Initialize(bool keep_states);
+  // The state of an own point of level 0; null where it is not stored.
+  const State* state(std::int64_t point) const;
+
+  // Each is collective over the ranks that own steps of the level.
+
+  // One F-sweep: every F-point from the C-point before it. On the coarsest level, which has a single interval, this
+  // is the solution. Points that are still right from the sweep before are not computed again.
+  void FRelax(int level);
+  // One F-sweep, then every C-point from the F-point before it.
+  void FcSweep(int level);
+  // F-sweep, residual at the C-points, and the equations of `level` + 1. Returns this rank's squared norms of the
+  // residual at its C-points through `norms_squared` (indexed by C-point - 1 over the whole level) if not null.
+  void Restrict(int level, std::vector<double>* norms_squared);
+  // The initial guess of all coarse levels from level 0, with homogeneous equations.
+  void RestrictGuess();
+  // F-sweep on `level`, then the correction of the C-points of `level` - 1.
+  void Interpolate(int level);
+  // Squared norms as in Restrict, of the current states of level 0.
+  void Residual(std::vector<double>* norms_squared);
+  // An F-sweep of level 0 over the C-intervals from `first_interval` on.
+  void RelaxFrom(std::int64_t first_interval);
+  // Shows every own point but the ghost, from the right to the left interval, within an interval from left to right.
+  // F-points that are not stored are computed again.
+  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
+  // Waits until every message sent has left. Local.
+  void FinishMessages();
+
+ private:
+  struct Level;
+  // What a sweep does at the C-point that ends an interval, given the state of the point before it.
+  using AtCPoint = std::function<void(std::int64_t point, const State& before)>;
+
+  Level& at(int level) { return *levels_[level]; }
+  void Step(Level& level, std::int64_t index, const State& u, State& out);
+  // out = Phi(before) + g at the C-point `point`.
+  void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
+  void AddRightHandSide(Level& level, std::int64_t point, State& u);
+  // Computes the own F-points of an interval; returns the last of them (or the C-point, if there is none).
+  const State& March(Level& level, std::int64_t interval);
+  // The same for all whole intervals at once, for problems that prefer many steps at a time.
+  void MarchTogether(Level& level);
+  void Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point);
+  void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,
+                      std::vector<double>* norms_squared);
+  void FormCoarseEquations(Level& coarse);
+  void CorrectCPoints(Level& fine, Level& coarse);
+  void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
+  void CPointsChanged(Level& level);
+
+  void Send(Level& level);               // the last own point, to the right
+  void Receive(Level& level);            // the ghost, from the left
+
+  AnyProblem& problem_;
+  Options options_;
+  Grid grid_;
+  comm::Communicator communicator_;
+  std::vector<std::unique_ptr<Level>> levels_;
+  WorkCount work_;
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_HIERARCHY_H_

@@ -1,0 +1,44 @@
+// The states of one level on one rank. Private to Hierarchy.
+#ifndef PLAIT_MGRIT_LEVEL_H_
+#define PLAIT_MGRIT_LEVEL_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "mgrit/hierarchy.h"
+
+namespace plait::mgrit {
+
+struct Hierarchy::Level {
+  GridLevel grid;
+  // By own point, the ghost first. Null where a state is not stored (F-points of level 0 with Storage::kCPoints).
+  std::vector<std::unique_ptr<State>> u;
+  // Right-hand sides; empty on level 0. Null entries while the equations are homogeneous.
+  std::vector<std::unique_ptr<State>> g;
+  bool homogeneous = true;
+  // Restricted states, where space is coarsened too; else the finer level still holds them.
+  std::vector<std::unique_ptr<State>> v;
+  // By own interval. `relaxed`: its F-points follow from its C-point. `first_known`: its first F-point does, because
+  // forming the equations has computed that step already.
+  std::vector<char> relaxed;
+  std::vector<char> first_known;
+  // By own interval, filled by MarchTogether: the step to the C-point that ends it.
+  std::vector<std::unique_ptr<State>> step_to_c_point;
+  bool c_steps_known = false;
+
+  std::unique_ptr<State> scratch[2];
+  std::unique_ptr<State> residual;
+
+  std::vector<std::byte> send_buffer;
+  std::vector<std::byte> receive_buffer;
+  comm::Work sending;
+
+  State& point(std::int64_t index) { return *u[grid.local(index)]; }
+  std::size_t interval(std::int64_t index) const { return static_cast<std::size_t>(index - grid.first_interval()); }
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_LEVEL_H_

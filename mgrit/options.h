@@ -1,0 +1,71 @@
+// How a solve is done. Every per-level list holds level 0 (the finest) first; its last entry serves all coarser levels.
+#ifndef PLAIT_MGRIT_OPTIONS_H_
+#define PLAIT_MGRIT_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace plait::mgrit {
+
+// V: one visit of each coarse level. W: two. F: a V-cycle on each level on the way up.
+enum class Cycle { kV, kW, kF };
+
+// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; evaluations of the
+// step do not change but for the last sweep that shows the solution.
+enum class Storage { kAllPoints, kCPoints };
+
+// When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it costs
+// nothing (XBraid's convention). kCycle: of the result of the cycle, one step more per C-point (PyMGRIT's).
+// kNever: no norm is computed, and the tolerance is ignored.
+enum class ResidualTime { kRestriction, kCycle, kNever };
+
+// What the finest level gets after the last iteration: nothing (the C-points are valid), its last interval (the
+// solution's end is valid), or all F-points.
+enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
+
+struct Options {
+  int max_levels = 2;
+  // Fewest steps that a coarse level may have.
+  std::int64_t min_coarse_steps = 1;
+  std::vector<int> cfactors = {2};
+  // Number of CF-sweeps after the F-sweep: 0 is F-, 1 is FCF-relaxation, and so on.
+  std::vector<int> cf_sweeps = {1};
+  // Weight of C-relaxation: u <- w Phi + (1 - w) u.
+  std::vector<double> c_weights = {1.0};
+
+  Cycle cycle = Cycle::kV;
+  // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles a level.
+  bool fmg = false;
+  int fmg_iterations = -1;
+  int fmg_v_cycles = 1;
+  // The first iteration starts on the coarsest level with the initial guess, without a down-sweep: with fmg, nested
+  // iteration. It has no residual.
+  bool skip_downcycle = false;
+
+  int max_iterations = 30;
+  // Stop when the residual is below `tolerance` (times the first residual, if relative). 0: never.
+  double tolerance = 0;
+  bool relative_tolerance = false;
+
+  Storage storage = Storage::kAllPoints;
+  ResidualTime residual_time = ResidualTime::kRestriction;
+  FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
+  // Start from the states of the solve before instead of Problem::Initialize. Point 0 is always initialised.
+  bool keep_previous_states = false;
+};
+
+// The entry of a per-level list that serves `level`.
+template <typename T>
+const T& AtLevel(const std::vector<T>& list, int level) {
+  return list[static_cast<std::size_t>(level) < list.size() ? static_cast<std::size_t>(level) : list.size() - 1];
+}
+
+// OK if the levels and factors fit `steps`; else says what does not, and the largest that does. Local.
+absl::Status Validate(const Options& options, std::int64_t steps);
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_OPTIONS_H_

@@ -1,0 +1,165 @@
+// F-sweeps and FC-sweeps.
+#include <algorithm>
+#include <vector>
+
+#include "mgrit/hierarchy.h"
+#include "mgrit/level.h"
+#include "mgrit/stopwatch.h"
+
+namespace plait::mgrit {
+
+void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
+  {
+    const Stopwatch watch(work_.step_seconds);
+    problem_.Step(grid_.Interval(level.grid.level, index), u, out);
+  }
+  ++work_.steps[level.grid.level];
+  AddRightHandSide(level, index + 1, out);
+}
+
+void Hierarchy::AddRightHandSide(Level& level, std::int64_t point, State& u) {
+  if (level.homogeneous) return;
+  problem_.Combine(1.0, *level.g[level.grid.local(point)], 1.0, u);
+}
+
+const State& Hierarchy::March(Level& level, std::int64_t interval) {
+  const GridLevel& grid = level.grid;
+  const std::int64_t c_point = interval * grid.cfactor;
+  const std::int64_t begin = std::max(c_point, grid.first);
+  const std::int64_t end = std::min(c_point + grid.cfactor - 1, grid.last);
+  const std::size_t own = level.interval(interval);
+  if (level.relaxed[own] && level.u[grid.local(end)] != nullptr) return level.point(end);
+
+  State* before = level.u[grid.local(begin)].get();
+  bool stored = true;
+  for (std::int64_t point = begin + 1; point <= end; ++point) {
+    State* u = level.u[grid.local(point)].get();
+    stored = stored && u != nullptr;
+    if (u == nullptr) u = level.scratch[point % 2].get();
+    const bool known = level.first_known[own] && point == c_point + 1;
+    if (!known) Step(level, point - 1, *before, *u);
+    before = u;
+  }
+  level.first_known[own] = 0;
+  level.relaxed[own] = stored;
+  return *before;
+}
+
+void Hierarchy::MarchTogether(Level& level) {
+  const GridLevel& grid = level.grid;
+  std::vector<std::int64_t> intervals;
+  for (std::int64_t q = grid.first_interval(); q < grid.last_interval(); ++q) {
+    const bool whole = q * grid.cfactor >= grid.first && (q + 1) * grid.cfactor <= grid.last;
+    if (whole) intervals.push_back(q);
+  }
+  level.step_to_c_point.resize(level.relaxed.size());
+  std::vector<StepTask> tasks;
+  for (std::int64_t offset = 1; offset <= grid.cfactor && !intervals.empty(); ++offset) {
+    tasks.clear();
+    for (std::int64_t q : intervals) {
+      const std::int64_t point = q * grid.cfactor + offset;
+      const std::size_t own = level.interval(q);
+      const bool c_point = offset == grid.cfactor;
+      if (!c_point && (level.relaxed[own] || (offset == 1 && level.first_known[own]))) continue;
+      auto& c_step = level.step_to_c_point[own];
+      if (c_point && c_step == nullptr) c_step = problem_.NewState(grid.level);
+      State* out = c_point ? c_step.get() : level.u[grid.local(point)].get();
+      tasks.push_back({grid_.Interval(grid.level, point - 1), level.u[grid.local(point - 1)].get(), out});
+    }
+    {
+      const Stopwatch watch(work_.step_seconds);
+      problem_.StepMany(tasks);
+    }
+    work_.steps[grid.level] += static_cast<std::int64_t>(tasks.size());
+    for (const StepTask& task : tasks) AddRightHandSide(level, task.interval.index + 1, *task.out);
+  }
+  for (std::int64_t q : intervals) {
+    level.relaxed[level.interval(q)] = 1;
+    level.first_known[level.interval(q)] = 0;
+  }
+  level.c_steps_known = true;
+}
+
+void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point) {
+  const GridLevel& grid = level.grid;
+  if (grid.empty()) return;
+  const bool together = at_c_point && problem_.PrefersMany() && options_.storage == Storage::kAllPoints;
+  if (together) MarchTogether(level);
+  // An interval that two ranks share is a chain: its right part starts from the last point of its left part.
+  const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
+  const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
+  for (std::int64_t q = grid.last_interval() - 1; q >= std::max(first_interval, grid.first_interval()); --q) {
+    const std::int64_t c_point = (q + 1) * grid.cfactor;
+    if (at_c_point && c_point > grid.steps) continue;  // F-points after the last C-point: nothing depends on them
+    if (q == grid.first_interval() && ghost_is_f_point) Receive(level);
+    const State& before = March(level, q);
+    if (q == grid.last_interval() - 1 && last_is_f_point) Send(level);
+    if (at_c_point && c_point <= grid.last) at_c_point(c_point, before);
+  }
+  level.c_steps_known = false;
+}
+
+void Hierarchy::StepToCPoint(Level& level, std::int64_t point, const State& before, State& out) {
+  State* known = nullptr;
+  if (level.c_steps_known) known = level.step_to_c_point[level.interval((point - 1) / level.grid.cfactor)].get();
+  const bool whole = (point - level.grid.cfactor) >= level.grid.first;
+  if (known != nullptr && whole) {
+    problem_.Copy(*known, out);
+  } else {
+    Step(level, point - 1, before, out);
+  }
+}
+
+void Hierarchy::FRelax(int level) { Sweep(at(level), 0, nullptr); }
+
+void Hierarchy::RelaxFrom(std::int64_t first_interval) { Sweep(at(0), first_interval, nullptr); }
+
+void Hierarchy::FcSweep(int index) {
+  Level& level = at(index);
+  const double weight = AtLevel(options_.c_weights, index);
+  Sweep(level, 0, [&](std::int64_t point, const State& before) {
+    if (weight == 1.0) {
+      StepToCPoint(level, point, before, level.point(point));
+    } else {
+      StepToCPoint(level, point, before, *level.residual);
+      problem_.Combine(weight, *level.residual, 1.0 - weight, level.point(point));
+    }
+    if (point == level.grid.last && level.grid.right_rank >= 0) Send(level);
+  });
+  CPointsChanged(level);
+  ReceiveCPoint(level);
+}
+
+void Hierarchy::ReceiveCPoint(Level& level) {
+  const GridLevel& grid = level.grid;
+  if (!grid.empty() && grid.left_rank >= 0 && grid.is_c_point(grid.first)) Receive(level);
+}
+
+void Hierarchy::CPointsChanged(Level& level) {
+  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval()); q < level.grid.last_interval(); ++q) {
+    level.relaxed[level.interval(q)] = 0;
+    level.first_known[level.interval(q)] = 0;
+  }
+}
+
+void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
+  Level& level = at(0);
+  const GridLevel& grid = level.grid;
+  if (grid.empty()) return;
+  for (std::int64_t q = grid.last_interval() - 1; q >= grid.first_interval(); --q) {
+    const std::int64_t begin = std::max(q * grid.cfactor, grid.first);
+    const std::int64_t end = std::min((q + 1) * grid.cfactor, grid.last);
+    State* before = level.u[grid.local(begin)].get();
+    for (std::int64_t point = begin + 1; point <= end; ++point) {
+      State* u = level.u[grid.local(point)].get();
+      if (u == nullptr) {
+        u = level.scratch[point % 2].get();
+        Step(level, point - 1, *before, *u);
+      }
+      visitor(point, *u);
+      before = u;
+    }
+  }
+}
+
+}  // namespace plait::mgrit

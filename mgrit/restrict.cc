@@ -1,0 +1,100 @@
+// From a level to the next coarser one: residual, states, and the coarse equations.
+#include <algorithm>
+
+#include "mgrit/hierarchy.h"
+#include "mgrit/level.h"
+
+namespace plait::mgrit {
+
+void Hierarchy::Residual(std::vector<double>* norms_squared) {
+  Level& level = at(0);
+  Sweep(level, 0, [&](std::int64_t point, const State& before) {
+    StepToCPoint(level, point, before, *level.residual);
+    problem_.Combine(-1.0, level.point(point), 1.0, *level.residual);
+    (*norms_squared)[point / level.grid.cfactor - 1] = problem_.NormSquared(*level.residual);
+  });
+}
+
+void Hierarchy::Restrict(int index, std::vector<double>* norms_squared) {
+  Level& fine = at(index);
+  Level& coarse = at(index + 1);
+  if (!coarse.grid.empty() && coarse.grid.first == 0) {
+    problem_.CoarsensSpace() ? problem_.Restrict(index, fine.point(0), coarse.point(0))
+                             : problem_.Copy(fine.point(0), coarse.point(0));
+  }
+  Sweep(fine, 0, [&](std::int64_t point, const State& before) {
+    RestrictCPoint(fine, coarse, point, before, norms_squared);
+  });
+  FormCoarseEquations(coarse);
+}
+
+void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,
+                               std::vector<double>* norms_squared) {
+  const std::int64_t coarse_point = point / fine.grid.cfactor;
+  const std::int64_t own = coarse.grid.local(coarse_point);
+  auto& g = coarse.g[own];
+  if (g == nullptr) g = problem_.NewState(coarse.grid.level);
+  State& residual = problem_.CoarsensSpace() ? *fine.residual : *g;
+  StepToCPoint(fine, point, before, residual);
+  problem_.Combine(-1.0, fine.point(point), 1.0, residual);
+  if (norms_squared != nullptr) (*norms_squared)[coarse_point - 1] = problem_.NormSquared(residual);
+  if (problem_.CoarsensSpace()) {
+    problem_.Restrict(fine.grid.level, residual, *g);
+    problem_.Restrict(fine.grid.level, fine.point(point), *coarse.u[own]);
+    if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(coarse.grid.level);
+    problem_.Copy(*coarse.u[own], *coarse.v[own]);
+  } else {
+    problem_.Copy(fine.point(point), *coarse.u[own]);
+  }
+  if (coarse_point == coarse.grid.last && coarse.grid.right_rank >= 0) Send(coarse);
+}
+
+// g_k = R r_k + V_k - Phi_c(V_{k-1}), from the right, so that V_{k-1} is still there when it is needed. For the first
+// F-point of an interval, R r_k + V_k is at the same time what F-relaxation would give: its C-point has not changed.
+void Hierarchy::FormCoarseEquations(Level& coarse) {
+  const GridLevel& grid = coarse.grid;
+  if (grid.empty()) return;
+  if (grid.left_rank >= 0) Receive(coarse);
+  std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
+  coarse.homogeneous = true;  // while the bare steps are taken
+  for (std::int64_t k = grid.last; k > grid.first; --k) {
+    State& g = *coarse.g[grid.local(k)];
+    State& phi = *coarse.scratch[0];
+    Step(coarse, k - 1, coarse.point(k - 1), phi);
+    problem_.Combine(1.0, coarse.point(k), 1.0, g);
+    if (grid.is_c_point(k - 1)) {
+      const bool f_point = !grid.is_c_point(k);
+      if (f_point) problem_.Copy(g, coarse.point(k));
+      coarse.first_known[coarse.interval((k - 1) / grid.cfactor)] = f_point;
+    }
+    problem_.Combine(-1.0, phi, 1.0, g);
+  }
+  coarse.homogeneous = false;
+}
+
+void Hierarchy::RestrictGuess() {
+  for (int index = 0; index + 1 < levels(); ++index) {
+    Level& fine = at(index);
+    Level& coarse = at(index + 1);
+    const GridLevel& grid = coarse.grid;
+    coarse.homogeneous = true;
+    std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
+    std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
+    if (grid.empty()) continue;
+    for (std::int64_t k = grid.first; k <= grid.last; ++k) {
+      // The ghost's fine point may be another rank's; it is not read before its owner sends it.
+      if (k * fine.grid.cfactor < fine.grid.first) continue;
+      const State& u = fine.point(k * fine.grid.cfactor);
+      const std::int64_t own = grid.local(k);
+      if (!problem_.CoarsensSpace()) {
+        problem_.Copy(u, *coarse.u[own]);
+        continue;
+      }
+      problem_.Restrict(index, u, *coarse.u[own]);
+      if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(index + 1);
+      problem_.Copy(*coarse.u[own], *coarse.v[own]);
+    }
+  }
+}
+
+}  // namespace plait::mgrit

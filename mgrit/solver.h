@@ -1,0 +1,101 @@
+// Multigrid-reduction-in-time: solves u_0 given, u_{i+1} = Phi_i(u_i), for all i at once, by multigrid over the points.
+//
+//   mgrit::Options options;
+//   options.max_levels = 3;
+//   options.cfactors = {4};
+//   options.tolerance = 1e-9;
+//   Decay problem;                                                  // mgrit/problem.h
+//   mgrit::Solver solver(problem, {.start = 0, .stop = 5, .steps = 64}, options, comm::Communicator::Self());
+//   mgrit::Solution solution = solver.Solve();
+//   const double& u_end = solver.state<double>(64);
+//
+// The work is distributed over the ranks of the communicator by intervals of points. States and residuals are the
+// same bits for any number of ranks. Two levels give the states of the serial sweep after N_c iterations with
+// F-relaxation, ceil(N_c / 2) with FCF-relaxation (N_c: number of C-intervals).
+//
+// Evaluations of Phi in one V-cycle, on level l with n_l steps, s_l CF-sweeps and n_{l+1} C-intervals, L the coarsest:
+//   level 0:            (s_0 + 1) n_0' - (s_0 + 1 if repeated sweeps find the first interval done: see below)
+//   level 0 < l < L:    tau n_l,  sweeps (s_l + 1) n_l' - n_{l+1},  up-sweep n_l - n_{l+1}
+//   level L:            tau n_L,  solution n_L - 1
+// with n_l' = n_{l+1} m_l the steps up to the last C-point. No F-point is computed twice from the same C-point: the
+// first interval of level 0 starts from u_0, so its F-points are computed once in a solve, not once in a sweep.
+#ifndef PLAIT_MGRIT_SOLVER_H_
+#define PLAIT_MGRIT_SOLVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "mgrit/grid.h"
+#include "mgrit/hierarchy.h"
+#include "mgrit/options.h"
+#include "mgrit/problem.h"
+
+namespace plait::mgrit {
+
+// What a solve has come to; the same on every rank but for `work`.
+struct Solution {
+  int iterations = 0;
+  bool converged = false;  // the tolerance was reached
+  bool diverged = false;   // a residual was not finite; the solve has stopped
+  // Per iteration, the 2-norm over the C-points of the residual of level 0; see ResidualTime. NaN where there is none
+  // (a skipped down-sweep, ResidualTime::kNever).
+  std::vector<double> residual_norms;
+  WorkCount work;
+  double seconds = 0;
+
+  double last_residual_norm() const;
+};
+
+class Solver {
+ public:
+  // Called after every iteration, on every rank: iteration (from 0), residual norm.
+  using Observer = std::function<void(int iteration, double residual_norm)>;
+
+  // `problem` outlives the solver. The options are valid (mgrit::Validate), else the program ends. Collective.
+  Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator);
+  // With a partition of one's own; `partition` has as many positions as the communicator has ranks.
+  Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator,
+         Partition partition);
+  ~Solver();
+
+  void set_observer(Observer observer) { observer_ = std::move(observer); }
+
+  // Collective. May be called again: memory is reused.
+  Solution Solve();
+
+  // The own points first_point() ... last_point(); the first is its left neighbour's last.
+  std::int64_t first_point() const { return hierarchy_.grid().level(0).first; }
+  std::int64_t last_point() const { return hierarchy_.grid().level(0).last; }
+  bool owns_points() const { return first_point() < last_point(); }
+  // The state of an own point. The point is stored (Options::storage), else the program ends.
+  const State& state(std::int64_t point) const;
+  template <typename S>
+  const S& state(std::int64_t point) const {
+    return Value<S>(state(point));
+  }
+  // Shows all own points but the ghost, the right interval first; F-points that are not stored are computed.
+  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
+  const Grid& grid() const { return hierarchy_.grid(); }
+
+ private:
+  void RunCycle(int level, Cycle cycle);
+  void RunFirstCycleFromCoarsest();
+  double Iterate(int iteration);
+  bool ShouldStop(Solution& solution) const;
+  double GlobalNorm(std::vector<double>& norms_squared) const;
+  Cycle CycleOf(int iteration) const;
+  void FinalRelaxation();
+
+  Options options_;
+  comm::Communicator communicator_;
+  Hierarchy hierarchy_;
+  Observer observer_;
+  std::vector<double> norms_squared_;  // by C-point of level 0, zero where another rank owns it
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_SOLVER_H_
