@@ -1,0 +1,109 @@
+#include "data/hdf5/atomic_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+
+namespace plait::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string PartialPrefix(const std::string& path) {
+  char host[256] = "host";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(".", fs::path(path).filename().string(), ".partial.", host, ".");
+}
+
+// Only names of this host whose process is gone: another host's processes cannot be asked.
+void RemoveLeftovers(const std::string& folder, const std::string& prefix) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    int process = 0;
+    if (!absl::StartsWith(name, prefix) || !absl::SimpleAtoi(name.substr(prefix.size()), &process)) continue;
+    if (kill(process, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+  }
+}
+
+absl::Status CheckFolder(const std::string& folder, std::int64_t expected_bytes) {
+  struct statvfs space;
+  if (statvfs(folder.c_str(), &space) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(folder, ": folder cannot be used"));
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(folder, ": folder is not writable"));
+  }
+  const double free_bytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
+  if (static_cast<double>(expected_bytes) <= free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat("%s: disk full: %.1f MB needed, %.1f MB free", folder,
+                                                      expected_bytes / 1e6, free_bytes / 1e6));
+}
+
+absl::Status Flush(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
+  const int failed = fsync(descriptor);
+  const int cause = errno;
+  close(descriptor);
+  if (failed != 0) return absl::ErrnoToStatus(cause, absl::StrCat(path, ": cannot be written to the disk"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status MakeFolders(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": folder cannot be made"));
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file && !fs::is_directory(path) && (file.peek() == EOF || text << file.rdbuf())) return std::move(text).str();
+  return absl::ErrnoToStatus(errno == 0 ? EISDIR : errno, absl::StrCat(path, ": cannot be read"));
+}
+
+absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
+                             const std::function<absl::Status(const std::string&)>& write) {
+  const std::string folder = FolderOf(path);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckFolder(folder, expected_bytes), absl::StrCat(path, " not written")));
+  const std::string prefix = PartialPrefix(path);
+  RemoveLeftovers(folder, prefix);
+  const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
+  absl::Status status = write(partial);
+  if (status.ok()) status = Flush(partial, O_RDWR);
+  if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) {
+    status = absl::ErrnoToStatus(errno, "cannot be renamed");
+  }
+  if (!status.ok()) {
+    unlink(partial.c_str());
+    return base::Prefixed(status, absl::StrCat(path, " not written"));
+  }
+  // A folder that cannot be flushed (some network file systems) does not undo a finished write.
+  Flush(folder, O_RDONLY).IgnoreError();
+  return absl::OkStatus();
+}
+
+}  // namespace plait::data

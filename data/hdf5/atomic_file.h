@@ -1,0 +1,39 @@
+// Files that appear whole or not at all.
+//
+//   absl::Status saved = WriteAtomically("model.h5", bytes, [&](const std::string& partial) {
+//     return Fill(partial);        // writes and closes the file named `partial`
+//   });
+//
+// The writer fills a file beside the target; only when that went well, is it flushed to the disk (fsync) and
+// renamed over the target. On any error, or when the process is killed, the target stays as it was. What a killed
+// process of this host left beside the target is removed by the next write to it.
+#ifndef PLAIT_DATA_HDF5_ATOMIC_FILE_H_
+#define PLAIT_DATA_HDF5_ATOMIC_FILE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace plait::data {
+
+// `expected_bytes` (0: unknown) lets a disk that is too small be reported before anything is written:
+// ResourceExhausted, naming the folder, what is needed and what is free. PermissionDenied for an unwritable
+// folder, NotFound for a missing one; else the writer's own error. Local; one writer per target at a time.
+absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
+                             const std::function<absl::Status(const std::string& partial)>& write);
+
+// The folder part of a path: "." where there is none.
+std::string FolderOf(const std::string& path);
+
+// Makes the folder and those above it, as needed.
+absl::Status MakeFolders(const std::string& folder);
+
+// The whole file as bytes.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HDF5_ATOMIC_FILE_H_

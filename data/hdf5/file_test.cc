@@ -1,0 +1,221 @@
+#include "data/hdf5/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "data/hdf5/atomic_file.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+std::string TestPath(const std::string& name) { return testing::TempDir() + "/" + name; }
+
+std::string Text(const std::string& path) { return *ReadWholeFile(path); }
+
+// A file with an array of 0..23 in shape (4, 3, 2).
+std::string MakeFile(const std::string& name) {
+  const std::string path = TestPath(name);
+  File file = *File::Create(path);
+  std::vector<float> values(24);
+  std::iota(values.begin(), values.end(), 0.0f);
+  EXPECT_TRUE(WriteArray<float>(file, "/group/x", values, {4, 3, 2}).ok());
+  EXPECT_TRUE(WriteArray<std::int64_t>(file, "/y", {5, -7}, {2}).ok());
+  EXPECT_TRUE(file.Close().ok());
+  return path;
+}
+
+TEST(File, ArraysComeBackWholeByRowsAndByBlock) {
+  const File file = *File::Open(MakeFile("whole.h5"));
+  EXPECT_THAT(*ArrayShape(file, "/group/x"), ElementsAre(4, 3, 2));
+  EXPECT_EQ(ReadArray<double>(file, "/group/x")->at(23), 23.0);
+  EXPECT_THAT(*ReadArray<std::int32_t>(file, "/y"), ElementsAre(5, -7));
+  EXPECT_THAT(*ReadRows<float>(file, "/group/x", 2, 1), ElementsAre(12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(*ReadBlock<float>(file, "/group/x", {1, 1, 1}, {2, 2, 1}), ElementsAre(9, 11, 15, 17));
+  EXPECT_TRUE(ReadRows<float>(file, "/group/x", 4, 0)->empty());
+}
+
+TEST(File, AttributesComeBackAndCanBeReplaced) {
+  File file = *File::Create(TestPath("attributes.h5"));
+  ASSERT_TRUE(SetAttribute(file, "/", "source", "first, longer").ok());
+  ASSERT_TRUE(SetAttribute(file, "/", "source", "second").ok());
+  ASSERT_TRUE(SetAttribute(file, "/", "empty", "").ok());
+  ASSERT_TRUE(SetAttribute(file, "/", "count", std::int64_t{1} << 40).ok());
+  ASSERT_TRUE(SetAttribute(file, "/", "rate", 0.1).ok());
+  EXPECT_EQ(*TextAttribute(file, "/", "source"), "second");
+  EXPECT_EQ(*TextAttribute(file, "/", "empty"), "");
+  EXPECT_EQ(*IntAttribute(file, "/", "count"), std::int64_t{1} << 40);
+  EXPECT_EQ(*DoubleAttribute(file, "/", "rate"), 0.1);
+  EXPECT_EQ(IntAttribute(file, "/", "none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(TextAttribute(file, "/", "count").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(File, GrowingArrayFillsWhatWasNeverWritten) {
+  File file = *File::Create(TestPath("growing.h5"));
+  ASSERT_TRUE(CreateGrowing<double>(file, "/a", 2, 4, -1.0).ok());
+  ASSERT_TRUE(Resize(file, "/a", 7).ok());
+  ASSERT_TRUE(WriteRows<double>(file, "/a", 5, {50.0, 60.0}).ok());
+  EXPECT_THAT(*ReadArray<double>(file, "/a"), ElementsAre(-1, -1, -1, -1, -1, 50, 60));
+  EXPECT_FALSE(WriteRows<double>(file, "/a", 6, {1.0, 2.0}).ok());
+  ASSERT_TRUE(Resize(file, "/a", 5).ok());
+  ASSERT_TRUE(Resize(file, "/a", 6).ok());
+  EXPECT_EQ(ReadArray<double>(file, "/a")->at(5), -1.0) << "cut elements must not come back";
+}
+
+TEST(File, NamesAreInOrderOfCreation) {
+  File file = *File::Create(TestPath("names.h5"));
+  for (const char* name : {"/z", "/a", "/m"}) ASSERT_TRUE(WriteArray<float>(file, name, {1.0f}, {1}).ok());
+  EXPECT_THAT(*file.Names("/"), ElementsAre("z", "a", "m"));
+  EXPECT_TRUE(file.Has("/z"));
+  EXPECT_FALSE(file.Has("/no/such/thing"));
+}
+
+TEST(File, ErrorsNameFileObjectAndCauseOnOneLine) {
+  testing::internal::CaptureStderr();
+  const std::string path = MakeFile("errors.h5");
+  File file = *File::Open(path);
+  const std::vector<std::pair<absl::Status, std::vector<std::string>>> cases = {
+      {File::Open(TestPath("absent.h5")).status(), {"absent.h5", "No such file"}},
+      {File::Create(TestPath("no_folder/a.h5")).status(), {"no_folder/a.h5", "No such file"}},
+      {ReadArray<float>(file, "/group/none").status(), {path, "/group/none", "no such array"}},
+      {ReadArray<float>(file, "/nogroup/x").status(), {path, "/nogroup/x", "no such array"}},
+      {ReadArray<float>(file, "/y").status(), {path, "/y", "another type"}},
+      {ReadRows<float>(file, "/group/x", 3, 2).status(), {path, "(3, 0, 0)", "(2, 3, 2)", "(4, 3, 2)"}},
+      {WriteArray<float>(file, "/new", {1.0f}, {1}), {path, "/new", "write"}},
+      {WriteArray<float>(file, "/new", {1.0f}, {2}), {path, "1 values", "(2)"}},
+  };
+  for (const auto& [status, parts] : cases) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+    for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "HDF5 printed its own error stack";
+}
+
+TEST(File, ForeignAndTruncatedFilesAreDataLoss) {
+  const std::string foreign = TestPath("foreign.h5");
+  std::ofstream(foreign) << "this is no HDF5 file at all";
+  EXPECT_EQ(File::Open(foreign).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(File::Open(foreign).status().message()), HasSubstr("foreign.h5: not an HDF5 file"));
+  const std::string cut = MakeFile("cut.h5");
+  fs::resize_file(cut, fs::file_size(cut) - 100);
+  EXPECT_EQ(File::Open(cut).status().code(), absl::StatusCode::kDataLoss) << File::Open(cut).status();
+  EXPECT_THAT(std::string(File::Open(cut).status().message()), HasSubstr("truncated"));
+}
+
+absl::Status WriteText(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+  return absl::OkStatus();
+}
+
+TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {
+  const std::string folder = TestPath("atomic");
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  const std::string path = folder + "/target";
+  const auto write = [](const std::string& text) {
+    return [text](const std::string& partial) { return WriteText(partial, text); };
+  };
+  ASSERT_TRUE(WriteAtomically(path, 0, write("old")).ok());
+  ASSERT_TRUE(WriteAtomically(path, 3, write("new")).ok());
+  EXPECT_EQ(Text(path), "new");
+  const absl::Status failed = WriteAtomically(path, 0, [](const std::string& partial) {
+    WriteText(partial, "half").IgnoreError();
+    return absl::InternalError("went wrong");
+  });
+  EXPECT_THAT(std::string(failed.message()), AllOf(HasSubstr(path), HasSubstr("went wrong")));
+  const absl::Status full = WriteAtomically(path, std::int64_t{1} << 60, write("too big"));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("disk full"), HasSubstr("needed")));
+  EXPECT_EQ(Text(path), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << "something left beside it";
+}
+
+TEST(WriteAtomically, MissingFolderIsNamed) {
+  const absl::Status status =
+      WriteAtomically(TestPath("absent_folder/f"), 0, [](const std::string&) { return absl::OkStatus(); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("absent_folder"));
+}
+
+// Runs `body` in a child process and returns its exit status. A child, as limits and users cannot be given back.
+int InChild(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(WriteAtomically, UnwritableFolderIsPermissionDenied) {
+  const std::string folder = TestPath("read_only");
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
+  const int status = InChild([&] {
+    // Root may write anywhere: become nobody.
+    if (geteuid() == 0 && setuid(65534) != 0) return 2;
+    const absl::Status denied = WriteAtomically(folder + "/f", 0, [](const std::string&) { return absl::OkStatus(); });
+    return absl::StrContains(denied.message(), "read_only") && denied.code() == absl::StatusCode::kPermissionDenied
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// A limit on the size of files makes writes fail in the middle, as a full disk does.
+TEST(WriteAtomically, FailingWritesOfHdf5KeepTheOldFile) {
+  const std::string path = MakeFile("full.h5");
+  const std::string before = Text(path);
+  const int status = InChild([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100000, 100000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const absl::Status full = WriteAtomically(path, 0, [](const std::string& partial) -> absl::Status {
+      absl::StatusOr<File> file = File::Create(partial);
+      if (!file.ok()) return file.status();
+      const std::vector<double> values(100000, 1.0);
+      const absl::Status written = WriteArray<double>(*file, "/big", values, {100000});
+      const absl::Status closed = file->Close();
+      return written.ok() ? closed : written;
+    });
+    return full.code() == absl::StatusCode::kResourceExhausted ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Text(path), before);
+}
+
+TEST(WriteAtomically, RemovesWhatAKilledProcessLeft) {
+  const std::string folder = TestPath("killed");
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  const std::string path = folder + "/target";
+  const int status = InChild([&] {
+    return WriteAtomically(path, 0, [](const std::string& partial) {
+             WriteText(partial, "half").IgnoreError();
+             kill(getpid(), SIGKILL);
+             return absl::OkStatus();
+           }).ok();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+  ASSERT_TRUE(WriteAtomically(path, 0, [](const std::string& partial) { return WriteText(partial, "x"); }).ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+}
+
+}  // namespace
+}  // namespace plait::data
