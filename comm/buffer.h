@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace plait::comm {
@@ -17,8 +18,10 @@ enum class DataType : std::uint8_t {
 enum class Device : std::uint8_t { kCpu, kCuda };
 
 // Short name as the hang report prints it: "f32", "bf16", "i64", ...
-std::string_view Name(DataType type);
+absl::string_view Name(DataType type);
 std::int64_t SizeInBytes(DataType type);
+bool IsFloatingPoint(DataType type);
+bool IsHalfPrecision(DataType type);  // bf16 and f16: reduced in f32
 
 template <typename T>
 struct DataTypeOf;
@@ -49,6 +52,12 @@ struct Buffer {
   std::int64_t bytes() const { return count * SizeInBytes(type); }
   operator ConstBuffer() const { return {data, count, type, device}; }
 };
+
+// Elements [begin, begin + count) of `buffer`.
+Buffer Slice(Buffer buffer, std::int64_t begin, std::int64_t count);
+ConstBuffer Slice(ConstBuffer buffer, std::int64_t begin, std::int64_t count);
+// As the hang report prints it: "f32[180736]".
+std::string Describe(ConstBuffer buffer);
 
 template <typename T>
 Buffer BufferOf(absl::Span<T> values) {

@@ -3,36 +3,42 @@
 //   comm::Communicator world = session.world();          // comm/session.h
 //   comm::Communicator lp = world.Split(color, key, "lp");
 //   lp.AllReduce(comm::BufferOf(absl::MakeSpan(losses)), comm::ReduceOp::kSum);
-//   comm::Work work = lp.SendAsync(bytes, /*to=*/lp.rank() + 1, /*tag=*/0);
+//   comm::Work work = lp.SendAsync(comm::ConstBufferOf(absl::MakeConstSpan(state)), /*to=*/1, /*tag=*/0);
 //   ...
 //   work.Wait();
 //
 // All ranks of a group call the same collectives in the same order. A group of one is the identity.
 // Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog.h): a rank that does not come ends
-// the job with one line that names it. No call returns a status: a transport failure throws comm::TransportError.
-// Tensors: comm/tensor_collectives.h.
+// the job with one line that names it. No call returns a status: a transport failure throws comm::TransportError,
+// an argument that cannot be right (a count that does not fit, a rank outside the group) ends the process.
+//
+// The same inputs on the same ranks give the same bits, every time and on every rank. Counts are 64 bits wide;
+// transports that count in 32 bits get several messages. Communicators of one process are used by one thread at a
+// time. Tensors: comm/tensor_collectives.h.
 #ifndef PLAIT_COMM_COMMUNICATOR_H_
 #define PLAIT_COMM_COMMUNICATOR_H_
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "comm/buffer.h"
+#include "comm/operation.h"
 
 namespace plait::comm {
 
-// Average divides the sum by the number of ranks; floating types only. bf16 and fp16 are reduced in float32.
-enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
+class Group;        // comm/group.h
+class PendingWork;  // comm/backend.h
+// Where in the program a call stands; the hang report names it.
+using CallSite = std::source_location;
 
-class Backend;       // comm/backend.h
-class PendingWork;   // comm/backend.h
-
-// An operation under way. Its buffers stay untouched by the caller until it is complete. Move-only; a Work that is
-// dropped incomplete ends the program in debug builds (a message would be lost).
+// An operation under way. Its buffers stay untouched by the caller until it is complete. Move-only. To drop one
+// incomplete is a programming error and ends the process (a message would be lost), unless an exception is
+// already on its way.
 class Work {
  public:
   Work();
@@ -41,8 +47,8 @@ class Work {
   Work& operator=(Work&&) noexcept;
   ~Work();
 
-  bool Test();   // true once complete; never blocks
-  void Wait();   // returns when complete
+  bool Test();   // true once complete; never blocks. Moves the operation on.
+  void Wait();   // returns when complete; at once if it already is, or if there is nothing to wait for
   bool valid() const { return pending_ != nullptr; }
 
  private:
@@ -53,56 +59,70 @@ class Communicator {
  public:
   // The group of one, without MPI.
   static Communicator Self();
-  explicit Communicator(std::shared_ptr<Backend> backend);
+  explicit Communicator(std::shared_ptr<Group> group);
 
   int rank() const;
   int size() const;
   const std::string& name() const;  // the axis: "world", "lp", "dp_shard", ...
 
   // Collective. Ranks with the same `color` form a group, ordered by (key, rank). A negative color joins none and
-  // gets Self() back.
-  Communicator Split(int color, int key, std::string_view name) const;
+  // gets a group of one.
+  Communicator Split(int color, int key, absl::string_view name, CallSite site = CallSite::current()) const;
 
-  // In place.
-  void AllReduce(Buffer values, ReduceOp op = ReduceOp::kSum) const;
-  void Broadcast(Buffer values, int root) const;
+  // Below, `in` and `out` may also be in place where the parts coincide: `in` is this rank's part of `out`
+  // (all-gather, gather on the root), `out` is this rank's part of `in` (scatter on the root; reduce-scatter), or
+  // both are the same memory (all-to-all with equal counts, reduce on the root). Any other overlap is an error.
+  void AllReduce(Buffer values, ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current()) const;
+  void Broadcast(Buffer values, int root, CallSite site = CallSite::current()) const;
   // `out` holds size() x in.count elements, ordered by rank.
-  void AllGather(ConstBuffer in, Buffer out) const;
+  void AllGather(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
   // `in` holds size() x out.count elements; this rank receives the reduced part of its own index.
-  void ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum) const;
+  void ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum,
+                     CallSite site = CallSite::current()) const;
   // Part r of `in` goes to rank r; part r of `out` comes from rank r.
-  void AllToAll(ConstBuffer in, Buffer out) const;
+  void AllToAll(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
   void AllToAllV(ConstBuffer in, absl::Span<const std::int64_t> send_counts, Buffer out,
-                 absl::Span<const std::int64_t> receive_counts) const;
+                 absl::Span<const std::int64_t> receive_counts, CallSite site = CallSite::current()) const;
   // `out` is read on the root alone; it may be empty elsewhere.
-  void Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root) const;
-  void Gather(ConstBuffer in, Buffer out, int root) const;
-  void Scatter(ConstBuffer in, Buffer out, int root) const;
-  void Send(ConstBuffer values, int to, int tag) const;
-  void Receive(Buffer values, int from, int tag) const;
-  void Barrier() const;
+  void Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, CallSite site = CallSite::current()) const;
+  void Gather(ConstBuffer in, Buffer out, int root, CallSite site = CallSite::current()) const;
+  void Scatter(ConstBuffer in, Buffer out, int root, CallSite site = CallSite::current()) const;
+  void Send(ConstBuffer values, int to, int tag, CallSite site = CallSite::current()) const;
+  void Receive(Buffer values, int from, int tag, CallSite site = CallSite::current()) const;
+  void Barrier(CallSite site = CallSite::current()) const;
 
   // As above, returning at once.
-  [[nodiscard]] Work AllReduceAsync(Buffer values, ReduceOp op = ReduceOp::kSum) const;
-  [[nodiscard]] Work BroadcastAsync(Buffer values, int root) const;
-  [[nodiscard]] Work AllGatherAsync(ConstBuffer in, Buffer out) const;
-  [[nodiscard]] Work ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum) const;
-  [[nodiscard]] Work AllToAllAsync(ConstBuffer in, Buffer out) const;
+  [[nodiscard]] Work AllReduceAsync(Buffer values, ReduceOp op = ReduceOp::kSum,
+                                    CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work BroadcastAsync(Buffer values, int root, CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work AllGatherAsync(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum,
+                                        CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work AllToAllAsync(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
   [[nodiscard]] Work AllToAllVAsync(ConstBuffer in, absl::Span<const std::int64_t> send_counts, Buffer out,
-                                    absl::Span<const std::int64_t> receive_counts) const;
-  [[nodiscard]] Work ReduceAsync(ConstBuffer in, Buffer out, ReduceOp op, int root) const;
-  [[nodiscard]] Work GatherAsync(ConstBuffer in, Buffer out, int root) const;
-  [[nodiscard]] Work ScatterAsync(ConstBuffer in, Buffer out, int root) const;
-  [[nodiscard]] Work SendAsync(ConstBuffer values, int to, int tag) const;
-  [[nodiscard]] Work ReceiveAsync(Buffer values, int from, int tag) const;
-  [[nodiscard]] Work BarrierAsync() const;
+                                    absl::Span<const std::int64_t> receive_counts,
+                                    CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work ReduceAsync(ConstBuffer in, Buffer out, ReduceOp op, int root,
+                                 CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work GatherAsync(ConstBuffer in, Buffer out, int root,
+                                 CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work ScatterAsync(ConstBuffer in, Buffer out, int root,
+                                  CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work SendAsync(ConstBuffer values, int to, int tag,
+                               CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work ReceiveAsync(Buffer values, int from, int tag,
+                                  CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work BarrierAsync(CallSite site = CallSite::current()) const;
 
   // Collective. OK if every rank brings OK; else, on every rank, the worst code with the message of the lowest
   // failing rank. For set-up and I/O: between two collectives every rank takes the same decision.
-  absl::Status Agree(const absl::Status& mine) const;
+  absl::Status Agree(const absl::Status& mine, CallSite site = CallSite::current()) const;
 
  private:
-  std::shared_ptr<Backend> backend_;
+  void Run(const Request& request, CallSite site) const;
+  Work Start(const Request& request, CallSite site) const;
+
+  std::shared_ptr<Group> group_;
 };
 
 }  // namespace plait::comm

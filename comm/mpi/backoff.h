@@ -1,0 +1,23 @@
+// Waiting without burning a core that another rank needs: a few polls, then yields, then short sleeps.
+#ifndef PLAIT_COMM_MPI_BACKOFF_H_
+#define PLAIT_COMM_MPI_BACKOFF_H_
+
+namespace plait::comm {
+
+class Backoff {
+ public:
+  explicit Backoff(bool oversubscribed) : spins_left_(oversubscribed ? 20 : 20000) {}
+  void Pause();
+
+ private:
+  int spins_left_;
+  int yields_left_ = 50;
+  long sleep_nanoseconds_ = 10'000;
+};
+
+// Cores that this process's node offers: online processors, or the container's quota where it is less.
+int AvailableCores();
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_MPI_BACKOFF_H_

@@ -1,0 +1,25 @@
+// Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
+//
+// Blocking calls map to MPI's blocking collectives. Where a node has more ranks than cores they start the
+// non-blocking one and wait for it with comm/mpi/backoff.h, so that waiting leaves the cores to the others.
+#ifndef PLAIT_COMM_MPI_MPI_BACKEND_H_
+#define PLAIT_COMM_MPI_MPI_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/backend.h"
+
+namespace plait::comm {
+
+struct MpiOptions {
+  std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
+  bool oversubscribed = false;                                     // more ranks than cores on this node
+};
+
+// Over MPI_COMM_WORLD, which must be initialised. Tags of Send and Receive are in [0, 2^30).
+std::unique_ptr<Backend> MakeMpiWorldBackend(const MpiOptions& options);
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_MPI_MPI_BACKEND_H_

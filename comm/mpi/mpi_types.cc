@@ -1,0 +1,50 @@
+#include "comm/mpi/mpi_types.h"
+
+#include "absl/strings/str_cat.h"
+#include "comm/transport_error.h"
+
+namespace plait::comm {
+
+MPI_Datatype MpiType(DataType type) {
+  switch (type) {
+    case DataType::kFloat32: return MPI_FLOAT;
+    case DataType::kFloat64: return MPI_DOUBLE;
+    case DataType::kBFloat16:
+    case DataType::kFloat16: return MPI_UINT16_T;
+    case DataType::kInt64: return MPI_INT64_T;
+    case DataType::kInt32: return MPI_INT32_T;
+    case DataType::kUInt8: return MPI_UINT8_T;
+    case DataType::kBool: return MPI_C_BOOL;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+MPI_Op MpiReduceOp(ReduceOp op, DataType type) {
+  const bool logical = type == DataType::kBool;
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kAverage: return logical ? MPI_LOR : MPI_SUM;
+    case ReduceOp::kProduct: return logical ? MPI_LAND : MPI_PROD;
+    case ReduceOp::kMin: return logical ? MPI_LAND : MPI_MIN;
+    case ReduceOp::kMax: return logical ? MPI_LOR : MPI_MAX;
+  }
+  return MPI_OP_NULL;
+}
+
+void CheckMpi(int code, absl::string_view call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw TransportError(absl::StrCat(call, ": ", absl::string_view(text, length)));
+}
+
+StridedType::StridedType(DataType type, std::int64_t count, std::int64_t stride) {
+  MPI_Datatype block = MPI_DATATYPE_NULL;
+  CheckMpi(MPI_Type_contiguous(static_cast<int>(count), MpiType(type), &block), "MPI_Type_contiguous");
+  CheckMpi(MPI_Type_create_resized(block, 0, stride * SizeInBytes(type), &type_), "MPI_Type_create_resized");
+  CheckMpi(MPI_Type_free(&block), "MPI_Type_free");
+  CheckMpi(MPI_Type_commit(&type_), "MPI_Type_commit");
+}
+
+}  // namespace plait::comm

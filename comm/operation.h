@@ -1,0 +1,53 @@
+// One call on a communicator, as data: what the backends execute and the flight recorder notes.
+#ifndef PLAIT_COMM_OPERATION_H_
+#define PLAIT_COMM_OPERATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "comm/buffer.h"
+
+namespace plait::comm {
+
+// Average divides the sum by the number of ranks; floating types only. bf16 and f16 are reduced in float32 and
+// rounded once. u8 sums modulo 256. For bool, sum and max are the logical or, product and min the logical and.
+enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
+
+enum class Operation : std::uint8_t {
+  kAllReduce, kBroadcast, kAllGather, kReduceScatter, kAllToAll, kAllToAllV, kReduce, kGather, kScatter, kBarrier,
+  kSplit, kSend, kReceive
+};
+inline constexpr int kOperations = 13;
+
+absl::string_view Name(Operation operation);  // "all_reduce", "reduce_scatter", ...
+absl::string_view Name(ReduceOp op);          // "sum", "average", ...
+inline bool IsPointToPoint(Operation o) { return o == Operation::kSend || o == Operation::kReceive; }
+inline bool IsReduction(Operation o) {
+  return o == Operation::kAllReduce || o == Operation::kReduceScatter || o == Operation::kReduce;
+}
+
+// Fields that an operation does not use keep their defaults. AllReduce and Broadcast use `out` alone.
+struct Request {
+  Operation operation = Operation::kBarrier;
+  ConstBuffer in = {};
+  Buffer out = {};
+  ReduceOp reduce = ReduceOp::kSum;
+  int root = -1;  // for Send and Receive the peer
+  int tag = 0;
+  std::vector<std::int64_t> send_counts = {};
+  std::vector<std::int64_t> receive_counts = {};
+};
+
+// The buffer that says how much the call moves: what reports name and Stats count as payload.
+ConstBuffer Payload(const Request& request);
+
+// Bytes that the rank sends under the bandwidth-optimal algorithm: all-reduce 2 P (N-1)/N, reduce-scatter and
+// all-to-all P (N-1)/N, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then all-gather round the ring), reduce and
+// gather P from all but the root, scatter P (N-1)/N from the root. P: bytes of the whole buffer, p: of this
+// rank's part. Half-precision reductions travel as float32.
+std::int64_t WireBytes(const Request& request, int rank, int size);
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_OPERATION_H_

@@ -1,0 +1,94 @@
+#include "comm/request_check.h"
+
+#include <cstddef>
+#include <numeric>
+
+#include "comm/contract.h"
+
+namespace plait::comm {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+void CheckCounts(const Counts& counts, int size, std::int64_t total) {
+  Require(static_cast<int>(counts.size()) == size, "all_to_all_v: one count per rank is expected");
+  for (const std::int64_t count : counts) Require(count >= 0, "all_to_all_v: a count is negative");
+  Require(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total,
+          "all_to_all_v: the counts do not add up to the buffer");
+}
+
+bool Overlap(ConstBuffer a, ConstBuffer b) {
+  const auto* a_begin = static_cast<const std::byte*>(a.data);
+  const auto* b_begin = static_cast<const std::byte*>(b.data);
+  return a.count > 0 && b.count > 0 && a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
+}
+
+bool SameMemory(ConstBuffer a, ConstBuffer b) { return a.data == b.data && a.count == b.count; }
+
+// `part` lies where rank `index` of `size` has its part in `whole`.
+bool IsPart(ConstBuffer part, ConstBuffer whole, int index) {
+  return part.data == Slice(whole, index * part.count, part.count).data;
+}
+
+void CheckParts(ConstBuffer part, ConstBuffer whole, int size) {
+  Require(part.type == whole.type, "the two buffers have different types");
+  Require(whole.count == part.count * size, "the larger buffer must hold one part per rank");
+}
+
+void CheckOverlap(const Request& r, int rank) {
+  if (!Overlap(r.in, r.out)) return;
+  bool in_place = false;
+  switch (r.operation) {
+    case Operation::kAllGather:
+    case Operation::kGather: in_place = IsPart(r.in, r.out, rank); break;
+    case Operation::kReduceScatter:
+    case Operation::kScatter: in_place = IsPart(r.out, r.in, rank); break;
+    case Operation::kAllToAllV: break;
+    default: in_place = SameMemory(r.in, r.out);
+  }
+  Require(in_place, "the two buffers overlap");
+}
+
+void CheckShapes(const Request& r, int rank, int size) {
+  switch (r.operation) {
+    case Operation::kAllGather: return CheckParts(r.in, r.out, size);
+    case Operation::kReduceScatter: return CheckParts(r.out, r.in, size);
+    case Operation::kGather:
+      if (rank == r.root) CheckParts(r.in, r.out, size);
+      return;
+    case Operation::kScatter:
+      if (rank == r.root) CheckParts(r.out, r.in, size);
+      return;
+    case Operation::kReduce:
+      if (rank == r.root) CheckParts(r.in, r.out, 1);
+      return;
+    case Operation::kAllToAll:
+      CheckParts(r.in, r.out, 1);
+      return Require(r.in.count % size == 0, "all_to_all: the count must be a multiple of the ranks");
+    case Operation::kAllToAllV:
+      Require(r.in.type == r.out.type, "the two buffers have different types");
+      CheckCounts(r.send_counts, size, r.in.count);
+      return CheckCounts(r.receive_counts, size, r.out.count);
+    default: return;
+  }
+}
+
+}  // namespace
+
+void CheckRequest(const Request& r, int rank, int size, Device device) {
+  Require(r.in.count >= 0 && r.out.count >= 0, "a buffer has a negative count");
+  Require((r.in.count == 0 || r.in.device == device) && (r.out.count == 0 || r.out.device == device),
+          "the buffer is on another device than the communicator serves; see comm/tensor_collectives.h");
+  const bool rooted = r.operation == Operation::kBroadcast || r.operation == Operation::kReduce ||
+                      r.operation == Operation::kGather || r.operation == Operation::kScatter;
+  if (rooted || IsPointToPoint(r.operation)) {
+    Require(r.root >= 0 && r.root < size, "the root or peer is not a rank of the group");
+  }
+  if (IsReduction(r.operation) && r.reduce == ReduceOp::kAverage) {
+    Require(IsFloatingPoint(Payload(r).type), "average is for floating types");
+  }
+  CheckShapes(r, rank, size);
+  CheckOverlap(r, rank);
+}
+
+}  // namespace plait::comm

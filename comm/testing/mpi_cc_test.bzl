@@ -1,0 +1,70 @@
+"""A GoogleTest that runs on several ranks: one binary, one test per count of ranks.
+
+    load("@plait//comm/testing:mpi_cc_test.bzl", "mpi_cc_test")
+
+    mpi_cc_test(
+        name = "ring_test",
+        srcs = ["ring_test.cc"],
+        ranks = [1, 2, 4],
+        deps = [":ring"],
+    )
+
+makes //pkg:ring_test_1, //pkg:ring_test_2, //pkg:ring_test_4 and the suite //pkg:ring_test. The sources hold TESTs
+and no main; comm/testing/world.h gives them the communicator.
+"""
+
+def mpi_cc_test(
+        name,
+        srcs,
+        ranks = [1, 2, 4],
+        deps = [],
+        data = [],
+        args = [],
+        tags = [],
+        size = "medium",
+        timeout = None,
+        visibility = None,
+        **kwargs):
+    """Declares the tests.
+
+    Args:
+      name: of the suite; each test's name ends in its number of ranks.
+      srcs: the tests' sources.
+      ranks: the numbers of ranks to run on.
+      deps: what the sources use; GoogleTest and the main are added.
+      data: files that the tests read.
+      args: further arguments of the program.
+      tags: further tags of the tests.
+      size: of each test.
+      timeout: of each test.
+      visibility: of the tests.
+      **kwargs: passed on to the cc_binary.
+    """
+    binary = name + "_on_ranks"
+    native.cc_binary(
+        name = binary,
+        testonly = True,
+        srcs = srcs,
+        deps = deps + [
+            str(Label("//comm/testing:mpi_test_main")),
+            str(Label("//comm/testing:world")),
+            "@system_libraries//:gtest",
+        ],
+        **kwargs
+    )
+    for count in ranks:
+        native.sh_test(
+            name = "{}_{}".format(name, count),
+            srcs = [str(Label("//comm/testing:run_on_ranks.sh"))],
+            args = [str(count), "$(location :{})".format(binary)] + args,
+            data = data + [":" + binary],
+            size = size,
+            timeout = timeout,
+            tags = tags + ["cpu:2"],
+            visibility = visibility,
+        )
+    native.test_suite(
+        name = name,
+        tests = [":{}_{}".format(name, count) for count in ranks],
+        visibility = visibility,
+    )
