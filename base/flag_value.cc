@@ -1,0 +1,87 @@
+#include "base/flag_value.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace plait::base::internal {
+namespace {
+
+template <typename Integer>
+std::string Range() {
+  using Limits = std::numeric_limits<Integer>;
+  return absl::StrCat("a whole number from ", Limits::min(), " to ", Limits::max());
+}
+
+// Python writes powers of ten from -4 to 15 without an exponent.
+template <typename Float>
+std::string Shortest(Float value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  char text[512];  // the longest: a fixed form of 16 digits before the point
+  const auto scientific = std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific);
+  std::string result(text, scientific.ptr);
+  const int exponent = std::atoi(result.c_str() + result.find('e') + 1);
+  if (exponent < -4 || exponent >= 16) return result;
+  const auto fixed = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed);
+  result.assign(text, fixed.ptr);
+  if (result.find('.') == std::string::npos) result += ".0";
+  return result;
+}
+
+template <typename... Types>
+bool IsOneOf(const absl::CommandLineFlag& flag) {
+  return (flag.IsOfType<Types>() || ...);
+}
+
+}  // namespace
+
+std::string PythonFloat(double value) { return Shortest(value); }
+std::string PythonFloat(float value) { return Shortest(value); }
+
+std::string PythonString(const std::string& text) {
+  const char quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
+  std::string result(1, quote);
+  for (const char c : text) {
+    if (c == quote || c == '\\') result += '\\';
+    if (c == '\n') {
+      result += "\\n";
+    } else {
+      result += c;
+    }
+  }
+  return result + quote;
+}
+
+std::string ExpectedValue(const absl::CommandLineFlag& flag) {
+  if (flag.IsOfType<bool>()) return "true or false";
+  if (flag.IsOfType<std::int16_t>()) return Range<std::int16_t>();
+  if (flag.IsOfType<std::uint16_t>()) return Range<std::uint16_t>();
+  if (flag.IsOfType<std::int32_t>()) return Range<std::int32_t>();
+  if (flag.IsOfType<std::uint32_t>()) return Range<std::uint32_t>();
+  if (IsOneOf<std::int64_t, long long>(flag)) return Range<std::int64_t>();
+  if (IsOneOf<std::uint64_t, unsigned long long>(flag)) return Range<std::uint64_t>();
+  if (IsOneOf<double, float>(flag)) return "a number";
+  return "";
+}
+
+std::string ShownValue(const absl::CommandLineFlag& flag) {
+  const std::string value = flag.CurrentValue();
+  if (flag.IsOfType<bool>()) return value == "true" ? "True" : "False";
+  if (flag.IsOfType<double>()) {
+    double number = 0;
+    if (absl::SimpleAtod(value, &number)) return PythonFloat(number);
+  }
+  if (flag.IsOfType<float>()) {
+    float number = 0;
+    if (absl::SimpleAtof(value, &number)) return PythonFloat(number);
+  }
+  if (!ExpectedValue(flag).empty()) return value;
+  return PythonString(value);
+}
+
+}  // namespace plait::base::internal

@@ -1,0 +1,234 @@
+#include "base/flags.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/flag_value.h"
+#include "base/nearest_word.h"
+#include "base/status_macros.h"
+
+namespace plait::base {
+namespace {
+
+using Flag = absl::CommandLineFlag;
+using FlagsByName = std::map<std::string, Flag*>;
+
+constexpr std::size_t kColumns = 100;
+constexpr std::size_t kHelpColumn = 30;
+
+// Abseil's own flags come with its libraries; everything else is the tool's.
+FlagsByName ToolFlags() {
+  FlagsByName flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (!absl::StrContains(flag->Filename(), "absl/flags/")) flags.emplace(std::string(name), flag);
+  }
+  return flags;
+}
+
+std::string WithDashes(const std::string& name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
+std::string WithUnderscores(const std::string& name) { return absl::StrReplaceAll(name, {{"-", "_"}}); }
+
+// What the user means by `--name`: a flag, and for --noname the opposite of it.
+struct Match {
+  Flag* flag = nullptr;
+  bool negated = false;
+};
+
+Match FindFlag(const FlagsByName& flags, const std::string& name) {
+  if (const auto found = flags.find(name); found != flags.end()) return {found->second, false};
+  for (const char* prefix : {"no_", "no"}) {
+    if (!absl::StartsWith(name, prefix)) continue;
+    const auto found = flags.find(name.substr(std::string(prefix).size()));
+    if (found != flags.end() && found->second->IsOfType<bool>()) return {found->second, true};
+  }
+  return {};
+}
+
+absl::Status UnknownFlag(const FlagsByName& flags, const std::string& name) {
+  std::vector<std::string> names = {"help"};
+  for (const auto& [known, flag] : flags) names.push_back(known);
+  return absl::InvalidArgumentError(absl::StrCat("unknown flag --", WithDashes(name), "; did you mean --",
+                                                 WithDashes(internal::NearestWord(name, names)),
+                                                 "? (--help lists all)"));
+}
+
+absl::Status SetFlag(Flag& flag, const std::string& value) {
+  std::string error;
+  if (flag.ParseFrom(value, &error)) return absl::OkStatus();
+  const std::string shown = absl::StrCat("--", WithDashes(std::string(flag.Name())), "=", value, ": ");
+  if (const std::string expected = internal::ExpectedValue(flag); !expected.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(shown, "expected ", expected));
+  }
+  // "Illegal value 'x' specified for flag 'gru'; expected implicit or classic": the type's own words come
+  // last.
+  const std::size_t semicolon = error.find("; ");
+  return absl::InvalidArgumentError(
+      absl::StrCat(shown, semicolon == std::string::npos ? error : error.substr(semicolon + 2)));
+}
+
+bool LooksLikeFlag(const std::string& argument) {
+  return argument.size() > 2 && absl::StartsWith(argument, "--") && absl::ascii_isalpha(argument[2]);
+}
+
+bool LooksLikeTruth(const std::string& argument) {
+  const std::set<std::string> words = {"true", "false", "yes", "no", "1", "0", "on", "off"};
+  return words.count(absl::AsciiStrToLower(argument)) > 0;
+}
+
+absl::Status Leftover(const std::string& argument, const Flag* previous) {
+  if (previous != nullptr && previous->IsOfType<bool>() && LooksLikeTruth(argument)) {
+    return absl::InvalidArgumentError(absl::StrCat("unexpected argument '", argument, "'; write --",
+                                                   WithDashes(std::string(previous->Name())), "=", argument));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unexpected argument '", argument,
+                                                 "'; settings are given as --flag=value (--help lists all)"));
+}
+
+// Walks over the arguments; a flag may take the one after it as its value.
+class ArgumentReader {
+ public:
+  ArgumentReader(absl::Span<const std::string> arguments, const FlagsByName& flags)
+      : arguments_(arguments), flags_(flags) {}
+
+  absl::StatusOr<Request> ReadAll() {
+    while (next_ < arguments_.size()) {
+      const std::string& argument = arguments_[next_++];
+      if (argument == "--help" || argument == "-h") return Request::kHelp;
+      if (argument == "--") continue;
+      if (!LooksLikeFlag(argument)) return Leftover(argument, previous_);
+      PLAIT_RETURN_IF_ERROR(ReadFlag(argument.substr(2)));
+    }
+    return Request::kRun;
+  }
+
+ private:
+  absl::Status ReadFlag(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::string name = WithUnderscores(text.substr(0, equals));
+    const auto [flag, negated] = FindFlag(flags_, name);
+    if (flag == nullptr) return UnknownFlag(flags_, name);
+    previous_ = flag;
+    if (equals != std::string::npos) {
+      if (!negated) return SetFlag(*flag, text.substr(equals + 1));
+      return absl::InvalidArgumentError(absl::StrCat("--", WithDashes(name), " takes no value"));
+    }
+    if (flag->IsOfType<bool>()) return SetFlag(*flag, negated ? "false" : "true");
+    if (next_ == arguments_.size() || LooksLikeFlag(arguments_[next_])) return MissingValue(*flag);
+    return SetFlag(*flag, arguments_[next_++]);
+  }
+
+  static absl::Status MissingValue(const Flag& flag) {
+    const std::string name = WithDashes(std::string(flag.Name()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, " needs a value, such as --", name, "=", flag.DefaultValue()));
+  }
+
+  absl::Span<const std::string> arguments_;
+  const FlagsByName& flags_;
+  std::size_t next_ = 0;
+  const Flag* previous_ = nullptr;
+};
+
+// `text` in lines of at most kColumns, continued at `indent`; the first line already has `used` characters.
+std::string Wrapped(const std::string& text, std::size_t indent, std::size_t used) {
+  std::string result;
+  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    if (used > indent && used + 1 + word.size() > kColumns) {
+      absl::StrAppend(&result, "\n", std::string(indent, ' '));
+      used = indent;
+    } else if (used > indent) {
+      result += ' ';
+      ++used;
+    }
+    absl::StrAppend(&result, word);
+    used += word.size();
+  }
+  return result + "\n";
+}
+
+std::string FlagHelp(const Flag& flag) {
+  const std::string name = WithDashes(std::string(flag.Name()));
+  std::string left = absl::StrCat("  --", flag.IsOfType<bool>() ? "[no]" : "", name);
+  left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                        : std::string(kHelpColumn - left.size(), ' ');
+  const std::string value = flag.DefaultValue();
+  const std::string shown = value.empty() ? "" : absl::StrCat(" (default: ", value, ")");
+  return left + Wrapped(absl::StrCat(flag.Help(), shown), kHelpColumn, kHelpColumn);
+}
+
+// The groups' flags in their order, then those that no group names.
+std::vector<std::pair<std::string, std::vector<Flag*>>> GroupedFlags(const ToolUsage& usage) {
+  FlagsByName flags = ToolFlags();
+  std::vector<std::pair<std::string, std::vector<Flag*>>> groups;
+  for (const FlagGroup& group : usage.groups) {
+    groups.emplace_back(group.title, std::vector<Flag*>());
+    for (const std::string& name : group.flags) {
+      const auto found = flags.find(name);
+      PLAIT_CHECK(found != flags.end()) << "group '" << group.title << "' names --" << name
+                                        << ", which no ABSL_FLAG defines or another group has";
+      groups.back().second.push_back(found->second);
+      flags.erase(found);
+    }
+  }
+  if (flags.empty()) return groups;
+  groups.emplace_back("Other", std::vector<Flag*>());
+  for (const auto& [name, flag] : flags) groups.back().second.push_back(flag);
+  return groups;
+}
+
+}  // namespace
+
+absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage&) {
+  const FlagsByName flags = ToolFlags();
+  return ArgumentReader(arguments, flags).ReadAll();
+}
+
+void ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const absl::StatusOr<Request> request = ParseFlags(arguments, usage);
+  if (!request.ok()) {
+    if (rank == 0) std::cerr << absl::StrCat(usage.name, ": ", request.status().message(), "\n");
+    std::exit(2);
+  }
+  if (*request == Request::kHelp) {
+    if (rank == 0) std::cout << HelpText(usage) << std::flush;
+    std::exit(0);
+  }
+}
+
+std::string HelpText(const ToolUsage& usage) {
+  std::string text = absl::StrCat(Wrapped(absl::StrCat(usage.name, ": ", usage.summary), 2, 0), "\n");
+  absl::StrAppend(&text, "Usage: ", usage.name, " [--flag=value ...]\n");
+  if (!usage.examples.empty()) text += "\nExamples:\n";
+  for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
+  for (const auto& [title, flags] : GroupedFlags(usage)) {
+    absl::StrAppend(&text, "\n", title, ":\n");
+    for (const Flag* flag : flags) text += FlagHelp(*flag);
+  }
+  return text;
+}
+
+std::string Settings(const ToolUsage& usage) {
+  std::string text = "Namespace(";
+  const char* separator = "";
+  for (const auto& [title, flags] : GroupedFlags(usage)) {
+    for (const Flag* flag : flags) {
+      absl::StrAppend(&text, separator, flag->Name(), "=", internal::ShownValue(*flag));
+      separator = ", ";
+    }
+  }
+  return text + ")";
+}
+
+}  // namespace plait::base

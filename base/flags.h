@@ -1,0 +1,70 @@
+// Command lines of tools: Abseil flags, with an argument parser and a help text of our own.
+//
+//   ABSL_FLAG(int, lp_levels, 3, "levels of the time grid");
+//   ABSL_FLAG(bool, use_sgd, false, "plain gradient descent instead of Adam");
+//
+//   int main(int argc, char** argv) {
+//     const base::ToolUsage usage = {
+//         .name = "train_gru",
+//         .summary = "Trains a recurrent network layer-parallel.",
+//         .examples = {"train_gru --lp-levels 3 --nproc=4"},
+//         .groups = {{"Solver", {"lp_levels"}}, {"Optimizer", {"use_sgd"}}}};
+//     base::ParseFlagsOrExit(argc, argv, usage);
+//     std::cout << "INPUT: " << base::Settings(usage) << "\n";
+//
+// Accepted: --lp-levels 3, --lp-levels=3, --lp_levels=3; --use-sgd, --use-sgd=true, --nouse-sgd,
+// --no-use-sgd; values that begin with a minus; --help and -h. The last of several values counts. An error is
+// one line:
+//
+//   train_gru: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)
+//
+// Unknown flags, missing or malformed values and arguments that are no flag are errors. Flags that Abseil
+// defines for itself (--flagfile, --undefok, ...) are neither accepted nor shown.
+//
+// Local. Parsing changes the values of the flags, which Abseil keeps for the process: do it once, in main.
+#ifndef PLAIT_BASE_FLAGS_H_
+#define PLAIT_BASE_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace plait::base {
+
+struct FlagGroup {
+  std::string title;
+  std::vector<std::string> flags;  // names as in ABSL_FLAG, in the order in which they are shown
+};
+
+struct ToolUsage {
+  std::string name;     // what errors begin with
+  std::string summary;  // what the tool does, a sentence or two
+  std::vector<std::string> examples = {};
+  // A name without its ABSL_FLAG aborts. Flags that no group names are shown last, as "Other".
+  std::vector<FlagGroup> groups = {};
+};
+
+enum class Request { kRun, kHelp };
+
+// Sets flags from `arguments` (without the program's name). InvalidArgument at the first argument that is
+// wrong; those before it are set by then. The message names the argument and what was expected, without the
+// tool's name.
+absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage);
+
+// The same for main: --help prints the help and exits 0; an error prints its line to standard error and
+// exits 2. Only rank 0 speaks: pass the rank where a launcher started several processes.
+void ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank = 0);
+
+// Lines of at most 100 columns: summary, examples, flags by group with their defaults.
+std::string HelpText(const ToolUsage& usage);
+
+// Present values in the order of the groups, on one line, as Python's argparse shows them:
+// "Namespace(seed=3649905550453979348, tf=128.0, use_sgd=False, data_dir='a b')".
+std::string Settings(const ToolUsage& usage);
+
+}  // namespace plait::base
+
+#endif  // PLAIT_BASE_FLAGS_H_

@@ -1,0 +1,215 @@
+#include "base/flags.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "absl/flags/reflection.h"
+#include "base/flag_value.h"
+#include "base/nearest_word.h"
+#include "gtest/gtest.h"
+
+struct Cell {
+  std::string name;
+};
+bool AbslParseFlag(absl::string_view text, Cell* cell, std::string* error) {
+  cell->name = std::string(text);
+  if (text == "implicit" || text == "classic") return true;
+  *error = "expected implicit or classic";
+  return false;
+}
+std::string AbslUnparseFlag(const Cell& cell) { return cell.name; }
+
+ABSL_FLAG(int, lp_levels, 3, "levels of the time grid");
+ABSL_FLAG(int, lp_cfactor, 4, "coarsening factor");
+ABSL_FLAG(bool, use_sgd, false, "plain gradient descent");
+ABSL_FLAG(bool, normalize, true, "scale the input to unit variance");
+ABSL_FLAG(double, lr, 0.001, "learning rate");
+ABSL_FLAG(float, tf, 128, "final time");
+ABSL_FLAG(std::uint64_t, seed, 1, "seed of all random numbers");
+ABSL_FLAG(std::string, data_dir, "", "folder");
+ABSL_FLAG(Cell, gru, Cell{"implicit"}, "cell");
+
+namespace plait::base {
+namespace {
+
+const ToolUsage kUsage = {
+    .name = "train",
+    .summary = "Trains.",
+    .examples = {"train --lp-levels 3"},
+    .groups = {{"Solver", {"seed", "lp_levels", "tf"}}, {"Optimizer", {"use_sgd", "lr", "data_dir", "gru"}}}};
+
+class FlagsTest : public testing::Test {
+ protected:
+  // "" for kRun, "help" for kHelp, else the error.
+  static std::string Parse(const std::vector<std::string>& arguments) {
+    const absl::StatusOr<Request> request = ParseFlags(arguments, kUsage);
+    if (!request.ok()) return std::string(request.status().message());
+    return *request == Request::kHelp ? "help" : "";
+  }
+
+  absl::FlagSaver restore_afterwards_;
+};
+
+TEST_F(FlagsTest, DashesUnderscoresEqualsAndBlanks) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--lp-levels", "7"},
+                                             {"--lp-levels=7"},
+                                             {"--lp_levels", "7"},
+                                             {"--lp_levels=7"},
+                                             {"--lp-levels=2", "--lp_levels=7"}}) {
+    absl::SetFlag(&FLAGS_lp_levels, 3);
+    EXPECT_EQ(Parse(arguments), "");
+    EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 7);
+  }
+}
+
+TEST_F(FlagsTest, Booleans) {
+  for (const char* yes : {"--use-sgd", "--use_sgd=true", "--use-sgd=1"}) {
+    absl::SetFlag(&FLAGS_use_sgd, false);
+    EXPECT_EQ(Parse({yes}), "");
+    EXPECT_TRUE(absl::GetFlag(FLAGS_use_sgd)) << yes;
+  }
+  for (const char* no : {"--nouse-sgd", "--no-use-sgd", "--nouse_sgd", "--use-sgd=false"}) {
+    absl::SetFlag(&FLAGS_use_sgd, true);
+    EXPECT_EQ(Parse({no}), "");
+    EXPECT_FALSE(absl::GetFlag(FLAGS_use_sgd)) << no;
+  }
+  // A flag whose own name begins with "no" is not a negation.
+  EXPECT_EQ(Parse({"--nonormalize"}), "");
+  EXPECT_FALSE(absl::GetFlag(FLAGS_normalize));
+  EXPECT_EQ(Parse({"--normalize"}), "");
+  EXPECT_TRUE(absl::GetFlag(FLAGS_normalize));
+  EXPECT_EQ(Parse({"--nouse-sgd=true"}), "--nouse-sgd takes no value");
+}
+
+TEST_F(FlagsTest, BooleanDoesNotEatTheNextArgument) {
+  EXPECT_EQ(Parse({"--use-sgd", "false"}), "unexpected argument 'false'; write --use-sgd=false");
+  EXPECT_EQ(Parse({"--use-sgd", "--lp-levels", "5"}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 5);
+}
+
+TEST_F(FlagsTest, NegativeNumbersAndWholeSeeds) {
+  EXPECT_EQ(Parse({"--lr", "-2.5e-3", "--lp-levels", "-4", "--seed", "18446744073709551615"}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lr), -2.5e-3);
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), -4);
+  EXPECT_EQ(absl::GetFlag(FLAGS_seed), std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_F(FlagsTest, TextValuesMayHoldAnything) {
+  EXPECT_EQ(Parse({"--data-dir", "-a=b c"}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_data_dir), "-a=b c");
+  EXPECT_EQ(Parse({"--data-dir=x=y"}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_data_dir), "x=y");
+  EXPECT_EQ(Parse({"--data-dir="}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_data_dir), "");
+}
+
+TEST_F(FlagsTest, UnknownFlagSuggestsTheNearest) {
+  EXPECT_EQ(Parse({"--lp-level", "3"}),
+            "unknown flag --lp-level; did you mean --lp-levels? (--help lists all)");
+  EXPECT_EQ(Parse({"--levels=3"}), "unknown flag --levels; did you mean --lp-levels? (--help lists all)");
+  EXPECT_EQ(Parse({"--sede=3"}), "unknown flag --sede; did you mean --seed? (--help lists all)");
+  EXPECT_EQ(Parse({"--hepl"}), "unknown flag --hepl; did you mean --help? (--help lists all)");
+}
+
+TEST_F(FlagsTest, AbseilsOwnFlagsAreUnknown) {
+  for (const char* flag : {"--flagfile=x", "--undefok=y", "--fromenv=z", "--helpfull"}) {
+    EXPECT_EQ(Parse({flag}).substr(0, 15), "unknown flag --") << flag;
+  }
+}
+
+TEST_F(FlagsTest, BadValuesSayWhatWasExpected) {
+  EXPECT_EQ(Parse({"--lp-levels=three"}),
+            "--lp-levels=three: expected a whole number from -2147483648 to 2147483647");
+  EXPECT_EQ(Parse({"--lp-levels=3.5"}),
+            "--lp-levels=3.5: expected a whole number from -2147483648 to 2147483647");
+  EXPECT_EQ(Parse({"--seed=-1"}), "--seed=-1: expected a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(Parse({"--seed=18446744073709551616"}),
+            "--seed=18446744073709551616: expected a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(Parse({"--lr=fast"}), "--lr=fast: expected a number");
+  EXPECT_EQ(Parse({"--use-sgd=maybe"}), "--use-sgd=maybe: expected true or false");
+  EXPECT_EQ(Parse({"--gru=quick"}), "--gru=quick: expected implicit or classic");
+}
+
+TEST_F(FlagsTest, MissingValuesAndLeftovers) {
+  EXPECT_EQ(Parse({"--lp-levels"}), "--lp-levels needs a value, such as --lp-levels=3");
+  EXPECT_EQ(Parse({"--lp-levels", "--lp-cfactor", "4"}), "--lp-levels needs a value, such as --lp-levels=3");
+  for (const char* leftover : {"extra", "-lr", "-", ""}) {
+    EXPECT_EQ(Parse({leftover}), "unexpected argument '" + std::string(leftover) +
+                                     "'; settings are given as --flag=value (--help lists all)");
+  }
+}
+
+TEST_F(FlagsTest, HelpShowsOurFlagsByGroup) {
+  EXPECT_EQ(Parse({"--help"}), "help");
+  EXPECT_EQ(Parse({"--lr=1", "-h"}), "help");
+  const std::string help = HelpText(kUsage);
+  EXPECT_EQ(
+      help.find("train: Trains.\n\nUsage: train [--flag=value ...]\n\nExamples:\n  train --lp-levels 3\n\n"
+                "Solver:\n  --seed                      seed of all random numbers (default: 1)\n"),
+      0u);
+  EXPECT_NE(help.find("\n  --[no]use-sgd               plain gradient descent (default: false)\n"),
+            std::string::npos);
+  EXPECT_NE(help.find("\nOther:\n  --lp-cfactor "), std::string::npos);
+  EXPECT_EQ(help.find("flagfile"), std::string::npos);
+}
+
+TEST_F(FlagsTest, HelpFitsItsColumns) {
+  ToolUsage usage = kUsage;
+  for (int i = 0; i < 60; ++i) usage.summary += " word";
+  const std::string help = HelpText(usage);
+  std::size_t start = 0;
+  for (std::size_t end; (end = help.find('\n', start)) != std::string::npos; start = end + 1) {
+    EXPECT_LE(end - start, 100u) << help.substr(start, end - start);
+  }
+}
+
+TEST_F(FlagsTest, SettingsAreShownAsPythonDoes) {
+  EXPECT_EQ(Parse({"--seed=3649905550453979348", "--data-dir=a 'b'"}), "");
+  EXPECT_EQ(Settings(kUsage),
+            "Namespace(seed=3649905550453979348, lp_levels=3, tf=128.0, use_sgd=False, lr=0.001, "
+            "data_dir=\"a 'b'\", gru='implicit', lp_cfactor=4, normalize=True)");
+}
+
+TEST_F(FlagsTest, MainExitsWithOneLine) {
+  std::vector<std::string> arguments = {"train", "--lp-level=3"};
+  std::vector<char*> argv = {arguments[0].data(), arguments[1].data()};
+  EXPECT_EXIT(ParseFlagsOrExit(2, argv.data(), kUsage), testing::ExitedWithCode(2),
+              "^train: unknown flag --lp-level; did you mean --lp-levels\\? \\(--help lists all\\)\n$");
+  EXPECT_EXIT(ParseFlagsOrExit(2, argv.data(), kUsage, /*rank=*/1), testing::ExitedWithCode(2), "^$");
+}
+
+TEST_F(FlagsTest, GroupMustNameExistingFlags) {
+  const ToolUsage wrong = {.name = "t", .summary = "", .examples = {}, .groups = {{"Solver", {"lp_lvls"}}}};
+  EXPECT_DEATH(HelpText(wrong), "names --lp_lvls");
+}
+
+// Left column: what Python's repr() prints.
+TEST(PythonFloatTest, MatchesRepr) {
+  EXPECT_EQ(internal::PythonFloat(0.1), "0.1");
+  EXPECT_EQ(internal::PythonFloat(0.0), "0.0");
+  EXPECT_EQ(internal::PythonFloat(-3.0), "-3.0");
+  EXPECT_EQ(internal::PythonFloat(0.0001), "0.0001");
+  EXPECT_EQ(internal::PythonFloat(0.00001), "1e-05");
+  EXPECT_EQ(internal::PythonFloat(1e15), "1000000000000000.0");
+  EXPECT_EQ(internal::PythonFloat(1e16), "1e+16");
+  EXPECT_EQ(internal::PythonFloat(1.5e300), "1.5e+300");
+  EXPECT_EQ(internal::PythonFloat(0.1f), "0.1");
+  EXPECT_EQ(internal::PythonFloat(-INFINITY), "-inf");
+}
+
+TEST(NearestWordTest, EditDistance) {
+  EXPECT_EQ(internal::EditDistance("", "abc"), 3);
+  EXPECT_EQ(internal::EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(internal::EditDistance("seed", "sede"), 1);
+  EXPECT_EQ(internal::EditDistance("ca", "abc"), 3);  // 2 only where a swapped pair may be edited again
+}
+
+TEST(NearestWordTest, ContainedWordsAreNear) {
+  EXPECT_EQ(internal::NearestWord("batch", {"match_all", "batch_size"}), "batch_size");
+  EXPECT_EQ(internal::NearestWord("lp", {"help", "fp"}), "fp");
+}
+
+}  // namespace
+}  // namespace plait::base

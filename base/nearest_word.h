@@ -1,0 +1,20 @@
+// Which word did the user mean? Private to base/flags.h.
+#ifndef PLAIT_BASE_NEAREST_WORD_H_
+#define PLAIT_BASE_NEAREST_WORD_H_
+
+#include <string>
+#include <vector>
+
+namespace plait::base::internal {
+
+// Changes of one character, and swaps of neighbours, that turn `a` into `b` (optimal string alignment
+// distance).
+int EditDistance(const std::string& a, const std::string& b);
+
+// The word with the least edit distance; a word that contains `word`, or the other way round, counts as one
+// edit away. Ties go to the first. `words` must not be empty.
+std::string NearestWord(const std::string& word, const std::vector<std::string>& words);
+
+}  // namespace plait::base::internal
+
+#endif  // PLAIT_BASE_NEAREST_WORD_H_

@@ -1,0 +1,19 @@
+// What the output can show: a terminal of some width, colours, or a plain file.
+#ifndef PLAIT_BASE_TERMINAL_H_
+#define PLAIT_BASE_TERMINAL_H_
+
+namespace plait::base {
+
+struct Terminal {
+  bool interactive = false;  // lines can be overwritten
+  bool colour = false;
+  int columns = 80;
+};
+
+// Of a file descriptor, usually 1 or 2. A file, a pipe or TERM=dumb is not interactive; NO_COLOR, when set
+// and not empty, turns colours off (no-color.org). The width is the window's, else COLUMNS, else 80.
+Terminal DetectTerminal(int file_descriptor);
+
+}  // namespace plait::base
+
+#endif  // PLAIT_BASE_TERMINAL_H_
