@@ -22,6 +22,18 @@ int NearestOwner(const Partition& partition, int position, int direction, std::i
   return -1;
 }
 
+// The most fine steps that can be handed out together so that every rank still gets some.
+std::int64_t LargestUnit(std::int64_t steps, int ranks, const Options& options) {
+  const int levels = LevelCount(options, steps);
+  std::int64_t unit = 1;
+  for (int level = 0; level + 1 < levels; ++level) {
+    const std::int64_t coarser = unit * AtLevel(options.cfactors, level);
+    if (steps / coarser < ranks) break;
+    unit = coarser;
+  }
+  return unit;
+}
+
 }  // namespace
 
 double TimeGrid::At(std::int64_t point) const {
@@ -61,18 +73,26 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
 }
 
 Partition Partition::Even(std::int64_t steps, int ranks, const Options& options) {
-  const int levels = LevelCount(options, steps);
-  std::int64_t unit = 1;
-  for (int level = 0; level + 1 < levels; ++level) {
-    const std::int64_t coarser = unit * AtLevel(options.cfactors, level);
-    if (steps / coarser < ranks) break;
-    unit = coarser;
-  }
+  return InUnits(steps, ranks, LargestUnit(steps, ranks, options));
+}
+
+Partition Partition::OfWholeIntervals(std::int64_t steps, int ranks, const Options& options) {
+  const std::int64_t interval = LevelCount(options, steps) > 1 ? AtLevel(options.cfactors, 0) : 1;
+  return InUnits(steps, ranks, std::max(interval, LargestUnit(steps, ranks, options)));
+}
+
+Partition Partition::InUnits(std::int64_t steps, int ranks, std::int64_t unit) {
   const std::int64_t units = steps / unit;
   Partition partition;
   for (int p = 0; p < ranks; ++p) partition.bounds_.push_back(units * p / ranks * unit);
   partition.bounds_.push_back(steps);
   return partition;
+}
+
+int Partition::OwnerPosition(std::int64_t step) const {
+  int position = 0;
+  while (last_step(position) <= step) ++position;
+  return position;
 }
 
 Partition Partition::Mirrored() const {

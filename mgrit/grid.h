@@ -31,6 +31,10 @@ class Partition {
   // Even shares in units that follow the coarsest level for which every rank gets some, so that relaxation of no
   // level waits for a neighbour if that can be had.
   static Partition Even(std::int64_t steps, int ranks, const Options& options);
+  // As Even, yet never cutting a C-interval of level 0: further ranks own nothing.
+  static Partition OfWholeIntervals(std::int64_t steps, int ranks, const Options& options);
+  // The position that owns a step.
+  int OwnerPosition(std::int64_t step) const;
   // The same ranks seen from the other end: step s becomes step N - 1 - s.
   Partition Mirrored() const;
 
@@ -41,6 +45,8 @@ class Partition {
   std::int64_t last_step(int position) const { return bounds_[position + 1]; }  // one past
 
  private:
+  static Partition InUnits(std::int64_t steps, int ranks, std::int64_t unit);
+
   std::vector<std::int64_t> bounds_;
   bool mirrored_ = false;
 };

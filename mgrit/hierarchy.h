@@ -101,6 +101,7 @@ class Hierarchy {
   comm::Communicator communicator_;
   std::vector<std::unique_ptr<Level>> levels_;
   WorkCount work_;
+  bool final_sweep_ = false;
 };
 
 }  // namespace plait::mgrit

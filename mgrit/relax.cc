@@ -11,7 +11,9 @@ namespace plait::mgrit {
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
   {
     const Stopwatch watch(work_.step_seconds);
-    problem_.Step(grid_.Interval(level.grid.level, index), u, out);
+    StepInterval interval = grid_.Interval(level.grid.level, index);
+    interval.final = final_sweep_;
+    problem_.Step(interval, u, out);
   }
   ++work_.steps[level.grid.level];
   AddRightHandSide(level, index + 1, out);
@@ -112,7 +114,11 @@ void Hierarchy::StepToCPoint(Level& level, std::int64_t point, const State& befo
 
 void Hierarchy::FRelax(int level) { Sweep(at(level), 0, nullptr); }
 
-void Hierarchy::RelaxFrom(std::int64_t first_interval) { Sweep(at(0), first_interval, nullptr); }
+void Hierarchy::RelaxFrom(std::int64_t first_interval) {
+  final_sweep_ = true;
+  Sweep(at(0), first_interval, nullptr);
+  final_sweep_ = false;
+}
 
 void Hierarchy::FcSweep(int index) {
   Level& level = at(index);
