@@ -5,6 +5,8 @@
 BUILD files choose between a backend and its stub file with it; no `#ifdef` is needed in the code.
 """
 
+load("//third_party:libtorch_location.bzl", "find_site_packages")
+
 _BUILD = """
 package(default_visibility = ["//visibility:public"])
 
@@ -30,22 +32,18 @@ def _first(repository_ctx, paths):
             return path
     return None
 
-def _nccl(repository_ctx, home):
+def _nccl(repository_ctx):
     """The wheel's NCCL, the one that LibTorch uses, before the system's."""
-    roots = []
-    venv = repository_ctx.path(home + "/.cache/plait/libtorch-2.11.0/lib")
-    if venv.exists:
-        roots = [str(entry) + "/site-packages/nvidia/nccl" for entry in venv.readdir() if entry.basename.startswith("python3")]
-    for root in roots:
-        if repository_ctx.path(root + "/include/nccl.h").exists:
-            return root + "/include/nccl.h", ["-L" + root + "/lib", "-l:libnccl.so.2", "-Wl,-rpath," + root + "/lib"]
+    root = (find_site_packages(repository_ctx) or "") + "/nvidia/nccl"
+    if repository_ctx.path(root + "/include/nccl.h").exists:
+        return root + "/include/nccl.h", ["-L" + root + "/lib", "-l:libnccl.so.2", "-Wl,-rpath," + root + "/lib"]
     header = _first(repository_ctx, ["/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h"])
     return header, ["-lnccl"]
 
 def _cuda_impl(repository_ctx):
     environ = repository_ctx.os.environ
     cuda = _first(repository_ctx, [environ.get("CUDA_HOME"), "/usr/local/cuda"])
-    header, link = _nccl(repository_ctx, environ.get("HOME", "/root"))
+    header, link = _nccl(repository_ctx)
     have = bool(cuda and header and repository_ctx.path(cuda + "/bin/nvcc").exists)
     repository_ctx.file("cuda.bzl", "HAVE_CUDA = {}\nNVCC = \"{}\"\n".format(have, cuda + "/bin/nvcc" if have else ""))
     if have:

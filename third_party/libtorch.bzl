@@ -9,7 +9,7 @@ A tier's headers cannot be reached from the tiers below it: each has an include 
 The wheel also carries an old google/protobuf and fmt; they would shadow the system's and are left out.
 """
 
-VERSION = "2.11.0"
+load("//third_party:libtorch_location.bzl", "VERSION", "find_site_packages")
 
 _BUILD = """
 package(default_visibility = ["//visibility:public"])
@@ -44,28 +44,11 @@ cc_library(
 )
 """
 
-def _candidates(repository_ctx):
-    """Folders that may hold the wheel, the nearest first."""
-    home = repository_ctx.os.environ.get("HOME", "/root")
-    cache = repository_ctx.os.environ.get("XDG_CACHE_HOME", home + "/.cache")
-    roots = [cache + "/plait/libtorch-" + VERSION, "/opt/plait/libtorch-" + VERSION]
-    found = []
-    for root in roots:
-        lib = repository_ctx.path(root + "/lib")
-        if lib.exists:
-            found += [str(entry) + "/site-packages/torch" for entry in lib.readdir() if entry.basename.startswith("python3")]
-    for site in ["/usr/local/lib/python3.11/dist-packages", "/usr/local/lib/python3.12/dist-packages", "/usr/lib/python3/dist-packages"]:
-        found.append(site + "/torch")
-    return found
-
-def _find(repository_ctx):
-    for candidate in _candidates(repository_ctx):
-        if repository_ctx.path(candidate + "/lib/libtorch_cpu.so").exists:
-            return candidate
-    fail("LibTorch {} was not found. Run ./bazelw once: it installs it.".format(VERSION))
-
 def _libtorch_impl(repository_ctx):
-    root = _find(repository_ctx)
+    site_packages = find_site_packages(repository_ctx)
+    if not site_packages:
+        fail("LibTorch {} was not found. Run ./bazelw setup: it installs it.".format(VERSION))
+    root = site_packages + "/torch"
     include = root + "/include"
     for folder in ["ATen", "c10", "caffe2", "torch/headeronly"]:
         repository_ctx.symlink(include + "/" + folder, "aten/" + folder)

@@ -32,7 +32,7 @@ _DEFINES = {"mpi": ["OMPI_SKIP_MPICXX"], "hdf5": ["OMPI_SKIP_MPICXX"]}
 def _pkg_config(repository_ctx, option, modules):
     result = repository_ctx.execute(["pkg-config", option] + modules.split(" "))
     if result.return_code != 0:
-        fail("pkg-config {}: {}\nRun ./bazelw once: it installs what is missing.".format(modules, result.stderr))
+        fail("pkg-config {}: {}\nRun ./bazelw setup: it installs what is missing.".format(modules, result.stderr))
     return [flag for flag in result.stdout.strip().split(" ") if flag]
 
 def _target(repository_ctx, name, modules):
@@ -58,6 +58,8 @@ cc_library(
     )
 
 def _system_libraries_impl(repository_ctx):
+    if not repository_ctx.which("pkg-config"):
+        fail("pkg-config was not found. Run ./bazelw setup: it installs what is missing.")
     build = "package(default_visibility = [\"//visibility:public\"])\n"
     for name, modules in _MODULES.items():
         build += _target(repository_ctx, name, modules)
