@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "comm/contract.h"
+#include "base/check.h"
 #include "comm/group.h"
 #include "comm/request_check.h"
 #include "comm/self_backend.h"
@@ -18,7 +18,7 @@ Work& Work::operator=(Work&& other) noexcept {
   return *this;
 }
 Work::~Work() {
-  Require(pending_ == nullptr || std::uncaught_exceptions() > 0, "a Work was dropped before it was complete");
+  PLAIT_CHECK(pending_ == nullptr || std::uncaught_exceptions() > 0) << "a Work was dropped before it was complete";
 }
 
 bool Work::Test() {
@@ -34,12 +34,19 @@ void Work::Wait() {
 Communicator::Communicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
 
 Communicator Communicator::Self() {
-  return Communicator(std::make_shared<Group>(MakeSelfBackend(), "self"));
+  return Communicator(MakeWorldGroup(MakeSelfBackend(), "self", std::make_shared<Journal>(/*capacity=*/32)));
 }
 
 int Communicator::rank() const { return group_->backend().rank(); }
 int Communicator::size() const { return group_->backend().size(); }
 const std::string& Communicator::name() const { return group_->name(); }
+
+const Stats& Communicator::stats() const { return group_->journal().stats; }
+FlightRecorder& Communicator::recorder() const { return group_->journal().recorder; }
+
+PhaseScope::PhaseScope(const Communicator& communicator, absl::string_view phase)
+    : recorder_(communicator.recorder()), before_(recorder_.SetPhase(std::string(phase))) {}
+PhaseScope::~PhaseScope() { recorder_.SetPhase(std::move(before_)); }
 
 void Communicator::Run(const Request& request, CallSite site) const { group_->Run(request, site); }
 

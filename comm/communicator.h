@@ -28,9 +28,11 @@
 #include "absl/types/span.h"
 #include "comm/buffer.h"
 #include "comm/operation.h"
+#include "comm/stats.h"
 
 namespace plait::comm {
 
+class FlightRecorder;
 class Group;        // comm/group.h
 class PendingWork;  // comm/backend.h
 // Where in the program a call stands; the hang report names it.
@@ -64,6 +66,10 @@ class Communicator {
   int rank() const;
   int size() const;
   const std::string& name() const;  // the axis: "world", "lp", "dp_shard", ...
+
+  // Of the whole process: all its communicators note their calls in one place.
+  const Stats& stats() const;
+  FlightRecorder& recorder() const;
 
   // Collective. Ranks with the same `color` form a group, ordered by (key, rank). A negative color joins none and
   // gets a group of one.

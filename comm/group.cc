@@ -6,24 +6,107 @@
 #include "comm/self_backend.h"
 
 namespace plait::comm {
+namespace {
 
-Group::Group(std::unique_ptr<Backend> backend, std::string name)
-    : backend_(std::move(backend)), name_(std::move(name)) {}
+// Notes the course of an operation under way.
+class RecordedWork : public PendingWork {
+ public:
+  RecordedWork(std::unique_ptr<PendingWork> inner, std::shared_ptr<Journal> journal, OperationStats& stats,
+               std::int64_t id, double entered_seconds)
+      : inner_(std::move(inner)),
+        journal_(std::move(journal)),
+        stats_(stats),
+        id_(id),
+        entered_seconds_(entered_seconds) {}
 
-void Group::Run(const Request& request, const std::source_location&) {
+  bool Test() override {
+    if (!complete_ && inner_->Test()) Complete(0);
+    return complete_;
+  }
+
+  void Wait() override {
+    if (Test()) return;
+    journal_->recorder.BeginWait(id_);
+    const double begin = FlightRecorder::Now();
+    inner_->Wait();
+    Complete(FlightRecorder::Now() - begin);
+  }
+
+ private:
+  void Complete(double exposed_seconds) {
+    complete_ = true;
+    stats_.in_flight_seconds += FlightRecorder::Now() - entered_seconds_;
+    stats_.exposed_seconds += exposed_seconds;
+    journal_->recorder.Complete(id_);
+  }
+
+  std::unique_ptr<PendingWork> inner_;
+  std::shared_ptr<Journal> journal_;
+  OperationStats& stats_;
+  std::int64_t id_;
+  double entered_seconds_;
+  bool complete_ = false;
+};
+
+// splitmix64's finalizer: spreads the bits.
+std::uint64_t Mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Group::Group(std::unique_ptr<Backend> backend, std::string name, std::uint64_t id,
+             std::shared_ptr<Journal> journal)
+    : backend_(std::move(backend)),
+      name_(std::move(name)),
+      id_(id),
+      journal_(std::move(journal)),
+      stats_(&journal_->stats[name_]) {
+  journal_->recorder.AddGroup(id_, name_, backend_->members());
+}
+
+OperationStats& Group::Count(const Request& request) {
+  OperationStats& stats = (*stats_)[static_cast<int>(request.operation)];
+  ++stats.calls;
+  stats.payload_bytes += Payload(request).bytes();
+  stats.wire_bytes += WireBytes(request, backend_->rank(), backend_->size());
+  return stats;
+}
+
+void Group::Run(const Request& request, const std::source_location& site) {
   CheckRequest(request, backend_->rank(), backend_->size(), backend_->device());
+  OperationStats& stats = Count(request);
+  const std::int64_t id = journal_->recorder.Enter(id_, request, site, CallState::kWaiting);
+  const double begin = FlightRecorder::Now();
   backend_->Run(request);
+  const double seconds = FlightRecorder::Now() - begin;
+  stats.in_flight_seconds += seconds;
+  stats.exposed_seconds += seconds;
+  journal_->recorder.Complete(id);
 }
 
-std::unique_ptr<PendingWork> Group::Start(const Request& request, const std::source_location&) {
+std::unique_ptr<PendingWork> Group::Start(const Request& request, const std::source_location& site) {
   CheckRequest(request, backend_->rank(), backend_->size(), backend_->device());
-  return backend_->Start(request);
+  OperationStats& stats = Count(request);
+  const std::int64_t id = journal_->recorder.Enter(id_, request, site, CallState::kInFlight);
+  const double begin = FlightRecorder::Now();
+  return std::make_unique<RecordedWork>(backend_->Start(request), journal_, stats, id, begin);
 }
 
-std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, const std::source_location&) {
+std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, const std::source_location& site) {
+  const std::int64_t call = journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
   std::unique_ptr<Backend> part = backend_->Split(color, key);
+  journal_->recorder.Complete(call);
+  const std::uint64_t id = Mix(Mix(id_ + ++splits_) + static_cast<std::uint64_t>(color + 1));
   if (part == nullptr) part = MakeSelfBackend(backend_->members()[backend_->rank()]);
-  return std::make_shared<Group>(std::move(part), std::string(name));
+  return std::make_shared<Group>(std::move(part), std::string(name), id, journal_);
+}
+
+std::shared_ptr<Group> MakeWorldGroup(std::unique_ptr<Backend> backend, std::string name,
+                                      std::shared_ptr<Journal> journal) {
+  return std::make_shared<Group>(std::move(backend), std::move(name), 1, std::move(journal));
 }
 
 }  // namespace plait::comm

@@ -1,31 +1,54 @@
-// The state behind a Communicator, shared by its copies: transport and name. Private to comm.
+// The state behind a Communicator, shared by its copies: transport, name, and where calls are noted. Private to
+// comm.
 #ifndef PLAIT_COMM_GROUP_H_
 #define PLAIT_COMM_GROUP_H_
 
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "comm/backend.h"
+#include "comm/flight_recorder.h"
+#include "comm/stats.h"
 
 namespace plait::comm {
 
+// One per process, or per group of one that nobody else knows.
+struct Journal {
+  explicit Journal(int capacity = 512) : recorder(capacity) {}
+  FlightRecorder recorder;
+  Stats stats;
+};
+
 class Group {
  public:
-  Group(std::unique_ptr<Backend> backend, std::string name);
+  // `id` is the same on all members, and different for different groups of a process.
+  Group(std::unique_ptr<Backend> backend, std::string name, std::uint64_t id, std::shared_ptr<Journal> journal);
 
   Backend& backend() const { return *backend_; }
   const std::string& name() const { return name_; }
+  Journal& journal() const { return *journal_; }
 
   void Run(const Request& request, const std::source_location& site);
   std::unique_ptr<PendingWork> Start(const Request& request, const std::source_location& site);
   std::shared_ptr<Group> Split(int color, int key, absl::string_view name, const std::source_location& site);
 
  private:
+  OperationStats& Count(const Request& request);
+
   std::unique_ptr<Backend> backend_;
   std::string name_;
+  std::uint64_t id_;
+  std::shared_ptr<Journal> journal_;
+  AxisStats* stats_;
+  std::uint64_t splits_ = 0;
 };
+
+// The group that all others of a process are split from.
+std::shared_ptr<Group> MakeWorldGroup(std::unique_ptr<Backend> backend, std::string name,
+                                      std::shared_ptr<Journal> journal);
 
 }  // namespace plait::comm
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "comm/contract.h"
+#include "base/check.h"
 
 namespace plait::comm {
 namespace {
@@ -11,10 +11,9 @@ namespace {
 using Counts = std::vector<std::int64_t>;
 
 void CheckCounts(const Counts& counts, int size, std::int64_t total) {
-  Require(static_cast<int>(counts.size()) == size, "all_to_all_v: one count per rank is expected");
-  for (const std::int64_t count : counts) Require(count >= 0, "all_to_all_v: a count is negative");
-  Require(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total,
-          "all_to_all_v: the counts do not add up to the buffer");
+  PLAIT_CHECK(static_cast<int>(counts.size()) == size) << "all_to_all_v: one count per rank is expected";
+  for (const std::int64_t count : counts) PLAIT_CHECK(count >= 0) << "all_to_all_v: a count is negative";
+  PLAIT_CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total) << "all_to_all_v: the counts do not add up to the buffer";
 }
 
 bool Overlap(ConstBuffer a, ConstBuffer b) {
@@ -31,8 +30,8 @@ bool IsPart(ConstBuffer part, ConstBuffer whole, int index) {
 }
 
 void CheckParts(ConstBuffer part, ConstBuffer whole, int size) {
-  Require(part.type == whole.type, "the two buffers have different types");
-  Require(whole.count == part.count * size, "the larger buffer must hold one part per rank");
+  PLAIT_CHECK(part.type == whole.type) << "the two buffers have different types";
+  PLAIT_CHECK(whole.count == part.count * size) << "the larger buffer must hold one part per rank";
 }
 
 void CheckOverlap(const Request& r, int rank) {
@@ -46,7 +45,7 @@ void CheckOverlap(const Request& r, int rank) {
     case Operation::kAllToAllV: break;
     default: in_place = SameMemory(r.in, r.out);
   }
-  Require(in_place, "the two buffers overlap");
+  PLAIT_CHECK(in_place) << "the two buffers overlap";
 }
 
 void CheckShapes(const Request& r, int rank, int size) {
@@ -64,9 +63,10 @@ void CheckShapes(const Request& r, int rank, int size) {
       return;
     case Operation::kAllToAll:
       CheckParts(r.in, r.out, 1);
-      return Require(r.in.count % size == 0, "all_to_all: the count must be a multiple of the ranks");
+      PLAIT_CHECK(r.in.count % size == 0) << "all_to_all: the count must be a multiple of the ranks";
+      return;
     case Operation::kAllToAllV:
-      Require(r.in.type == r.out.type, "the two buffers have different types");
+      PLAIT_CHECK(r.in.type == r.out.type) << "the two buffers have different types";
       CheckCounts(r.send_counts, size, r.in.count);
       return CheckCounts(r.receive_counts, size, r.out.count);
     default: return;
@@ -76,16 +76,15 @@ void CheckShapes(const Request& r, int rank, int size) {
 }  // namespace
 
 void CheckRequest(const Request& r, int rank, int size, Device device) {
-  Require(r.in.count >= 0 && r.out.count >= 0, "a buffer has a negative count");
-  Require((r.in.count == 0 || r.in.device == device) && (r.out.count == 0 || r.out.device == device),
-          "the buffer is on another device than the communicator serves; see comm/tensor_collectives.h");
+  PLAIT_CHECK(r.in.count >= 0 && r.out.count >= 0) << "a buffer has a negative count";
+  PLAIT_CHECK((r.in.count == 0 || r.in.device == device) && (r.out.count == 0 || r.out.device == device)) << "the buffer is on another device than the communicator serves; see comm/tensor_collectives.h";
   const bool rooted = r.operation == Operation::kBroadcast || r.operation == Operation::kReduce ||
                       r.operation == Operation::kGather || r.operation == Operation::kScatter;
   if (rooted || IsPointToPoint(r.operation)) {
-    Require(r.root >= 0 && r.root < size, "the root or peer is not a rank of the group");
+    PLAIT_CHECK(r.root >= 0 && r.root < size) << "the root or peer is not a rank of the group";
   }
   if (IsReduction(r.operation) && r.reduce == ReduceOp::kAverage) {
-    Require(IsFloatingPoint(Payload(r).type), "average is for floating types");
+    PLAIT_CHECK(IsFloatingPoint(Payload(r).type)) << "average is for floating types";
   }
   CheckShapes(r, rank, size);
   CheckOverlap(r, rank);

@@ -45,14 +45,14 @@ Session::~Session() = default;
 absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) {
   const Launcher launcher = DetectLauncher();
   if (!launcher.starts_mpi()) {
-    Communicator world(std::make_shared<Group>(MakeSelfBackend(), "world"));
+    Communicator world(MakeWorldGroup(MakeSelfBackend(), "world", std::make_shared<Journal>()));
     return Session(std::make_unique<State>(std::move(world), false));
   }
   const bool oversubscribed = launcher.local_size > AvailableCores();
   if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
   const MpiOptions mpi = {.max_elements_per_message = options.max_elements_per_message,
                           .oversubscribed = oversubscribed};
-  Communicator world(std::make_shared<Group>(MakeMpiWorldBackend(mpi), "world"));
+  Communicator world(MakeWorldGroup(MakeMpiWorldBackend(mpi), "world", std::make_shared<Journal>()));
   return Session(std::make_unique<State>(std::move(world), true));
 }
 

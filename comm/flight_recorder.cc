@@ -1,0 +1,152 @@
+#include "comm/flight_recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace plait::comm {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+std::string DescribeState(const CallRecord& call, double now) {
+  switch (call.state) {
+    case CallState::kInFlight: return absl::StrFormat("in flight for %.1f s", now - call.entered_seconds);
+    case CallState::kWaiting: return absl::StrFormat("waiting for %.1f s", now - call.waiting_since_seconds);
+    case CallState::kComplete:
+      return absl::StrFormat("complete after %.6f s", call.completed_seconds - call.entered_seconds);
+  }
+  return "";
+}
+
+const char* BaseName(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+}  // namespace
+
+std::string DescribeCall(const CallRecord& call, absl::string_view group) {
+  std::string text = absl::StrCat("#", call.sequence, " ", Name(call.operation), "[", group, "]");
+  const bool moves_data = call.operation != Operation::kBarrier && call.operation != Operation::kSplit;
+  if (moves_data) absl::StrAppend(&text, " ", Name(call.type), "[", call.count, "]");
+  if (IsReduction(call.operation) && call.reduce != ReduceOp::kSum) {
+    absl::StrAppend(&text, " ", Name(call.reduce));
+  }
+  if (call.operation == Operation::kSend) absl::StrAppend(&text, " to ", call.root, " tag ", call.tag);
+  if (call.operation == Operation::kReceive) absl::StrAppend(&text, " from ", call.root, " tag ", call.tag);
+  if (!IsPointToPoint(call.operation) && call.root >= 0) absl::StrAppend(&text, " root ", call.root);
+  return text;
+}
+
+FlightRecorder::FlightRecorder(int capacity) : ring_(capacity), phases_({"start"}) {}
+
+double FlightRecorder::Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void FlightRecorder::AddGroup(std::uint64_t id, absl::string_view name, std::vector<int> members) {
+  Lock lock(mutex_);
+  groups_[id] = {.name = std::string(name), .members = std::move(members)};
+}
+
+std::int64_t FlightRecorder::Enter(std::uint64_t group, const Request& request,
+                                   const std::source_location& site, CallState state) {
+  const ConstBuffer payload = Payload(request);
+  const double now = Now();
+  Lock lock(mutex_);
+  RecordedGroup& in = groups_[group];
+  Entry& entry = Slot(entered_);
+  CallRecord& call = entry.call;
+  call.id = entered_++;
+  call.group = group;
+  call.sequence = IsPointToPoint(request.operation) ? ++in.messages : ++in.collectives;
+  call.operation = request.operation;
+  call.reduce = request.reduce;
+  call.type = payload.type;
+  call.count = payload.count;
+  call.root = request.root;
+  call.tag = request.tag;
+  call.state = state;
+  call.entered_seconds = call.waiting_since_seconds = now;
+  call.line = static_cast<int>(site.line());
+  entry.file = site.file_name();
+  entry.phase = phase_;
+  if (state == CallState::kWaiting) waiting_ = call.id;
+  return call.id;
+}
+
+void FlightRecorder::BeginWait(std::int64_t id) {
+  const double now = Now();
+  Lock lock(mutex_);
+  CallRecord& call = Slot(id).call;
+  if (call.id != id) return;  // newer calls have taken its place
+  call.state = CallState::kWaiting;
+  call.waiting_since_seconds = now;
+  waiting_ = id;
+}
+
+void FlightRecorder::Complete(std::int64_t id) {
+  const double now = Now();
+  Lock lock(mutex_);
+  if (waiting_ == id) waiting_ = -1;
+  CallRecord& call = Slot(id).call;
+  if (call.id != id) return;
+  call.state = CallState::kComplete;
+  call.completed_seconds = now;
+}
+
+std::string FlightRecorder::SetPhase(std::string phase) {
+  Lock lock(mutex_);
+  std::string before = phases_[phase_];
+  const auto found = std::find(phases_.begin(), phases_.end(), phase);
+  phase_ = static_cast<int>(found - phases_.begin());
+  if (found == phases_.end()) phases_.push_back(std::move(phase));
+  return before;
+}
+
+std::vector<CallRecord> FlightRecorder::Calls() const {
+  Lock lock(mutex_);
+  std::vector<CallRecord> calls;
+  for (const Entry& entry : ring_) {
+    if (entry.call.id < 0) continue;
+    CallRecord& call = calls.emplace_back(entry.call);
+    call.file = BaseName(entry.file);
+    call.phase = phases_[entry.phase];
+  }
+  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return calls;
+}
+
+std::map<std::uint64_t, RecordedGroup> FlightRecorder::Groups() const {
+  Lock lock(mutex_);
+  return groups_;
+}
+
+std::string FlightRecorder::Phase() const {
+  Lock lock(mutex_);
+  return phases_[phase_];
+}
+
+double FlightRecorder::WaitingSeconds() const {
+  Lock lock(mutex_);
+  if (waiting_ < 0) return 0;
+  const CallRecord& call = ring_[waiting_ % static_cast<std::int64_t>(ring_.size())].call;
+  return call.id == waiting_ ? Now() - call.waiting_since_seconds : 0;
+}
+
+std::string DescribeCalls(const FlightRecorder& recorder) {
+  std::string text;
+  const auto groups = recorder.Groups();
+  for (const CallRecord& call : recorder.Calls()) {
+    absl::StrAppend(&text, DescribeCall(call, groups.at(call.group).name), " at ", call.file, ":", call.line, ", ",
+                    DescribeState(call, FlightRecorder::Now()), ", in phase ", call.phase, "\n");
+  }
+  return text;
+}
+
+}  // namespace plait::comm
