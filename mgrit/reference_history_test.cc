@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "mgrit/solver.h"
+#include "mgrit/testing/reference_histories.h"
+
+namespace plait::mgrit {
+namespace {
+
+using testing::ReferenceHistory;
+
+class ReferenceHistoryTest : public ::testing::TestWithParam<ReferenceHistory> {};
+
+// 2-norm of the C-points of level 0.
+double NormOfCPoints(AnyProblem& problem, const Solver& solver, int cfactor) {
+  double sum = 0;
+  for (std::int64_t point = 0; point <= solver.last_point(); point += cfactor) {
+    sum += problem.NormSquared(solver.state(point));
+  }
+  return std::sqrt(sum);
+}
+
+// Eight digits, down to rounding: a residual is a difference of states, each of them right to half an ulp or so.
+TEST_P(ReferenceHistoryTest, IsReproduced) {
+  const ReferenceHistory& reference = GetParam();
+  const auto problem = reference.make_problem();
+  Options options = reference.options;
+  options.max_iterations = static_cast<int>(reference.residual_norms.size());
+  Solver solver(*problem, reference.time, options, comm::Communicator::Self());
+  const Solution solution = solver.Solve();
+
+  const double rounding =
+      std::numeric_limits<double>::epsilon() * NormOfCPoints(*problem, solver, options.cfactors[0]);
+  ASSERT_EQ(solution.residual_norms.size(), reference.residual_norms.size());
+  for (std::size_t k = 0; k < reference.residual_norms.size(); ++k) {
+    const double expected = reference.residual_norms[k];
+    const double actual = solution.residual_norms[k];
+    if (!std::isnan(expected)) {
+      EXPECT_NEAR(actual, expected, 1e-8 * expected + rounding) << "iteration " << k;
+    } else if (options.residual_time == ResidualTime::kRestriction) {
+      EXPECT_TRUE(std::isnan(actual)) << "iteration " << k << " should have no residual";
+    }
+  }
+}
+
+const auto kName = [](const ::testing::TestParamInfo<ReferenceHistory>& info) { return info.param.name; };
+
+INSTANTIATE_TEST_SUITE_P(XBraid, ReferenceHistoryTest, ::testing::ValuesIn(testing::XBraidHistories()), kName);
+INSTANTIATE_TEST_SUITE_P(PyMgrit, ReferenceHistoryTest, ::testing::ValuesIn(testing::PyMgritHistories()), kName);
+
+}  // namespace
+}  // namespace plait::mgrit
