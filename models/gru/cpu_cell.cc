@@ -1,0 +1,295 @@
+#include "models/gru/cpu_cell.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+
+#include <cstring>
+
+namespace plait::gru {
+namespace {
+
+// From this many input features on it pays to store the input's product with the weights rather than form it again
+// at each use: a row of gates then costs less memory traffic than arithmetic.
+constexpr std::int64_t kPrecomputeInputs = 48;
+
+constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Packed parameters of one layer.
+struct PackedLayer {
+  at::Tensor input_weights, hidden_weights, bias;  // for Step
+  at::Tensor input_columns, hidden_columns;        // for StepAdjoint
+};
+
+template <typename T>
+class CpuGruCell final : public GruCell {
+ public:
+  CpuGruCell(const GruConfig& config, const at::TensorOptions& options, const KernelTable<T>* kernels)
+      : GruCell(config, options), kernels_(kernels), padded_(kernels->padded_hidden(config.hidden)) {
+    TORCH_CHECK(options.dtype() == caffe2::TypeMeta::Make<T>() && options.device().is_cpu(),
+                "CpuGruCell: kernels and options differ in dtype or device");
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) layers_.push_back(EmptyLayer(layer));
+  }
+
+  void SetParameters(at::TensorList parameters) override;
+  GruInputs PrepareInputs(const at::Tensor& x) override;
+  at::Tensor NewSaved(std::int64_t batch) const override { return Zeros(config().layers * LayerSlot(batch)); }
+  at::Tensor NewGateGradients(std::int64_t batch) const override { return NewSaved(batch); }
+  void Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
+            at::Tensor* saved) override;
+  void StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
+                   at::Tensor& lambda_in, at::Tensor* gate_gradients) override;
+  void AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
+                          at::TensorList gradients) override;
+  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) override;
+
+ private:
+  bool bfloat16() const { return config().products == GruProducts::kBFloat16; }
+  std::int64_t hidden() const { return config().hidden; }
+  // Numbers of a layer in a saved or gate gradient slot; a multiple of 64 bytes.
+  std::int64_t LayerSlot(std::int64_t batch) const { return RoundUp(4 * padded_ * batch, 64 / sizeof(T)); }
+  at::Tensor Empty(std::int64_t count) const { return at::empty({count}, options()); }
+  at::Tensor Zeros(std::int64_t count) const { return at::zeros({count}, options()); }
+  static const T* Read(const at::Tensor& tensor) { return tensor.const_data_ptr<T>(); }
+  static T* Write(const at::Tensor& tensor) { return tensor.mutable_data_ptr<T>(); }
+
+  PackedLayer EmptyLayer(std::int64_t layer) const;
+  void CheckState(const at::Tensor& state, const char* name) const;
+  // `count` numbers of scratch memory that only this use of it sees.
+  T* Scratch(at::Tensor& scratch, std::int64_t count);
+  // rows as factors of a product: as they are, or rounded to bfloat16 into `scratch`.
+  Rows<T> Operand(const T* data, std::int64_t rows, std::int64_t stride, std::int64_t columns, at::Tensor& scratch);
+  void AddOuterProducts(OuterProduct<T> product, const std::vector<OuterTerm<T>>& terms, at::Tensor& scratch);
+  void AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms, const at::Tensor& bias_ih,
+                   const at::Tensor& bias_hh);
+
+  const KernelTable<T>* kernels_;
+  std::int64_t padded_;
+  std::vector<PackedLayer> layers_;
+  at::Tensor rounded_weight_, rounded_input_, rounded_state_, gate_scratch_, bias_sums_;
+};
+
+template <typename T>
+PackedLayer CpuGruCell<T>::EmptyLayer(std::int64_t layer) const {
+  return {Empty(3 * padded_ * InputOf(layer)), Empty(3 * padded_ * hidden()), Empty(4 * padded_),
+          Empty(kernels_->packed_columns_size(hidden(), InputOf(layer))),
+          Empty(kernels_->packed_columns_size(hidden(), hidden()))};
+}
+
+template <typename T>
+T* CpuGruCell<T>::Scratch(at::Tensor& scratch, std::int64_t count) {
+  if (!scratch.defined() || scratch.numel() < count) scratch = Empty(count);
+  return Write(scratch);
+}
+
+template <typename T>
+Rows<T> CpuGruCell<T>::Operand(const T* data, std::int64_t rows, std::int64_t stride, std::int64_t columns,
+                               at::Tensor& scratch) {
+  if (!bfloat16()) return {data, stride, columns};
+  T* rounded = Scratch(scratch, rows * columns);
+  if (stride == columns) {
+    kernels_->round_to_bfloat16(data, rows * columns, rounded);
+  } else {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      kernels_->round_to_bfloat16(data + row * stride, columns, rounded + row * columns);
+    }
+  }
+  return {rounded, columns, columns};
+}
+
+template <typename T>
+void CpuGruCell<T>::SetParameters(at::TensorList parameters) {
+  CheckParameters(parameters);
+  for (std::int64_t layer = 0; layer < config().layers; ++layer) {
+    const at::Tensor* p = &parameters[4 * layer];
+    const std::int64_t k = InputOf(layer);
+    PackedLayer& packed = layers_[layer];
+    const at::Tensor weight_ih = p[0].contiguous(), weight_hh = p[1].contiguous();
+    const Rows<T> ih = Operand(Read(weight_ih), 3 * hidden(), k, k, rounded_weight_);
+    kernels_->pack_weights(ih.data, hidden(), k, Write(packed.input_weights));
+    kernels_->pack_columns(ih.data, hidden(), k, Write(packed.input_columns));
+    const Rows<T> hh = Operand(Read(weight_hh), 3 * hidden(), hidden(), hidden(), rounded_weight_);
+    kernels_->pack_weights(hh.data, hidden(), hidden(), Write(packed.hidden_weights));
+    kernels_->pack_columns(hh.data, hidden(), hidden(), Write(packed.hidden_columns));
+    kernels_->pack_bias(Read(p[2].contiguous()), Read(p[3].contiguous()), hidden(), Write(packed.bias));
+  }
+}
+
+template <typename T>
+GruInputs CpuGruCell<T>::PrepareInputs(const at::Tensor& x) {
+  CheckInputs(x);
+  GruInputs inputs;
+  inputs.x = x.stride(2) == 1 || x.size(2) == 1 ? x : x.contiguous();
+  if (config().input < kPrecomputeInputs) return inputs;
+  LayerStep<T> layer;
+  layer.rows = x.size(0);
+  layer.hidden = hidden();
+  layer.input_weights = Read(layers_[0].input_weights);
+  layer.bias = Read(layers_[0].bias);
+  inputs.gates = at::empty({x.size(1), 3 * padded_ * x.size(0)}, options());
+  for (std::int64_t step = 0; step < x.size(1); ++step) {
+    layer.input = Operand(Read(inputs.x) + step * inputs.x.stride(1), layer.rows, inputs.x.stride(0), config().input,
+                          rounded_input_);
+    kernels_->input_gates(layer, Write(inputs.gates) + step * inputs.gates.stride(0));
+  }
+  return inputs;
+}
+
+template <typename T>
+void CpuGruCell<T>::CheckState(const at::Tensor& state, const char* name) const {
+  TORCH_CHECK(state.dim() == 3 && state.size(0) == config().layers && state.size(2) == hidden() &&
+                  state.is_contiguous() && state.dtype() == options().dtype(),
+              "GruCell: ", name, " must be a contiguous (", config().layers, ", batch, ", hidden(), ") of ",
+              options().dtype(), ", is ", state.sizes(), " of ", state.dtype());
+}
+
+template <typename T>
+void CpuGruCell<T>::Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+                         at::Tensor& new_state, at::Tensor* saved) {
+  CheckState(state, "state");
+  CheckState(new_state, "new_state");
+  const std::int64_t batch = state.size(1);
+  TORCH_CHECK(inputs.x.size(0) == batch && step >= 0 && step < inputs.x.size(1), "GruCell: step ", step,
+              " of inputs ", inputs.x.sizes(), " with a state for batch ", batch);
+  LayerStep<T> p;
+  p.rows = batch;
+  p.hidden = hidden();
+  p.implicit = config().kind == GruKind::kImplicit;
+  p.dt = static_cast<T>(dt);
+  if (inputs.gates.defined()) {
+    p.input_gates = Read(inputs.gates) + step * inputs.gates.stride(0);
+  } else {
+    p.input = Operand(Read(inputs.x) + step * inputs.x.stride(1), batch, inputs.x.stride(0), config().input,
+                      rounded_input_);
+  }
+  for (std::int64_t layer = 0; layer < config().layers; ++layer) {
+    const std::int64_t offset = layer * batch * hidden();
+    p.state = Read(state) + offset;
+    p.state_operand = Operand(p.state, batch, hidden(), hidden(), rounded_state_);
+    p.new_state = Write(new_state) + offset;
+    p.saved = saved ? Write(*saved) + layer * LayerSlot(batch) : nullptr;
+    p.input_weights = Read(layers_[layer].input_weights);
+    p.hidden_weights = Read(layers_[layer].hidden_weights);
+    p.bias = Read(layers_[layer].bias);
+    kernels_->step(p);
+    if (layer + 1 == config().layers) break;
+    p.input = Operand(p.new_state, batch, hidden(), hidden(), rounded_input_);
+    p.input_gates = nullptr;
+  }
+}
+
+template <typename T>
+void CpuGruCell<T>::StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state,
+                                const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) {
+  CheckState(state, "state");
+  CheckState(lambda_out, "lambda_out");
+  CheckState(lambda_in, "lambda_in");
+  const std::int64_t batch = state.size(1);
+  T* lambda = Write(lambda_in);
+  if (lambda != Read(lambda_out)) std::memcpy(lambda, Read(lambda_out), lambda_out.nbytes());
+  T* gates = gate_gradients ? Write(*gate_gradients) : Scratch(gate_scratch_, config().layers * LayerSlot(batch));
+  LayerGateGradients<T> p;
+  p.rows = batch;
+  p.hidden = hidden();
+  p.implicit = config().kind == GruKind::kImplicit;
+  p.round_to_bfloat16 = bfloat16();
+  p.dt = static_cast<T>(dt);
+  for (std::int64_t layer = config().layers - 1; layer >= 0; --layer) {
+    const std::int64_t offset = layer * batch * hidden();
+    p.saved = Read(saved) + layer * LayerSlot(batch);
+    p.state = Read(state) + offset;
+    p.lambda_out = p.lambda_in = lambda + offset;
+    p.gate_gradients = gates + layer * LayerSlot(batch);
+    kernels_->gate_gradients(p);
+    GateProduct<T> product{batch,           hidden(), hidden(), true, p.gate_gradients, Read(layers_[layer].hidden_columns),
+                           lambda + offset, hidden()};
+    kernels_->gate_product(product);
+    if (layer == 0) break;
+    product.hidden_path = false;
+    product.packed_columns = Read(layers_[layer].input_columns);
+    product.to = lambda + offset - batch * hidden();
+    kernels_->gate_product(product);
+  }
+}
+
+template <typename T>
+void CpuGruCell<T>::AddOuterProducts(OuterProduct<T> product, const std::vector<OuterTerm<T>>& terms,
+                                     at::Tensor& scratch) {
+  std::vector<OuterTerm<T>> operands = terms;
+  if (bfloat16()) {
+    const std::int64_t size = product.rows * product.columns;
+    T* rounded = Scratch(scratch, size * static_cast<std::int64_t>(terms.size()));
+    for (OuterTerm<T>& term : operands) {
+      for (std::int64_t row = 0; row < product.rows; ++row) {
+        kernels_->round_to_bfloat16(term.operand + row * product.operand_stride, product.columns,
+                                    rounded + row * product.columns);
+      }
+      term.operand = rounded;
+      rounded += size;
+    }
+    product.operand_stride = product.columns;
+  }
+  product.terms = operands.data();
+  product.term_count = static_cast<std::int64_t>(operands.size());
+  kernels_->outer_product(product);
+}
+
+template <typename T>
+void CpuGruCell<T>::AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms, const at::Tensor& bias_ih,
+                                const at::Tensor& bias_hh) {
+  T* sums = Scratch(bias_sums_, 4 * hidden());
+  std::memset(sums, 0, 4 * hidden() * sizeof(T));
+  for (const OuterTerm<T>& term : terms) kernels_->bias_sums(batch, hidden(), term.gate_gradients, sums);
+  T* ih = Write(bias_ih);
+  T* hh = Write(bias_hh);
+  for (std::int64_t i = 0; i < 3 * hidden(); ++i) ih[i] += sums[i];
+  for (std::int64_t i = 0; i < 2 * hidden(); ++i) hh[i] += sums[i];
+  for (std::int64_t i = 2 * hidden(); i < 3 * hidden(); ++i) hh[i] += sums[i + hidden()];
+}
+
+template <typename T>
+void CpuGruCell<T>::AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
+                                       at::TensorList gradients) {
+  CheckParameters(gradients);
+  if (terms.empty()) return;
+  const std::int64_t batch = inputs.x.size(0);
+  std::vector<OuterTerm<T>> products(terms.size());
+  for (std::int64_t layer = 0; layer < config().layers; ++layer) {
+    const at::Tensor* to = &gradients[4 * layer];
+    const std::int64_t offset = layer * batch * hidden();
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      products[i].gate_gradients = Read(*terms[i].gate_gradients) + layer * LayerSlot(batch);
+      products[i].operand = layer == 0 ? Read(inputs.x) + terms[i].step * inputs.x.stride(1)
+                                       : Read(*terms[i].new_state) + offset - batch * hidden();
+    }
+    OuterProduct<T> product{batch, hidden(), InputOf(layer), layer == 0 ? inputs.x.stride(0) : hidden(),
+                            false, nullptr,  0,              Write(to[0])};
+    AddOuterProducts(product, products, rounded_input_);
+    for (std::size_t i = 0; i < terms.size(); ++i) products[i].operand = Read(*terms[i].state) + offset;
+    product = {batch, hidden(), hidden(), hidden(), true, nullptr, 0, Write(to[1])};
+    AddOuterProducts(product, products, rounded_state_);
+    AddBiasSums(batch, products, to[2], to[3]);
+  }
+}
+
+template <typename T>
+void CpuGruCell<T>::AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) {
+  CheckInputs(x_gradient);
+  TORCH_CHECK(x_gradient.stride(2) == 1 || x_gradient.size(2) == 1, "GruCell: x_gradient's last dimension must be contiguous");
+  kernels_->gate_product({x_gradient.size(0), hidden(), config().input, false, Read(gate_gradients),
+                          Read(layers_[0].input_columns), Write(x_gradient) + step * x_gradient.stride(1),
+                          x_gradient.stride(0)});
+}
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig& config, const at::TensorOptions& options,
+                                       const KernelTable<T>* kernels) {
+  return std::make_unique<CpuGruCell<T>>(config, options, kernels);
+}
+
+template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&, const KernelTable<float>*);
+template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&, const KernelTable<double>*);
+
+}  // namespace plait::gru

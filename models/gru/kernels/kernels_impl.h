@@ -1,0 +1,494 @@
+// The kernels, once for all processor families; a .cc includes a simd_*.h, then this file. Everything lies in an
+// unnamed namespace, so that no code made for one family can be linked into another.
+#ifndef PLAIT_MODELS_GRU_KERNELS_KERNELS_IMPL_H_
+#define PLAIT_MODELS_GRU_KERNELS_KERNELS_IMPL_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "models/gru/kernels/kernel_table.h"
+#include "models/gru/kernels/vector_math.h"
+
+namespace plait::gru {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index Min(Index a, Index b) { return a < b ? a : b; }
+
+template <typename T>
+constexpr Index kWide = kLanes<typename Family<T>::Wide>;
+template <typename T>
+constexpr Index kHalf = kLanes<typename Family<T>::Half>;
+
+// Lanes of the block or panel tail that holds `left` (> 0) units.
+template <typename T>
+constexpr Index BlockLanes(Index left) {
+  return left <= kHalf<T> ? kHalf<T> : kWide<T>;
+}
+
+template <typename T>
+Index PaddedHidden(Index hidden) {
+  const Index tail = hidden % kWide<T>;
+  return hidden - tail + (tail ? BlockLanes<T>(tail) : 0);
+}
+
+// Calls f(first unit, vector type tag) for each block of hidden units.
+template <typename T, typename F>
+PLAIT_INLINE void ForEachBlock(Index hidden, const F& f) {
+  using Wide = typename Family<T>::Wide;
+  using Half = typename Family<T>::Half;
+  for (Index unit = 0; unit < hidden; unit += kWide<T>) {
+    if (!std::is_same_v<Wide, Half> && hidden - unit <= kHalf<T>) {
+      f(unit, Half{});
+    } else {
+      f(unit, Wide{});
+    }
+  }
+}
+
+// Calls f(first row, std::integral_constant<int, rows>) for tiles of kRows rows, then 4, 2, 1 for what is left.
+template <int kRows, typename F>
+PLAIT_INLINE void ForEachRowTile(Index rows, const F& f) {
+  Index row = 0;
+  for (; row + kRows <= rows; row += kRows) f(row, std::integral_constant<int, kRows>{});
+  if constexpr (kRows > 4) {
+    if (row + 4 <= rows) {
+      f(row, std::integral_constant<int, 4>{});
+      row += 4;
+    }
+  }
+  if constexpr (kRows > 2) {
+    if (row + 2 <= rows) {
+      f(row, std::integral_constant<int, 2>{});
+      row += 2;
+    }
+  }
+  if (row < rows) f(row, std::integral_constant<int, 1>{});
+  // After 8 or 4 rows at most 4 + 2 + 1 or 2 + 1 are left; after 6 at most 4 + 1; so nothing is left here.
+}
+
+// A tile of accumulators: kRows rows by kVectors vectors and, if kTail, one half vector.
+template <typename V, typename H, int kRows, int kVectors, bool kTail>
+struct Tile {
+  V wide[kRows][kVectors > 0 ? kVectors : 1];
+  H tail[kRows];
+
+  PLAIT_INLINE void Clear() {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) wide[i][j] = V{};
+      tail[i] = H{};
+    }
+  }
+};
+
+// tile(i, :) += sum over k of a[i a_row + k a_k] * b[k b_k + :]. `last_count` is the number of valid columns in the
+// last vector of b (all of them unless kPartial).
+template <bool kPartial, typename V, typename H, int kRows, int kVectors, bool kTail>
+PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_count, const Lane<V>* a, Index a_row,
+                             Index a_k, const Lane<V>* b, Index b_k, Index last_count) {
+  for (Index k = 0; k < k_count; ++k) {
+    V wide[kVectors > 0 ? kVectors : 1];
+    H tail{};
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) {
+      const bool partial = kPartial && !kTail && j == kVectors - 1;
+      wide[j] = partial ? Load<V>(b + j * kLanes<V>, last_count) : Load<V>(b + j * kLanes<V>);
+    }
+    if constexpr (kTail) {
+      tail = kPartial ? Load<H>(b + kVectors * kLanes<V>, last_count) : Load<H>(b + kVectors * kLanes<V>);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const Lane<V> value = a[i * a_row];
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) tile.wide[i][j] = Fma(Splat<V>(value), wide[j], tile.wide[i][j]);
+      if constexpr (kTail) tile.tail[i] = Fma(Splat<H>(value), tail, tile.tail[i]);
+    }
+    a += a_k;
+    b += b_k;
+  }
+}
+
+// ---- Forward ----
+
+// The hidden part and the activations of `kRows` rows by one block of units.
+template <typename V, int kRows>
+PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
+  using T = Lane<V>;
+  constexpr Index kL = kLanes<V>;
+  const Index count = Min(p.hidden - unit, kL);
+  const T* bias = p.bias + 4 * unit;
+  Tile<V, V, kRows, 3, false> tile;  // r, z, n
+  if (p.input_gates) {
+    const T* gates = p.input_gates + 3 * (unit * p.rows + row * kL);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 3; ++j) tile.wide[i][j] = Load<V>(gates + (3 * i + j) * kL);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 3; ++j) tile.wide[i][j] = Load<V>(bias + j * kL);
+    }
+    Accumulate<false>(tile, p.input.columns, p.input.data + row * p.input.stride, p.input.stride, 1,
+                      p.input_weights + 3 * unit * p.input.columns, 3 * kL, kL);
+  }
+  V input_n[kRows];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    input_n[i] = tile.wide[i][2];
+    tile.wide[i][2] = Load<V>(bias + 3 * kL);
+  }
+  Accumulate<false>(tile, p.hidden, p.state_operand.data + row * p.state_operand.stride, p.state_operand.stride, 1,
+                    p.hidden_weights + 3 * unit * p.hidden, 3 * kL, kL);
+
+  T* saved = p.saved ? p.saved + 4 * (unit * p.rows + row * kL) : nullptr;
+  const V one = Splat<V>(1);
+  for (int i = 0; i < kRows; ++i) {
+    const V r = Sigmoid(tile.wide[i][0]);
+    const V z = Sigmoid(tile.wide[i][1]);
+    const V hn = tile.wide[i][2];
+    const V n = Tanh(Fma(r, hn, input_n[i]));
+    V share = Splat<V>(p.dt) * (one - z);
+    if (p.implicit) share = share / (one + share);
+    const Index at = (row + i) * p.hidden + unit;
+    const V h = Load<V>(p.state + at, count);
+    Store(p.new_state + at, count, Fma(share, n - h, h));
+    if (saved) {
+      Store(saved, r);
+      Store(saved + kL, z);
+      Store(saved + 2 * kL, n);
+      Store(saved + 3 * kL, hn);
+      saved += 4 * kL;
+    }
+  }
+}
+
+template <typename T>
+void Step(const LayerStep<T>& p) {
+  ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
+    ForEachRowTile<kForwardRows>(
+        p.rows, [&](Index row, auto rows) { StepTile<decltype(tag), decltype(rows)::value>(p, unit, row); });
+  });
+}
+
+template <typename T>
+void InputGates(const LayerStep<T>& p, T* gates) {
+  ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
+    using V = decltype(tag);
+    constexpr Index kL = kLanes<V>;
+    ForEachRowTile<kForwardRows>(p.rows, [&](Index row, auto rows) {
+      constexpr int kRows = decltype(rows)::value;
+      Tile<V, V, kRows, 3, false> tile;
+      for (int i = 0; i < kRows; ++i) {
+        for (int j = 0; j < 3; ++j) tile.wide[i][j] = Load<V>(p.bias + 4 * unit + j * kL);
+      }
+      Accumulate<false>(tile, p.input.columns, p.input.data + row * p.input.stride, p.input.stride, 1,
+                        p.input_weights + 3 * unit * p.input.columns, 3 * kL, kL);
+      T* to = gates + 3 * (unit * p.rows + row * kL);
+      for (int i = 0; i < kRows; ++i) {
+        for (int j = 0; j < 3; ++j) Store(to + (3 * i + j) * kL, tile.wide[i][j]);
+      }
+    });
+  });
+}
+
+// ---- Adjoint ----
+
+template <typename V>
+PLAIT_INLINE V RoundLanes(V v) {
+  for (int i = 0; i < kLanes<V>; ++i) v[i] = static_cast<Lane<V>>(RoundToBFloat16(static_cast<float>(v[i])));
+  return v;
+}
+
+template <typename V>
+PLAIT_INLINE void GateGradientRow(const LayerGateGradients<Lane<V>>& p, Index unit, Index row, Index plane) {
+  using T = Lane<V>;
+  constexpr Index kL = kLanes<V>;
+  const Index count = Min(p.hidden - unit, kL);
+  const Index at = row * p.hidden + unit;
+  const T* saved = p.saved + 4 * (unit * p.rows + row * kL);
+  const V r = Load<V>(saved);
+  const V z = Load<V>(saved + kL);
+  const V n = Load<V>(saved + 2 * kL);
+  const V hn = Load<V>(saved + 3 * kL);
+  const V h = Load<V>(p.state + at, count);
+  const V lambda = Load<V>(p.lambda_out + at, count);
+  const V one = Splat<V>(1);
+  // h' = h + share (n - h); classic: share = dt (1 - z); implicit: share = dt (1 - z) / (1 + dt (1 - z)).
+  V share = Splat<V>(p.dt) * (one - z);
+  V slope = Splat<V>(-p.dt);  // d share / d z
+  if (p.implicit) {
+    const V inverse = one / (one + share);
+    share = share * inverse;
+    slope = slope * inverse * inverse;
+  }
+  const V gn = lambda * share * (one - n * n);
+  const V ghn = gn * r;
+  const V gz = lambda * (n - h) * slope * (z * (one - z));
+  const V gr = ghn * hn * (one - r);  // gn hn r (1 - r)
+  Store(p.lambda_in + at, count, lambda * (one - share));
+  T* to = p.gate_gradients + unit * p.rows + row * kL;
+  const bool round = p.round_to_bfloat16;
+  Store(to, round ? RoundLanes(gr) : gr);
+  Store(to + plane, round ? RoundLanes(gz) : gz);
+  Store(to + 2 * plane, round ? RoundLanes(gn) : gn);
+  Store(to + 3 * plane, round ? RoundLanes(ghn) : ghn);
+}
+
+template <typename T>
+void GateGradients(const LayerGateGradients<T>& p) {
+  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
+  ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
+    for (Index row = 0; row < p.rows; ++row) GateGradientRow<decltype(tag)>(p, unit, row, plane);
+  });
+}
+
+// Columns are cut into panels of up to kPanelVectors vectors; the last one may end in a half vector.
+template <typename T>
+struct Panel {
+  Index column = 0;
+  Index count = 0;    // valid columns
+  int vectors = 0;    // whole vectors
+  bool tail = false;  // and a half one
+  Index width() const { return vectors * kWide<T> + (tail ? kHalf<T> : 0); }
+  // Valid columns of the last vector, whole or half.
+  Index last_count() const { return count - (tail ? vectors : vectors - 1) * kWide<T>; }
+};
+
+// The panel that starts at `column`.
+template <typename T>
+Panel<T> PanelAt(Index column, Index columns) {
+  const Index left = columns - column;
+  const Index full = Min(left / kWide<T>, kPanelVectors);
+  const Index rest = left - full * kWide<T>;
+  Panel<T> panel{column, full * kWide<T>, static_cast<int>(full), false};
+  if (rest == 0 || rest >= kWide<T>) return panel;
+  const bool half = rest <= kHalf<T> && kHalf<T> < kWide<T>;
+  if (!half && full == kPanelVectors) return panel;
+  panel.count = left;
+  panel.tail = half;
+  if (!half) ++panel.vectors;
+  return panel;
+}
+
+template <typename T>
+Index PackedColumnsSize(Index hidden, Index columns) {
+  Index size = 0;
+  for (Index column = 0; column < columns;) {
+    const Panel<T> panel = PanelAt<T>(column, columns);
+    size += 3 * hidden * panel.width();
+    column += panel.count;
+  }
+  return size;
+}
+
+// Rows of a tile for a panel, so that the accumulators fit into the registers.
+constexpr int TileRows(int vectors) { return kAccumulators / vectors >= 8 ? 8 : kAccumulators / vectors >= 6 ? 6 : 4; }
+
+// Calls f(whole vectors, half vector or not) with compile-time values for a panel.
+template <typename T, typename F>
+PLAIT_INLINE void WithPanelShape(const Panel<T>& panel, const F& f) {
+  constexpr bool kHasHalf = kHalf<T> < kWide<T>;
+  const auto with_tail = [&](auto vectors) {
+    if constexpr (decltype(vectors)::value > 0) {
+      if (!panel.tail) return f(vectors, std::false_type{});
+    }
+    if constexpr (kHasHalf) f(vectors, std::true_type{});
+  };
+  if (panel.vectors == 0) {
+    if constexpr (kHasHalf) with_tail(std::integral_constant<int, 0>{});
+  } else if (panel.vectors == 1) {
+    with_tail(std::integral_constant<int, 1>{});
+  } else if (panel.vectors == 2) {
+    with_tail(std::integral_constant<int, 2>{});
+  } else {
+    if constexpr (kPanelVectors > 2) with_tail(std::integral_constant<int, 3>{});
+  }
+}
+
+// to(i, :) += tile(i, :)
+template <typename V, typename H, int kRows, int kVectors, bool kTail>
+PLAIT_INLINE void AddTo(const Tile<V, H, kRows, kVectors, kTail>& tile, Lane<V>* to, Index stride, Index last_count) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) {
+      Lane<V>* at = to + i * stride + j * kLanes<V>;
+      const Index count = !kTail && j == kVectors - 1 ? last_count : kLanes<V>;
+      Store(at, count, Load<V>(at, count) + tile.wide[i][j]);
+    }
+    if constexpr (kTail) {
+      Lane<V>* at = to + i * stride + kVectors * kLanes<V>;
+      Store(at, last_count, Load<H>(at, last_count) + tile.tail[i]);
+    }
+  }
+}
+
+constexpr int GatePlane(int gate, bool hidden_path) { return gate == 2 && hidden_path ? 3 : gate; }
+
+template <typename T>
+void GateProductOf(const GateProduct<T>& p) {
+  using V = typename Family<T>::Wide;
+  using H = typename Family<T>::Half;
+  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
+  const T* weights = p.packed_columns;
+  for (Index column = 0; column < p.columns;) {
+    const Panel<T> panel = PanelAt<T>(column, p.columns);
+    WithPanelShape(panel, [&](auto vectors, auto tail) {
+      constexpr int kVectors = decltype(vectors)::value;
+      constexpr bool kTail = decltype(tail)::value;
+      constexpr int kWidth = kVectors * kWide<T> + (kTail ? kHalf<T> : 0);
+      ForEachRowTile<TileRows(kVectors + kTail)>(p.rows, [&](Index row, auto rows) {
+        Tile<V, H, decltype(rows)::value, kVectors, kTail> tile;
+        tile.Clear();
+        for (int gate = 0; gate < 3; ++gate) {
+          const T* gates = p.gate_gradients + GatePlane(gate, p.hidden_path) * plane;
+          const T* b = weights + gate * p.hidden * kWidth;
+          ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
+            constexpr Index kL = kLanes<decltype(tag)>;
+            Accumulate<false>(tile, Min(p.hidden - unit, kL), gates + unit * p.rows + row * kL, kL, 1,
+                              b + unit * kWidth, kWidth, 0);
+          });
+        }
+        AddTo(tile, p.to + row * p.to_stride + column, p.to_stride, panel.last_count());
+      });
+    });
+    weights += 3 * p.hidden * panel.width();
+    column += panel.count;
+  }
+}
+
+template <typename T>
+void OuterProductOf(const OuterProduct<T>& p) {
+  using V = typename Family<T>::Wide;
+  using H = typename Family<T>::Half;
+  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
+  for (Index column = 0; column < p.columns;) {
+    const Panel<T> panel = PanelAt<T>(column, p.columns);
+    WithPanelShape(panel, [&](auto vectors, auto tail) {
+      constexpr int kVectors = decltype(vectors)::value;
+      constexpr bool kTail = decltype(tail)::value;
+      for (int gate = 0; gate < 3; ++gate) {
+        ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
+          constexpr Index kL = kLanes<decltype(tag)>;
+          const Index offset = GatePlane(gate, p.hidden_path) * plane + unit * p.rows;
+          ForEachRowTile<TileRows(kVectors + kTail)>(Min(p.hidden - unit, kL), [&](Index lane, auto rows) {
+            Tile<V, H, decltype(rows)::value, kVectors, kTail> tile;
+            tile.Clear();
+            for (Index t = 0; t < p.term_count; ++t) {
+              const T* a = p.terms[t].gate_gradients + offset + lane;
+              const T* b = p.terms[t].operand + column;
+              if (panel.count == panel.width()) {
+                Accumulate<false>(tile, p.rows, a, 1, kL, b, p.operand_stride, 0);
+              } else {
+                Accumulate<true>(tile, p.rows, a, 1, kL, b, p.operand_stride, panel.last_count());
+              }
+            }
+            AddTo(tile, p.to + (gate * p.hidden + unit + lane) * p.columns + column, p.columns, panel.last_count());
+          });
+        });
+      }
+    });
+    column += panel.count;
+  }
+}
+
+template <typename T>
+void BiasSums(Index rows, Index hidden, const T* gate_gradients, T* to) {
+  const Index plane = PaddedHidden<T>(hidden) * rows;
+  for (int gate = 0; gate < 4; ++gate) {
+    ForEachBlock<T>(hidden, [&](Index unit, auto tag) {
+      using V = decltype(tag);
+      const T* gates = gate_gradients + gate * plane + unit * rows;
+      V sum = V{};
+      for (Index row = 0; row < rows; ++row) sum = sum + Load<V>(gates + row * kLanes<V>);
+      T* at = to + gate * hidden + unit;
+      const Index count = Min(hidden - unit, kLanes<V>);
+      Store(at, count, Load<V>(at, count) + sum);
+    });
+  }
+}
+
+// ---- Packing and elementwise ----
+
+template <typename T>
+void PackWeights(const T* weight, Index hidden, Index k_count, T* to) {
+  ForEachBlock<T>(hidden, [&](Index unit, auto tag) {
+    constexpr Index kL = kLanes<decltype(tag)>;
+    const Index count = Min(hidden - unit, kL);
+    T* block = to + 3 * unit * k_count;
+    for (Index gate = 0; gate < 3; ++gate) {
+      for (Index lane = 0; lane < kL; ++lane) {
+        const T* row = weight + (gate * hidden + unit + lane) * k_count;
+        T* at = block + gate * kL + lane;
+        for (Index k = 0; k < k_count; ++k) at[3 * kL * k] = lane < count ? row[k] : T(0);
+      }
+    }
+  });
+}
+
+template <typename T>
+void PackBias(const T* bias_ih, const T* bias_hh, Index hidden, T* to) {
+  ForEachBlock<T>(hidden, [&](Index unit, auto tag) {
+    constexpr Index kL = kLanes<decltype(tag)>;
+    T* block = to + 4 * unit;
+    for (Index lane = 0; lane < kL; ++lane) {
+      const bool valid = unit + lane < hidden;
+      const Index at = valid ? unit + lane : 0;
+      block[lane] = valid ? bias_ih[at] + bias_hh[at] : T(0);
+      block[kL + lane] = valid ? bias_ih[hidden + at] + bias_hh[hidden + at] : T(0);
+      block[2 * kL + lane] = valid ? bias_ih[2 * hidden + at] : T(0);
+      block[3 * kL + lane] = valid ? bias_hh[2 * hidden + at] : T(0);
+    }
+  });
+}
+
+template <typename T>
+void PackColumns(const T* weight, Index hidden, Index columns, T* to) {
+  for (Index column = 0; column < columns;) {
+    const Panel<T> panel = PanelAt<T>(column, columns);
+    for (Index k = 0; k < 3 * hidden; ++k, to += panel.width()) {
+      for (Index j = 0; j < panel.width(); ++j) to[j] = j < panel.count ? weight[k * columns + column + j] : T(0);
+    }
+    column += panel.count;
+  }
+}
+
+template <typename T, typename F>
+void Map(const T* from, Index count, T* to, const F& f) {
+  using V = typename Family<T>::Wide;
+  for (Index i = 0; i < count; i += kWide<T>) Store(to + i, count - i, f(Load<V>(from + i, count - i)));
+}
+
+template <typename T>
+void SigmoidArray(const T* from, Index count, T* to) {
+  Map(from, count, to, [](auto v) { return Sigmoid(v); });
+}
+
+template <typename T>
+void TanhArray(const T* from, Index count, T* to) {
+  Map(from, count, to, [](auto v) { return Tanh(v); });
+}
+
+template <typename T>
+void RoundArray(const T* from, Index count, T* to) {
+  for (Index i = 0; i < count; ++i) to[i] = static_cast<T>(RoundToBFloat16(static_cast<float>(from[i])));
+}
+
+template <typename T>
+constexpr KernelTable<T> MakeTable(const char* name) {
+  return {name,         &PaddedHidden<T>,  &PackedColumnsSize<T>, &PackWeights<T>,    &PackBias<T>,
+          &PackColumns<T>, &InputGates<T>, &Step<T>,              &GateGradients<T>,  &GateProductOf<T>,
+          &OuterProductOf<T>, &BiasSums<T>, &SigmoidArray<T>,     &TanhArray<T>,      &RoundArray<T>};
+}
+
+}  // namespace
+}  // namespace plait::gru
+
+#endif  // PLAIT_MODELS_GRU_KERNELS_KERNELS_IMPL_H_

@@ -1,0 +1,17 @@
+// Which kernels this processor can run.
+#ifndef PLAIT_MODELS_GRU_KERNELS_USABLE_KERNELS_H_
+#define PLAIT_MODELS_GRU_KERNELS_USABLE_KERNELS_H_
+
+#include <vector>
+
+#include "models/gru/kernels/kernel_table.h"
+
+namespace plait::gru {
+
+// The fastest first; never empty: the portable table is always there.
+template <typename T>
+std::vector<const KernelTable<T>*> UsableKernels();
+
+}  // namespace plait::gru
+
+#endif  // PLAIT_MODELS_GRU_KERNELS_USABLE_KERNELS_H_

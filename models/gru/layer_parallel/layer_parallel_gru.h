@@ -1,0 +1,45 @@
+// The GRU solved layer-parallel: drop-in for the serial module, whose parameters it shares.
+//
+//   LayerParallelGru parallel(serial_parameters, {.input = 9, .hidden = 100, .layers = 2, .kind = GruKind::kImplicit},
+//                             comm, /*steps=*/128, /*final_time=*/128.0, options);
+//   at::Tensor h_end = parallel.Forward(x);                       // (layers, batch, hidden)
+#ifndef PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
+#define PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "mgrit/layer_parallel/layer_parallel.h"
+#include "models/gru/cell.h"
+#include "models/gru/layer_parallel/gru_step.h"
+
+namespace plait::gru {
+
+class LayerParallelGru {
+ public:
+  // `parameters`: gives the current ones, as GruCell::SetParameters orders them; float32 or float64 by `options`.
+  // Collective. The settings fit `steps` (mgrit::LayerParallel::Check), else the program ends.
+  LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config, const at::TensorOptions& tensor_options,
+                   comm::Communicator communicator, std::int64_t steps, double final_time,
+                   const mgrit::LayerParallelOptions& options, const GruStepOptions& step_options = {});
+
+  // Collective. x: (batch, steps, input) and `initial`: (layers, batch, hidden), zero if not defined; the same on every
+  // rank. The state after the last step, (layers, batch, hidden), recorded by autograd with respect to the parameters,
+  // x and `initial`.
+  at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
+
+  mgrit::LayerParallel& solver() { return solver_; }
+  const mgrit::LayerParallel& solver() const { return solver_; }
+
+ private:
+  std::shared_ptr<GruStep> step_;
+  mgrit::LayerParallel solver_;
+};
+
+}  // namespace plait::gru
+
+#endif  // PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
