@@ -14,10 +14,11 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
     const GridLevel& shape = level->grid;
-    const bool all_points = index > 0 || options_.storage == Storage::kAllPoints;
+    level->stores_f_points = index > 0 || options_.storage == Storage::kAllPoints;
     if (!shape.empty()) {
       for (std::int64_t point = shape.first; point <= shape.last; ++point) {
-        const bool stored = all_points || shape.is_c_point(point) || point == shape.first || point == shape.last;
+        const bool stored =
+            level->stores_f_points || shape.is_c_point(point) || point == shape.first || point == shape.last;
         level->u.push_back(stored ? problem_.NewState(index) : nullptr);
       }
       level->relaxed.assign(shape.last_interval() - shape.first_interval(), 0);
@@ -41,14 +42,42 @@ void Hierarchy::ClearWork() {
 
 void Hierarchy::Initialize(bool keep_states) {
   Level& fine = at(0);
-  if (fine.grid.empty()) return;
-  for (std::int64_t point = fine.grid.first; point <= fine.grid.last; ++point) {
+  const bool keep = keep_states && has_states_;
+  for (std::int64_t point = fine.grid.first; point <= fine.grid.last && !fine.grid.empty(); ++point) {
     State* u = fine.u[fine.grid.local(point)].get();
     // F-points follow from C-points; a ghost F-point comes from its owner.
-    if (u == nullptr || !fine.grid.is_c_point(point) || (keep_states && point > 0)) continue;
+    if (u == nullptr || !fine.grid.is_c_point(point) || (keep && point > 0)) continue;
     problem_.Initialize(point, grid_.time().At(point), *u);
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
+  has_states_ = true;
+  ShareInitialState();
+}
+
+// A coarse step belongs to the owner of its last fine step, so the first step of a coarse level may be
+// another rank's than the first fine step.
+void Hierarchy::ShareInitialState() {
+  const Partition& partition = grid_.partition();
+  const int me = communicator_.rank();
+  const int source = partition.RankAt(partition.OwnerPosition(0));
+  std::unique_ptr<State> finer;
+  for (int index = 1; index < levels(); ++index) {
+    Level& level = at(index);
+    const int owner = partition.RankAt(partition.OwnerPosition(level.grid.stride - 1));
+    if (me != source) {
+      if (me == owner) ReceiveState(level, level.point(0), source);
+      continue;
+    }
+    std::unique_ptr<State> u = problem_.NewState(index);
+    const State& fine = index == 1 ? at(0).point(0) : *finer;
+    problem_.CoarsensSpace() ? problem_.Restrict(index - 1, fine, *u) : problem_.Copy(fine, *u);
+    if (me == owner) {
+      problem_.Copy(*u, level.point(0));
+    } else {
+      SendState(level, *u, owner);
+    }
+    finer = std::move(u);
+  }
 }
 
 const State* Hierarchy::state(std::int64_t point) const {
@@ -57,23 +86,27 @@ const State* Hierarchy::state(std::int64_t point) const {
   return fine.u[fine.grid.local(point)].get();
 }
 
-void Hierarchy::Send(Level& level) {
-  State& state = level.point(level.grid.last);
+void Hierarchy::Send(Level& level) { SendState(level, level.point(level.grid.last), level.grid.right_rank); }
+
+void Hierarchy::Receive(Level& level) {
+  ReceiveState(level, level.point(level.grid.first), level.grid.left_rank);
+}
+
+void Hierarchy::SendState(Level& level, const State& state, int rank) {
   if (level.sending.valid()) level.sending.Wait();
   level.send_buffer.resize(problem_.PackedBytes(state));
   problem_.Pack(state, absl::MakeSpan(level.send_buffer));
-  level.sending = communicator_.SendAsync(comm::BufferOf(absl::MakeSpan(level.send_buffer)), level.grid.right_rank,
-                                          level.grid.level);
+  level.sending =
+      communicator_.SendAsync(comm::BufferOf(absl::MakeSpan(level.send_buffer)), rank, level.grid.level);
   work_.messages += 1;
   work_.message_bytes += static_cast<std::int64_t>(level.send_buffer.size());
 }
 
-void Hierarchy::Receive(Level& level) {
-  State& ghost = level.point(level.grid.first);
-  level.receive_buffer.resize(problem_.PackedBytes(ghost));
+void Hierarchy::ReceiveState(Level& level, State& state, int rank) {
+  level.receive_buffer.resize(problem_.PackedBytes(state));
   const Stopwatch watch(work_.wait_seconds);
-  communicator_.Receive(comm::BufferOf(absl::MakeSpan(level.receive_buffer)), level.grid.left_rank, level.grid.level);
-  problem_.Unpack(level.receive_buffer, ghost);
+  communicator_.Receive(comm::BufferOf(absl::MakeSpan(level.receive_buffer)), rank, level.grid.level);
+  problem_.Unpack(level.receive_buffer, state);
 }
 
 void Hierarchy::FinishMessages() {

@@ -41,7 +41,7 @@ class Hierarchy {
   const WorkCount& work() const { return work_; }
   void ClearWork();
 
-  // Initial condition and, unless they are kept, initial guess. Local.
+  // Initial condition and, unless they are kept from a solve before, initial guess.
   void Initialize(bool keep_states);
   // The state of an own point of level 0; null where it is not stored.
   const State* state(std::int64_t point) const;
@@ -65,7 +65,7 @@ class Hierarchy {
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
   // Shows every own point but the ghost, from the right to the left interval, within an interval from left to right.
-  // F-points that are not stored are computed again.
+  // F-points that are not stored, or do not follow from their C-point yet, are computed.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   // Waits until every message sent has left. Local.
   void FinishMessages();
@@ -76,6 +76,8 @@ class Hierarchy {
   using AtCPoint = std::function<void(std::int64_t point, const State& before)>;
 
   Level& at(int level) { return *levels_[level]; }
+  // Point 0 of every level, which no cycle changes, for the rank that owns the first step of the level.
+  void ShareInitialState();
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
@@ -91,9 +93,13 @@ class Hierarchy {
   void CorrectCPoints(Level& fine, Level& coarse);
   void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
   void CPointsChanged(Level& level);
+  void VisitInterval(Level& level, std::int64_t interval,
+                     const std::function<void(std::int64_t point, const State& u)>& visitor);
 
-  void Send(Level& level);               // the last own point, to the right
-  void Receive(Level& level);            // the ghost, from the left
+  void Send(Level& level);     // the last own point, to the right
+  void Receive(Level& level);  // the ghost, from the left
+  void SendState(Level& level, const State& state, int rank);
+  void ReceiveState(Level& level, State& state, int rank);
 
   AnyProblem& problem_;
   Options options_;
@@ -102,6 +108,7 @@ class Hierarchy {
   std::vector<std::unique_ptr<Level>> levels_;
   WorkCount work_;
   bool final_sweep_ = false;
+  bool has_states_ = false;  // of a solve before
 };
 
 }  // namespace plait::mgrit

@@ -13,6 +13,7 @@ namespace plait::mgrit {
 
 struct Hierarchy::Level {
   GridLevel grid;
+  bool stores_f_points = true;
   // By own point, the ghost first. Null where a state is not stored (F-points of level 0 with Storage::kCPoints).
   std::vector<std::unique_ptr<State>> u;
   // Right-hand sides; empty on level 0. Null entries while the equations are homogeneous.

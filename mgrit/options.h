@@ -13,8 +13,8 @@ namespace plait::mgrit {
 // V: one visit of each coarse level. W: two. F: a V-cycle on each level on the way up.
 enum class Cycle { kV, kW, kF };
 
-// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; evaluations of the
-// step do not change but for the last sweep that shows the solution.
+// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; F-points are computed
+// in every sweep, those of the first interval too, and again by Solver::Visit.
 enum class Storage { kAllPoints, kCPoints };
 
 // When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it costs
@@ -23,7 +23,7 @@ enum class Storage { kAllPoints, kCPoints };
 enum class ResidualTime { kRestriction, kCycle, kNever };
 
 // What the finest level gets after the last iteration: nothing (the C-points are valid), its last interval (the
-// solution's end is valid), or all F-points.
+// solution's end is valid), or all F-points. With Storage::kCPoints, all but kNone make the solution's end valid.
 enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
 
 struct Options {
@@ -53,7 +53,8 @@ struct Options {
   Storage storage = Storage::kAllPoints;
   ResidualTime residual_time = ResidualTime::kRestriction;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
-  // Start from the states of the solve before instead of Problem::Initialize. Point 0 is always initialised.
+  // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is always
+  // initialised.
   bool keep_previous_states = false;
 };
 

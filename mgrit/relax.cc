@@ -12,7 +12,8 @@ void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& ou
   {
     const Stopwatch watch(work_.step_seconds);
     StepInterval interval = grid_.Interval(level.grid.level, index);
-    interval.final = final_sweep_;
+    // The F-points of the first interval follow from u_0: they are final whenever they are computed.
+    interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
     problem_.Step(interval, u, out);
   }
   ++work_.steps[level.grid.level];
@@ -30,20 +31,18 @@ const State& Hierarchy::March(Level& level, std::int64_t interval) {
   const std::int64_t begin = std::max(c_point, grid.first);
   const std::int64_t end = std::min(c_point + grid.cfactor - 1, grid.last);
   const std::size_t own = level.interval(interval);
-  if (level.relaxed[own] && level.u[grid.local(end)] != nullptr) return level.point(end);
+  if (level.relaxed[own]) return level.point(end);
 
   State* before = level.u[grid.local(begin)].get();
-  bool stored = true;
   for (std::int64_t point = begin + 1; point <= end; ++point) {
     State* u = level.u[grid.local(point)].get();
-    stored = stored && u != nullptr;
     if (u == nullptr) u = level.scratch[point % 2].get();
     const bool known = level.first_known[own] && point == c_point + 1;
     if (!known) Step(level, point - 1, *before, *u);
     before = u;
   }
   level.first_known[own] = 0;
-  level.relaxed[own] = stored;
+  level.relaxed[own] = level.stores_f_points;
   return *before;
 }
 
@@ -151,20 +150,32 @@ void Hierarchy::CPointsChanged(Level& level) {
 void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
   Level& level = at(0);
   const GridLevel& grid = level.grid;
-  if (grid.empty()) return;
+  const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
+  const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
+  final_sweep_ = true;
   for (std::int64_t q = grid.last_interval() - 1; q >= grid.first_interval(); --q) {
-    const std::int64_t begin = std::max(q * grid.cfactor, grid.first);
-    const std::int64_t end = std::min((q + 1) * grid.cfactor, grid.last);
-    State* before = level.u[grid.local(begin)].get();
-    for (std::int64_t point = begin + 1; point <= end; ++point) {
-      State* u = level.u[grid.local(point)].get();
-      if (u == nullptr) {
-        u = level.scratch[point % 2].get();
-        Step(level, point - 1, *before, *u);
-      }
-      visitor(point, *u);
-      before = u;
-    }
+    const bool relaxed = level.relaxed[level.interval(q)];  // the same on all ranks that share the interval
+    if (!relaxed && q == grid.first_interval() && ghost_is_f_point) Receive(level);
+    VisitInterval(level, q, visitor);
+    if (!relaxed && q == grid.last_interval() - 1 && last_is_f_point) Send(level);
+  }
+  final_sweep_ = false;
+  FinishMessages();
+}
+
+void Hierarchy::VisitInterval(Level& level, std::int64_t interval,
+                              const std::function<void(std::int64_t, const State&)>& visitor) {
+  const GridLevel& grid = level.grid;
+  const bool relaxed = level.relaxed[level.interval(interval)];
+  const std::int64_t begin = std::max(interval * grid.cfactor, grid.first);
+  const std::int64_t end = std::min((interval + 1) * grid.cfactor, grid.last);
+  State* before = level.u[grid.local(begin)].get();
+  for (std::int64_t point = begin + 1; point <= end; ++point) {
+    State* u = level.u[grid.local(point)].get();
+    if (u == nullptr) u = level.scratch[point % 2].get();
+    if (!relaxed && !grid.is_c_point(point)) Step(level, point - 1, *before, *u);
+    visitor(point, *u);
+    before = u;
   }
 }
 

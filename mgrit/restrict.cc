@@ -18,10 +18,6 @@ void Hierarchy::Residual(std::vector<double>* norms_squared) {
 void Hierarchy::Restrict(int index, std::vector<double>* norms_squared) {
   Level& fine = at(index);
   Level& coarse = at(index + 1);
-  if (!coarse.grid.empty() && coarse.grid.first == 0) {
-    problem_.CoarsensSpace() ? problem_.Restrict(index, fine.point(0), coarse.point(0))
-                             : problem_.Copy(fine.point(0), coarse.point(0));
-  }
   Sweep(fine, 0, [&](std::int64_t point, const State& before) {
     RestrictCPoint(fine, coarse, point, before, norms_squared);
   });
@@ -81,9 +77,7 @@ void Hierarchy::RestrictGuess() {
     std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
     if (grid.empty()) continue;
-    for (std::int64_t k = grid.first; k <= grid.last; ++k) {
-      // The ghost's fine point may be another rank's; it is not read before its owner sends it.
-      if (k * fine.grid.cfactor < fine.grid.first) continue;
+    for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) {
       const State& u = fine.point(k * fine.grid.cfactor);
       const std::int64_t own = grid.local(k);
       if (!problem_.CoarsensSpace()) {
@@ -94,6 +88,9 @@ void Hierarchy::RestrictGuess() {
       if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(index + 1);
       problem_.Copy(*coarse.u[own], *coarse.v[own]);
     }
+    // The ghost's fine point may be another rank's.
+    if (grid.right_rank >= 0) Send(coarse);
+    if (grid.left_rank >= 0) Receive(coarse);
   }
 }
 

@@ -12,6 +12,12 @@ namespace {
 
 constexpr double kNoResidual = std::numeric_limits<double>::quiet_NaN();
 
+const Options& Checked(const Options& options, std::int64_t steps) {
+  const absl::Status valid = Validate(options, steps);
+  PLAIT_CHECK(valid.ok()) << valid.message();
+  return options;
+}
+
 }  // namespace
 
 void MissingOperation(const char* name) {
@@ -23,19 +29,20 @@ void AnyProblem::StepMany(absl::Span<const StepTask> tasks) {
   for (const StepTask& task : tasks) Step(task.interval, *task.u, *task.out);
 }
 
-double Solution::last_residual_norm() const { return residual_norms.empty() ? kNoResidual : residual_norms.back(); }
+double Solution::last_residual_norm() const {
+  return residual_norms.empty() ? kNoResidual : residual_norms.back();
+}
 
 Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator)
-    : Solver(problem, time, options, communicator, Partition::Even(time.steps, communicator.size(), options)) {}
+    : Solver(problem, time, options, communicator,
+             Partition::Even(time.steps, communicator.size(), Checked(options, time.steps))) {}
 
 Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator,
                Partition partition)
-    : options_(options),
+    : options_(Checked(options, time.steps)),
       communicator_(std::move(communicator)),
-      hierarchy_(problem, options, Grid(time, options, std::move(partition), communicator_.rank()), communicator_) {
-  const absl::Status valid = Validate(options, time.steps);
-  PLAIT_CHECK(valid.ok()) << valid.message();
-}
+      hierarchy_(problem, options, Grid(time, options, std::move(partition), communicator_.rank()),
+                 communicator_) {}
 
 Solver::~Solver() = default;
 
@@ -105,8 +112,8 @@ Cycle Solver::CycleOf(int iteration) const {
   return fmg ? Cycle::kF : options_.cycle;
 }
 
-// The squares are added in the order of the points, whoever owns them: every entry has one non-zero contribution, so
-// the all-reduce is exact.
+// The squares are added in the order of the points, whoever owns them: every entry has one non-zero
+// contribution, so the all-reduce is exact.
 double Solver::GlobalNorm(std::vector<double>& norms_squared) const {
   communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(norms_squared)));
   double sum = 0;
@@ -131,10 +138,14 @@ bool Solver::ShouldStop(Solution& solution) const {
 }
 
 void Solver::FinalRelaxation() {
-  if (options_.storage != Storage::kAllPoints || options_.final_relaxation == FinalRelaxation::kNone) return;
+  if (options_.final_relaxation == FinalRelaxation::kNone || hierarchy_.levels() == 1) return;
   const GridLevel& fine = hierarchy_.grid().level(0);
-  const bool all = options_.final_relaxation == FinalRelaxation::kAllPoints;
-  hierarchy_.RelaxFrom(all ? 0 : (fine.steps - 1) / fine.cfactor);
+  if (options_.storage == Storage::kCPoints) {
+    hierarchy_.RelaxFrom(fine.c_intervals());  // what follows the last C-point, for the end of the solution
+  } else {
+    const bool all = options_.final_relaxation == FinalRelaxation::kAllPoints;
+    hierarchy_.RelaxFrom(all ? 0 : (fine.steps - 1) / fine.cfactor);
+  }
 }
 
 const State& Solver::state(std::int64_t point) const {
@@ -143,6 +154,8 @@ const State& Solver::state(std::int64_t point) const {
   return *u;
 }
 
-void Solver::Visit(const std::function<void(std::int64_t, const State&)>& visitor) { hierarchy_.Visit(visitor); }
+void Solver::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
+  hierarchy_.Visit(visitor);
+}
 
 }  // namespace plait::mgrit

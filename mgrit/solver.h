@@ -76,7 +76,8 @@ class Solver {
   const S& state(std::int64_t point) const {
     return Value<S>(state(point));
   }
-  // Shows all own points but the ghost, the right interval first; F-points that are not stored are computed.
+  // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored, or that
+  // the solve has not relaxed last (Options::final_relaxation), are computed.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   const Grid& grid() const { return hierarchy_.grid(); }
 
