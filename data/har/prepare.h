@@ -1,0 +1,55 @@
+// Human-activity data ready for training: found, prepared once, kept in a cache, opened by all ranks.
+//
+//   // rank 0 alone (or every rank: a lock lets one prepare while the others wait):
+//   PLAIT_ASSIGN_OR_RETURN(PreparedHar har, PrepareHar({.data_dir = flag}));
+//   // every rank, after the caller's barrier and a broadcast of har.path:
+//   PLAIT_ASSIGN_OR_RETURN(SequenceSet set, ReadPrepared(har.path, {.fraction = 0.5}));    // data/prepared.h
+//
+//   // one process:
+//   PLAIT_ASSIGN_OR_RETURN(SequenceSet set, OpenHar({}, {}));
+//   std::cout << "Data: " << set.description() << "\n";       // says "synthetic" where it is
+//
+// What is taken, in this order:
+//   1. data_dir, when given: a folder in the UCI HAR text layout, or a prepared .h5 file. Nothing else is tried.
+//   2. the raw recordings in the cache folder (data/har/fetch_recordings.py puts them there) and what was prepared
+//      from them before;
+//   3. what was prepared from recordings that are gone now;
+//   4. a synthetic stand-in.
+#ifndef PLAIT_DATA_HAR_PREPARE_H_
+#define PLAIT_DATA_HAR_PREPARE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/prepared.h"
+#include "data/sequence_set.h"
+
+namespace plait::data {
+
+struct HarOptions {
+  std::string data_dir = "";
+  std::string cache_dir = "";  // empty: DefaultCacheFolder()
+  bool synthetic = false;  // take the stand-in in any case; not with data_dir
+};
+
+struct PreparedHar {
+  std::string path;                // of the prepared HDF5 file
+  std::vector<std::string> notes;  // what was done, a line each: "Prepared ... in 1.2 s", "... damaged: made anew"
+};
+
+// ${XDG_CACHE_HOME:-$HOME/.cache}/plait/data, where fetch_recordings.py puts its file.
+std::string DefaultCacheFolder();
+
+// Reuses a prepared file whose key names the present input and whose checksums hold; otherwise makes it, under a file
+// lock in the cache folder and atomically. A damaged or foreign file under the cache's own name is replaced, with a
+// note; one that the user names in data_dir is an error. Errors of the readers, PermissionDenied and
+// ResourceExhausted for the cache folder. Local.
+absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options);
+
+// PrepareHar, then ReadPrepared.
+absl::StatusOr<SequenceSet> OpenHar(const HarOptions& options, const ReadPreparedOptions& read);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HAR_PREPARE_H_
