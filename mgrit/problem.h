@@ -29,8 +29,8 @@ struct StepInterval {
   std::int64_t fine_stop = 0;
   double t_start = 0;
   double t_stop = 0;
-  // Part of the sweep that shows the solution (FinalRelaxation): `u` is the final state of its point. A problem that
-  // will be differentiated may keep what its adjoint needs.
+  // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the solution
+  // (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs.
   bool final = false;
 
   double dt() const { return t_stop - t_start; }

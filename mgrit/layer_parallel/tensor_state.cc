@@ -1,0 +1,63 @@
+#include "mgrit/layer_parallel/tensor_state.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <cstring>
+
+namespace plait::mgrit {
+namespace {
+
+at::Tensor OnHost(absl::Span<const std::byte> bytes, const at::Tensor& like) {
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), like.sizes(), like.options().device(at::kCPU));
+}
+
+}  // namespace
+
+void StateOperations<at::Tensor>::Copy(const at::Tensor& x, at::Tensor& y) {
+  if (x.is_cpu() && x.is_contiguous() && y.is_contiguous() && x.nbytes() == y.nbytes()) {
+    std::memcpy(y.data_ptr(), x.const_data_ptr(), x.nbytes());
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  y.copy_(x);
+}
+
+void StateOperations<at::Tensor>::Combine(double alpha, const at::Tensor& x, double beta, at::Tensor& y) {
+  const at::NoGradGuard no_grad;
+  if (beta == 0.0) {
+    y.zero_();
+  } else if (beta != 1.0) {
+    y.mul_(beta);
+  }
+  y.add_(x, alpha);
+}
+
+double StateOperations<at::Tensor>::NormSquared(const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  const double norm = at::linalg_vector_norm(x, 2, at::OptionalIntArrayRef(), false, at::kDouble).item<double>();
+  return norm * norm;
+}
+
+std::int64_t StateOperations<at::Tensor>::PackedBytes(const at::Tensor& x) {
+  return static_cast<std::int64_t>(x.nbytes());
+}
+
+void StateOperations<at::Tensor>::Pack(const at::Tensor& x, absl::Span<std::byte> bytes) {
+  if (x.is_cpu()) {
+    std::memcpy(bytes.data(), x.const_data_ptr(), bytes.size());
+  } else {
+    OnHost(bytes, x).copy_(x);
+  }
+}
+
+void StateOperations<at::Tensor>::Unpack(absl::Span<const std::byte> bytes, at::Tensor& x) {
+  if (x.is_cpu()) {
+    std::memcpy(x.data_ptr(), bytes.data(), bytes.size());
+  } else {
+    x.copy_(OnHost(bytes, x));
+  }
+}
+
+}  // namespace plait::mgrit

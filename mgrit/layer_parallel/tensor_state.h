@@ -1,0 +1,29 @@
+// Tensors as states of the solver: contiguous, of one shape on all levels, on any device.
+#ifndef PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STATE_H_
+#define PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STATE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "mgrit/state.h"
+
+namespace plait::mgrit {
+
+// None is recorded by autograd.
+template <>
+struct StateOperations<at::Tensor> {
+  static void Copy(const at::Tensor& x, at::Tensor& y);
+  static void Combine(double alpha, const at::Tensor& x, double beta, at::Tensor& y);
+  // Accumulated in float64.
+  static double NormSquared(const at::Tensor& x);
+  static std::int64_t PackedBytes(const at::Tensor& x);
+  static void Pack(const at::Tensor& x, absl::Span<std::byte> bytes);
+  static void Unpack(absl::Span<const std::byte> bytes, at::Tensor& x);
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STATE_H_
