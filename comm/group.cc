@@ -99,7 +99,9 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, 
   const std::int64_t call = journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
   std::unique_ptr<Backend> part = backend_->Split(color, key);
   journal_->recorder.Complete(call);
-  const std::uint64_t id = Mix(Mix(id_ + ++splits_) + static_cast<std::uint64_t>(color + 1));
+  // Ranks that join none have a group of one each: they are told apart by their rank.
+  const std::int64_t part_index = color >= 0 ? color : -1 - backend_->rank();
+  const std::uint64_t id = Mix(Mix(id_ + ++splits_) + static_cast<std::uint64_t>(part_index));
   if (part == nullptr) part = MakeSelfBackend(backend_->members()[backend_->rank()]);
   return std::make_shared<Group>(std::move(part), std::string(name), id, journal_);
 }

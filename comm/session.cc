@@ -1,7 +1,9 @@
 #include "comm/session.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -11,13 +13,15 @@
 #include "comm/mpi/backoff.h"
 #include "comm/mpi/mpi_backend.h"
 #include "comm/self_backend.h"
+#include "comm/watchdog/watchdog.h"
 
 namespace plait::comm {
 
 struct Session::State {
-  explicit State(Communicator world, bool uses_mpi) : world(std::move(world)), uses_mpi(uses_mpi) {}
   Communicator world;
+  SessionOptions options;
   bool uses_mpi;
+  std::unique_ptr<Watchdog> watchdog;  // none in a group of one that nobody wants to stop
 };
 
 namespace {
@@ -35,6 +39,15 @@ absl::Status StartMpi(int* argc, char*** argv, bool oversubscribed) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
+                                                      const Launcher& launcher) {
+  if (!launcher.starts_mpi()) return MakeSelfBackend();
+  const bool oversubscribed = launcher.local_size > AvailableCores();
+  if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
+  return MakeMpiWorldBackend(
+      {.max_elements_per_message = options.max_elements_per_message, .oversubscribed = oversubscribed});
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -44,24 +57,43 @@ Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) {
   const Launcher launcher = DetectLauncher();
-  if (!launcher.starts_mpi()) {
-    Communicator world(MakeWorldGroup(MakeSelfBackend(), "world", std::make_shared<Journal>()));
-    return Session(std::make_unique<State>(std::move(world), false));
+  const bool watched = launcher.starts_mpi() || options.stop_on_sigterm;
+  if (watched) Watchdog::HoldSigterm();
+  auto backend = StartBackend(argc, argv, options, launcher);
+  if (!backend.ok()) return backend.status();
+  auto state = std::make_unique<State>(
+      State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::make_shared<Journal>())), options,
+            launcher.starts_mpi(), nullptr});
+  if (watched) {
+    auto watchdog = Watchdog::Start(state->world, {.timeout_seconds = options.setup_timeout_seconds,
+                                                   .stop_on_sigterm = options.stop_on_sigterm});
+    if (!watchdog.ok()) return watchdog.status();
+    state->watchdog = *std::move(watchdog);
   }
-  const bool oversubscribed = launcher.local_size > AvailableCores();
-  if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
-  const MpiOptions mpi = {.max_elements_per_message = options.max_elements_per_message,
-                          .oversubscribed = oversubscribed};
-  Communicator world(MakeWorldGroup(MakeMpiWorldBackend(mpi), "world", std::make_shared<Journal>()));
-  return Session(std::make_unique<State>(std::move(world), true));
+  return Session(std::move(state));
 }
 
 const Communicator& Session::world() const { return state_->world; }
 
+void Session::EnterSteps() {
+  if (state_->watchdog != nullptr) state_->watchdog->SetTimeout(state_->options.step_timeout_seconds);
+}
+
+bool Session::StopRequested() const { return state_->watchdog != nullptr && state_->watchdog->StopRequested(); }
+
+void Session::Fail(const std::string& error) {
+  std::fflush(stdout);
+  if (state_->watchdog != nullptr) state_->watchdog->Fail(error);
+  // Still here: there is no other rank, or no way to reach the hub.
+  std::fprintf(stderr, "rank %d: %s\n", world().rank(), error.c_str());
+  if (state_->uses_mpi) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
+  _exit(kJobFailedExitCode);
+}
+
 void Session::Finish() {
-  if (!state_->uses_mpi) return;
-  state_->world.Barrier();
-  MPI_Finalize();
+  if (state_->uses_mpi) state_->world.Barrier();
+  if (state_->watchdog != nullptr) state_->watchdog->Finish();
+  if (state_->uses_mpi) MPI_Finalize();
 }
 
 }  // namespace plait::comm

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "comm/communicator.h"
@@ -22,6 +23,12 @@
 namespace plait::comm {
 
 struct SessionOptions {
+  // How long a rank may wait in one call before the job ends with a line that names who did not come: until
+  // EnterSteps() is called, and from then on. Longer than the longest work that one rank does alone.
+  double setup_timeout_seconds = 1800;
+  double step_timeout_seconds = 600;
+  // SIGTERM then makes StopRequested() true and nothing else; by default it ends the process.
+  bool stop_on_sigterm = false;
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
 };
@@ -29,7 +36,8 @@ struct SessionOptions {
 class Session {
  public:
   // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h); otherwise the
-  // world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be started.
+  // world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be started, UNAVAILABLE if
+  // the ranks cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;
@@ -38,6 +46,15 @@ class Session {
   ~Session();
 
   const Communicator& world() const;
+
+  // Set-up is over: the step timeout holds. Local.
+  void EnterSteps();
+  // SIGTERM has come to this rank (see stop_on_sigterm). Local: ranks agree on it before they act on it.
+  bool StopRequested() const;
+
+  // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and a non-zero exit code on all
+  // ranks. Local: for errors that this rank alone has.
+  [[noreturn]] void Fail(const std::string& error);
 
   // Collective. Waits for all ranks and ends MPI; no communicator may be used afterwards.
   void Finish();

@@ -61,7 +61,7 @@ const Communicator& World() { return *WorldOfThisProgram(); }
 }  // namespace plait::comm::testing
 
 int main(int argc, char** argv) {
-  auto session = plait::comm::Session::Start(&argc, &argv);
+  auto session = plait::comm::Session::Start(&argc, &argv, {.setup_timeout_seconds = 60, .step_timeout_seconds = 60});
   if (!session.ok()) {
     std::fprintf(stderr, "%s\n", session.status().ToString().c_str());
     return 1;

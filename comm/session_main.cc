@@ -1,0 +1,50 @@
+#include "comm/session_main.h"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "comm/flight_recorder.h"
+#include "comm/watchdog/verdict.h"
+
+namespace plait::comm {
+namespace {
+
+void PrintError(const absl::Status& status) {
+  const std::string line = status.ToString() + "\n";
+  std::fflush(stdout);
+  std::fputs(line.c_str(), stderr);
+}
+
+// A group of its own: the verdict cannot meet a collective of ranks that are still in the program.
+absl::Status RunAndAgree(Session& session, const std::function<absl::Status(Session&)>& program) {
+  const Communicator verdict = session.world().Split(0, session.world().rank(), kVerdictGroup);
+  const absl::Status mine = program(session);
+  const PhaseScope phase(session.world(), mine.ok() ? "end of main" : "end of main with " + mine.ToString());
+  return verdict.Agree(mine);
+}
+
+}  // namespace
+
+int RunMain(int argc, char** argv, const SessionOptions& options,
+            const std::function<absl::Status(Session&)>& program) {
+  absl::StatusOr<Session> session = Session::Start(&argc, &argv, options);
+  if (!session.ok()) {
+    PrintError(session.status());
+    return 1;
+  }
+  try {
+    const absl::Status status = RunAndAgree(*session, program);
+    if (!status.ok() && session->world().rank() == 0) PrintError(status);
+    session->Finish();
+    return status.ok() ? 0 : 1;
+  } catch (const std::exception& error) {
+    // Text of several lines (a stack trace of LibTorch) would hide which rank it was.
+    const std::string text = error.what();
+    session->Fail(text.substr(0, text.find('\n')));
+  } catch (...) {
+    session->Fail("an exception that is no std::exception");
+  }
+}
+
+}  // namespace plait::comm

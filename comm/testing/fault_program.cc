@@ -1,0 +1,61 @@
+// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh.
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "comm/flight_recorder.h"
+#include "comm/session_main.h"
+
+namespace {
+
+using plait::comm::BufferOf;
+using plait::comm::Communicator;
+
+void Misbehave(const Communicator& tp, const std::string& fault) {
+  std::vector<float> values(4096, 1);
+  if (fault == "exit_0") exit(0);
+  if (fault == "exit_3") exit(3);
+  if (fault == "quick_exit_0") _exit(0);
+  if (fault == "quick_exit_3") _exit(3);
+  if (fault == "kill") kill(getpid(), SIGKILL);
+  if (fault == "stop") kill(getpid(), SIGSTOP);
+  if (fault == "sleep") sleep(600);
+  if (fault == "throw") throw std::runtime_error("the disk is on fire");
+  if (fault == "other_operation") tp.Broadcast(BufferOf(absl::MakeSpan(values)), 0);
+  if (fault == "other_size") tp.AllReduce(BufferOf(absl::MakeSpan(values).first(1024)));
+}
+
+// All ranks but the receiver of the missing message go on to the all-reduce.
+void MissSend(const Communicator& tp, int guilty) {
+  std::vector<float> values(8);
+  if (tp.rank() == 0) tp.Receive(BufferOf(absl::MakeSpan(values)), guilty, 5);
+  if (tp.rank() == guilty) sleep(600);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string fault = argc > 1 ? argv[1] : "";
+  const int guilty = argc > 2 ? std::stoi(argv[2]) : 0;
+  const plait::comm::SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 2};
+  return plait::comm::RunMain(argc, argv, options, [&](plait::comm::Session& session) -> absl::Status {
+    const Communicator tp = session.world().Split(0, session.world().rank(), "tp");
+    session.EnterSteps();
+    std::vector<float> values(4096, 1);
+    for (int step = 0; step < 8; ++step) tp.AllReduce(BufferOf(absl::MakeSpan(values)));
+    const plait::comm::PhaseScope phase(tp, "optimizer");
+    usleep(300'000);
+    if (fault == "no_send") MissSend(tp, guilty);
+    if (fault == "own_error" && tp.rank() == guilty) return absl::InvalidArgumentError("no such file");
+    if (fault == "same_error") return tp.Agree(absl::DataLossError(tp.rank() < guilty ? "" : "truncated"));
+    if (tp.rank() == guilty) Misbehave(tp, fault);
+    tp.AllReduce(BufferOf(absl::MakeSpan(values)));
+    tp.AllReduce(BufferOf(absl::MakeSpan(values)));
+    return absl::OkStatus();
+  });
+}

@@ -1,0 +1,216 @@
+#include "comm/watchdog/rendezvous.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "comm/flight_recorder.h"
+#include "comm/watchdog/byte_stream.h"
+
+namespace plait::comm {
+namespace {
+
+// What rank 0 tells the others.
+struct Invitation {
+  std::uint64_t token = 0;  // a stranger who connects does not know it
+  std::string host;
+  int pid = 0;
+  std::uint16_t port = 0;  // 0: rank 0 could not listen
+  std::vector<std::uint32_t> addresses;
+};
+
+std::vector<std::uint32_t> OwnAddresses() {
+  std::vector<std::uint32_t> addresses;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return addresses;
+  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
+    const bool usable = i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP);
+    if (!usable || (i->ifa_flags & IFF_LOOPBACK)) continue;
+    addresses.push_back(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr);
+  }
+  freeifaddrs(list);
+  return addresses;
+}
+
+sockaddr_in SocketAddress(std::uint32_t address, std::uint16_t port) {
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = address;
+  where.sin_port = htons(port);
+  return where;
+}
+
+// A listening socket, on the loopback alone where the whole job is on one node; -1 if there is none to be had.
+int Listen(bool one_node, int backlog, std::uint16_t* port) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where = SocketAddress(htonl(one_node ? INADDR_LOOPBACK : INADDR_ANY), 0);
+  socklen_t length = sizeof where;
+  const bool listening = listener >= 0 && bind(listener, reinterpret_cast<sockaddr*>(&where), length) == 0 &&
+                         listen(listener, backlog) == 0 &&
+                         getsockname(listener, reinterpret_cast<sockaddr*>(&where), &length) == 0;
+  if (listening) *port = ntohs(where.sin_port);
+  if (!listening && listener >= 0) close(listener);
+  return listening ? listener : -1;
+}
+
+std::string Encode(const Invitation& invitation) {
+  ByteWriter to;
+  to.Write(invitation.token);
+  to.WriteText(invitation.host);
+  to.Write(invitation.pid);
+  to.Write(invitation.port);
+  to.Write(static_cast<std::uint32_t>(invitation.addresses.size()));
+  for (const std::uint32_t address : invitation.addresses) to.Write(address);
+  return to.Take();
+}
+
+Invitation DecodeInvitation(absl::string_view bytes) {
+  ByteReader from(bytes);
+  Invitation invitation;
+  invitation.token = from.Read<std::uint64_t>();
+  invitation.host = from.ReadText();
+  invitation.pid = from.Read<int>();
+  invitation.port = from.Read<std::uint16_t>();
+  for (auto left = from.Read<std::uint32_t>(); left > 0 && from.ok(); --left) {
+    invitation.addresses.push_back(from.Read<std::uint32_t>());
+  }
+  return invitation;
+}
+
+void BroadcastText(const Communicator& world, std::string* text) {
+  std::int64_t size[1] = {static_cast<std::int64_t>(text->size())};
+  world.Broadcast(BufferOf(absl::MakeSpan(size)), 0);
+  text->resize(size[0]);
+  world.Broadcast({text->data(), size[0], DataType::kUInt8}, 0);
+}
+
+bool AllOnOneHost(const Communicator& world) {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  std::string root_name = name;
+  BroadcastText(world, &root_name);
+  bool differs[1] = {root_name != name};
+  world.AllReduce(BufferOf(absl::MakeSpan(differs)), ReduceOp::kMax);
+  return !differs[0];
+}
+
+// A connected socket, or -1.
+int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (connection < 0) return -1;
+  const sockaddr_in where = SocketAddress(address, port);
+  int error = connect(connection, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd wait = {connection, POLLOUT, 0};
+    socklen_t length = sizeof error;
+    if (poll(&wait, 1, static_cast<int>(timeout_seconds * 1000)) != 1) error = ETIMEDOUT;
+    else getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  if (error != 0) close(connection);
+  return error == 0 ? connection : -1;
+}
+
+absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds, Peer* hub) {
+  std::vector<std::uint32_t> addresses = invitation.addresses;
+  if (invitation.host == HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
+  *hub = {invitation.host, invitation.pid, Link()};
+  for (const std::uint32_t address : addresses) {
+    const int connection = Connect(address, invitation.port, timeout_seconds / addresses.size());
+    if (connection < 0) continue;
+    hub->link = Link(connection);
+    ByteWriter hello;
+    hello.Write(invitation.token);
+    hello.Write(world.rank());
+    hello.WriteText(HostName());
+    hello.Write(static_cast<int>(getpid()));
+    hub->link.Send(FrameKind::kHello, hello.Take());
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("watchdog: rank ", world.rank(), " on ", HostName(),
+                                             " cannot connect to rank 0 on ", invitation.host, " port ",
+                                             invitation.port, "; is a firewall between the nodes?"));
+}
+
+// The rank that a new connection's first frame names; -1 for strangers.
+int ReadHello(const Frame& frame, std::uint64_t token, int size, Peer* peer) {
+  ByteReader from(frame.payload);
+  const bool invited = frame.kind == FrameKind::kHello && from.Read<std::uint64_t>() == token;
+  const int rank = from.Read<int>();
+  peer->host = from.ReadText();
+  peer->pid = from.Read<int>();
+  return invited && from.ok() && rank > 0 && rank < size ? rank : -1;
+}
+
+absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, std::vector<Peer>* peers) {
+  const double deadline = FlightRecorder::Now() + timeout_seconds;
+  std::vector<Link> unnamed;
+  std::size_t missing = peers->size() - 1;
+  while (missing > 0 && FlightRecorder::Now() < deadline) {
+    std::vector<pollfd> wait = {{listener, POLLIN, 0}};
+    for (const Link& link : unnamed) wait.push_back({link.socket(), POLLIN, 0});
+    poll(wait.data(), wait.size(), 100);
+    for (Link& link : unnamed) {
+      const std::vector<Frame> frames = link.Receive();
+      Peer peer;
+      const int rank = frames.empty() ? -1 : ReadHello(frames[0], token, static_cast<int>(peers->size()), &peer);
+      if (!frames.empty() && rank < 0) link.Close();
+      if (rank < 0 || (*peers)[rank].link.open()) continue;
+      peer.link = std::move(link);
+      (*peers)[rank] = std::move(peer);
+      --missing;
+    }
+    std::erase_if(unnamed, [](const Link& link) { return !link.open(); });
+    if (wait[0].revents & POLLIN) {
+      const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      if (connection >= 0) unnamed.emplace_back(connection);
+    }
+  }
+  if (missing == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("watchdog: ", missing, " ranks did not connect to rank 0 within ",
+                                             timeout_seconds, " s"));
+}
+
+}  // namespace
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+absl::StatusOr<std::vector<Peer>> Meet(const Communicator& world, double timeout_seconds) {
+  const bool is_hub = world.rank() == 0;
+  const bool one_node = AllOnOneHost(world);
+  int listener = -1;
+  Invitation invitation;
+  if (is_hub) {
+    invitation = {.token = 0, .host = HostName(), .pid = getpid(), .port = 0, .addresses = OwnAddresses()};
+    if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
+    listener = Listen(one_node, world.size(), &invitation.port);
+  }
+  std::string text = Encode(invitation);
+  BroadcastText(world, &text);
+  invitation = DecodeInvitation(text);
+  if (invitation.port == 0) {
+    return absl::UnavailableError("watchdog: rank 0 on " + invitation.host + " cannot open a TCP port");
+  }
+  std::vector<Peer> peers(is_hub ? world.size() : 1);
+  if (is_hub) peers[0] = {invitation.host, invitation.pid, Link()};
+  const absl::Status mine = is_hub ? Accept(listener, invitation.token, timeout_seconds, &peers)
+                                   : Join(world, invitation, timeout_seconds, &peers[0]);
+  if (listener >= 0) close(listener);
+  if (absl::Status all = world.Agree(mine); !all.ok()) return all;
+  return peers;
+}
+
+}  // namespace plait::comm

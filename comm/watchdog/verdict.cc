@@ -1,0 +1,193 @@
+#include "comm/watchdog/verdict.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace plait::comm {
+namespace {
+
+using Reports = std::vector<RankReport>;
+using Lines = std::vector<std::string>;
+
+std::string Who(const RankReport& r) { return absl::StrFormat("rank %d (%s, pid %d)", r.rank, r.host, r.pid); }
+
+std::string GroupName(const Position& position, std::uint64_t group) {
+  const auto found = position.groups.find(group);
+  return found == position.groups.end() ? "?" : found->second.name;
+}
+
+std::string Describe(const Position& position, const CallRecord& call) {
+  return DescribeCall(call, GroupName(position, call.group));
+}
+
+std::string LastSeen(const RankReport& r, double now_seconds) {
+  const Position& p = r.position;
+  if (p.calls.empty()) return absl::StrCat("has entered nothing yet, in phase ", p.phase);
+  const CallRecord& last = p.calls.back();
+  const double ago = p.at_seconds - last.entered_seconds + std::max(0.0, now_seconds - r.received_seconds);
+  return absl::StrFormat("last entered %s, %.1f s ago, in phase %s", Describe(p, last), ago, p.phase);
+}
+
+Lines FindGone(const Reports& reports, double now_seconds) {
+  Lines lines;
+  for (const RankReport& r : reports) {
+    if (r.state == RankState::kAlive) continue;
+    std::string how = "is dead: its process is gone";
+    if (r.state == RankState::kExited) how = absl::StrCat("is dead: it called exit(", r.exit_code, ") in mid-run");
+    if (r.state == RankState::kCrashed) {
+      how = absl::StrFormat("is dead: it crashed with signal %d (%s)", r.exit_code, strsignal(r.exit_code));
+    }
+    if (r.state == RankState::kSilent) how = "does not answer: its process is stopped or its node is cut off";
+    lines.push_back(absl::StrCat(Who(r), " ", how, "; ", LastSeen(r, now_seconds)));
+  }
+  return lines;
+}
+
+// Whether two ranks' records of one call of a group fit together.
+bool Match(const CallRecord& a, const CallRecord& b) {
+  if (a.operation != b.operation) return false;
+  if (a.operation == Operation::kBarrier || a.operation == Operation::kSplit) return true;
+  if (a.type != b.type || a.root != b.root || a.reduce != b.reduce) return false;
+  return a.operation == Operation::kAllToAllV || a.count == b.count;
+}
+
+struct Sighting {
+  const RankReport* report;
+  const CallRecord* call;
+};
+
+// What each rank called as number `sequence` of `group`, as far as it is still known.
+std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectSightings(const Reports& reports) {
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> seen;
+  for (const RankReport& r : reports) {
+    for (const CallRecord& call : r.position.calls) {
+      if (!IsPointToPoint(call.operation)) seen[{call.group, call.sequence}].push_back({&r, &call});
+    }
+  }
+  return seen;
+}
+
+// The call that most ranks made; the lowest rank's where that is a tie.
+Sighting Majority(const std::vector<Sighting>& sightings) {
+  const auto agreeing = [&](const Sighting& s) {
+    return std::count_if(sightings.begin(), sightings.end(), [&](const Sighting& t) { return Match(*s.call, *t.call); });
+  };
+  Sighting best = sightings.front();
+  for (const Sighting& s : sightings) {
+    if (agreeing(s) > agreeing(best)) best = s;
+  }
+  return best;
+}
+
+Lines FindMismatched(const Reports& reports) {
+  Lines lines;
+  std::set<int> named;  // a rank is out of step from its first mismatch on
+  for (const auto& [key, sightings] : CollectSightings(reports)) {
+    const Sighting usual = Majority(sightings);
+    for (const Sighting& s : sightings) {
+      if (Match(*s.call, *usual.call) || !named.insert(s.report->rank).second) continue;
+      lines.push_back(absl::StrFormat("%s is mismatched: it entered %s at %s:%d where rank %d entered %s at %s:%d, in phase %s",
+                                      Who(*s.report), Describe(s.report->position, *s.call), s.call->file, s.call->line,
+                                      usual.report->rank, Describe(usual.report->position, *usual.call), usual.call->file,
+                                      usual.call->line, s.call->phase));
+    }
+  }
+  return lines;
+}
+
+Lines FindFailed(const Reports& reports) {
+  Lines lines;
+  for (const RankReport& r : reports) {
+    if (!r.position.failure.empty()) lines.push_back(absl::StrCat(Who(r), ": ", r.position.failure));
+  }
+  return lines;
+}
+
+// World ranks that `call` of rank r waits for.
+std::vector<int> Awaited(const Reports& reports, const RankReport& r, const CallRecord& call) {
+  const auto group = r.position.groups.find(call.group);
+  if (group == r.position.groups.end()) return {};
+  const std::vector<int>& members = group->second.members;
+  if (IsPointToPoint(call.operation)) return {members.at(call.root)};
+  std::vector<int> awaited;
+  for (const int member : members) {
+    const auto& groups = reports.at(member).position.groups;
+    const auto known = groups.find(call.group);
+    if (known == groups.end() || known->second.collectives < call.sequence) awaited.push_back(member);
+  }
+  return awaited;
+}
+
+std::string MissingCall(const RankReport& waiting, const CallRecord& call) {
+  if (call.operation == Operation::kReceive) {
+    return absl::StrFormat("has not sent what rank %d awaits in %s", waiting.rank, Describe(waiting.position, call));
+  }
+  if (call.operation == Operation::kSend) {
+    return absl::StrFormat("has not received what rank %d sends in %s", waiting.rank, Describe(waiting.position, call));
+  }
+  return absl::StrCat("has not entered ", Describe(waiting.position, call));
+}
+
+// A rank whose main has ended is not in a call of the program any more, though it waits for the others' verdict.
+bool WaitsInProgram(const RankReport& r) {
+  const CallRecord* call = r.position.Waiting();
+  return call != nullptr && GroupName(r.position, call->group) != kVerdictGroup;
+}
+
+Lines FindLate(const Reports& reports, double timeout_seconds, double now_seconds) {
+  std::map<int, std::string> lines;  // by rank: one each
+  for (const RankReport& r : reports) {
+    const CallRecord* call = r.position.Waiting();
+    if (call == nullptr || r.position.WaitingSeconds() < timeout_seconds) continue;
+    for (const int rank : Awaited(reports, r, *call)) {
+      const RankReport& late = reports[rank];
+      // One that waits itself is innocent: its own wait names the guilty.
+      if (WaitsInProgram(late) || (late.position.Waiting() != nullptr && !WaitsInProgram(r))) continue;
+      lines.emplace(rank, absl::StrCat(Who(late), " ", MissingCall(r, *call), "; ", LastSeen(late, now_seconds)));
+    }
+  }
+  Lines ordered;
+  for (auto& [rank, line] : lines) ordered.push_back(std::move(line));
+  return ordered;
+}
+
+Lines FindCircle(const Reports& reports, double timeout_seconds) {
+  Lines lines;
+  for (const RankReport& r : reports) {
+    const CallRecord* call = r.position.Waiting();
+    if (call == nullptr || r.position.WaitingSeconds() < timeout_seconds) continue;
+    std::string whom;
+    for (const int rank : Awaited(reports, r, *call)) absl::StrAppend(&whom, whom.empty() ? "" : ", ", rank);
+    lines.push_back(absl::StrFormat("%s has waited %.1f s in %s at %s:%d for %s, in phase %s", Who(r),
+                                    r.position.WaitingSeconds(), Describe(r.position, *call), call->file, call->line,
+                                    whom.empty() ? "the transport (all ranks have entered)" : "rank " + whom + ", which waits too",
+                                    call->phase));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Lines FindGuilty(const Reports& reports, double timeout_seconds, double now_seconds) {
+  const Lines gone = FindGone(reports, now_seconds);
+  const bool failed = !FindFailed(reports).empty();
+  const bool overdue = std::any_of(reports.begin(), reports.end(), [&](const RankReport& r) {
+    return r.position.WaitingSeconds() >= timeout_seconds;
+  });
+  if (gone.empty() && !failed && !overdue) return {};
+  // First, for it explains the rest: a transport may fail or crash over calls that do not fit together.
+  if (Lines lines = FindMismatched(reports); !lines.empty()) return lines;
+  if (!gone.empty()) return gone;
+  if (failed) return FindFailed(reports);
+  if (Lines lines = FindLate(reports, timeout_seconds, now_seconds); !lines.empty()) return lines;
+  return FindCircle(reports, timeout_seconds);
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,199 @@
+#include "comm/watchdog/watchdog.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "comm/watchdog/post.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr int kTickMilliseconds = 50;
+constexpr double kMeetSeconds = 60;
+
+constexpr std::array<int, 5> kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+// What a signal handler, which gets no argument, needs to tell the watchdog's thread.
+struct CrashNotice {
+  std::atomic<Signals*> signals{nullptr};
+  std::atomic<int> wake{-1};
+  std::atomic<pid_t> owner{0};
+  std::array<struct sigaction, kCrashSignals.size()> before{};
+};
+CrashNotice& ThisProcess() {
+  static CrashNotice notice;
+  return notice;
+}
+
+// Lets the watchdog's thread send where this rank was, then leaves the signal to whoever handled it before.
+void OnCrash(int number) {
+  CrashNotice& notice = ThisProcess();
+  for (std::size_t i = 0; i < kCrashSignals.size(); ++i) {
+    if (kCrashSignals[i] == number) sigaction(number, &notice.before[i], nullptr);
+  }
+  Signals* signals = notice.signals;
+  if (signals != nullptr && getpid() == notice.owner) {
+    signals->crashed = true;
+    signals->exit_code = number;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(notice.wake, &one, sizeof one);
+    poll(nullptr, 0, 300);
+  }
+  raise(number);
+}
+
+void WatchCrashes(Signals* signals, int wake) {
+  CrashNotice& notice = ThisProcess();
+  notice.owner = getpid();
+  notice.wake = wake;
+  notice.signals = signals;
+  for (std::size_t i = 0; i < kCrashSignals.size(); ++i) {
+    struct sigaction action{};
+    action.sa_handler = OnCrash;
+    action.sa_flags = SA_NODEFER;
+    sigaction(kCrashSignals[i], &action, &notice.before[i]);
+  }
+}
+
+void IgnoreCrashes() {
+  CrashNotice& notice = ThisProcess();
+  if (notice.signals.exchange(nullptr) == nullptr) return;
+  for (std::size_t i = 0; i < kCrashSignals.size(); ++i) sigaction(kCrashSignals[i], &notice.before[i], nullptr);
+}
+
+sigset_t OnlySigterm() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+class Watchdog::State {
+ public:
+  State(Communicator world, const WatchdogOptions& options)
+      : world_(std::move(world)), owner_(getpid()), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    const sigset_t sigterm = OnlySigterm();
+    sigterm_ = signalfd(-1, &sigterm, SFD_NONBLOCK | SFD_CLOEXEC);
+    signals_.timeout_seconds = options.timeout_seconds;
+    signals_.stop_on_sigterm = options.stop_on_sigterm;
+  }
+  ~State() {
+    IgnoreCrashes();
+    Stop();
+    close(wake_);
+    close(sigterm_);
+  }
+
+  void Begin(std::vector<Peer> peers) {
+    const bool is_hub = world_.rank() == 0;
+    post_ = is_hub ? MakeHub(std::move(peers), world_.recorder(), signals_)
+                   : MakeOutpost(world_.rank(), std::move(peers[0]), world_.recorder(), signals_);
+    thread_ = std::thread([this] { Loop(); });
+    WatchCrashes(&signals_, wake_);
+  }
+
+  Signals& signals() { return signals_; }
+
+  void Wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+  }
+
+  // exit() in mid-run: the hub ends the job while this waits.
+  void OnExit(int code) {
+    if (getpid() != owner_ || signals_.finishing) return;
+    signals_.exit_code = code;
+    Wake();
+    poll(nullptr, 0, 1000);
+    _exit(code == 0 ? kJobFailedExitCode : code);
+  }
+
+  void Stop() {
+    stopped_ = true;
+    Wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void Finish() {
+    signals_.finishing = true;
+    IgnoreCrashes();
+    Stop();
+    if (post_ != nullptr) post_->SayGoodbye();
+    post_.reset();
+  }
+
+ private:
+  void Loop() {
+    while (!stopped_) {
+      std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {sigterm_, POLLIN, 0}};
+      for (Link* link : post_->links()) {
+        link->Flush();
+        wait.push_back({link->socket(), static_cast<short>(link->has_unsent() ? POLLIN | POLLOUT : POLLIN), 0});
+      }
+      poll(wait.data(), wait.size(), kTickMilliseconds);
+      std::uint64_t woken;
+      [[maybe_unused]] ssize_t count = read(wake_, &woken, sizeof woken);
+      signalfd_siginfo info;
+      if (read(sigterm_, &info, sizeof info) == sizeof info) post_->OnSigterm();
+      if (!stopped_) post_->Step();
+    }
+  }
+
+  Communicator world_;
+  pid_t owner_;
+  int wake_;
+  int sigterm_;
+  Signals signals_;
+  std::unique_ptr<Post> post_;
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
+void Watchdog::HoldSigterm() {
+  const sigset_t sigterm = OnlySigterm();
+  pthread_sigmask(SIG_BLOCK, &sigterm, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(const Communicator& world,
+                                                          const WatchdogOptions& options) {
+  absl::StatusOr<std::vector<Peer>> peers = Meet(world, kMeetSeconds);
+  if (!peers.ok()) return peers.status();
+  auto state = std::make_shared<State>(world, options);
+  state->Begin(*std::move(peers));
+  // Lives until the process ends: exit() may come at any time.
+  auto* for_exit = new std::weak_ptr<State>(state);
+  on_exit(
+      [](int code, void* watched) {
+        if (const auto state = static_cast<std::weak_ptr<State>*>(watched)->lock()) state->OnExit(code);
+      },
+      for_exit);
+  return std::unique_ptr<Watchdog>(new Watchdog(std::move(state)));
+}
+
+Watchdog::Watchdog(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Watchdog::~Watchdog() = default;
+
+void Watchdog::SetTimeout(double seconds) { state_->signals().timeout_seconds = seconds; }
+bool Watchdog::StopRequested() const { return state_->signals().stop_requested; }
+
+void Watchdog::Fail(const std::string& error) {
+  state_->signals().error = error;
+  state_->signals().failing = true;
+  state_->Wake();
+  poll(nullptr, 0, 1500);
+}
+
+void Watchdog::Finish() { state_->Finish(); }
+
+}  // namespace plait::comm
