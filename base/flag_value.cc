@@ -70,7 +70,7 @@ std::string ExpectedValue(const absl::CommandLineFlag& flag) {
 }
 
 std::string ShownValue(const absl::CommandLineFlag& flag) {
-  const std::string value = flag.CurrentValue();
+  std::string value = flag.CurrentValue();
   if (flag.IsOfType<bool>()) return value == "true" ? "True" : "False";
   if (flag.IsOfType<double>()) {
     double number = 0;

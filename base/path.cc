@@ -26,7 +26,7 @@ std::string Environment(const char* name) {
 }
 
 std::string HomeFolder() {
-  if (const std::string home = Environment("HOME"); !home.empty()) return home;
+  if (std::string home = Environment("HOME"); !home.empty()) return home;
   std::vector<char> text(16384);
   passwd entry{};
   passwd* found = nullptr;

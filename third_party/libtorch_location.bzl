@@ -9,7 +9,7 @@ def _caches(repository_ctx):
     if repository_ctx.path(written).exists:
         found.append(repository_ctx.read(written).strip())
     environ = repository_ctx.os.environ
-    homes = [environ.get("XDG_CACHE_HOME"), environ.get("HOME", "/root") + "/.cache"]
+    homes = [environ.get("XDG_CACHE_HOME"), environ.get("HOME", "") + "/.cache"]
     found += [home + "/plait/libtorch-" + VERSION for home in homes if home and home.startswith("/")]
     return found + ["/opt/plait/libtorch-" + VERSION]
 

@@ -11,7 +11,7 @@ PACKAGE_GROUPS=(
   "tests and benchmarks: libgtest-dev libgmock-dev libbenchmark-dev"
   "LibTorch's installer: python3 python3-venv"
   "plots: gnuplot-nox"
-  "tools/check: clang-format clang-tidy shellcheck"
+  "tools/check: clang-format clang-tidy-16 shellcheck"
 )
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }

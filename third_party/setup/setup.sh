@@ -67,6 +67,10 @@ write_rc() {
     echo "build --disk_cache=$cache/plait/bazel-disk"
     echo "build --jobs=$(jobs)"
     bazel_options
+    case "$(command -v bazel)" in
+      /bin/bazel | /usr/bin/bazel | /usr/local/bin/bazel) ;; # where tests look, too
+      *) echo "test --test_env=PLAIT_BAZEL=$(command -v bazel)" ;;
+    esac
     if [ "$chosen" = yes ]; then
       echo "#cache $cache"
       echo "startup --output_user_root=$cache/bazel"
