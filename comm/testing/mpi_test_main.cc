@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "comm/session.h"
 #include "comm/testing/world.h"
@@ -54,6 +55,16 @@ int RunTests(const Communicator& world) {
   return result;
 }
 
+// --max_elements_per_message=N makes long messages of short ones.
+SessionOptions OptionsFor(int argc, char** argv) {
+  SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 60};
+  constexpr char kFlag[] = "--max_elements_per_message=";
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], kFlag)) options.max_elements_per_message = std::atoll(argv[i] + sizeof kFlag - 1);
+  }
+  return options;
+}
+
 }  // namespace
 
 const Communicator& World() { return *WorldOfThisProgram(); }
@@ -61,7 +72,7 @@ const Communicator& World() { return *WorldOfThisProgram(); }
 }  // namespace plait::comm::testing
 
 int main(int argc, char** argv) {
-  auto session = plait::comm::Session::Start(&argc, &argv, {.setup_timeout_seconds = 60, .step_timeout_seconds = 60});
+  auto session = plait::comm::Session::Start(&argc, &argv, plait::comm::testing::OptionsFor(argc, argv));
   if (!session.ok()) {
     std::fprintf(stderr, "%s\n", session.status().ToString().c_str());
     return 1;
