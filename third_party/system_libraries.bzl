@@ -65,7 +65,10 @@ def _system_libraries_impl(repository_ctx):
         build += _target(repository_ctx, name, modules)
     build += """
 cc_library(name = "gtest_main", linkopts = ["-lgtest_main"], deps = [":gtest"])
-"""
+
+# HDF5's dimension scales: beside HDF5 itself, without a pkg-config file.
+cc_library(name = "hdf5_hl", linkopts = {hdf5_folders} + ["-lhdf5_hl"], deps = [":hdf5"])
+""".format(hdf5_folders = _pkg_config(repository_ctx, "--libs-only-L", _MODULES["hdf5"]))
     repository_ctx.file("BUILD", build)
 
 system_libraries_repository = repository_rule(implementation = _system_libraries_impl, local = True)
