@@ -1,0 +1,260 @@
+#include "data/history/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hdf5_hl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file.h"
+#include "data/history/history_file.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsNan;
+namespace fs = std::filesystem;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+// Never on its own: the tests commit where they mean to.
+constexpr double kNever = 1e6;
+
+std::string NewPath(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name;
+  for (const char* suffix : {"", ".journal", ".1", ".2"}) fs::remove(path + suffix);
+  return path;
+}
+
+std::unique_ptr<History> Started(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<History>> history =
+      History::Create(path, {.attributes = {{"seed", "12"}}, .commit_seconds = kNever});
+  EXPECT_TRUE(history.ok()) << history.status();
+  return *std::move(history);
+}
+
+std::vector<double> Column(const std::string& path, const std::string& name) {
+  return *ReadArray<double>(*OpenHistoryFile(path, File::Mode::kRead), "/" + name);
+}
+
+std::vector<std::int64_t> Draws(const std::string& path) {
+  return *ReadArray<std::int64_t>(*OpenHistoryFile(path, File::Mode::kRead), "/draw");
+}
+
+TEST(History, KeepsWhatWasAppendedNaNsInfinitiesAndLateMetrics) {
+  const std::string path = NewPath("kept.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Declare({"dt", "s", "time per batch"}).ok());
+  ASSERT_TRUE(history->Append({{"loss", 2.5}, {"dt", 0.1}}).ok());
+  ASSERT_TRUE(history->Append({{"loss", kNaN}, {"dt", -kInf}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  ASSERT_TRUE(history->Append({{"accuracy", 0.5}, {"loss", 1.5}}).ok());
+  ASSERT_TRUE(history->Append({}).ok());
+  ASSERT_TRUE(history->Append({{"late.too", 7}}).ok());
+  EXPECT_EQ(history->draws(), 5);
+  ASSERT_TRUE(history->Close().ok());
+  EXPECT_THAT(Draws(path), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(2.5, IsNan(), 1.5, IsNan(), IsNan()));
+  EXPECT_THAT(Column(path, "dt"), ElementsAre(0.1, -kInf, IsNan(), IsNan(), IsNan()));
+  EXPECT_THAT(Column(path, "accuracy"), ElementsAre(IsNan(), IsNan(), 0.5, IsNan(), IsNan()));
+  EXPECT_THAT(Column(path, "late.too"), ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 7));
+  EXPECT_FALSE(fs::exists(path + ".journal"));
+}
+
+// What netCDF-4 readers look for: `draw` is a dimension scale named draw, of unlimited length, and every variable is
+// attached to it in its only dimension.
+TEST(History, IsLaidOutAsNetcdf4) {
+  const std::string path = NewPath("netcdf.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Declare({"dt", "s", "time per batch"}).ok());
+  ASSERT_TRUE(history->Append({{"dt", 1}, {"loss", 1}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  const File file = *File::Open(path);
+  const Handle draw(H5Dopen2(file.id(), "/draw", H5P_DEFAULT));
+  EXPECT_GT(H5DSis_scale(draw.id()), 0);
+  char name[16] = "";
+  H5DSget_scale_name(draw.id(), name, sizeof(name));
+  EXPECT_STREQ(name, "draw");
+  const Handle space(H5Dget_space(draw.id()));
+  hsize_t extent = 0, limit = 0;
+  H5Sget_simple_extent_dims(space.id(), &extent, &limit);
+  EXPECT_EQ(extent, 1u);
+  EXPECT_EQ(limit, H5S_UNLIMITED);
+  for (const char* metric : {"/dt", "/loss"}) {
+    const Handle variable(H5Dopen2(file.id(), metric, H5P_DEFAULT));
+    EXPECT_GT(H5DSis_attached(variable.id(), draw.id(), 0), 0) << metric;
+  }
+  EXPECT_EQ(*TextAttribute(file, "/dt", "units"), "s");
+  EXPECT_EQ(*TextAttribute(file, "/dt", "long_name"), "time per batch");
+  EXPECT_EQ(*TextAttribute(file, "/", "seed"), "12");
+  EXPECT_EQ(*IntAttribute(file, "/", "complete"), 1);
+}
+
+TEST(History, FileIsThereFromTheStartAndBetweenCommits) {
+  const std::string path = NewPath("live.h5");
+  auto history = Started(path);
+  EXPECT_TRUE(Draws(path).empty());
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  ASSERT_TRUE(history->Append({{"loss", 2}}).ok());
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(1));
+  history.reset();
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(1, 2)) << "going away commits";
+  EXPECT_FALSE(HasAttribute(*File::Open(path), "/", "complete"));
+  EXPECT_FALSE(fs::exists(path + ".journal"));
+}
+
+TEST(History, NeverAppendsToAnOldRun) {
+  const std::string path = NewPath("old.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  EXPECT_EQ(History::Recover(path).code(), absl::StatusCode::kFailedPrecondition) << "it is being written";
+  ASSERT_TRUE(history->Close().ok());
+  const std::string before = *ReadWholeFile(path);
+  const absl::Status refused = History::Create(path, {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(path + ": holds an earlier run"));
+  EXPECT_EQ(*ReadWholeFile(path), before);
+  auto second = *History::Create(path, {.move_old_aside = true});
+  ASSERT_TRUE(second->Append({{"loss", 9}}).ok());
+  ASSERT_TRUE(second->Close().ok());
+  EXPECT_EQ(*ReadWholeFile(path + ".1"), before);
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(9));
+}
+
+TEST(History, ResumeCutsWhatTheCheckpointDoesNotKnow) {
+  const std::string path = NewPath("resume.h5");
+  auto history = Started(path);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(history->Append({{"loss", 1.0 * i}, {"dt", 1}}).ok());
+  history.reset();
+  auto resumed = *History::Resume(path, 4, {.attributes = {{"seed", "13"}}, .commit_seconds = kNever});
+  EXPECT_EQ(resumed->draws(), 4);
+  ASSERT_TRUE(resumed->Append({{"loss", 40}, {"new", 5}}).ok());
+  ASSERT_TRUE(resumed->Close().ok());
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(0, 1, 2, 3, 40));
+  EXPECT_THAT(Column(path, "dt"), ElementsAre(1, 1, 1, 1, IsNan()));
+  EXPECT_THAT(Column(path, "new"), ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 5));
+  EXPECT_EQ(*IntAttribute(*File::Open(path), "/", "resumed_at_draw"), 4);
+  EXPECT_EQ(*TextAttribute(*File::Open(path), "/", "seed"), "13");
+  auto longer = *History::Resume(path, 7, {});
+  ASSERT_TRUE(longer->Append({{"loss", 70}}).ok());
+  ASSERT_TRUE(longer->Close().ok());
+  EXPECT_THAT(Column(path, "loss"), ElementsAre(0, 1, 2, 3, 40, IsNan(), IsNan(), 70));
+  EXPECT_EQ(History::Resume(NewPath("none.h5"), 1, {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(History, ManyDrawsCrossBlocksAndCommits) {
+  const std::string path = NewPath("many.h5");
+  auto history = Started(path);
+  constexpr int kDraws = 10000;
+  for (int i = 0; i < kDraws; ++i) {
+    const std::vector<Scalar> scalars = {{"a", 1.0 * i}, {"b", -1.0 * i}};
+    ASSERT_TRUE(history->Append(absl::MakeConstSpan(scalars).first(i % 3 == 0 ? 2 : 1)).ok());
+    if (i == 4096 || i == 9000) {
+      ASSERT_TRUE(history->Commit().ok());
+    }
+  }
+  ASSERT_TRUE(history->Close().ok());
+  const std::vector<double> a = Column(path, "a"), b = Column(path, "b");
+  ASSERT_EQ(a.size(), std::size_t{kDraws});
+  EXPECT_EQ(Draws(path).back(), kDraws - 1);
+  for (int i = 0; i < kDraws; ++i) {
+    ASSERT_EQ(a[i], i);
+    ASSERT_TRUE(i % 3 == 0 ? b[i] == -i : std::isnan(b[i])) << i;
+  }
+}
+
+TEST(History, BadNamesAreRefusedAndTheRunGoesOn) {
+  auto history = Started(NewPath("names.h5"));
+  for (const char* name : {"", "draw", "a/b", "1st", "a b"}) {
+    const absl::Status status = history->Append({{name, 1}});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("\"") + name + "\""));
+  }
+  EXPECT_EQ(history->draws(), 0);
+  EXPECT_TRUE(history->Append({{"ok_1.x-y", 1}}).ok());
+}
+
+TEST(History, ForeignNewerAndTruncatedFilesAreNamed) {
+  const std::string path = NewPath("foreign.h5");
+  std::ofstream(path) << "text";
+  EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()), HasSubstr("not an HDF5 file"));
+  ASSERT_TRUE(File::Create(path)->Close().ok());
+  EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()), HasSubstr("not a history"));
+  fs::remove(path);
+  ASSERT_TRUE(Started(path)->Close().ok());
+  {
+    File file = *File::Open(path, File::Mode::kReadWrite);
+    ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{9}).ok());
+  }
+  EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()), HasSubstr("format 9, expected 1"));
+}
+
+// However many bytes of the journal reach the disk, the draws that are whole in it are recovered.
+TEST(History, AJournalCutAnywhereGivesItsWholeDraws) {
+  const std::string path = NewPath("cut.h5");
+  std::string journal, file;
+  {
+    auto history = Started(path);
+    file = *ReadWholeFile(path);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(history->Append({{"loss", 1.0 + i}}).ok());
+    journal = *ReadWholeFile(path + ".journal");
+    ASSERT_TRUE(history->Close().ok());
+  }
+  constexpr std::size_t kDrawRecord = 8 + 1 + 8 + 12;
+  for (std::size_t length = 0; length <= journal.size(); ++length) {
+    std::ofstream(path, std::ios::binary) << file;
+    std::ofstream(path + ".journal", std::ios::binary) << journal.substr(0, length);
+    ASSERT_TRUE(History::Recover(path).ok()) << length;
+    const std::size_t lost = (journal.size() - length + kDrawRecord - 1) / kDrawRecord;
+    ASSERT_EQ(Draws(path).size(), lost > 3 ? 0u : 3 - lost) << length;
+  }
+  journal[journal.size() - kDrawRecord - 1] ^= 1;
+  std::ofstream(path, std::ios::binary) << file;
+  std::ofstream(path + ".journal", std::ios::binary) << journal;
+  ASSERT_TRUE(History::Recover(path).ok());
+  EXPECT_EQ(Draws(path).size(), 1u) << "a damaged record ends the journal";
+}
+
+// A limit on the size of files acts as a full disk. What was said to be taken is there afterwards, and the process
+// can tell.
+TEST(History, FullDiskIsReportedAndLosesNothingTaken) {
+  const std::string path = NewPath("full.h5");
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{16384, 16384};
+    auto history = *History::Create(path, {.commit_seconds = kNever});
+    setrlimit(RLIMIT_FSIZE, &limit);
+    absl::Status status;
+    for (int i = 0; i < 5000 && status.ok(); ++i) status = history->Append({{"loss", 1.0 * i}});
+    const std::int64_t taken = history->draws();
+    // EFBIG of the limit is OutOfRange, ENOSPC of a full disk ResourceExhausted.
+    const bool told = absl::IsOutOfRange(status) || absl::IsResourceExhausted(status);
+    [[maybe_unused]] const ssize_t sent = write(pipe_ends[1], &taken, sizeof(taken));
+    _exit(!status.ok() && told ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  std::int64_t taken = 0;
+  ASSERT_EQ(read(pipe_ends[0], &taken, sizeof(taken)), static_cast<ssize_t>(sizeof(taken)));
+  EXPECT_GT(taken, 100);
+  ASSERT_TRUE(History::Recover(path).ok());
+  EXPECT_EQ(static_cast<std::int64_t>(Draws(path).size()), taken);
+}
+
+}  // namespace
+}  // namespace plait::data

@@ -1,0 +1,170 @@
+#include "data/history/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace plait::data {
+namespace {
+
+constexpr absl::string_view kMagic = "PLTJRNL1";
+constexpr std::uint32_t kLargestRecord = 1 << 24;
+
+struct Prefix {
+  std::uint32_t length, checksum;
+};
+
+std::uint32_t Checksum(const std::string& bytes) {
+  return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
+template <typename T>
+void AppendBytes(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Reserves the prefix; Seal fills it in once the record is complete.
+void Begin(std::string& record, char kind) { record.assign(sizeof(Prefix), '\0').push_back(kind); }
+
+void Seal(std::string& record) {
+  const char* payload = record.data() + sizeof(Prefix);
+  const std::uint32_t length = record.size() - sizeof(Prefix);
+  const Prefix prefix{length, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(payload), length))};
+  std::memcpy(record.data(), &prefix, sizeof(prefix));
+}
+
+std::string MetricRecord(std::uint32_t id, const Metric& metric) {
+  std::string record;
+  Begin(record, 'M');
+  AppendBytes(record, id);
+  for (const std::string* text : {&metric.name, &metric.units, &metric.long_name}) {
+    record += *text;
+    record.push_back('\0');
+  }
+  Seal(record);
+  return record;
+}
+
+}  // namespace
+
+absl::StatusOr<JournalWriter> JournalWriter::Open(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(descriptor);
+    return absl::FailedPreconditionError(absl::StrCat(path, ": in use, another process writes this history"));
+  }
+  JournalWriter writer(path, descriptor);
+  writer.size_ = lseek(descriptor, 0, SEEK_END);
+  return writer;
+}
+
+JournalWriter::JournalWriter(JournalWriter&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+JournalWriter::~JournalWriter() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// A record that did not fit (disk full) is taken back, so that later ones can still be read.
+absl::Status JournalWriter::Write(const std::string& bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = pwrite(descriptor_, bytes.data() + done, bytes.size() - done, size_ + done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int cause = errno;
+      if (ftruncate(descriptor_, size_) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": is damaged"));
+      return absl::ErrnoToStatus(cause, absl::StrCat(path_, ": cannot be written"));
+    }
+    done += written;
+  }
+  size_ += bytes.size();
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Restart(absl::Span<const Metric> metrics) {
+  std::string bytes(kMagic);
+  for (std::uint32_t id = 0; id < metrics.size(); ++id) bytes += MetricRecord(id, metrics[id]);
+  if (ftruncate(descriptor_, 0) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be emptied"));
+  size_ = 0;
+  return Write(bytes);
+}
+
+absl::Status JournalWriter::AddMetric(std::uint32_t id, const Metric& metric) {
+  return Write(MetricRecord(id, metric));
+}
+
+absl::Status JournalWriter::AddDraw(std::int64_t draw,
+                                    absl::Span<const std::pair<std::uint32_t, double>> values) {
+  Begin(record_, 'D');
+  AppendBytes(record_, draw);
+  for (const auto& [id, value] : values) {
+    AppendBytes(record_, id);
+    AppendBytes(record_, value);
+  }
+  Seal(record_);
+  return Write(record_);
+}
+
+JournalReader::JournalReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
+  char magic[kMagic.size()];
+  if (file_ == nullptr) return;
+  if (std::fread(magic, 1, sizeof(magic), file_) == sizeof(magic) &&
+      absl::string_view(magic, sizeof(magic)) == kMagic) {
+    return;
+  }
+  std::fclose(file_);
+  file_ = nullptr;
+}
+
+JournalReader::~JournalReader() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+bool JournalReader::NextRecord() {
+  Prefix prefix;
+  if (file_ == nullptr || std::fread(&prefix, sizeof(prefix), 1, file_) != 1) return false;
+  if (prefix.length == 0 || prefix.length > kLargestRecord) return false;
+  record_.resize(prefix.length);
+  return std::fread(record_.data(), 1, prefix.length, file_) == prefix.length && Checksum(record_) == prefix.checksum;
+}
+
+void JournalReader::TakeMetric() {
+  std::uint32_t id;
+  std::memcpy(&id, record_.data() + 1, sizeof(id));
+  const std::vector<std::string> texts = absl::StrSplit(record_.substr(1 + sizeof(id)), '\0');
+  if (id >= metrics_.size()) metrics_.resize(id + 1);
+  metrics_[id] = {texts[0], texts[1], texts[2]};
+}
+
+bool JournalReader::Next(JournalDraw& draw) {
+  constexpr std::size_t kEntry = sizeof(std::uint32_t) + sizeof(double);
+  while (NextRecord()) {
+    if (record_[0] == 'M') {
+      TakeMetric();
+      continue;
+    }
+    const char* at = record_.data() + 1;
+    std::memcpy(&draw.draw, at, sizeof(draw.draw));
+    at += sizeof(draw.draw);
+    draw.values.resize((record_.data() + record_.size() - at) / kEntry);
+    for (auto& [id, value] : draw.values) {
+      std::memcpy(&id, at, sizeof(id));
+      std::memcpy(&value, at + sizeof(id), sizeof(value));
+      at += kEntry;
+    }
+    return true;
+  }
+  return false;
+}
+
+}  // namespace plait::data

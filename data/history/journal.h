@@ -1,0 +1,82 @@
+// What a history has taken since its file was last brought up to date: a log beside the file, written record by
+// record, so that a killed process loses nothing that was appended.
+//
+// Format: "PLTJRNL1", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record begins with
+// its kind: 'M' { uint32 id, name \0 units \0 long_name } names a metric, 'D' { int64 draw, (uint32 id, float64)* }
+// is a draw. The reader stops at the first record that is cut short or damaged.
+#ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
+#define PLAIT_DATA_HISTORY_JOURNAL_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace plait::data {
+
+struct Metric {
+  std::string name;
+  std::string units;
+  std::string long_name;
+};
+
+struct JournalDraw {
+  std::int64_t draw = 0;
+  std::vector<std::pair<std::uint32_t, double>> values;  // by index into the metrics
+};
+
+// Owns the open journal and an exclusive lock on it, which ends with the process.
+class JournalWriter {
+ public:
+  // Opens or creates; keeps what is there. FailedPrecondition where another process holds it.
+  static absl::StatusOr<JournalWriter> Open(const std::string& path);
+  JournalWriter(JournalWriter&& other) noexcept;
+  JournalWriter& operator=(JournalWriter&&) = delete;
+  ~JournalWriter();
+
+  // Empties it and names the metrics, whose indices later draws use.
+  absl::Status Restart(absl::Span<const Metric> metrics);
+  absl::Status AddMetric(std::uint32_t id, const Metric& metric);
+  absl::Status AddDraw(std::int64_t draw, absl::Span<const std::pair<std::uint32_t, double>> values);
+  const std::string& path() const { return path_; }
+
+ private:
+  JournalWriter(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  absl::Status Write(const std::string& bytes);
+
+  std::string path_;
+  int descriptor_;
+  std::int64_t size_ = 0;
+  std::string record_;
+};
+
+// Reads metrics and draws in order.
+class JournalReader {
+ public:
+  // An absent file reads as an empty journal.
+  explicit JournalReader(const std::string& path);
+  ~JournalReader();
+  JournalReader(const JournalReader&) = delete;
+  JournalReader& operator=(const JournalReader&) = delete;
+
+  // The next draw; false at the end. metrics() then holds all that were named up to there.
+  bool Next(JournalDraw& draw);
+  const std::vector<Metric>& metrics() const { return metrics_; }
+
+ private:
+  bool NextRecord();
+  void TakeMetric();
+
+  std::FILE* file_;
+  std::string record_;
+  std::vector<Metric> metrics_;
+};
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HISTORY_JOURNAL_H_
