@@ -50,6 +50,7 @@ void Hierarchy::Initialize(bool keep_states) {
     problem_.Initialize(point, grid_.time().At(point), *u);
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
+  for (auto& level : levels_) level->unchanged_above = false;
   has_states_ = true;
   ShareInitialState();
 }

@@ -10,6 +10,7 @@ void Hierarchy::Interpolate(int index) {
   Level& fine = at(index - 1);
   CorrectCPoints(fine, coarse);
   CPointsChanged(fine);
+  coarse.unchanged_above = !problem_.CoarsensSpace();
   const GridLevel& grid = fine.grid;
   if (!grid.empty() && grid.right_rank >= 0 && grid.is_c_point(grid.last)) Send(fine);
   ReceiveCPoint(fine);

@@ -19,6 +19,10 @@ struct Hierarchy::Level {
   // Right-hand sides; empty on level 0. Null entries while the equations are homogeneous.
   std::vector<std::unique_ptr<State>> g;
   bool homogeneous = true;
+  // The C-points of the finer level have not changed since they were corrected from this level, whose F-points follow
+  // from its C-points: restricted again, Phi(u_{k-1}) = u_k - g_k is known there. `g_before` keeps that g_k.
+  bool unchanged_above = false;
+  std::vector<std::unique_ptr<State>> g_before;
   // Restricted states, where space is coarsened too; else the finer level still holds them.
   std::vector<std::unique_ptr<State>> v;
   // By own interval. `relaxed`: its F-points follow from its C-point. `first_known`: its first F-point does, because

@@ -132,6 +132,7 @@ void Hierarchy::FcSweep(int index) {
     if (point == level.grid.last && level.grid.right_rank >= 0) Send(level);
   });
   CPointsChanged(level);
+  if (index + 1 < levels()) at(index + 1).unchanged_above = false;
   ReceiveCPoint(level);
 }
 

@@ -1,5 +1,6 @@
 // From a level to the next coarser one: residual, states, and the coarse equations.
 #include <algorithm>
+#include <utility>
 
 #include "mgrit/hierarchy.h"
 #include "mgrit/level.h"
@@ -18,9 +19,12 @@ void Hierarchy::Residual(std::vector<double>* norms_squared) {
 void Hierarchy::Restrict(int index, std::vector<double>* norms_squared) {
   Level& fine = at(index);
   Level& coarse = at(index + 1);
+  if (coarse.unchanged_above) coarse.g_before.resize(coarse.g.size());
   Sweep(fine, 0, [&](std::int64_t point, const State& before) {
     RestrictCPoint(fine, coarse, point, before, norms_squared);
   });
+  // What this level's coarser level knows of its C-points holds on if they are what they were.
+  if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);
 }
 
@@ -29,6 +33,7 @@ void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, c
   const std::int64_t coarse_point = point / fine.grid.cfactor;
   const std::int64_t own = coarse.grid.local(coarse_point);
   auto& g = coarse.g[own];
+  if (coarse.unchanged_above) std::swap(g, coarse.g_before[own]);
   if (g == nullptr) g = problem_.NewState(coarse.grid.level);
   State& residual = problem_.CoarsensSpace() ? *fine.residual : *g;
   StepToCPoint(fine, point, before, residual);
@@ -52,11 +57,17 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
   if (grid.empty()) return;
   if (grid.left_rank >= 0) Receive(coarse);
   std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
+  const bool had_right_hand_side = !coarse.homogeneous;
   coarse.homogeneous = true;  // while the bare steps are taken
   for (std::int64_t k = grid.last; k > grid.first; --k) {
     State& g = *coarse.g[grid.local(k)];
     State& phi = *coarse.scratch[0];
-    Step(coarse, k - 1, coarse.point(k - 1), phi);
+    if (coarse.unchanged_above && !grid.is_c_point(k)) {
+      problem_.Copy(coarse.point(k), phi);
+      if (had_right_hand_side) problem_.Combine(-1.0, *coarse.g_before[grid.local(k)], 1.0, phi);
+    } else {
+      Step(coarse, k - 1, coarse.point(k - 1), phi);
+    }
     problem_.Combine(1.0, coarse.point(k), 1.0, g);
     if (grid.is_c_point(k - 1)) {
       const bool f_point = !grid.is_c_point(k);

@@ -13,12 +13,13 @@
 // same bits for any number of ranks. Two levels give the states of the serial sweep after N_c iterations with
 // F-relaxation, ceil(N_c / 2) with FCF-relaxation (N_c: number of C-intervals).
 //
-// Evaluations of Phi in one V-cycle, on level l with n_l steps, s_l CF-sweeps and n_{l+1} C-intervals, L the coarsest:
-//   level 0:            (s_0 + 1) n_0' - (s_0 + 1 if repeated sweeps find the first interval done: see below)
-//   level 0 < l < L:    tau n_l,  sweeps (s_l + 1) n_l' - n_{l+1},  up-sweep n_l - n_{l+1}
-//   level L:            tau n_L,  solution n_L - 1
-// with n_l' = n_{l+1} m_l the steps up to the last C-point. No F-point is computed twice from the same C-point: the
-// first interval of level 0 starts from u_0, so its F-points are computed once in a solve, not once in a sweep.
+// Evaluations of Phi in K V-cycles, n_l steps, factor m_l and s_l CF-sweeps on level l, L the coarsest, all s_l > 0:
+//   level 0:          K (s_0 + 1) ((n_1 - 1) m_0 + 1) + n_0 - n_1
+//   level 0 < l < L:  K [ 2 (n_l - n_{l+1}) + (s_l + 1) ((n_{l+1} - 1) m_l + 1) ]
+//   level L:          K (2 n_L - 1)
+// mgrit/README.md has the other cycles, and what F-relaxation (s_l = 0) saves. No step is taken twice from the same
+// state, but for those to C-points that are exact already: what one sweep, or the forming of the coarse equations, has
+// computed is not computed by the next.
 #ifndef PLAIT_MGRIT_SOLVER_H_
 #define PLAIT_MGRIT_SOLVER_H_
 
