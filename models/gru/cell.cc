@@ -50,8 +50,9 @@ void GruCell::CheckInputs(const at::Tensor& x) const {
 
 std::unique_ptr<GruCell> NewGruCell(const GruConfig& config, const at::TensorOptions& options) {
   if (!options.device().is_cpu()) return NewOperatorGruCell(config, options);
-  if (options.dtype() == at::kDouble) return NewCpuGruCell<double>(config, options, UsableKernels<double>().front());
-  return NewCpuGruCell<float>(config, options, UsableKernels<float>().front());
+  const bool bfloat16 = config.products == GruProducts::kBFloat16;
+  if (options.dtype() != at::kDouble) return NewCpuGruCell<float>(config, options, UsableKernels<float>(bfloat16)[0]);
+  return NewCpuGruCell<double>(config, options, UsableKernels<double>(bfloat16)[0]);
 }
 
 at::Tensor AverageInputs(const at::Tensor& x, std::int64_t width) {

@@ -118,7 +118,7 @@ constexpr at::ScalarType kType = sizeof(T) == 4 ? at::kFloat : at::kDouble;
 
 template <typename T, typename F>
 void ForEachProblem(GruProducts products, const F& f) {
-  for (const auto* kernels : UsableKernels<T>()) {
+  for (const auto* kernels : UsableKernels<T>(products == GruProducts::kBFloat16)) {
     for (const Sizes& sizes : kSizes) {
       for (GruKind kind : {GruKind::kClassic, GruKind::kImplicit}) {
         SCOPED_TRACE(std::string(kernels->name) + " batch " + std::to_string(sizes.batch) + " input " +

@@ -1,7 +1,6 @@
 #include "models/gru/cpu_cell.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
 #include <cstring>
@@ -28,13 +27,15 @@ class CpuGruCell final : public GruCell {
       : GruCell(config, options), kernels_(kernels), padded_(kernels->padded_hidden(config.hidden)) {
     TORCH_CHECK(options.dtype() == caffe2::TypeMeta::Make<T>() && options.device().is_cpu(),
                 "CpuGruCell: kernels and options differ in dtype or device");
+    TORCH_CHECK(kernels->bfloat16 == (config.products == GruProducts::kBFloat16), "CpuGruCell: kernels ", kernels->name,
+                " do not form the products asked for");
     for (std::int64_t layer = 0; layer < config.layers; ++layer) layers_.push_back(EmptyLayer(layer));
   }
 
   void SetParameters(at::TensorList parameters) override;
   GruInputs PrepareInputs(const at::Tensor& x) override;
-  at::Tensor NewSaved(std::int64_t batch) const override { return Zeros(config().layers * LayerSlot(batch)); }
-  at::Tensor NewGateGradients(std::int64_t batch) const override { return NewSaved(batch); }
+  at::Tensor NewSaved(std::int64_t batch) const override { return Empty(config().layers * SavedSlot(batch)); }
+  at::Tensor NewGateGradients(std::int64_t batch) const override { return Empty(config().layers * GateSlot(batch)); }
   void Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
             at::Tensor* saved) override;
   void StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
@@ -44,29 +45,33 @@ class CpuGruCell final : public GruCell {
   void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) override;
 
  private:
-  bool bfloat16() const { return config().products == GruProducts::kBFloat16; }
   std::int64_t hidden() const { return config().hidden; }
   // Numbers of a layer in a saved or gate gradient slot; a multiple of 64 bytes.
-  std::int64_t LayerSlot(std::int64_t batch) const { return RoundUp(4 * padded_ * batch, 64 / sizeof(T)); }
+  std::int64_t SavedSlot(std::int64_t batch) const { return RoundUp(4 * padded_ * batch, 64 / sizeof(T)); }
+  std::int64_t GateSlot(std::int64_t batch) const {
+    return RoundUp(kernels_->gate_gradients_size(batch, hidden()), 64 / sizeof(T));
+  }
   at::Tensor Empty(std::int64_t count) const { return at::empty({count}, options()); }
-  at::Tensor Zeros(std::int64_t count) const { return at::zeros({count}, options()); }
   static const T* Read(const at::Tensor& tensor) { return tensor.const_data_ptr<T>(); }
+  static Rows<T> StepRows(const at::Tensor& x, std::int64_t step) {
+    return {Read(x) + step * x.stride(1), x.stride(0), x.size(2)};
+  }
   static T* Write(const at::Tensor& tensor) { return tensor.mutable_data_ptr<T>(); }
 
   PackedLayer EmptyLayer(std::int64_t layer) const;
   void CheckState(const at::Tensor& state, const char* name) const;
   // `count` numbers of scratch memory that only this use of it sees.
   T* Scratch(at::Tensor& scratch, std::int64_t count);
-  // rows as factors of a product: as they are, or rounded to bfloat16 into `scratch`.
-  Rows<T> Operand(const T* data, std::int64_t rows, std::int64_t stride, std::int64_t columns, at::Tensor& scratch);
-  void AddOuterProducts(OuterProduct<T> product, const std::vector<OuterTerm<T>>& terms, at::Tensor& scratch);
+  // Rows as factors of a product: as they are, or in the kernels' bfloat16 form in `scratch`.
+  Rows<T> Operand(std::int64_t rows, const Rows<T>& from, at::Tensor& scratch);
+  void AddOuterProducts(OuterProduct<T> product, std::vector<OuterTerm<T>> terms);
   void AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms, const at::Tensor& bias_ih,
                    const at::Tensor& bias_hh);
 
   const KernelTable<T>* kernels_;
   std::int64_t padded_;
   std::vector<PackedLayer> layers_;
-  at::Tensor rounded_weight_, rounded_input_, rounded_state_, gate_scratch_, bias_sums_;
+  at::Tensor input_operand_, state_operand_, outer_operands_, gate_scratch_, bias_sums_;
 };
 
 template <typename T>
@@ -83,18 +88,8 @@ T* CpuGruCell<T>::Scratch(at::Tensor& scratch, std::int64_t count) {
 }
 
 template <typename T>
-Rows<T> CpuGruCell<T>::Operand(const T* data, std::int64_t rows, std::int64_t stride, std::int64_t columns,
-                               at::Tensor& scratch) {
-  if (!bfloat16()) return {data, stride, columns};
-  T* rounded = Scratch(scratch, rows * columns);
-  if (stride == columns) {
-    kernels_->round_to_bfloat16(data, rows * columns, rounded);
-  } else {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      kernels_->round_to_bfloat16(data + row * stride, columns, rounded + row * columns);
-    }
-  }
-  return {rounded, columns, columns};
+Rows<T> CpuGruCell<T>::Operand(std::int64_t rows, const Rows<T>& from, at::Tensor& scratch) {
+  return kernels_->bfloat16 ? kernels_->operand(rows, from, Scratch(scratch, rows * from.columns)) : from;
 }
 
 template <typename T>
@@ -102,15 +97,12 @@ void CpuGruCell<T>::SetParameters(at::TensorList parameters) {
   CheckParameters(parameters);
   for (std::int64_t layer = 0; layer < config().layers; ++layer) {
     const at::Tensor* p = &parameters[4 * layer];
-    const std::int64_t k = InputOf(layer);
-    PackedLayer& packed = layers_[layer];
+    const PackedLayer& packed = layers_[layer];
     const at::Tensor weight_ih = p[0].contiguous(), weight_hh = p[1].contiguous();
-    const Rows<T> ih = Operand(Read(weight_ih), 3 * hidden(), k, k, rounded_weight_);
-    kernels_->pack_weights(ih.data, hidden(), k, Write(packed.input_weights));
-    kernels_->pack_columns(ih.data, hidden(), k, Write(packed.input_columns));
-    const Rows<T> hh = Operand(Read(weight_hh), 3 * hidden(), hidden(), hidden(), rounded_weight_);
-    kernels_->pack_weights(hh.data, hidden(), hidden(), Write(packed.hidden_weights));
-    kernels_->pack_columns(hh.data, hidden(), hidden(), Write(packed.hidden_columns));
+    kernels_->pack_weights(Read(weight_ih), hidden(), InputOf(layer), Write(packed.input_weights));
+    kernels_->pack_columns(Read(weight_ih), hidden(), InputOf(layer), Write(packed.input_columns));
+    kernels_->pack_weights(Read(weight_hh), hidden(), hidden(), Write(packed.hidden_weights));
+    kernels_->pack_columns(Read(weight_hh), hidden(), hidden(), Write(packed.hidden_columns));
     kernels_->pack_bias(Read(p[2].contiguous()), Read(p[3].contiguous()), hidden(), Write(packed.bias));
   }
 }
@@ -128,8 +120,7 @@ GruInputs CpuGruCell<T>::PrepareInputs(const at::Tensor& x) {
   layer.bias = Read(layers_[0].bias);
   inputs.gates = at::empty({x.size(1), 3 * padded_ * x.size(0)}, options());
   for (std::int64_t step = 0; step < x.size(1); ++step) {
-    layer.input = Operand(Read(inputs.x) + step * inputs.x.stride(1), layer.rows, inputs.x.stride(0), config().input,
-                          rounded_input_);
+    layer.input = Operand(layer.rows, StepRows(inputs.x, step), input_operand_);
     kernels_->input_gates(layer, Write(inputs.gates) + step * inputs.gates.stride(0));
   }
   return inputs;
@@ -159,21 +150,20 @@ void CpuGruCell<T>::Step(double dt, const GruInputs& inputs, std::int64_t step, 
   if (inputs.gates.defined()) {
     p.input_gates = Read(inputs.gates) + step * inputs.gates.stride(0);
   } else {
-    p.input = Operand(Read(inputs.x) + step * inputs.x.stride(1), batch, inputs.x.stride(0), config().input,
-                      rounded_input_);
+    p.input = Operand(batch, StepRows(inputs.x, step), input_operand_);
   }
   for (std::int64_t layer = 0; layer < config().layers; ++layer) {
     const std::int64_t offset = layer * batch * hidden();
     p.state = Read(state) + offset;
-    p.state_operand = Operand(p.state, batch, hidden(), hidden(), rounded_state_);
+    p.state_operand = Operand(batch, {p.state, hidden(), hidden()}, state_operand_);
     p.new_state = Write(new_state) + offset;
-    p.saved = saved ? Write(*saved) + layer * LayerSlot(batch) : nullptr;
+    p.saved = saved ? Write(*saved) + layer * SavedSlot(batch) : nullptr;
     p.input_weights = Read(layers_[layer].input_weights);
     p.hidden_weights = Read(layers_[layer].hidden_weights);
     p.bias = Read(layers_[layer].bias);
     kernels_->step(p);
     if (layer + 1 == config().layers) break;
-    p.input = Operand(p.new_state, batch, hidden(), hidden(), rounded_input_);
+    p.input = Operand(batch, {p.new_state, hidden(), hidden()}, input_operand_);
     p.input_gates = nullptr;
   }
 }
@@ -187,19 +177,18 @@ void CpuGruCell<T>::StepAdjoint(double dt, const at::Tensor& saved, const at::Te
   const std::int64_t batch = state.size(1);
   T* lambda = Write(lambda_in);
   if (lambda != Read(lambda_out)) std::memcpy(lambda, Read(lambda_out), lambda_out.nbytes());
-  T* gates = gate_gradients ? Write(*gate_gradients) : Scratch(gate_scratch_, config().layers * LayerSlot(batch));
+  T* gates = gate_gradients ? Write(*gate_gradients) : Scratch(gate_scratch_, config().layers * GateSlot(batch));
   LayerGateGradients<T> p;
   p.rows = batch;
   p.hidden = hidden();
   p.implicit = config().kind == GruKind::kImplicit;
-  p.round_to_bfloat16 = bfloat16();
   p.dt = static_cast<T>(dt);
   for (std::int64_t layer = config().layers - 1; layer >= 0; --layer) {
     const std::int64_t offset = layer * batch * hidden();
-    p.saved = Read(saved) + layer * LayerSlot(batch);
+    p.saved = Read(saved) + layer * SavedSlot(batch);
     p.state = Read(state) + offset;
     p.lambda_out = p.lambda_in = lambda + offset;
-    p.gate_gradients = gates + layer * LayerSlot(batch);
+    p.gate_gradients = gates + layer * GateSlot(batch);
     kernels_->gate_gradients(p);
     GateProduct<T> product{batch,           hidden(), hidden(), true, p.gate_gradients, Read(layers_[layer].hidden_columns),
                            lambda + offset, hidden()};
@@ -213,24 +202,19 @@ void CpuGruCell<T>::StepAdjoint(double dt, const at::Tensor& saved, const at::Te
 }
 
 template <typename T>
-void CpuGruCell<T>::AddOuterProducts(OuterProduct<T> product, const std::vector<OuterTerm<T>>& terms,
-                                     at::Tensor& scratch) {
-  std::vector<OuterTerm<T>> operands = terms;
-  if (bfloat16()) {
-    const std::int64_t size = product.rows * product.columns;
-    T* rounded = Scratch(scratch, size * static_cast<std::int64_t>(terms.size()));
-    for (OuterTerm<T>& term : operands) {
-      for (std::int64_t row = 0; row < product.rows; ++row) {
-        kernels_->round_to_bfloat16(term.operand + row * product.operand_stride, product.columns,
-                                    rounded + row * product.columns);
-      }
-      term.operand = rounded;
-      rounded += size;
+void CpuGruCell<T>::AddOuterProducts(OuterProduct<T> product, std::vector<OuterTerm<T>> terms) {
+  if (kernels_->bfloat16) {
+    const std::int64_t size = (product.rows + product.rows % 2) * product.columns;
+    T* scratch = Scratch(outer_operands_, size * static_cast<std::int64_t>(terms.size()));
+    for (OuterTerm<T>& term : terms) {
+      kernels_->outer_operand(product.rows, {term.operand, product.operand_stride, product.columns}, scratch);
+      term.operand = scratch;
+      scratch += size;
     }
     product.operand_stride = product.columns;
   }
-  product.terms = operands.data();
-  product.term_count = static_cast<std::int64_t>(operands.size());
+  product.terms = terms.data();
+  product.term_count = static_cast<std::int64_t>(terms.size());
   kernels_->outer_product(product);
 }
 
@@ -258,16 +242,16 @@ void CpuGruCell<T>::AddWeightGradients(const GruInputs& inputs, const std::vecto
     const at::Tensor* to = &gradients[4 * layer];
     const std::int64_t offset = layer * batch * hidden();
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      products[i].gate_gradients = Read(*terms[i].gate_gradients) + layer * LayerSlot(batch);
+      products[i].gate_gradients = Read(*terms[i].gate_gradients) + layer * GateSlot(batch);
       products[i].operand = layer == 0 ? Read(inputs.x) + terms[i].step * inputs.x.stride(1)
                                        : Read(*terms[i].new_state) + offset - batch * hidden();
     }
     OuterProduct<T> product{batch, hidden(), InputOf(layer), layer == 0 ? inputs.x.stride(0) : hidden(),
                             false, nullptr,  0,              Write(to[0])};
-    AddOuterProducts(product, products, rounded_input_);
+    AddOuterProducts(product, products);
     for (std::size_t i = 0; i < terms.size(); ++i) products[i].operand = Read(*terms[i].state) + offset;
     product = {batch, hidden(), hidden(), hidden(), true, nullptr, 0, Write(to[1])};
-    AddOuterProducts(product, products, rounded_state_);
+    AddOuterProducts(product, products);
     AddBiasSums(batch, products, to[2], to[3]);
   }
 }

@@ -8,9 +8,12 @@
 //   packed layer weights  [block][k][r, z, n][lane]          gates bias   [block][r, z, n, hn][lane]
 //   input gates           [block][row][r, z, n][lane]        saved        [block][row][r, z, n, hn][lane]
 //   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights) [panel][k][column]
+// A bfloat16 table rounds both factors of each product. Where the processor multiplies pairs of bfloat16, two
+// neighbours in k share a number's place in operands and packed weights, and gate gradients are held twice, in pairs
+// of units and in pairs of rows.
 //
-// Every result is a fixed chain of fused multiply-adds (k ascending: bias, input, hidden), so that it does not depend
-// on the other rows, on alignment, or on whether input gates were computed before. No function allocates.
+// Every result is a fixed chain of multiply-adds (k ascending: bias, input, hidden), so that it does not depend on
+// the other rows, on alignment, or on whether input gates were computed before. No function allocates.
 #ifndef PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 #define PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 
@@ -32,9 +35,9 @@ struct LayerStep {
   std::int64_t hidden = 0;
   bool implicit = false;
   T dt = 1;
-  Rows<T> input;                   // what is multiplied by weight_ih; not read if input_gates is given
+  Rows<T> input;                   // what is multiplied by weight_ih, as operand; not read if input_gates is given
   const T* input_gates = nullptr;  // bias and input product, computed before
-  Rows<T> state_operand;           // what is multiplied by weight_hh: the state, perhaps rounded
+  Rows<T> state_operand;           // what is multiplied by weight_hh: the state as operand
   const T* state = nullptr;        // (rows, hidden)
   const T* input_weights = nullptr;
   const T* hidden_weights = nullptr;
@@ -48,7 +51,6 @@ struct LayerGateGradients {
   std::int64_t rows = 0;
   std::int64_t hidden = 0;
   bool implicit = false;
-  bool round_to_bfloat16 = false;  // of the gate gradients
   T dt = 1;
   const T* saved = nullptr;
   const T* state = nullptr;       // (rows, hidden), before the step
@@ -74,7 +76,7 @@ struct GateProduct {
 template <typename T>
 struct OuterTerm {
   const T* gate_gradients = nullptr;
-  const T* operand = nullptr;  // (rows, columns), row stride operand_stride
+  const T* operand = nullptr;  // (rows, columns) as outer operand, row stride operand_stride
 };
 
 // to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of the call is formed
@@ -94,9 +96,12 @@ struct OuterProduct {
 template <typename T>
 struct KernelTable {
   const char* name;
+  bool bfloat16;  // products of bfloat16 factors; else operands are the arrays themselves
   std::int64_t (*padded_hidden)(std::int64_t hidden);
-  // Numbers in PackColumns' result.
+  // Numbers in pack_columns' result.
   std::int64_t (*packed_columns_size)(std::int64_t hidden, std::int64_t columns);
+  // Numbers in a layer's gate gradients.
+  std::int64_t (*gate_gradients_size)(std::int64_t rows, std::int64_t hidden);
 
   // weight (3 hidden, k) -> packed layer weights, 3 * padded_hidden * k numbers
   void (*pack_weights)(const T* weight, std::int64_t hidden, std::int64_t k, T* to);
@@ -116,16 +121,21 @@ struct KernelTable {
 
   void (*sigmoid)(const T* from, std::int64_t count, T* to);
   void (*tanh)(const T* from, std::int64_t count, T* to);
-  void (*round_to_bfloat16)(const T* from, std::int64_t count, T* to);
+  // For bfloat16 tables: factors in the form that products read. `to` has rows * columns numbers (an even number of
+  // rows for outer_operand); the result is it and its row stride, columns as given.
+  Rows<T> (*operand)(std::int64_t rows, const Rows<T>& from, T* to);
+  Rows<T> (*outer_operand)(std::int64_t rows, const Rows<T>& from, T* to);
 };
 
 // The tables of each family. Call what the processor can run: kernels/usable_kernels.h.
 template <typename T>
-const KernelTable<T>* Avx512Kernels();
+const KernelTable<T>* Avx512Kernels(bool bfloat16);
 template <typename T>
-const KernelTable<T>* Avx2Kernels();
+const KernelTable<T>* Avx2Kernels(bool bfloat16);
 template <typename T>
-const KernelTable<T>* PortableKernels();
+const KernelTable<T>* PortableKernels(bool bfloat16);
+// With the instruction for pairs of bfloat16.
+const KernelTable<float>* Avx512PairKernels();
 
 }  // namespace plait::gru
 

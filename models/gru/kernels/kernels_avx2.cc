@@ -5,12 +5,13 @@
 namespace plait::gru {
 
 template <typename T>
-const KernelTable<T>* Avx2Kernels() {
-  static constexpr KernelTable<T> kTable = MakeTable<T>("avx2");
-  return &kTable;
+const KernelTable<T>* Avx2Kernels(bool bfloat16) {
+  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("avx2");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("avx2 rounded");
+  return bfloat16 ? &kRounded : &kFull;
 }
 
-template const KernelTable<float>* Avx2Kernels<float>();
-template const KernelTable<double>* Avx2Kernels<double>();
+template const KernelTable<float>* Avx2Kernels<float>(bool);
+template const KernelTable<double>* Avx2Kernels<double>(bool);
 
 }  // namespace plait::gru

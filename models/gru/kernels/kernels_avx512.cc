@@ -5,12 +5,13 @@
 namespace plait::gru {
 
 template <typename T>
-const KernelTable<T>* Avx512Kernels() {
-  static constexpr KernelTable<T> kTable = MakeTable<T>("avx512");
-  return &kTable;
+const KernelTable<T>* Avx512Kernels(bool bfloat16) {
+  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("avx512");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("avx512 rounded");
+  return bfloat16 ? &kRounded : &kFull;
 }
 
-template const KernelTable<float>* Avx512Kernels<float>();
-template const KernelTable<double>* Avx512Kernels<double>();
+template const KernelTable<float>* Avx512Kernels<float>(bool);
+template const KernelTable<double>* Avx512Kernels<double>(bool);
 
 }  // namespace plait::gru

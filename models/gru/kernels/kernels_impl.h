@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "models/gru/kernels/kernel_table.h"
+#include "models/gru/kernels/products.h"
 #include "models/gru/kernels/vector_math.h"
 
 namespace plait::gru {
@@ -15,6 +16,12 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index Min(Index a, Index b) { return a < b ? a : b; }
+
+// Places that `k` neighbours need.
+template <typename P>
+constexpr Index Places(Index k) {
+  return (k + P::kPair - 1) / P::kPair;
+}
 
 template <typename T>
 constexpr Index kWide = kLanes<typename Family<T>::Wide>;
@@ -86,7 +93,7 @@ struct Tile {
 
 // tile(i, :) += sum over k of a[i a_row + k a_k] * b[k b_k + :]. `last_count` is the number of valid columns in the
 // last vector of b (all of them unless kPartial).
-template <bool kPartial, typename V, typename H, int kRows, int kVectors, bool kTail>
+template <typename P, bool kPartial, typename V, typename H, int kRows, int kVectors, bool kTail>
 PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_count, const Lane<V>* a, Index a_row,
                              Index a_k, const Lane<V>* b, Index b_k, Index last_count) {
   for (Index k = 0; k < k_count; ++k) {
@@ -104,8 +111,8 @@ PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_c
     for (int i = 0; i < kRows; ++i) {
       const Lane<V> value = a[i * a_row];
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) tile.wide[i][j] = Fma(Splat<V>(value), wide[j], tile.wide[i][j]);
-      if constexpr (kTail) tile.tail[i] = Fma(Splat<H>(value), tail, tile.tail[i]);
+      for (int j = 0; j < kVectors; ++j) tile.wide[i][j] = P::MultiplyAdd(value, wide[j], tile.wide[i][j]);
+      if constexpr (kTail) tile.tail[i] = P::MultiplyAdd(value, tail, tile.tail[i]);
     }
     a += a_k;
     b += b_k;
@@ -114,8 +121,15 @@ PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_c
 
 // ---- Forward ----
 
-// The hidden part and the activations of `kRows` rows by one block of units.
-template <typename V, int kRows>
+template <typename P, typename V, int kRows>
+PLAIT_INLINE void AddInput(Tile<V, V, kRows, 3, false>& tile, const LayerStep<Lane<V>>& p, Index unit, Index row) {
+  const Index places = Places<P>(p.input.columns);
+  Accumulate<P, false>(tile, places, p.input.data + row * p.input.stride, p.input.stride, 1,
+                       p.input_weights + 3 * unit * places, 3 * kLanes<V>, kLanes<V>);
+}
+
+// The products and the activations of `kRows` rows by one block of units.
+template <typename P, typename V, int kRows>
 PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
   using T = Lane<V>;
   constexpr Index kL = kLanes<V>;
@@ -135,8 +149,7 @@ PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
 #pragma GCC unroll 4
       for (int j = 0; j < 3; ++j) tile.wide[i][j] = Load<V>(bias + j * kL);
     }
-    Accumulate<false>(tile, p.input.columns, p.input.data + row * p.input.stride, p.input.stride, 1,
-                      p.input_weights + 3 * unit * p.input.columns, 3 * kL, kL);
+    AddInput<P>(tile, p, unit, row);
   }
   V input_n[kRows];
 #pragma GCC unroll 16
@@ -144,8 +157,9 @@ PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
     input_n[i] = tile.wide[i][2];
     tile.wide[i][2] = Load<V>(bias + 3 * kL);
   }
-  Accumulate<false>(tile, p.hidden, p.state_operand.data + row * p.state_operand.stride, p.state_operand.stride, 1,
-                    p.hidden_weights + 3 * unit * p.hidden, 3 * kL, kL);
+  const Index places = Places<P>(p.hidden);
+  Accumulate<P, false>(tile, places, p.state_operand.data + row * p.state_operand.stride, p.state_operand.stride, 1,
+                       p.hidden_weights + 3 * unit * places, 3 * kL, kL);
 
   T* saved = p.saved ? p.saved + 4 * (unit * p.rows + row * kL) : nullptr;
   const V one = Splat<V>(1);
@@ -169,15 +183,15 @@ PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
   }
 }
 
-template <typename T>
+template <typename T, typename P>
 void Step(const LayerStep<T>& p) {
   ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
     ForEachRowTile<kForwardRows>(
-        p.rows, [&](Index row, auto rows) { StepTile<decltype(tag), decltype(rows)::value>(p, unit, row); });
+        p.rows, [&](Index row, auto rows) { StepTile<P, decltype(tag), decltype(rows)::value>(p, unit, row); });
   });
 }
 
-template <typename T>
+template <typename T, typename P>
 void InputGates(const LayerStep<T>& p, T* gates) {
   ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
     using V = decltype(tag);
@@ -188,8 +202,7 @@ void InputGates(const LayerStep<T>& p, T* gates) {
       for (int i = 0; i < kRows; ++i) {
         for (int j = 0; j < 3; ++j) tile.wide[i][j] = Load<V>(p.bias + 4 * unit + j * kL);
       }
-      Accumulate<false>(tile, p.input.columns, p.input.data + row * p.input.stride, p.input.stride, 1,
-                        p.input_weights + 3 * unit * p.input.columns, 3 * kL, kL);
+      AddInput<P>(tile, p, unit, row);
       T* to = gates + 3 * (unit * p.rows + row * kL);
       for (int i = 0; i < kRows; ++i) {
         for (int j = 0; j < 3; ++j) Store(to + (3 * i + j) * kL, tile.wide[i][j]);
@@ -200,14 +213,33 @@ void InputGates(const LayerStep<T>& p, T* gates) {
 
 // ---- Adjoint ----
 
-template <typename V>
-PLAIT_INLINE V RoundLanes(V v) {
-  for (int i = 0; i < kLanes<V>; ++i) v[i] = static_cast<Lane<V>>(RoundToBFloat16(static_cast<float>(v[i])));
-  return v;
-}
+// Where the gate gradients lie: [gate][block][row][places of lanes], and for pairs also [gate][block][places of
+// rows][lane], behind the former.
+template <typename T, typename P>
+struct GateLayout {
+  GateLayout(Index row_count, Index hidden) : rows(row_count), padded(PaddedHidden<T>(hidden)) {}
+
+  Index UnitPlane() const { return padded * rows / P::kPair; }
+  Index RowPlane() const { return padded * Places<P>(rows); }
+  // The block that starts at `unit`, in the form that products along units, or rows, read.
+  Index ByUnit(int gate, Index unit) const { return gate * UnitPlane() + unit * rows / P::kPair; }
+  Index ByRow(int gate, Index unit) const {
+    return (P::kPair > 1 ? 4 * UnitPlane() : 0) + gate * RowPlane() + unit * Places<P>(rows);
+  }
+  Index size() const { return P::kPair > 1 ? 4 * (UnitPlane() + RowPlane()) : 4 * RowPlane(); }
+
+  Index rows;
+  Index padded;
+};
 
 template <typename V>
-PLAIT_INLINE void GateGradientRow(const LayerGateGradients<Lane<V>>& p, Index unit, Index row, Index plane) {
+struct GateVectors {
+  V gate[4] = {V{}, V{}, V{}, V{}};  // r, z, n, hn
+};
+
+// Gate gradients of one row and block; writes lambda_in.
+template <typename V>
+PLAIT_INLINE GateVectors<V> GateGradientRow(const LayerGateGradients<Lane<V>>& p, Index unit, Index row) {
   using T = Lane<V>;
   constexpr Index kL = kLanes<V>;
   const Index count = Min(p.hidden - unit, kL);
@@ -233,20 +265,46 @@ PLAIT_INLINE void GateGradientRow(const LayerGateGradients<Lane<V>>& p, Index un
   const V gz = lambda * (n - h) * slope * (z * (one - z));
   const V gr = ghn * hn * (one - r);  // gn hn r (1 - r)
   Store(p.lambda_in + at, count, lambda * (one - share));
-  T* to = p.gate_gradients + unit * p.rows + row * kL;
-  const bool round = p.round_to_bfloat16;
-  Store(to, round ? RoundLanes(gr) : gr);
-  Store(to + plane, round ? RoundLanes(gz) : gz);
-  Store(to + 2 * plane, round ? RoundLanes(gn) : gn);
-  Store(to + 3 * plane, round ? RoundLanes(ghn) : ghn);
+  return {{gr, gz, gn, ghn}};
 }
 
-template <typename T>
+// Places of neighbouring rows, lane by lane.
+template <typename P, typename V>
+PLAIT_INLINE V RowPlaces(V first, V second) {
+  V places;
+  for (int i = 0; i < kLanes<V>; ++i) places[i] = P::Place(first[i], second[i]);
+  return places;
+}
+
+template <typename T, typename P, typename V>
+PLAIT_INLINE void GateGradientBlock(const LayerGateGradients<T>& p, const GateLayout<T, P>& layout, Index unit) {
+  constexpr Index kL = kLanes<V>;
+  for (Index row = 0; row < p.rows; row += P::kPair) {
+    const GateVectors<V> first = GateGradientRow<V>(p, unit, row);
+    GateVectors<V> second;
+    const bool pair = P::kPair > 1 && row + 1 < p.rows;
+    if (pair) second = GateGradientRow<V>(p, unit, row + 1);
+    for (int gate = 0; gate < 4; ++gate) {
+      Store(p.gate_gradients + layout.ByRow(gate, unit) + row / P::kPair * kL,
+            RowPlaces<P>(first.gate[gate], second.gate[gate]));
+      if constexpr (P::kPair > 1) {
+        T* to = p.gate_gradients + layout.ByUnit(gate, unit) + row * kL / P::kPair;
+        P::StorePairs(to, first.gate[gate]);
+        if (pair) P::StorePairs(to + kL / P::kPair, second.gate[gate]);
+      }
+    }
+  }
+}
+
+template <typename T, typename P>
 void GateGradients(const LayerGateGradients<T>& p) {
-  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
-  ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
-    for (Index row = 0; row < p.rows; ++row) GateGradientRow<decltype(tag)>(p, unit, row, plane);
-  });
+  const GateLayout<T, P> layout(p.rows, p.hidden);
+  ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) { GateGradientBlock<T, P, decltype(tag)>(p, layout, unit); });
+}
+
+template <typename T, typename P>
+Index GateGradientsSize(Index rows, Index hidden) {
+  return GateLayout<T, P>(rows, hidden).size();
 }
 
 // Columns are cut into panels of up to kPanelVectors vectors; the last one may end in a half vector.
@@ -277,12 +335,12 @@ Panel<T> PanelAt(Index column, Index columns) {
   return panel;
 }
 
-template <typename T>
+template <typename T, typename P>
 Index PackedColumnsSize(Index hidden, Index columns) {
   Index size = 0;
   for (Index column = 0; column < columns;) {
     const Panel<T> panel = PanelAt<T>(column, columns);
-    size += 3 * hidden * panel.width();
+    size += 3 * Places<P>(hidden) * panel.width();
     column += panel.count;
   }
   return size;
@@ -332,11 +390,12 @@ PLAIT_INLINE void AddTo(const Tile<V, H, kRows, kVectors, kTail>& tile, Lane<V>*
 
 constexpr int GatePlane(int gate, bool hidden_path) { return gate == 2 && hidden_path ? 3 : gate; }
 
-template <typename T>
+template <typename T, typename P>
 void GateProductOf(const GateProduct<T>& p) {
   using V = typename Family<T>::Wide;
   using H = typename Family<T>::Half;
-  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
+  const GateLayout<T, P> layout(p.rows, p.hidden);
+  const Index gate_places = Places<P>(p.hidden);
   const T* weights = p.packed_columns;
   for (Index column = 0; column < p.columns;) {
     const Panel<T> panel = PanelAt<T>(column, p.columns);
@@ -348,27 +407,29 @@ void GateProductOf(const GateProduct<T>& p) {
         Tile<V, H, decltype(rows)::value, kVectors, kTail> tile;
         tile.Clear();
         for (int gate = 0; gate < 3; ++gate) {
-          const T* gates = p.gate_gradients + GatePlane(gate, p.hidden_path) * plane;
-          const T* b = weights + gate * p.hidden * kWidth;
+          const int plane = GatePlane(gate, p.hidden_path);
+          const T* b = weights + gate * gate_places * kWidth;
           ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
-            constexpr Index kL = kLanes<decltype(tag)>;
-            Accumulate<false>(tile, Min(p.hidden - unit, kL), gates + unit * p.rows + row * kL, kL, 1,
-                              b + unit * kWidth, kWidth, 0);
+            constexpr Index kL = kLanes<decltype(tag)> / P::kPair;
+            Accumulate<P, false>(tile, Min(gate_places - unit / P::kPair, kL),
+                                 p.gate_gradients + layout.ByUnit(plane, unit) + row * kL, kL, 1,
+                                 b + unit / P::kPair * kWidth, kWidth, 0);
           });
         }
         AddTo(tile, p.to + row * p.to_stride + column, p.to_stride, panel.last_count());
       });
     });
-    weights += 3 * p.hidden * panel.width();
+    weights += 3 * gate_places * panel.width();
     column += panel.count;
   }
 }
 
-template <typename T>
+template <typename T, typename P>
 void OuterProductOf(const OuterProduct<T>& p) {
   using V = typename Family<T>::Wide;
   using H = typename Family<T>::Half;
-  const Index plane = PaddedHidden<T>(p.hidden) * p.rows;
+  const GateLayout<T, P> layout(p.rows, p.hidden);
+  const Index places = Places<P>(p.rows);
   for (Index column = 0; column < p.columns;) {
     const Panel<T> panel = PanelAt<T>(column, p.columns);
     WithPanelShape(panel, [&](auto vectors, auto tail) {
@@ -377,7 +438,7 @@ void OuterProductOf(const OuterProduct<T>& p) {
       for (int gate = 0; gate < 3; ++gate) {
         ForEachBlock<T>(p.hidden, [&](Index unit, auto tag) {
           constexpr Index kL = kLanes<decltype(tag)>;
-          const Index offset = GatePlane(gate, p.hidden_path) * plane + unit * p.rows;
+          const Index offset = layout.ByRow(GatePlane(gate, p.hidden_path), unit);
           ForEachRowTile<TileRows(kVectors + kTail)>(Min(p.hidden - unit, kL), [&](Index lane, auto rows) {
             Tile<V, H, decltype(rows)::value, kVectors, kTail> tile;
             tile.Clear();
@@ -385,9 +446,9 @@ void OuterProductOf(const OuterProduct<T>& p) {
               const T* a = p.terms[t].gate_gradients + offset + lane;
               const T* b = p.terms[t].operand + column;
               if (panel.count == panel.width()) {
-                Accumulate<false>(tile, p.rows, a, 1, kL, b, p.operand_stride, 0);
+                Accumulate<P, false>(tile, places, a, 1, kL, b, p.operand_stride, 0);
               } else {
-                Accumulate<true>(tile, p.rows, a, 1, kL, b, p.operand_stride, panel.last_count());
+                Accumulate<P, true>(tile, places, a, 1, kL, b, p.operand_stride, panel.last_count());
               }
             }
             AddTo(tile, p.to + (gate * p.hidden + unit + lane) * p.columns + column, p.columns, panel.last_count());
@@ -399,15 +460,15 @@ void OuterProductOf(const OuterProduct<T>& p) {
   }
 }
 
-template <typename T>
+template <typename T, typename P>
 void BiasSums(Index rows, Index hidden, const T* gate_gradients, T* to) {
-  const Index plane = PaddedHidden<T>(hidden) * rows;
+  const GateLayout<T, P> layout(rows, hidden);
   for (int gate = 0; gate < 4; ++gate) {
     ForEachBlock<T>(hidden, [&](Index unit, auto tag) {
       using V = decltype(tag);
-      const T* gates = gate_gradients + gate * plane + unit * rows;
+      const T* gates = gate_gradients + layout.ByRow(gate, unit);
       V sum = V{};
-      for (Index row = 0; row < rows; ++row) sum = sum + Load<V>(gates + row * kLanes<V>);
+      for (Index i = 0; i < Places<P>(rows); ++i) sum = P::AddRows(sum, Load<V>(gates + i * kLanes<V>));
       T* at = to + gate * hidden + unit;
       const Index count = Min(hidden - unit, kLanes<V>);
       Store(at, count, Load<V>(at, count) + sum);
@@ -417,17 +478,25 @@ void BiasSums(Index rows, Index hidden, const T* gate_gradients, T* to) {
 
 // ---- Packing and elementwise ----
 
-template <typename T>
+// The place of neighbours first, first + stride of an array with `count` entries; zero beyond.
+template <typename P, typename T>
+PLAIT_INLINE T PlaceOf(const T* from, Index place, Index stride, Index count) {
+  const Index k = place * P::kPair;
+  return P::Place(from[k * stride], P::kPair > 1 && k + 1 < count ? from[(k + 1) * stride] : T(0));
+}
+
+template <typename T, typename P>
 void PackWeights(const T* weight, Index hidden, Index k_count, T* to) {
+  const Index places = Places<P>(k_count);
   ForEachBlock<T>(hidden, [&](Index unit, auto tag) {
     constexpr Index kL = kLanes<decltype(tag)>;
     const Index count = Min(hidden - unit, kL);
-    T* block = to + 3 * unit * k_count;
+    T* block = to + 3 * unit * places;
     for (Index gate = 0; gate < 3; ++gate) {
       for (Index lane = 0; lane < kL; ++lane) {
         const T* row = weight + (gate * hidden + unit + lane) * k_count;
         T* at = block + gate * kL + lane;
-        for (Index k = 0; k < k_count; ++k) at[3 * kL * k] = lane < count ? row[k] : T(0);
+        for (Index k = 0; k < places; ++k) at[3 * kL * k] = lane < count ? PlaceOf<P>(row, k, 1, k_count) : T(0);
       }
     }
   });
@@ -449,15 +518,39 @@ void PackBias(const T* bias_ih, const T* bias_hh, Index hidden, T* to) {
   });
 }
 
-template <typename T>
+template <typename T, typename P>
 void PackColumns(const T* weight, Index hidden, Index columns, T* to) {
+  const Index places = Places<P>(hidden);
   for (Index column = 0; column < columns;) {
     const Panel<T> panel = PanelAt<T>(column, columns);
-    for (Index k = 0; k < 3 * hidden; ++k, to += panel.width()) {
-      for (Index j = 0; j < panel.width(); ++j) to[j] = j < panel.count ? weight[k * columns + column + j] : T(0);
+    for (Index k = 0; k < 3 * places; ++k, to += panel.width()) {
+      const T* from = weight + k / places * hidden * columns + column;
+      for (Index j = 0; j < panel.width(); ++j) {
+        to[j] = j < panel.count ? PlaceOf<P>(from + j, k % places, columns, hidden) : T(0);
+      }
     }
     column += panel.count;
   }
+}
+
+template <typename T, typename P>
+Rows<T> MakeOperand(Index rows, const Rows<T>& from, T* to) {
+  const Index places = Places<P>(from.columns);
+  for (Index row = 0; row < rows; ++row) {
+    const T* at = from.data + row * from.stride;
+    for (Index k = 0; k < places; ++k) to[row * places + k] = PlaceOf<P>(at, k, 1, from.columns);
+  }
+  return {to, places, from.columns};
+}
+
+template <typename T, typename P>
+Rows<T> MakeOuterOperand(Index rows, const Rows<T>& from, T* to) {
+  for (Index row = 0; row < Places<P>(rows); ++row) {
+    for (Index j = 0; j < from.columns; ++j) {
+      to[row * from.columns + j] = PlaceOf<P>(from.data + j, row, from.stride, rows);
+    }
+  }
+  return {to, from.columns, from.columns};
 }
 
 template <typename T, typename F>
@@ -476,16 +569,28 @@ void TanhArray(const T* from, Index count, T* to) {
   Map(from, count, to, [](auto v) { return Tanh(v); });
 }
 
-template <typename T>
-void RoundArray(const T* from, Index count, T* to) {
-  for (Index i = 0; i < count; ++i) to[i] = static_cast<T>(RoundToBFloat16(static_cast<float>(from[i])));
-}
-
-template <typename T>
+template <typename T, typename P>
 constexpr KernelTable<T> MakeTable(const char* name) {
-  return {name,         &PaddedHidden<T>,  &PackedColumnsSize<T>, &PackWeights<T>,    &PackBias<T>,
-          &PackColumns<T>, &InputGates<T>, &Step<T>,              &GateGradients<T>,  &GateProductOf<T>,
-          &OuterProductOf<T>, &BiasSums<T>, &SigmoidArray<T>,     &TanhArray<T>,      &RoundArray<T>};
+  KernelTable<T> table{};
+  table.name = name;
+  table.bfloat16 = P::kBFloat16;
+  table.padded_hidden = &PaddedHidden<T>;
+  table.packed_columns_size = &PackedColumnsSize<T, P>;
+  table.gate_gradients_size = &GateGradientsSize<T, P>;
+  table.pack_weights = &PackWeights<T, P>;
+  table.pack_bias = &PackBias<T>;
+  table.pack_columns = &PackColumns<T, P>;
+  table.input_gates = &InputGates<T, P>;
+  table.step = &Step<T, P>;
+  table.gate_gradients = &GateGradients<T, P>;
+  table.gate_product = &GateProductOf<T, P>;
+  table.outer_product = &OuterProductOf<T, P>;
+  table.bias_sums = &BiasSums<T, P>;
+  table.sigmoid = &SigmoidArray<T>;
+  table.tanh = &TanhArray<T>;
+  table.operand = &MakeOperand<T, P>;
+  table.outer_operand = &MakeOuterOperand<T, P>;
+  return table;
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 namespace plait::gru {
 
 template <typename T>
-const KernelTable<T>* PortableKernels() {
-  static constexpr KernelTable<T> kTable = MakeTable<T>("portable");
-  return &kTable;
+const KernelTable<T>* PortableKernels(bool bfloat16) {
+  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("portable");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("portable rounded");
+  return bfloat16 ? &kRounded : &kFull;
 }
 
-template const KernelTable<float>* PortableKernels<float>();
-template const KernelTable<double>* PortableKernels<double>();
+template const KernelTable<float>* PortableKernels<float>(bool);
+template const KernelTable<double>* PortableKernels<double>(bool);
 
 }  // namespace plait::gru

@@ -8,9 +8,9 @@
 
 namespace plait::gru {
 
-// The fastest first; never empty: the portable table is always there.
+// Those with bfloat16 products, or the others; the fastest first. Never empty: the portable table is always there.
 template <typename T>
-std::vector<const KernelTable<T>*> UsableKernels();
+std::vector<const KernelTable<T>*> UsableKernels(bool bfloat16);
 
 }  // namespace plait::gru
 

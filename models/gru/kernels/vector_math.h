@@ -140,16 +140,6 @@ PLAIT_INLINE V Tanh(V x) {
   return (V)((Bits)(m / (m + Splat<V>(2))) | sign);
 }
 
-// To the nearest bfloat16, ties to even; NaN stays NaN. Double goes through float.
-PLAIT_INLINE float RoundToBFloat16(float x) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u;
-  const std::uint32_t kept = x != x ? (bits | 0x00400000u) & 0xFFFF0000u : rounded;
-  std::memcpy(&x, &kept, sizeof(x));
-  return x;
-}
-
 }  // namespace
 }  // namespace plait::gru
 

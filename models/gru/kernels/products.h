@@ -1,0 +1,60 @@
+// How the kernels multiply: what lies in a place of a packed array, and the multiply-add on such places.
+//
+// A policy has kPair (neighbours in k per place), Place (makes one), MultiplyAdd and AddRows (for bias sums).
+#ifndef PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
+#define PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "models/gru/kernels/vector_math.h"
+
+namespace plait::gru {
+namespace {
+
+// The bits of the nearest bfloat16, ties to even; NaN stays NaN.
+PLAIT_INLINE std::uint32_t BFloat16Bits(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  if (x != x) return (bits >> 16) | 0x40u;
+  return (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+}
+
+PLAIT_INLINE float FromBits(std::uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
+// Products of numbers as they are.
+struct FullProducts {
+  static constexpr bool kBFloat16 = false;
+  static constexpr int kPair = 1;
+  template <typename T>
+  static PLAIT_INLINE T Place(T x, T) {
+    return x;
+  }
+  template <typename V>
+  static PLAIT_INLINE V MultiplyAdd(Lane<V> a, V b, V sum) {
+    return Fma(Splat<V>(a), b, sum);
+  }
+  template <typename V>
+  static PLAIT_INLINE V AddRows(V sum, V rows) {
+    return sum + rows;
+  }
+};
+
+// Products of numbers rounded to bfloat16, exact in float32, by the processor's ordinary multiply-add. A float64 is
+// rounded to float32 first.
+struct RoundedProducts : FullProducts {
+  static constexpr bool kBFloat16 = true;
+  template <typename T>
+  static PLAIT_INLINE T Place(T x, T) {
+    return static_cast<T>(FromBits(BFloat16Bits(static_cast<float>(x)) << 16));
+  }
+};
+
+}  // namespace
+}  // namespace plait::gru
+
+#endif  // PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
