@@ -24,8 +24,11 @@ class DahlquistProblem : public Problem<double> {
   void Initialize(std::int64_t point, double /*t*/, double& u) override {
     u = point == 0 ? parameters_.u0 : parameters_.initial_guess;
   }
-  void Step(const StepInterval& interval, const double& u, double& out) override { out = u / Denominator(interval); }
-  void StepAdjoint(const StepInterval& interval, const double& /*u*/, const double& lambda, double& out) override {
+  void Step(const StepInterval& interval, const double& u, double& out) override {
+    out = u / Denominator(interval);
+  }
+  void StepAdjoint(const StepInterval& interval, const double& /*u*/, const double& lambda,
+                   double& out) override {
     out = lambda / Denominator(interval);
   }
 

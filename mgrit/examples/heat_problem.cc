@@ -23,7 +23,8 @@ bool CanHalve(int points) { return points % 2 == 1 && points >= 5; }
 
 int HeatProblem::PointsOnLevel(int level) const {
   int points = parameters_.nx;
-  for (int l = 0; l < level && parameters_.spatial_coarsening && CanHalve(points); ++l) points = (points - 1) / 2 + 1;
+  for (int l = 0; l < level && parameters_.spatial_coarsening && CanHalve(points); ++l)
+    points = (points - 1) / 2 + 1;
   return points;
 }
 
@@ -68,8 +69,10 @@ void HeatProblem::Step(const StepInterval& interval, const Vector& u, Vector& ou
   SolveInPlace(Diffusion(interval, u), out);
 }
 
-// The matrix is symmetric. The step ignores the values at the ends and returns 0 there, and so does its transpose.
-void HeatProblem::StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda, Vector& out) {
+// The matrix is symmetric. The step ignores the values at the ends and returns 0 there, and so does its
+// transpose.
+void HeatProblem::StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda,
+                              Vector& out) {
   out = lambda;
   SolveInPlace(Diffusion(interval, u), out);
 }
@@ -82,7 +85,8 @@ void HeatProblem::Restrict(int /*fine_level*/, const Vector& fine, Vector& coars
   const std::size_t last = coarse.size() - 1;
   coarse[0] = fine[0];
   coarse[last] = fine[2 * last];
-  for (std::size_t j = 1; j < last; ++j) coarse[j] = 0.25 * fine[2 * j - 1] + 0.5 * fine[2 * j] + 0.25 * fine[2 * j + 1];
+  for (std::size_t j = 1; j < last; ++j)
+    coarse[j] = 0.25 * fine[2 * j - 1] + 0.5 * fine[2 * j] + 0.25 * fine[2 * j + 1];
 }
 
 void HeatProblem::Interpolate(int /*fine_level*/, const Vector& coarse, Vector& fine) {

@@ -5,8 +5,8 @@
 //   (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j(before) + dt f(t_stop, x_j),   c = dt / dx^2.
 // A state is the nx values. The norm is their plain 2-norm, without dx.
 //
-// With spatial coarsening, every coarse time level has half the spatial intervals of the level above as long as that
-// divides and leaves three points: full weighting (1/4, 1/2, 1/4) down, linear interpolation up.
+// With spatial coarsening, every coarse time level has half the spatial intervals of the level above as long
+// as that divides and leaves three points: full weighting (1/4, 1/2, 1/4) down, linear interpolation up.
 #ifndef PLAIT_MGRIT_EXAMPLES_HEAT_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_HEAT_PROBLEM_H_
 
@@ -24,8 +24,8 @@ class HeatProblem : public Problem<std::vector<double>> {
   struct Parameters {
     int nx = 33;  // at least 3
     bool spatial_coarsening = true;
-    // At every point of time but the first: the same value at every point of space, both ends included, or numbers in
-    // [0, 1) that depend on the point alone.
+    // At every point of time but the first: the same value at every point of space, both ends included, or
+    // numbers in [0, 1) that depend on the point alone.
     double initial_guess = 0;
     bool random_guess = false;
   };
@@ -45,7 +45,8 @@ class HeatProblem : public Problem<std::vector<double>> {
   void Interpolate(int fine_level, const Vector& coarse, Vector& fine) override;
 
  private:
-  // Solves (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j for the inner points by Thomas's algorithm; the ends become 0.
+  // Solves (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j for the inner points by Thomas's algorithm; the ends
+  // become 0.
   void SolveInPlace(double c, Vector& u);
 
   Parameters parameters_;

@@ -48,7 +48,8 @@ void LorenzProblem::Step(const StepInterval& interval, const Vector& u, Vector& 
 }
 
 // The stages in reverse: a_j is the adjoint of k_j's argument, which is u + c_j dt k_{j-1}.
-void LorenzProblem::StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda, Vector& out) {
+void LorenzProblem::StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda,
+                                Vector& out) {
   const double dt = interval.dt();
   const Vector none = {0, 0, 0};
   if (parameters_.method == Method::kForwardEuler) {

@@ -1,5 +1,6 @@
-// Lorenz's system x' = sigma (y - x), y' = x (rho - z) - y, z' = x y - beta z, with sigma = 10, rho = 28, beta = 8/3,
-// by the classical Runge-Kutta method of order four or by forward Euler. (Lorenz, J. Atmos. Sci. 20, 1963.)
+// Lorenz's system x' = sigma (y - x), y' = x (rho - z) - y, z' = x y - beta z, with sigma = 10, rho = 28,
+// beta = 8/3, by the classical Runge-Kutta method of order four or by forward Euler. (Lorenz, J. Atmos. Sci.
+// 20, 1963.)
 #ifndef PLAIT_MGRIT_EXAMPLES_LORENZ_PROBLEM_H_
 #define PLAIT_MGRIT_EXAMPLES_LORENZ_PROBLEM_H_
 

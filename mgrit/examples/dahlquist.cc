@@ -1,0 +1,52 @@
+// Dahlquist's equation u' = lambda u, parallel in time.
+#include "absl/flags/flag.h"
+#include "absl/strings/str_format.h"
+#include "comm/launch/launcher.h"
+#include "comm/session_main.h"
+#include "mgrit/examples/dahlquist_problem.h"
+#include "mgrit/examples/example.h"
+
+ABSL_FLAG(double, lambda, -1, "the equation's factor");
+ABSL_FLAG(double, tstop, 5, "end of the time interval, which begins at 0");
+ABSL_FLAG(double, u0, 1, "the initial condition");
+ABSL_FLAG(double, initial_guess, 0, "value at every other point before the first iteration");
+
+namespace plait::mgrit::examples {
+namespace {
+
+base::ToolUsage Usage() {
+  return {
+      .name = "dahlquist",
+      .summary =
+          "Solves u' = lambda u by backward Euler with multigrid in time and prints the norm of the residual "
+          "at the C-points of the finest level, iteration by iteration.",
+      .examples = {"dahlquist --nt=64 --levels=3 --cfactor=4 --nrelax=1",
+                   "dahlquist --lambda=-2 --tstop=20 --nt=1024 --levels=4 --fmg --skip-downcycle",
+                   "mpirun -n 4 dahlquist --nt=4096 --levels=3 --cfactor=8,4 --nrelax=0,1 --cycle=W"},
+      .groups = {{"Equation", {"lambda", "tstop", "u0", "initial_guess"}},
+                 GridFlags(),
+                 SolverFlags(),
+                 OutputFlags()}};
+}
+
+absl::Status Run(comm::Session& session) {
+  const double lambda = absl::GetFlag(FLAGS_lambda);
+  DahlquistProblem problem(
+      {.lambda = lambda, .u0 = absl::GetFlag(FLAGS_u0), .initial_guess = absl::GetFlag(FLAGS_initial_guess)});
+  Example<double> example = {
+      .problem = &problem,
+      .time = {.start = 0, .stop = absl::GetFlag(FLAGS_tstop), .steps = StepsFromFlags()},
+      .exact = [&](double t) { return problem.Exact(t); }};
+  example.title = absl::StrFormat("u' = %g u, u(0) = %g, on [0, %g]: %d steps of backward Euler", lambda,
+                                  absl::GetFlag(FLAGS_u0), example.time.stop, example.time.steps);
+  return SolveAndReport(session.world(), example);
+}
+
+}  // namespace
+}  // namespace plait::mgrit::examples
+
+int main(int argc, char** argv) {
+  plait::base::ParseFlagsOrExit(argc, argv, plait::mgrit::examples::Usage(),
+                                plait::comm::DetectLauncher().rank);
+  return plait::comm::RunMain(argc, argv, {}, plait::mgrit::examples::Run);
+}

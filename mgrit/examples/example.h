@@ -1,0 +1,75 @@
+// What the examples have in common: solve, print the residual history, compare with the serial sweep.
+#ifndef PLAIT_MGRIT_EXAMPLES_EXAMPLE_H_
+#define PLAIT_MGRIT_EXAMPLES_EXAMPLE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "comm/communicator.h"
+#include "mgrit/examples/report.h"
+#include "mgrit/examples/serial_sweep.h"
+#include "mgrit/examples/solver_flags.h"
+#include "mgrit/solver.h"
+
+namespace plait::mgrit::examples {
+
+template <typename S>
+struct Example {
+  std::string title = {};
+  Problem<S>* problem = nullptr;
+  TimeGrid time = {};
+  std::function<S(double t)> exact = {};  // empty where it is not known
+};
+
+// Collective. Every rank computes the serial sweep up to its last point, after the solve and outside its
+// time.
+template <typename S>
+LargestErrors Compare(const Example<S>& example, Solver& solver) {
+  const auto norm_of_difference = [](const S& x, S y) {
+    StateOperations<S>::Combine(-1.0, x, 1.0, y);
+    return std::sqrt(StateOperations<S>::NormSquared(y));
+  };
+  const std::vector<S> serial = SerialSweep(*example.problem, example.time, solver.last_point());
+  LargestErrors errors;
+  solver.Visit([&](std::int64_t point, const State& state) {
+    const S& u = Value<S>(state);
+    errors.against_serial =
+        std::fmax(errors.against_serial, norm_of_difference(serial[static_cast<std::size_t>(point)], u));
+    if (!example.exact) return;
+    errors.against_exact =
+        std::fmax(errors.against_exact, norm_of_difference(example.exact(example.time.At(point)), u));
+  });
+  return errors;
+}
+
+// Collective.
+template <typename S>
+absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& example) {
+  PLAIT_ASSIGN_OR_RETURN(const Options options, OptionsFromFlags());
+  const bool prints = world.rank() == 0;
+  if (prints) std::printf("%s\n", example.title.c_str());
+  if (prints) PrintSettings(options, example.time.steps);
+  Solver solver(*example.problem, example.time, options, world);
+  double before = std::numeric_limits<double>::quiet_NaN();
+  solver.set_observer([&](int iteration, double norm) {
+    if (prints) PrintIteration(iteration, norm, before);
+    before = norm;
+  });
+  const Solution solution = solver.Solve();
+  if (prints) PrintOutcome(options, solution);
+  Summarize(world, solution, Compare(example, solver));
+  if (HistoryFile().empty()) return absl::OkStatus();
+  return world.Agree(prints ? WriteHistory(HistoryFile(), solution) : absl::OkStatus());
+}
+
+}  // namespace plait::mgrit::examples
+
+#endif  // PLAIT_MGRIT_EXAMPLES_EXAMPLE_H_

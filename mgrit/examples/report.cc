@@ -1,0 +1,95 @@
+#include "mgrit/examples/report.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+
+namespace plait::mgrit::examples {
+namespace {
+
+std::string RelaxationName(int cf_sweeps) {
+  std::string name = "F";
+  for (int sweep = 0; sweep < cf_sweeps; ++sweep) name += "CF";
+  return name;
+}
+
+std::string CycleName(const Options& options) {
+  const char* const plain = options.cycle == Cycle::kV   ? "V-cycles"
+                            : options.cycle == Cycle::kW ? "W-cycles"
+                                                         : "F-cycles";
+  if (!options.fmg) return plain;
+  if (options.fmg_iterations < 0) return "full multigrid";
+  return absl::StrCat("full multigrid for ", options.fmg_iterations, " iterations, then ", plain);
+}
+
+}  // namespace
+
+void PrintSettings(const Options& options, std::int64_t steps) {
+  std::printf("levels %d:", options.max_levels);
+  for (int level = 0; level < options.max_levels; ++level) {
+    std::printf(" %lld%s", static_cast<long long>(steps), level + 1 < options.max_levels ? "," : " steps");
+    steps /= AtLevel(options.cfactors, level);
+  }
+  std::printf("; %s-relaxation; %s%s\n", RelaxationName(options.cf_sweeps[0]).c_str(),
+              CycleName(options).c_str(), options.skip_downcycle ? "; first down-cycle skipped" : "");
+}
+
+void PrintIteration(int iteration, double norm, double norm_before) {
+  const auto shown = [](double value, const char* format) {
+    char text[40];
+    std::snprintf(text, sizeof text, format, value);
+    return std::isnan(value) ? std::string("not available") : std::string(text);
+  };
+  std::printf("iter %d  |r| = %s  factor = %s\n", iteration, shown(norm, "%.16e").c_str(),
+              shown(norm / norm_before, "%.6e").c_str());
+  std::fflush(stdout);
+}
+
+void PrintOutcome(const Options& options, const Solution& solution) {
+  if (options.max_levels == 1) {
+    std::printf("one level: the serial sweep\n");
+  } else if (solution.diverged) {
+    std::printf("diverged after %d iterations: the residual is not finite\n", solution.iterations);
+  } else if (solution.converged) {
+    std::printf("converged after %d iterations: |r| < %g%s\n", solution.iterations, options.tolerance,
+                options.relative_tolerance ? " times the first" : "");
+  } else {
+    std::printf("stopped after %d iterations\n", solution.iterations);
+  }
+}
+
+void Summarize(const comm::Communicator& world, const Solution& solution, LargestErrors errors) {
+  double largest[3] = {errors.against_serial, errors.against_exact, solution.seconds};
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(largest)), comm::ReduceOp::kMax);
+  std::vector<std::int64_t> steps = solution.work.steps;
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(steps)));
+  if (world.rank() != 0) return;
+  std::printf("largest error against the serial sweep %.3e", largest[0]);
+  if (largest[1] >= 0) std::printf(", against the exact solution %.3e", largest[1]);
+  std::printf("\nevaluations of Phi:");
+  for (std::size_t level = 0; level < steps.size(); ++level) {
+    std::printf("%s level %zu %lld", level > 0 ? "," : "", level, static_cast<long long>(steps[level]));
+  }
+  std::printf("\ntime %.6f s on %d rank%s\n", largest[2], world.size(), world.size() > 1 ? "s" : "");
+}
+
+absl::Status WriteHistory(const std::string& file, const Solution& solution) {
+  PLAIT_RETURN_IF_ERROR(base::ProbeWritableFile(file));
+  std::ofstream stream(file);
+  stream << "iteration,residual_norm\n";
+  for (std::size_t k = 0; k < solution.residual_norms.size(); ++k) {
+    const double norm = solution.residual_norms[k];
+    stream << k << "," << (std::isnan(norm) ? "" : absl::StrFormat("%.16e", norm)) << "\n";
+  }
+  stream.close();
+  return stream.fail() ? absl::DataLossError(absl::StrCat("cannot write ", file)) : absl::OkStatus();
+}
+
+}  // namespace plait::mgrit::examples

@@ -1,0 +1,124 @@
+#include "mgrit/examples/solver_flags.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+
+using Words = std::vector<std::string>;
+
+ABSL_FLAG(std::int64_t, nt, 64, "time steps on the finest level");
+ABSL_FLAG(int, levels, 2, "levels of the time grid; 1 is the serial sweep");
+ABSL_FLAG(Words, cfactor, {"4"},
+          "coarsening factor, or a comma list, finest level first (the last serves the rest)");
+ABSL_FLAG(Words, nrelax, {"1"}, "CF-sweeps: 0 is F-, 1 FCF-relaxation, ...; one number or a list");
+ABSL_FLAG(Words, c_weight, {"1"}, "weight of C-relaxation; one number or a list");
+ABSL_FLAG(std::string, cycle, "V", "V, W or F");
+ABSL_FLAG(bool, fmg, false, "full multigrid: F-cycles with --fmg-v-cycles V-cycles a level");
+ABSL_FLAG(int, fmg_iterations, -1, "iterations that are such F-cycles; -1: all");
+ABSL_FLAG(int, fmg_v_cycles, 1, "V-cycles per level of an F-cycle");
+ABSL_FLAG(bool, skip_downcycle, false,
+          "start on the coarsest level, from the initial guess; no residual then");
+ABSL_FLAG(double, tol, 1e-9, "stop when the residual norm is below this; 0: never");
+ABSL_FLAG(double, rtol, 0, "the same, times the first residual norm; excludes --tol when above 0");
+ABSL_FLAG(int, max_iter, 30, "most iterations, a skipped down-cycle included");
+ABSL_FLAG(std::string, storage, "all", "states kept on the finest level: all, or cpoints");
+ABSL_FLAG(std::string, residual, "restriction",
+          "residual taken in the cycle's restriction, or of the cycle's result: "
+          "restriction, or cycle");
+ABSL_FLAG(std::string, history, "", "write the residual history to this file, as comma-separated values");
+
+namespace plait::mgrit::examples {
+namespace {
+
+template <typename Enum>
+absl::StatusOr<Enum> Choose(const char* flag, const std::string& word,
+                            const std::vector<std::pair<const char*, Enum>>& of) {
+  Words names;
+  for (const auto& [name, value] : of) {
+    if (word == name) return value;
+    names.push_back(name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, "=", word, ": expected ", absl::StrJoin(names, " or ")));
+}
+
+absl::StatusOr<std::vector<int>> Integers(const char* flag, const Words& words) {
+  std::vector<int> numbers;
+  for (const std::string& word : words) {
+    int number = 0;
+    if (!absl::SimpleAtoi(word, &number)) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is no whole number"));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+absl::StatusOr<std::vector<double>> Numbers(const char* flag, const Words& words) {
+  std::vector<double> numbers;
+  for (const std::string& word : words) {
+    double number = 0;
+    if (!absl::SimpleAtod(word, &number)) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is no number"));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// --tol has a default: --rtol replaces it.
+void SetTolerance(Options& options) {
+  const double relative = absl::GetFlag(FLAGS_rtol);
+  options.relative_tolerance = relative > 0;
+  options.tolerance = relative > 0 ? relative : absl::GetFlag(FLAGS_tol);
+}
+
+}  // namespace
+
+base::FlagGroup GridFlags() { return {"Time grid", {"nt", "levels", "cfactor"}}; }
+
+base::FlagGroup SolverFlags() {
+  return {"Solver",
+          {"nrelax", "c_weight", "cycle", "fmg", "fmg_iterations", "fmg_v_cycles", "skip_downcycle", "tol",
+           "rtol", "max_iter", "storage", "residual"}};
+}
+
+base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
+
+std::int64_t StepsFromFlags() { return absl::GetFlag(FLAGS_nt); }
+
+std::string HistoryFile() { return base::FromUser(absl::GetFlag(FLAGS_history)); }
+
+absl::StatusOr<Options> OptionsFromFlags() {
+  Options options;
+  options.max_levels = absl::GetFlag(FLAGS_levels);
+  PLAIT_ASSIGN_OR_RETURN(options.cfactors, Integers("cfactor", absl::GetFlag(FLAGS_cfactor)));
+  PLAIT_ASSIGN_OR_RETURN(options.cf_sweeps, Integers("nrelax", absl::GetFlag(FLAGS_nrelax)));
+  PLAIT_ASSIGN_OR_RETURN(options.c_weights, Numbers("c-weight", absl::GetFlag(FLAGS_c_weight)));
+  PLAIT_ASSIGN_OR_RETURN(options.cycle,
+                         Choose<Cycle>("cycle", absl::GetFlag(FLAGS_cycle),
+                                       {{"V", Cycle::kV}, {"W", Cycle::kW}, {"F", Cycle::kF}}));
+  PLAIT_ASSIGN_OR_RETURN(options.storage,
+                         Choose<Storage>("storage", absl::GetFlag(FLAGS_storage),
+                                         {{"all", Storage::kAllPoints}, {"cpoints", Storage::kCPoints}}));
+  PLAIT_ASSIGN_OR_RETURN(
+      options.residual_time,
+      Choose<ResidualTime>("residual", absl::GetFlag(FLAGS_residual),
+                           {{"restriction", ResidualTime::kRestriction}, {"cycle", ResidualTime::kCycle}}));
+  options.fmg = absl::GetFlag(FLAGS_fmg);
+  options.fmg_iterations = absl::GetFlag(FLAGS_fmg_iterations);
+  options.fmg_v_cycles = absl::GetFlag(FLAGS_fmg_v_cycles);
+  options.skip_downcycle = absl::GetFlag(FLAGS_skip_downcycle);
+  options.max_iterations = absl::GetFlag(FLAGS_max_iter);
+  SetTolerance(options);
+  PLAIT_RETURN_IF_ERROR(Validate(options, StepsFromFlags()));
+  return options;
+}
+
+}  // namespace plait::mgrit::examples

@@ -1,0 +1,27 @@
+// The flags that all examples share: how to solve.
+#ifndef PLAIT_MGRIT_EXAMPLES_SOLVER_FLAGS_H_
+#define PLAIT_MGRIT_EXAMPLES_SOLVER_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/flags.h"
+#include "mgrit/options.h"
+
+namespace plait::mgrit::examples {
+
+base::FlagGroup GridFlags();
+base::FlagGroup SolverFlags();
+base::FlagGroup OutputFlags();
+
+std::int64_t StepsFromFlags();  // --nt
+std::string HistoryFile();      // --history, as an absolute path; may be empty
+
+// InvalidArgument names the flag, what it holds and what was expected; the options fit --nt. Local.
+absl::StatusOr<Options> OptionsFromFlags();
+
+}  // namespace plait::mgrit::examples
+
+#endif  // PLAIT_MGRIT_EXAMPLES_SOLVER_FLAGS_H_
