@@ -1,12 +1,14 @@
-// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh.
+// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh. Rank 0 prints when.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "absl/types/span.h"
 #include "comm/flight_recorder.h"
 #include "comm/session_main.h"
@@ -24,13 +26,14 @@ void Misbehave(const Communicator& tp, const std::string& fault) {
   if (fault == "quick_exit_3") _exit(3);
   if (fault == "kill") kill(getpid(), SIGKILL);
   if (fault == "stop") kill(getpid(), SIGSTOP);
+  if (fault == "crash") raise(SIGSEGV);
   if (fault == "sleep") sleep(600);
   if (fault == "throw") throw std::runtime_error("the disk is on fire");
   if (fault == "other_operation") tp.Broadcast(BufferOf(absl::MakeSpan(values)), 0);
   if (fault == "other_size") tp.AllReduce(BufferOf(absl::MakeSpan(values).first(1024)));
 }
 
-// All ranks but the receiver of the missing message go on to the all-reduce.
+// Rank 0 waits for a message that never comes; the others go on to the all-reduce.
 void MissSend(const Communicator& tp, int guilty) {
   std::vector<float> values(8);
   if (tp.rank() == 0) tp.Receive(BufferOf(absl::MakeSpan(values)), guilty, 5);
@@ -49,7 +52,11 @@ int main(int argc, char** argv) {
     std::vector<float> values(4096, 1);
     for (int step = 0; step < 8; ++step) tp.AllReduce(BufferOf(absl::MakeSpan(values)));
     const plait::comm::PhaseScope phase(tp, "optimizer");
-    usleep(300'000);
+    usleep(400'000);  // longer than the watchdogs take to publish a position
+    if (tp.rank() == 0) {
+      std::printf("fault at %.3f\n", absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+      std::fflush(stdout);
+    }
     if (fault == "no_send") MissSend(tp, guilty);
     if (fault == "own_error" && tp.rank() == guilty) return absl::InvalidArgumentError("no such file");
     if (fault == "same_error") return tp.Agree(absl::DataLossError(tp.rank() < guilty ? "" : "truncated"));
