@@ -35,7 +35,8 @@ template <typename S>
 LargestErrors Compare(const Example<S>& example, Solver& solver) {
   const auto norm_of_difference = [](const S& x, S y) {
     StateOperations<S>::Combine(-1.0, x, 1.0, y);
-    return std::sqrt(StateOperations<S>::NormSquared(y));
+    const double norm = std::sqrt(StateOperations<S>::NormSquared(y));
+    return std::isnan(norm) ? std::numeric_limits<double>::infinity() : norm;
   };
   const std::vector<S> serial = SerialSweep(*example.problem, example.time, solver.last_point());
   LargestErrors errors;
@@ -60,7 +61,7 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   Solver solver(*example.problem, example.time, options, world);
   double before = std::numeric_limits<double>::quiet_NaN();
   solver.set_observer([&](int iteration, double norm) {
-    if (prints) PrintIteration(iteration, norm, before);
+    if (prints) PrintIteration(options, iteration, norm, before);
     before = norm;
   });
   const Solution solution = solver.Solve();

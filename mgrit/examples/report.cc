@@ -41,14 +41,13 @@ void PrintSettings(const Options& options, std::int64_t steps) {
               CycleName(options).c_str(), options.skip_downcycle ? "; first down-cycle skipped" : "");
 }
 
-void PrintIteration(int iteration, double norm, double norm_before) {
-  const auto shown = [](double value, const char* format) {
-    char text[40];
-    std::snprintf(text, sizeof text, format, value);
-    return std::isnan(value) ? std::string("not available") : std::string(text);
-  };
-  std::printf("iter %d  |r| = %s  factor = %s\n", iteration, shown(norm, "%.16e").c_str(),
-              shown(norm / norm_before, "%.6e").c_str());
+void PrintIteration(const Options& options, int iteration, double norm, double norm_before) {
+  const bool skipped =
+      iteration == 0 && options.skip_downcycle && options.residual_time != ResidualTime::kCycle;
+  const bool first = skipped || std::isnan(norm_before);
+  const std::string shown = skipped ? "not available" : absl::StrFormat("%.16e", norm);
+  const std::string factor = first ? "not available" : absl::StrFormat("%.6e", norm / norm_before);
+  std::printf("iter %d  |r| = %s  factor = %s\n", iteration, shown.c_str(), factor.c_str());
   std::fflush(stdout);
 }
 

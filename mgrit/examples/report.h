@@ -20,8 +20,9 @@ struct LargestErrors {
 
 // "levels 3: 64, 16, 4 steps; FCF-relaxation; V-cycles"
 void PrintSettings(const Options& options, std::int64_t steps);
-// "iter 3  |r| = 1.2345678901234567e-05  factor = 1.2346e-02"; "not available" where there is none.
-void PrintIteration(int iteration, double norm, double norm_before);
+// "iter 3  |r| = 1.2345678901234567e-05  factor = 1.234600e-02"; "not available" for the norm of a skipped
+// down-cycle and for a factor of the first norm.
+void PrintIteration(const Options& options, int iteration, double norm, double norm_before);
 // How the solve ended.
 void PrintOutcome(const Options& options, const Solution& solution);
 
