@@ -11,7 +11,7 @@
 #include "mgrit/examples/lorenz_problem.h"
 
 ABSL_FLAG(std::string, method, "rk4", "classical Runge-Kutta, or forward Euler: rk4, or euler");
-ABSL_FLAG(double, tstop, 2, "end of the time interval, which begins at 0");
+ABSL_FLAG(double, tstop, 1, "end of the time interval, which begins at 0");
 ABSL_FLAG(double, initial_guess, 1,
           "value of each component at every point of t > 0 before the first iteration");
 

@@ -7,7 +7,7 @@ shift
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 for program in "$@"; do
-  for flags in "--nt=211 --levels=3" "--nt=64 --levels=4 --cfactor=2 --fmg --skip-downcycle --storage=cpoints"; do
+  for flags in "--nt=411 --levels=3" "--nt=254 --levels=4 --cfactor=2 --fmg --skip-downcycle --storage=cpoints"; do
     for ranks in 1 3 4; do
       # shellcheck disable=SC2086
       sh "$run" "$ranks" "$program" $flags --history="$folder/history" > "$folder/all"
