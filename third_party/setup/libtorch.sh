@@ -30,7 +30,7 @@ check_free_space() {
   local free
   free="$(df -Pk "$1" | awk 'NR == 2 {print int($4 / 1048576)}')"
   [ "$free" -ge "$LIBTORCH_FREE_GIB" ] ||
-    fail "LibTorch needs $LIBTORCH_FREE_GIB GiB while it is installed (5 stay), $1 has $free free: make room, or set XDG_CACHE_HOME to a larger disk"
+    fail "LibTorch needs $LIBTORCH_FREE_GIB GiB while it is installed (5 stay), $1 has $free GiB free: make room, or set XDG_CACHE_HOME to a larger disk"
 }
 
 # install_libtorch CACHE: CACHE/libtorch-VERSION with a file .complete in it, made under another name and renamed.
