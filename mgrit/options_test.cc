@@ -1,0 +1,125 @@
+#include "mgrit/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "comm/communicator.h"
+#include "mgrit/examples/dahlquist_problem.h"
+#include "mgrit/grid.h"
+#include "mgrit/solver.h"
+
+namespace plait::mgrit {
+namespace {
+
+std::string ErrorOf(const Options& options, std::int64_t steps) {
+  return std::string(Validate(options, steps).message());
+}
+
+TEST(Validate, NamesTheLargestNumberOfLevelsThatFits) {
+  EXPECT_NE(ErrorOf({.max_levels = 5, .cfactors = {4}}, 64).find("at most 4 levels"), std::string::npos);
+  EXPECT_NE(ErrorOf({.max_levels = 3, .cfactors = {8, 9}}, 64).find("at most 2 levels"), std::string::npos);
+  EXPECT_NE(ErrorOf({.max_levels = 2, .cfactors = {65}}, 64).find("at most 1 level"), std::string::npos);
+  EXPECT_NE(ErrorOf({.max_levels = 4, .min_coarse_steps = 5, .cfactors = {4}}, 64).find("at most 2 levels"),
+            std::string::npos);
+}
+
+TEST(Validate, NamesLevelsFactorAndSteps) {
+  const std::string error = ErrorOf({.max_levels = 5, .cfactors = {4}}, 64);
+  for (const char* part : {"5 levels", "coarsening factor 4", "64 steps"}) {
+    EXPECT_NE(error.find(part), std::string::npos) << part << " in: " << error;
+  }
+}
+
+// What Validate says fits does fit, and one level more does not.
+TEST(Validate, AgreesWithLevelCount) {
+  for (std::int64_t steps = 1; steps < 200; ++steps) {
+    for (int factor = 2; factor < 7; ++factor) {
+      Options options = {.max_levels = 100, .cfactors = {factor}};
+      const int fit = LevelCount(options, steps);
+      options.max_levels = fit;
+      EXPECT_TRUE(Validate(options, steps).ok());
+      options.max_levels = fit + 1;
+      EXPECT_FALSE(Validate(options, steps).ok());
+    }
+  }
+}
+
+TEST(Validate, RejectsWhatNoSolveCanUse) {
+  EXPECT_FALSE(Validate({}, 0).ok());
+  EXPECT_FALSE(Validate({}, -3).ok());
+  EXPECT_FALSE(Validate({.max_levels = 0}, 64).ok());
+  EXPECT_FALSE(Validate({.cfactors = {}}, 64).ok());
+  EXPECT_FALSE(Validate({.cfactors = {1}}, 64).ok());
+  EXPECT_FALSE(Validate({.cfactors = {4, 0}}, 64).ok());
+  EXPECT_FALSE(Validate({.cf_sweeps = {-1}}, 64).ok());
+  EXPECT_FALSE(Validate({.cf_sweeps = {}}, 64).ok());
+  EXPECT_FALSE(Validate({.c_weights = {}}, 64).ok());
+  EXPECT_FALSE(Validate({.max_iterations = 0}, 64).ok());
+}
+
+// Invalid options that reach the solver end the program with Validate's message, before anything is computed.
+TEST(SolverDeathTest, EndsWithTheMessageOfValidate) {
+  examples::DahlquistProblem problem({});
+  const auto solve = [&](const Options& options) {
+    Solver(problem, {0, 1, 64}, options, comm::Communicator::Self()).Solve();
+  };
+  EXPECT_DEATH(solve({.max_levels = 5, .cfactors = {4}}), "at most 4 levels");
+  EXPECT_DEATH(solve({.cfactors = {}}), "at least one entry");
+  EXPECT_DEATH(solve({.cfactors = {0}}), "coarsening factor 0");
+}
+
+TEST(AtLevel, TheLastEntryServesAllCoarserLevels) {
+  const std::vector<int> list = {5, 3};
+  EXPECT_EQ(AtLevel(list, 0), 5);
+  EXPECT_EQ(AtLevel(list, 1), 3);
+  EXPECT_EQ(AtLevel(list, 7), 3);
+}
+
+// Every step of every level has one owner, the owner of the level's last fine step; neighbours name each
+// other.
+TEST(Grid, EveryStepHasOneOwner) {
+  for (std::int64_t steps : {1, 5, 64, 103, 211}) {
+    for (int ranks : {1, 2, 3, 5, 8, 13}) {
+      const Options options = {.max_levels = 30, .cfactors = {3, 2}};
+      const Partition partition = Partition::Even(steps, ranks, options);
+      std::vector<Grid> grids;
+      for (int rank = 0; rank < ranks; ++rank) {
+        grids.emplace_back(TimeGrid{0, 1, steps}, options, partition, rank);
+      }
+      for (int level = 0; level < grids[0].levels(); ++level) {
+        std::int64_t next = 0;
+        int left = -1;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const GridLevel& own = grids[rank].level(level);
+          if (own.empty()) continue;
+          EXPECT_EQ(own.first, next);
+          EXPECT_EQ(own.left_rank, left);
+          if (left >= 0) {
+            EXPECT_EQ(grids[left].level(level).right_rank, rank);
+          }
+          next = own.last;
+          left = rank;
+        }
+        EXPECT_EQ(next, grids[0].level(level).steps)
+            << steps << " steps, " << ranks << " ranks, level " << level;
+      }
+    }
+  }
+}
+
+TEST(Grid, CoarseStepsSpanTheirFineSteps) {
+  const Options options = {.max_levels = 3, .cfactors = {5, 2}};
+  const Grid grid({.start = 1, .stop = 3, .steps = 43}, options, Partition::Even(43, 1, options), 0);
+  EXPECT_EQ(grid.level(1).steps, 8);
+  EXPECT_EQ(grid.level(2).steps, 4);
+  const StepInterval interval = grid.Interval(2, 3);
+  EXPECT_EQ(interval.fine_start, 30);
+  EXPECT_EQ(interval.fine_stop, 40);
+  EXPECT_DOUBLE_EQ(interval.t_start, 1 + 2 * 30.0 / 43);
+  EXPECT_DOUBLE_EQ(interval.t_stop, 1 + 2 * 40.0 / 43);
+}
+
+}  // namespace
+}  // namespace plait::mgrit

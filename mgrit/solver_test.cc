@@ -1,0 +1,217 @@
+// When a solve stops, and what it leaves behind; on one rank and several.
+#include "mgrit/solver.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/testing/world.h"
+#include "mgrit/examples/dahlquist_problem.h"
+#include "mgrit/examples/serial_sweep.h"
+#include "mgrit/testing/linear_problems.h"
+#include "mgrit/testing/recording_problem.h"
+
+namespace plait::mgrit {
+namespace {
+
+using examples::DahlquistProblem;
+using LinearSystem = testing::Recording<testing::RandomLinearSystem, std::vector<double>>;
+
+constexpr TimeGrid kTime = {.start = 0, .stop = 5, .steps = 64};
+
+Solution Solve(AnyProblem& problem, const Options& options, const TimeGrid& time = kTime) {
+  Solver solver(problem, time, options, comm::testing::World());
+  return solver.Solve();
+}
+
+TEST(Stop, AtTheFirstNormBelowTheTolerance) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Solution all = Solve(problem, {.max_iterations = 8});
+  for (int k = 0; k < 8; ++k) {
+    const double norm = all.residual_norms[static_cast<std::size_t>(k)];
+    const Solution reached = Solve(problem, {.tolerance = std::nextafter(norm, 1.0)});
+    EXPECT_EQ(reached.iterations, k + 1);
+    EXPECT_TRUE(reached.converged);
+    EXPECT_EQ(reached.last_residual_norm(), norm);
+    // Strictly below: equal is not enough.
+    EXPECT_GT(Solve(problem, {.max_iterations = 8, .tolerance = norm}).iterations, k == 7 ? 7 : k + 1);
+  }
+}
+
+TEST(Stop, AToleranceRelativeToTheFirstNorm) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  for (const bool skip : {false, true}) {
+    const Solution all = Solve(problem, {.skip_downcycle = skip, .max_iterations = 6});
+    const double first = all.residual_norms[skip ? 1 : 0];
+    const double relative = std::nextafter(all.residual_norms[4] / first, 1.0) * (1 + 1e-12);
+    const Solution reached =
+        Solve(problem, {.skip_downcycle = skip, .tolerance = relative, .relative_tolerance = true});
+    EXPECT_EQ(reached.iterations, 5);
+    EXPECT_TRUE(reached.converged);
+  }
+}
+
+TEST(Stop, WithoutAToleranceAfterTheLastIteration) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Solution solution = Solve(problem, {.max_iterations = 40});
+  EXPECT_EQ(solution.iterations, 40);
+  EXPECT_FALSE(solution.converged);
+  EXPECT_EQ(solution.residual_norms.size(), 40u);
+}
+
+TEST(Stop, NormsThatAreNeverTakenStopNothing) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Solution solution =
+      Solve(problem, {.max_iterations = 4, .tolerance = 1e9, .residual_time = ResidualTime::kNever});
+  EXPECT_EQ(solution.iterations, 4);
+  for (double norm : solution.residual_norms) EXPECT_TRUE(std::isnan(norm));
+}
+
+// Breaks on one point of the finest level, so at first on one rank.
+class Breaking : public DahlquistProblem {
+ public:
+  explicit Breaking(double value) : DahlquistProblem({}), value_(value) {}
+  void Step(const StepInterval& interval, const double& u, double& out) override {
+    DahlquistProblem::Step(interval, u, out);
+    if (interval.level == 0 && interval.index == 41) out = value_;
+  }
+
+ private:
+  double value_;
+};
+
+TEST(Stop, ANormThatIsNotFiniteOnAllRanks) {
+  for (const double value :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Breaking problem(value);
+    const Solution solution = Solve(problem, {.max_iterations = 10, .tolerance = 1e-9});
+    EXPECT_TRUE(solution.diverged);
+    EXPECT_FALSE(solution.converged);
+    EXPECT_EQ(solution.iterations, 1);
+    EXPECT_FALSE(std::isfinite(solution.last_residual_norm()));
+  }
+}
+
+TEST(Observer, HearsOfEveryIterationInOrder) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  Solver solver(problem, kTime, {.skip_downcycle = true, .max_iterations = 5}, comm::testing::World());
+  std::vector<double> heard;
+  solver.set_observer([&](int iteration, double norm) {
+    EXPECT_EQ(iteration, static_cast<int>(heard.size()));
+    heard.push_back(norm);
+  });
+  const Solution solution = solver.Solve();
+  ASSERT_EQ(heard.size(), solution.residual_norms.size());
+  EXPECT_TRUE(std::isnan(heard[0]));
+  for (std::size_t k = 1; k < heard.size(); ++k) EXPECT_EQ(heard[k], solution.residual_norms[k]);
+}
+
+// Many steps at a time: the bits, the norms and the work of one at a time.
+TEST(StepMany, EqualsStep) {
+  for (const std::int64_t steps : {64, 103, 37}) {
+    for (const Cycle cycle : {Cycle::kV, Cycle::kF}) {
+      for (const std::vector<int>& sweeps : {std::vector<int>{1}, std::vector<int>{0, 2}}) {
+        const Options options = {
+            .max_levels = 3, .cfactors = {4}, .cf_sweeps = sweeps, .cycle = cycle, .max_iterations = 4};
+        LinearSystem one(3u, 1.5, 4u);
+        LinearSystem many(3u, 1.5, 4u);
+        many.set_prefers_many(true);
+        Solver solver_one(one, {0, 1, steps}, options, comm::testing::World());
+        Solver solver_many(many, {0, 1, steps}, options, comm::testing::World());
+        const Solution solution_one = solver_one.Solve();
+        const Solution solution_many = solver_many.Solve();
+        EXPECT_EQ(solution_one.residual_norms, solution_many.residual_norms);
+        EXPECT_EQ(solution_one.work.steps, solution_many.work.steps);
+        EXPECT_EQ(one.batches(), 0);
+        if (comm::testing::World().size() == 1) {
+          EXPECT_GT(many.batches(), 0);
+        }
+        for (std::int64_t point = solver_one.first_point(); point <= solver_one.last_point(); ++point) {
+          if (!solver_one.owns_points()) break;
+          EXPECT_EQ(solver_one.state<std::vector<double>>(point),
+                    solver_many.state<std::vector<double>>(point));
+        }
+      }
+    }
+  }
+}
+
+// k solves of one iteration that start from each other's states are one solve of k iterations.
+TEST(KeepPreviousStates, GoesOnWhereTheSolveBeforeEnded) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Options at_once = {.max_levels = 3, .max_iterations = 5};
+  Options one_by_one = at_once;
+  one_by_one.max_iterations = 1;
+  one_by_one.keep_previous_states = true;
+  Solver solver(problem, kTime, at_once, comm::testing::World());
+  const Solution expected = solver.Solve();
+  Solver continued(problem, kTime, one_by_one, comm::testing::World());
+  for (int k = 0; k < 5; ++k) {
+    EXPECT_EQ(continued.Solve().last_residual_norm(), expected.residual_norms[static_cast<std::size_t>(k)])
+        << k;
+  }
+  for (std::int64_t point = solver.first_point(); point <= solver.last_point() && solver.owns_points();
+       ++point) {
+    EXPECT_EQ(solver.state<double>(point), continued.state<double>(point));
+  }
+}
+
+TEST(Solve, AgainGivesTheSame) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  Solver solver(problem, kTime, {.max_levels = 3, .fmg = true, .max_iterations = 4}, comm::testing::World());
+  const Solution first = solver.Solve();
+  const Solution second = solver.Solve();
+  EXPECT_EQ(first.residual_norms, second.residual_norms);
+  EXPECT_EQ(first.work.steps, second.work.steps);
+}
+
+TEST(Solve, OneLevelIsTheSerialSweep) {
+  DahlquistProblem problem({});
+  Solver solver(problem, kTime, {.max_levels = 1}, comm::testing::World());
+  const Solution solution = solver.Solve();
+  EXPECT_TRUE(solution.converged);
+  const std::vector<double> serial = examples::SerialSweep(problem, kTime, kTime.steps);
+  for (std::int64_t point = solver.first_point(); point <= solver.last_point() && solver.owns_points();
+       ++point) {
+    EXPECT_EQ(solver.state<double>(point), serial[static_cast<std::size_t>(point)]);
+  }
+}
+
+// The end of the solution is valid where it was asked for, also without F-relaxation of the rest.
+TEST(FinalRelaxation, TheEndIsValid) {
+  for (const std::int64_t steps : {64, 67}) {
+    DahlquistProblem problem({.initial_guess = 0.456});
+    const TimeGrid time = {.start = 0, .stop = 5, .steps = steps};
+    Options options = {.cfactors = {4}, .max_iterations = 3};
+    Solver all(problem, time, options, comm::testing::World());
+    all.Solve();
+    const auto expect_same_end = [&](const Options& other) {
+      Solver solver(problem, time, other, comm::testing::World());
+      solver.Solve();
+      if (solver.owns_points() && solver.last_point() == steps) {
+        EXPECT_EQ(solver.state<double>(steps), all.state<double>(steps));
+      }
+    };
+    options.final_relaxation = FinalRelaxation::kLastInterval;
+    expect_same_end(options);
+    options.storage = Storage::kCPoints;
+    expect_same_end(options);
+  }
+}
+
+// Steps and sends: everything that one rank alone does, and messages only where there are neighbours.
+TEST(WorkCount, MessagesOnlyBetweenRanks) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Solution solution = Solve(problem, {.max_levels = 3, .max_iterations = 2});
+  std::int64_t messages[1] = {solution.work.messages};
+  comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(messages)));
+  EXPECT_EQ(messages[0] > 0, comm::testing::World().size() > 1);
+  EXPECT_EQ(solution.work.message_bytes, solution.work.messages * static_cast<std::int64_t>(sizeof(double)));
+}
+
+}  // namespace
+}  // namespace plait::mgrit
