@@ -20,15 +20,6 @@ const Options& Checked(const Options& options, std::int64_t steps) {
 
 }  // namespace
 
-void MissingOperation(const char* name) {
-  PLAIT_CHECK(false) << "the problem does not define " << name << ", which this solve needs";
-  std::abort();
-}
-
-void AnyProblem::StepMany(absl::Span<const StepTask> tasks) {
-  for (const StepTask& task : tasks) Step(task.interval, *task.u, *task.out);
-}
-
 double Solution::last_residual_norm() const {
   return residual_norms.empty() ? kNoResidual : residual_norms.back();
 }

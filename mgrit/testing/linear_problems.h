@@ -1,4 +1,5 @@
-// Linear problems whose fine and coarse steps are chosen independently, so that theory can be checked on them.
+// Linear problems whose fine and coarse steps are chosen independently, so that theory can be checked on
+// them.
 #ifndef PLAIT_MGRIT_TESTING_LINEAR_PROBLEMS_H_
 #define PLAIT_MGRIT_TESTING_LINEAR_PROBLEMS_H_
 
@@ -28,8 +29,8 @@ class ScalarMode : public Problem<double> {
   std::vector<double> guess_;
 };
 
-// u_{i+1} = A_i u_i + b_i with random A_i of norm at most `growth` and random b_i; a coarse step uses A and b of its
-// first fine step, which has little to do with the fine steps that it stands for.
+// u_{i+1} = A_i u_i + b_i with random A_i of norm at most `growth` and random b_i; a coarse step uses A and b
+// of its first fine step, which has little to do with the fine steps that it stands for.
 class RandomLinearSystem : public Problem<std::vector<double>> {
  public:
   using Vector = std::vector<double>;
@@ -60,7 +61,8 @@ class RandomLinearSystem : public Problem<std::vector<double>> {
 
  private:
   base::RandomStream Stream(const StepInterval& interval) const {
-    return base::RandomStream(base::DeriveSeed(seed_, "step", static_cast<std::uint64_t>(interval.fine_start)));
+    return base::RandomStream(
+        base::DeriveSeed(seed_, "step", static_cast<std::uint64_t>(interval.fine_start)));
   }
   // The sum of a row's magnitudes, and of a column's, is at most `growth`.
   double Entry(base::RandomStream& random) const {
