@@ -268,14 +268,6 @@ PLAIT_INLINE GateVectors<V> GateGradientRow(const LayerGateGradients<Lane<V>>& p
   return {{gr, gz, gn, ghn}};
 }
 
-// Places of neighbouring rows, lane by lane.
-template <typename P, typename V>
-PLAIT_INLINE V RowPlaces(V first, V second) {
-  V places;
-  for (int i = 0; i < kLanes<V>; ++i) places[i] = P::Place(first[i], second[i]);
-  return places;
-}
-
 template <typename T, typename P, typename V>
 PLAIT_INLINE void GateGradientBlock(const LayerGateGradients<T>& p, const GateLayout<T, P>& layout, Index unit) {
   constexpr Index kL = kLanes<V>;
@@ -286,7 +278,7 @@ PLAIT_INLINE void GateGradientBlock(const LayerGateGradients<T>& p, const GateLa
     if (pair) second = GateGradientRow<V>(p, unit, row + 1);
     for (int gate = 0; gate < 4; ++gate) {
       Store(p.gate_gradients + layout.ByRow(gate, unit) + row / P::kPair * kL,
-            RowPlaces<P>(first.gate[gate], second.gate[gate]));
+            P::PlaceRows(first.gate[gate], second.gate[gate]));
       if constexpr (P::kPair > 1) {
         T* to = p.gate_gradients + layout.ByUnit(gate, unit) + row * kL / P::kPair;
         P::StorePairs(to, first.gate[gate]);
@@ -536,19 +528,21 @@ void PackColumns(const T* weight, Index hidden, Index columns, T* to) {
 template <typename T, typename P>
 Rows<T> MakeOperand(Index rows, const Rows<T>& from, T* to) {
   const Index places = Places<P>(from.columns);
-  for (Index row = 0; row < rows; ++row) {
-    const T* at = from.data + row * from.stride;
-    for (Index k = 0; k < places; ++k) to[row * places + k] = PlaceOf<P>(at, k, 1, from.columns);
-  }
+  for (Index row = 0; row < rows; ++row) P::PlaceRow(from.data + row * from.stride, from.columns, to + row * places);
   return {to, places, from.columns};
 }
 
 template <typename T, typename P>
 Rows<T> MakeOuterOperand(Index rows, const Rows<T>& from, T* to) {
-  for (Index row = 0; row < Places<P>(rows); ++row) {
-    for (Index j = 0; j < from.columns; ++j) {
-      to[row * from.columns + j] = PlaceOf<P>(from.data + j, row, from.stride, rows);
-    }
+  for (Index row = 0; row < rows; row += P::kPair) {
+    const T* first = from.data + row * from.stride;
+    const T* second = row + 1 < rows ? first + from.stride : nullptr;  // beyond the last row: zero
+    T* at = to + row / P::kPair * from.columns;
+    ForEachBlock<T>(from.columns, [&](Index j, auto tag) {
+      using V = decltype(tag);
+      const Index count = Min(from.columns - j, kLanes<V>);
+      Store(at + j, count, P::PlaceRows(Load<V>(first + j, count), second ? Load<V>(second + j, count) : V{}));
+    });
   }
   return {to, from.columns, from.columns};
 }

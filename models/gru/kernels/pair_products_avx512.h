@@ -35,6 +35,25 @@ struct PairProducts {
   static PLAIT_INLINE void StorePairs(float* to, HalfF32 v) {
     _mm_storeu_si128((__m128i*)to, (__m128i)_mm256_cvtneps_pbh((__m256)v));
   }
+  static void PlaceRow(const float* from, std::int64_t count, float* to) {
+    std::int64_t i = 0;
+    for (; i + 16 <= count; i += 16) StorePairs(to + i / 2, Load<WideF32>(from + i));
+    for (; i < count; i += 2) to[i / 2] = Place(from[i], i + 1 < count ? from[i + 1] : 0.0f);
+  }
+  static PLAIT_INLINE WideF32 PlaceRows(WideF32 first, WideF32 second) {
+    using Half = std::uint16_t __attribute__((vector_size(32)));
+    using Whole = std::uint32_t __attribute__((vector_size(64)));
+    const Whole low = __builtin_convertvector((Half)_mm512_cvtneps_pbh((__m512)first), Whole);
+    const Whole high = __builtin_convertvector((Half)_mm512_cvtneps_pbh((__m512)second), Whole);
+    return (WideF32)(low | high << 16);
+  }
+  static PLAIT_INLINE HalfF32 PlaceRows(HalfF32 first, HalfF32 second) {
+    using Half = std::uint16_t __attribute__((vector_size(16)));
+    using Whole = std::uint32_t __attribute__((vector_size(32)));
+    const Whole low = __builtin_convertvector((Half)_mm256_cvtneps_pbh((__m256)first), Whole);
+    const Whole high = __builtin_convertvector((Half)_mm256_cvtneps_pbh((__m256)second), Whole);
+    return (HalfF32)(low | high << 16);
+  }
   template <typename V>
   static PLAIT_INLINE V AddRows(V sum, V rows) {
     return MultiplyAdd(FromBits(0x3F803F80u), rows, sum);  // (1, 1)

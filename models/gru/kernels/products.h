@@ -1,6 +1,7 @@
 // How the kernels multiply: what lies in a place of a packed array, and the multiply-add on such places.
 //
-// A policy has kPair (neighbours in k per place), Place (makes one), MultiplyAdd and AddRows (for bias sums).
+// A policy has kPair (neighbours in k per place), Place (makes one), PlaceRow and PlaceRows (make many: of a row, and
+// of two vectors lane by lane), MultiplyAdd, and AddRows (for bias sums).
 #ifndef PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
 #define PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
 
@@ -34,6 +35,14 @@ struct FullProducts {
   static PLAIT_INLINE T Place(T x, T) {
     return x;
   }
+  template <typename T>
+  static void PlaceRow(const T* from, std::int64_t count, T* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+  template <typename V>
+  static PLAIT_INLINE V PlaceRows(V v, V) {
+    return v;
+  }
   template <typename V>
   static PLAIT_INLINE V MultiplyAdd(Lane<V> a, V b, V sum) {
     return Fma(Splat<V>(a), b, sum);
@@ -51,6 +60,15 @@ struct RoundedProducts : FullProducts {
   template <typename T>
   static PLAIT_INLINE T Place(T x, T) {
     return static_cast<T>(FromBits(BFloat16Bits(static_cast<float>(x)) << 16));
+  }
+  template <typename T>
+  static void PlaceRow(const T* from, std::int64_t count, T* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = Place(from[i], T(0));
+  }
+  template <typename V>
+  static PLAIT_INLINE V PlaceRows(V v, V) {
+    for (int i = 0; i < kLanes<V>; ++i) v[i] = Place(v[i], Lane<V>(0));
+    return v;
   }
 };
 

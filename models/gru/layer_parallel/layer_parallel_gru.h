@@ -9,8 +9,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <vector>
 
 #include "comm/communicator.h"
 #include "mgrit/layer_parallel/layer_parallel.h"
@@ -21,11 +21,15 @@ namespace plait::gru {
 
 class LayerParallelGru {
  public:
+  // What stands between the solver and the step: something that times or records its calls, say.
+  using StepDecorator = std::function<std::shared_ptr<mgrit::TensorStep>(std::shared_ptr<mgrit::TensorStep>)>;
+
   // `parameters`: gives the current ones, as GruCell::SetParameters orders them; float32 or float64 by `options`.
   // Collective. The settings fit `steps` (mgrit::LayerParallel::Check), else the program ends.
   LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config, const at::TensorOptions& tensor_options,
                    comm::Communicator communicator, std::int64_t steps, double final_time,
-                   const mgrit::LayerParallelOptions& options, const GruStepOptions& step_options = {});
+                   const mgrit::LayerParallelOptions& options, const GruStepOptions& step_options = {},
+                   const StepDecorator& decorate = nullptr);
 
   // Collective. x: (batch, steps, input) and `initial`: (layers, batch, hidden), zero if not defined; the same on every
   // rank. The state after the last step, (layers, batch, hidden), recorded by autograd with respect to the parameters,
