@@ -213,13 +213,13 @@ class ProblemConformance {
     const S y = input_.random_state(from, 2);
     S sum = problem_.Make(from);
     Operations::Copy(y, sum);
-    Operations::Combine(3, x, -2, sum);
+    Operations::Combine(3, x, 2, sum);
     S tx = input_.random_state(to, 3), ty = input_.random_state(to, 4), tsum = input_.random_state(to, 5);
     transfer(x, tx);
     transfer(y, ty);
     transfer(sum, tsum);
     Operations::Combine(-3, tx, 1, tsum);
-    Operations::Combine(2, ty, 1, tsum);
+    Operations::Combine(-2, ty, 1, tsum);
     const double scale = Norm(tx) + Norm(ty) + Norm(x) + Norm(y);
     ExpectNear(Norm(tsum), 0, input_.conditioning * input_.epsilon * scale,
                absl::StrCat(name, ": is not linear"));
