@@ -30,14 +30,14 @@ inline TimeGrid Reversed(const TimeGrid& forward) {
   return {.start = -forward.stop, .stop = -forward.start, .steps = forward.steps};
 }
 
-// The forward step that an adjoint step transposes.
-inline StepInterval ForwardInterval(const StepInterval& adjoint, std::int64_t steps) {
+// The forward step that an adjoint step transposes, with the very times that the forward solve used.
+inline StepInterval ForwardInterval(const StepInterval& adjoint, const TimeGrid& forward_time) {
   StepInterval forward = adjoint;
-  forward.fine_start = steps - adjoint.fine_stop;
-  forward.fine_stop = steps - adjoint.fine_start;
+  forward.fine_start = forward_time.steps - adjoint.fine_stop;
+  forward.fine_stop = forward_time.steps - adjoint.fine_start;
   forward.index = forward.fine_start / (forward.fine_stop - forward.fine_start);
-  forward.t_start = -adjoint.t_stop;
-  forward.t_stop = -adjoint.t_start;
+  forward.t_start = forward_time.At(forward.fine_start);
+  forward.t_stop = forward_time.At(forward.fine_stop);
   return forward;
 }
 
@@ -65,7 +65,7 @@ class AdjointProblem final : public Problem<S> {
     if (point > 0) StateOperations<S>::Combine(0.0, terminal_, 0.0, lambda);
   }
   void Step(const StepInterval& interval, const S& lambda, S& out) override {
-    const StepInterval forward = ForwardInterval(interval, forward_time_.steps);
+    const StepInterval forward = ForwardInterval(interval, forward_time_);
     problem_.StepAdjoint(forward, state_at_(forward.fine_start), lambda, out);
     if (interval.level > 0 || !source_at_) return;
     const S* source = source_at_(forward.fine_start);

@@ -54,7 +54,6 @@ BlockStep::Recorded BlockStep::Record(std::int64_t step, double dt, const at::Te
 }
 
 void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  if (interval.level == 0) fine_dt_ = interval.dt();
   if (differentiable_ && interval.final && interval.level == 0) {
     recorded_.resize(std::max<std::size_t>(recorded_.size(), 1));
     recorded_[0].resize(last_ - first_);
@@ -79,22 +78,18 @@ const BlockStep::Recorded& BlockStep::RecordedAt(const StepInterval& interval, c
 
 void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                         at::Tensor& out) {
-  if (interval.level == 0) fine_dt_ = interval.dt();
   const Recorded& recorded = RecordedAt(interval, u);
   out = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true)[0].contiguous();
 }
 
-void BlockStep::AddGradients(std::int64_t first, std::int64_t last, const TensorAt& u, const TensorAt& lambda,
+void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                              absl::Span<at::Tensor> gradients) {
   std::size_t offset = 0;
-  for (std::int64_t step = shared_ != nullptr ? first : first_; step < first; ++step) {
+  for (std::int64_t step = first_; shared_ == nullptr && step < steps.front().fine_start; ++step) {
     offset += BlockOf(step).Parameters().size();
   }
-  for (std::int64_t step = first; step < last; ++step) {
-    StepInterval interval;
-    interval.fine_start = step;
-    interval.fine_stop = step + 1;
-    interval.t_stop = fine_dt_;
+  for (const StepInterval& interval : steps) {
+    const std::int64_t step = interval.fine_start;
     const Recorded& recorded = RecordedAt(interval, u(step));
     const std::vector<at::Tensor> parameters = BlockOf(step).Parameters();
     const auto parts = torch::autograd::grad({recorded.out}, parameters, {lambda(step + 1)}, /*retain_graph=*/true,

@@ -44,7 +44,7 @@ class BlockStep final : public TensorStep {
   void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
   void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                at::Tensor& out) override;
-  void AddGradients(std::int64_t first, std::int64_t last, const TensorAt& u, const TensorAt& lambda,
+  void AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                     absl::Span<at::Tensor> gradients) override;
 
  private:
@@ -64,7 +64,6 @@ class BlockStep final : public TensorStep {
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
   bool differentiable_ = false;
-  double fine_dt_ = 0;
   std::vector<std::vector<Recorded>> recorded_;  // by level, then by own fine step at the left end
 };
 

@@ -96,6 +96,16 @@ at::Tensor LayerParallel::Engine::Forward(const at::Tensor& u_0, bool differenti
   return end;
 }
 
+// Final: the adjoints that gradients are taken with are those of the solution.
+std::vector<StepInterval> LayerParallel::Engine::FineSteps(std::int64_t first, std::int64_t last) const {
+  std::vector<StepInterval> steps;
+  for (std::int64_t step = first; step < last; ++step) {
+    steps.push_back(forward_->grid().Interval(0, step));
+    steps.back().final = true;
+  }
+  return steps;
+}
+
 const at::Tensor& LayerParallel::Engine::AdjointAt(std::int64_t point) const {
   return backward_->state<at::Tensor>(adjoint_.PointOf(point));
 }
@@ -143,7 +153,8 @@ std::vector<at::Tensor> LayerParallel::Engine::SharedGradients() {
   gradient_sum_->Compute(
       [&](std::int64_t leaf, at::Tensor& flat) {
         std::vector<at::Tensor> views = ViewsOf(flat, parameters);
-        step_->AddGradients(LeafBegin(leaf), LeafBegin(leaf + 1), state_at, adjoint_at, absl::MakeSpan(views));
+        step_->AddGradients(FineSteps(LeafBegin(leaf), LeafBegin(leaf + 1)), state_at, adjoint_at,
+                            absl::MakeSpan(views));
       },
       sum);
   return ViewsOf(sum, parameters);
@@ -156,7 +167,8 @@ std::vector<at::Tensor> LayerParallel::Engine::OwnGradients() {
   }
   const auto state_at = [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); };
   const auto adjoint_at = [this](std::int64_t point) -> const at::Tensor& { return AdjointAt(point); };
-  step_->AddGradients(first_step(), last_step(), state_at, adjoint_at, absl::MakeSpan(gradients));
+  if (first_step() == last_step()) return gradients;
+  step_->AddGradients(FineSteps(first_step(), last_step()), state_at, adjoint_at, absl::MakeSpan(gradients));
   return gradients;
 }
 

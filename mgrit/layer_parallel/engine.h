@@ -58,6 +58,7 @@ class LayerParallel::Engine {
   const at::Tensor& AdjointAt(std::int64_t point) const;
   std::vector<at::Tensor> SharedGradients();
   std::vector<at::Tensor> OwnGradients();
+  std::vector<StepInterval> FineSteps(std::int64_t first, std::int64_t last) const;
   std::int64_t LeafBegin(std::int64_t leaf) const;
 
   comm::Communicator communicator_;

@@ -46,10 +46,10 @@ class TensorStep {
   // interval bring the same u. If interval.final, `lambda` is the final adjoint of its point.
   virtual void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                        at::Tensor& out) = 0;
-  // Adds the gradient of the own steps [first, last) of level 0 to `gradients` (one per entry of Parameters(),
-  // contiguous): step i contributes (dPhi_i/dparameters)^T(u_i) lambda_{i+1}. A function of the range and its data
+  // Adds the gradient of `steps`, consecutive own steps of level 0, to `gradients` (one per entry of Parameters(),
+  // contiguous): step i contributes (dPhi_i/dparameters)^T(u_i) lambda_{i+1}. A function of the steps and their data
   // alone, whoever calls it.
-  virtual void AddGradients(std::int64_t first, std::int64_t last, const TensorAt& u, const TensorAt& lambda,
+  virtual void AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                             absl::Span<at::Tensor> gradients) = 0;
 };
 

@@ -63,7 +63,6 @@ const GruInputs& GruStep::InputsOf(const mgrit::StepInterval& interval, std::int
 }
 
 void GruStep::Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  if (interval.level == 0) fine_dt_ = interval.dt();
   std::int64_t index = 0;
   const GruInputs& inputs = InputsOf(interval, &index);
   if (!differentiable_ || interval.level > 0 || !interval.final) {
@@ -95,7 +94,7 @@ void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, 
     if (options_.coarse_adjoint == CoarseAdjoint::kFineGates) {
       at.level = 0;
       at.fine_stop = at.fine_start + 1;
-      at.t_stop = at.t_start + fine_dt_;
+      at.t_stop = at.t_start + interval.dt() / static_cast<double>(interval.fine_stop - interval.fine_start);
     }
     cell_->StepAdjoint(interval.dt(), Linearised(at, u).saved, u, lambda, out, nullptr);
     return;
@@ -110,15 +109,11 @@ void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, 
   slot.gates_valid = true;
 }
 
-void GruStep::AddGradients(std::int64_t first, std::int64_t last, const TensorAt& u, const TensorAt& lambda,
+void GruStep::AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                            absl::Span<at::Tensor> gradients) {
   std::vector<GruGradientTerm> terms;
-  for (std::int64_t step = first; step < last; ++step) {
-    mgrit::StepInterval interval;
-    interval.fine_start = step;
-    interval.fine_stop = step + 1;
-    interval.t_stop = fine_dt_;
-    interval.final = true;
+  for (const mgrit::StepInterval& interval : steps) {
+    const std::int64_t step = interval.fine_start;
     Slot& slot = SlotOf(0, step);
     if (!slot.gates_valid) Adjoint(interval, u(step), lambda(step + 1), scratch_);
     terms.push_back({&slot.gates, &u(step), slot.has_new_state ? &slot.new_state : &u(step + 1), step});

@@ -45,7 +45,7 @@ class GruStep final : public mgrit::TensorStep {
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
   void Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                at::Tensor& out) override;
-  void AddGradients(std::int64_t first, std::int64_t last, const TensorAt& u, const TensorAt& lambda,
+  void AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                     absl::Span<at::Tensor> gradients) override;
 
  private:
@@ -72,7 +72,6 @@ class GruStep final : public mgrit::TensorStep {
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
   std::int64_t batch_ = 0;
-  double fine_dt_ = 0;
   bool differentiable_ = false;
   at::Tensor scratch_;
 };

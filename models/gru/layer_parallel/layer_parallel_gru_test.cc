@@ -1,0 +1,180 @@
+// The GRU solved layer-parallel against the serial module on the same parameters.
+#include "models/gru/layer_parallel/layer_parallel_gru.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/testing/world.h"
+#include "models/gru/serial.h"
+
+namespace plait::gru {
+namespace {
+
+constexpr std::int64_t kSteps = 22;  // not divided by the factor, nor by the ranks
+constexpr std::int64_t kInput = 3;
+constexpr std::int64_t kHidden = 5;
+constexpr double kFinalTime = 22.0 * 0.75;
+
+// Numbers in [-1, 1) from a recurrence: the same on every rank.
+at::Tensor Numbers(std::vector<std::int64_t> sizes, std::uint64_t seed) {
+  at::Tensor tensor = at::empty(sizes, at::kDouble);
+  double* data = tensor.mutable_data_ptr<double>();
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+    data[i] = static_cast<double>(seed >> 11) * 0x1p-52 - 1.0;
+  }
+  return tensor;
+}
+
+struct Case {
+  GruKind kind = GruKind::kImplicit;
+  std::int64_t layers = 2;
+  GruStepOptions step = {};
+
+  GruConfig config() const { return {.input = kInput, .hidden = kHidden, .layers = layers, .kind = kind}; }
+  std::string name() const {
+    return std::string(kind == GruKind::kImplicit ? "implicit" : "classic") + ", layers " + std::to_string(layers) +
+           ", input " + std::to_string(static_cast<int>(step.coarse_input)) + ", adjoint " +
+           std::to_string(static_cast<int>(step.coarse_adjoint));
+  }
+};
+
+std::vector<Case> AllCases() {
+  std::vector<Case> cases;
+  for (const GruKind kind : {GruKind::kImplicit, GruKind::kClassic}) {
+    for (const std::int64_t layers : {1, 2}) {
+      for (const CoarseInput input : {CoarseInput::kFirst, CoarseInput::kMean}) {
+        for (const CoarseAdjoint adjoint : {CoarseAdjoint::kCoarseStep, CoarseAdjoint::kFineGates}) {
+          cases.push_back({kind, layers, {input, adjoint}});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<at::Tensor> Parameters(const Case& c) {
+  std::vector<at::Tensor> all;
+  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
+    const std::int64_t width = layer == 0 ? kInput : kHidden;
+    for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
+             {3 * kHidden, width}, {3 * kHidden, kHidden}, {3 * kHidden}, {3 * kHidden}}) {
+      all.push_back((Numbers(sizes, 100 + all.size()) * 0.6).requires_grad_(true));
+    }
+  }
+  return all;
+}
+
+// The state after the last step and the gradients of a loss by x, the first state and every parameter.
+struct Result {
+  at::Tensor state;
+  std::vector<at::Tensor> gradients;
+};
+
+template <typename Forward>
+Result Run(const std::vector<at::Tensor>& parameters, std::int64_t layers, std::int64_t batch, const Forward& forward) {
+  at::Tensor x = Numbers({batch, kSteps, kInput}, 7 + batch).requires_grad_(true);
+  at::Tensor first = Numbers({layers, batch, kHidden}, 8).requires_grad_(true);
+  for (const at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();
+  const at::Tensor state = forward(x, first);
+  (state * Numbers({layers, batch, kHidden}, 9)).sum().backward();
+  Result result{state.detach().clone(), {x.grad().clone(), first.grad().clone()}};
+  for (const at::Tensor& parameter : parameters) result.gradients.push_back(parameter.grad().clone());
+  return result;
+}
+
+// The oracle: the plain loop over the cell's adjoint is tested against autograd in models/gru/serial_test.cc.
+Result Serial(const Case& c, const std::vector<at::Tensor>& parameters, std::int64_t batch) {
+  SerialGru serial({.cell = c.config(), .final_time = kFinalTime}, at::kDouble);
+  {
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> own = serial.parameters();
+    for (std::size_t i = 0; i < own.size(); ++i) at::Tensor(own[i]).copy_(parameters[i]);
+  }
+  return Run(serial.parameters(), c.layers, batch,
+             [&](const at::Tensor& x, const at::Tensor& first) { return serial.Forward(x, first).state; });
+}
+
+mgrit::LayerParallelOptions Options(int levels, int iterations) {
+  return mgrit::MakeLayerParallelOptions(levels, 4, iterations, iterations);
+}
+
+LayerParallelGru Parallel(const Case& c, const std::vector<at::Tensor>& parameters, const comm::Communicator& ranks,
+                          const mgrit::LayerParallelOptions& options) {
+  return LayerParallelGru([parameters] { return parameters; }, c.config(), at::kDouble, ranks, kSteps, kFinalTime,
+                          options, c.step);
+}
+
+// Sums of at most kSteps * batch products per number, each right to a rounding, through kSteps steps.
+void ExpectNear(const at::Tensor& value, const at::Tensor& expected, const std::string& what) {
+  const double norm = expected.norm().item<double>();
+  const double tolerance = 1e-12 * (1.0 + norm);
+  EXPECT_LE((value - expected).norm().item<double>(), tolerance) << what << ", norm " << norm;
+}
+
+TEST(LayerParallelGru, ConvergedEqualsSerial) {
+  for (const Case& c : AllCases()) {
+    const std::vector<at::Tensor> parameters = Parameters(c);
+    // Two levels are exact after as many iterations as there are C-intervals; three levels need no more than steps.
+    for (const int levels : {1, 2, 3}) {
+      LayerParallelGru parallel =
+          Parallel(c, parameters, comm::testing::World(), Options(levels, levels == 3 ? 12 : kSteps / 4 + 1));
+      for (const std::int64_t batch : {5, 5, 2}) {  // the last one is short
+        SCOPED_TRACE(c.name() + ", levels " + std::to_string(levels) + ", batch " + std::to_string(batch));
+        const Result result = Run(parameters, c.layers, batch, [&](const at::Tensor& x, const at::Tensor& first) {
+          return parallel.Forward(x, first);
+        });
+        const Result serial = Serial(c, parameters, batch);
+        ExpectNear(result.state, serial.state, "state");
+        ASSERT_EQ(result.gradients.size(), serial.gradients.size());
+        for (std::size_t i = 0; i < serial.gradients.size(); ++i) {
+          ExpectNear(result.gradients[i], serial.gradients[i], "gradient " + std::to_string(i));
+        }
+      }
+    }
+  }
+}
+
+TEST(LayerParallelGru, FewIterationsAreTheSameBitsOnAnyRanks) {
+  for (const Case& c : AllCases()) {
+    SCOPED_TRACE(c.name());
+    const std::vector<at::Tensor> parameters = Parameters(c);
+    std::vector<Result> results;
+    for (const comm::Communicator& ranks : {comm::testing::World(), comm::Communicator::Self()}) {
+      LayerParallelGru parallel = Parallel(c, parameters, ranks, Options(3, 1));
+      results.push_back(Run(parameters, c.layers, 4, [&](const at::Tensor& x, const at::Tensor& first) {
+        return parallel.Forward(x, first);
+      }));
+    }
+    EXPECT_TRUE(at::equal(results[0].state, results[1].state));
+    for (std::size_t i = 0; i < results[1].gradients.size(); ++i) {
+      EXPECT_TRUE(at::equal(results[0].gradients[i], results[1].gradients[i])) << "gradient " << i;
+    }
+    // And one iteration is an approximation: else this would test nothing.
+    EXPECT_GT((results[0].state - Serial(c, parameters, 4).state).norm().item<double>(), 1e-8);
+  }
+}
+
+TEST(LayerParallelGru, NewParametersAreSeenAtTheNextForward) {
+  const Case c;
+  std::vector<at::Tensor> parameters = Parameters(c);
+  LayerParallelGru parallel = Parallel(c, parameters, comm::testing::World(), Options(2, kSteps / 4 + 1));
+  const auto forward = [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); };
+  const at::Tensor before = Run(parameters, c.layers, 3, forward).state;
+  {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : parameters) parameter.mul_(0.5);
+  }
+  const at::Tensor after = Run(parameters, c.layers, 3, forward).state;
+  EXPECT_GT((after - before).norm().item<double>(), 1e-3);
+  ExpectNear(after, Serial(c, parameters, 3).state, "state");
+}
+
+}  // namespace
+}  // namespace plait::gru
