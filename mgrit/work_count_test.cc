@@ -131,6 +131,24 @@ TEST(WorkCount, EqualsTheFormula) {
   }
 }
 
+TEST(WorkCount, EqualsTheFormulaWithCPointsStored) {
+  for (const Size& size : Sizes()) {
+    ForAllCycles([&](Options options) {
+      options.max_levels = size.levels;
+      options.cfactors = size.cfactors;
+      options.storage = Storage::kCPoints;
+      Counts expected = Formula(options, size.steps);
+      const std::int64_t m = options.cfactors[0];
+      const std::int64_t whole = size.steps / m * m;
+      const int down = options.max_iterations - (options.skip_downcycle ? 1 : 0);
+      if (size.levels > 1) expected[0] = down * (options.cf_sweeps[0] + 1) * whole + size.steps - whole;
+      LinearSystem problem(2u, 1.0, 5u);
+      Solver solver(problem, {0, 1, size.steps}, options, comm::Communicator::Self());
+      ASSERT_EQ(solver.Solve().work.steps, expected) << Describe(options);
+    });
+  }
+}
+
 // The C-points that are exact already are the same in every iteration, and with them their steps: a front that every
 // CF-sweep of level 0 and every coarse solve moves one interval on. Beyond it, no step is taken twice from one state.
 template <typename Problem>
