@@ -3,6 +3,7 @@
 #ifndef PLAIT_COMM_BACKEND_H_
 #define PLAIT_COMM_BACKEND_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ class Backend {
   // Collective. Null for a negative color.
   virtual std::unique_ptr<Backend> Split(int color, int key) = 0;
 };
+
+// Makes the transport between the devices of the ranks that `host` joins. Collective. Throws TransportError.
+using DeviceBackendFactory = std::function<std::unique_ptr<Backend>(Backend& host, int device_index)>;
 
 }  // namespace plait::comm
 

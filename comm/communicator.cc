@@ -41,6 +41,12 @@ int Communicator::rank() const { return group_->backend().rank(); }
 int Communicator::size() const { return group_->backend().size(); }
 const std::string& Communicator::name() const { return group_->name(); }
 
+Device Communicator::device() const { return group_->backend().device(); }
+Communicator Communicator::OnCuda(int device_index, CallSite site) const {
+  std::shared_ptr<Group> on_device = group_->OnCuda(device_index, site);
+  return on_device == nullptr ? *this : Communicator(std::move(on_device));
+}
+
 const Stats& Communicator::stats() const { return group_->journal().stats; }
 FlightRecorder& Communicator::recorder() const { return group_->journal().recorder; }
 

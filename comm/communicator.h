@@ -67,6 +67,12 @@ class Communicator {
   int size() const;
   const std::string& name() const;  // the axis: "world", "lp", "dp_shard", ...
 
+  // Where its buffers live.
+  Device device() const;
+  // The same ranks with buffers in the memory of CUDA device `device_index`; itself where the session has no device
+  // backend. Collective at its first call. Throws TransportError if the device transport cannot be set up.
+  Communicator OnCuda(int device_index, CallSite site = CallSite::current()) const;
+
   // Of the whole process: all its communicators note their calls in one place.
   const Stats& stats() const;
   FlightRecorder& recorder() const;

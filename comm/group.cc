@@ -106,6 +106,15 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, 
   return std::make_shared<Group>(std::move(part), std::string(name), id, journal_);
 }
 
+std::shared_ptr<Group> Group::OnCuda(int device_index, const std::source_location& site) {
+  if (on_cuda_ != nullptr || !journal_->device_backend) return on_cuda_;
+  const std::int64_t call = journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
+  auto backend = journal_->device_backend(*backend_, device_index);
+  journal_->recorder.Complete(call);
+  on_cuda_ = std::make_shared<Group>(std::move(backend), name_, Mix(id_ ^ 0x43554441), journal_);
+  return on_cuda_;
+}
+
 std::shared_ptr<Group> MakeWorldGroup(std::unique_ptr<Backend> backend, std::string name,
                                       std::shared_ptr<Journal> journal) {
   return std::make_shared<Group>(std::move(backend), std::move(name), 1, std::move(journal));

@@ -20,6 +20,7 @@ struct Journal {
   explicit Journal(int capacity = 512) : recorder(capacity) {}
   FlightRecorder recorder;
   Stats stats;
+  DeviceBackendFactory device_backend;  // may be empty
 };
 
 class Group {
@@ -33,6 +34,8 @@ class Group {
 
   void Run(const Request& request, const std::source_location& site);
   std::unique_ptr<PendingWork> Start(const Request& request, const std::source_location& site);
+  // Null without a device backend. Collective at its first call.
+  std::shared_ptr<Group> OnCuda(int device_index, const std::source_location& site);
   std::shared_ptr<Group> Split(int color, int key, absl::string_view name, const std::source_location& site);
 
  private:
@@ -44,6 +47,7 @@ class Group {
   std::shared_ptr<Journal> journal_;
   AxisStats* stats_;
   std::uint64_t splits_ = 0;
+  std::shared_ptr<Group> on_cuda_;
 };
 
 // The group that all others of a process are split from.

@@ -61,8 +61,10 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   if (watched) Watchdog::HoldSigterm();
   auto backend = StartBackend(argc, argv, options, launcher);
   if (!backend.ok()) return backend.status();
+  auto journal = std::make_shared<Journal>();
+  journal->device_backend = options.device_backend;
   auto state = std::make_unique<State>(
-      State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::make_shared<Journal>())), options,
+      State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::move(journal))), options,
             launcher.starts_mpi(), nullptr});
   if (watched) {
     auto watchdog = Watchdog::Start(state->world, {.timeout_seconds = options.setup_timeout_seconds,

@@ -14,6 +14,7 @@
 #define PLAIT_COMM_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,10 @@
 #include "comm/communicator.h"
 
 namespace plait::comm {
+
+class Backend;
+// Makes the transport between devices: comm/nccl/nccl_backend.h has one.
+using DeviceBackendFactory = std::function<std::unique_ptr<Backend>(Backend& host, int device_index)>;
 
 struct SessionOptions {
   // How long a rank may wait in one call before the job ends with a line that names who did not come: until
@@ -31,6 +36,8 @@ struct SessionOptions {
   bool stop_on_sigterm = false;
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
+  // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host memory.
+  DeviceBackendFactory device_backend = {};
 };
 
 class Session {

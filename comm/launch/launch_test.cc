@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+
+namespace plait::comm {
+namespace {
+
+template <int kCase>
+const char* Environment(const char* name) {
+  static const std::map<std::string, std::string> kCases[] = {
+      {},
+      {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}},
+      {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}},
+      {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "6"}, {"SLURM_STEP_ID", "0"}, {"SLURM_LOCALID", "2"}},
+      {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}},  // the shell of an allocation
+      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}},
+      {{"RANK", "one"}, {"WORLD_SIZE", "2"}},
+  };
+  const auto found = kCases[kCase].find(name);
+  return found == kCases[kCase].end() ? nullptr : found->second.c_str();
+}
+
+void Expect(const Launcher& got, LauncherKind kind, int rank, int size, int local_rank, int local_size) {
+  EXPECT_EQ(got.kind, kind);
+  EXPECT_EQ(got.rank, rank);
+  EXPECT_EQ(got.size, size);
+  EXPECT_EQ(got.local_rank, local_rank);
+  EXPECT_EQ(got.local_size, local_size);
+}
+
+TEST(DetectLauncher, TellsLaunchersApart) {
+  Expect(DetectLauncher(Environment<0>), LauncherKind::kNone, 0, 1, 0, 1);
+  Expect(DetectLauncher(Environment<1>), LauncherKind::kOpenMpi, 3, 8, 1, 2);
+  Expect(DetectLauncher(Environment<2>), LauncherKind::kPmi, 2, 4, 0, 4);
+  Expect(DetectLauncher(Environment<3>), LauncherKind::kSlurm, 5, 6, 2, 6);
+  Expect(DetectLauncher(Environment<4>), LauncherKind::kNone, 0, 1, 0, 1);
+  Expect(DetectLauncher(Environment<5>), LauncherKind::kTorchrun, 1, 2, 1, 2);
+  Expect(DetectLauncher(Environment<6>), LauncherKind::kNone, 0, 1, 0, 1);
+}
+
+TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {
+  EXPECT_TRUE(DetectLauncher(Environment<1>).starts_mpi());
+  EXPECT_FALSE(DetectLauncher(Environment<0>).starts_mpi());
+  EXPECT_FALSE(DetectLauncher(Environment<5>).starts_mpi());
+}
+
+TEST(MpirunCommand, KeepsTheProgramsArgumentsBehindTheProgram) {
+  const auto command = MpirunCommand({.ranks = 4, .as_root = true, .set_one_thread = true}, "/bin/train",
+                                     {"--", "-n", "--lr=1"});
+  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                                               "-n", "4", "-x", "OMP_NUM_THREADS=1", "/bin/train", "--", "-n", "--lr=1"}));
+}
+
+TEST(MpirunCommand, AddsNothingThatIsNotNeeded) {
+  const auto command = MpirunCommand({.ranks = 2, .as_root = false, .set_one_thread = false}, "/bin/train", {});
+  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", "/bin/train"}));
+}
+
+TEST(RelaunchOnRanks, RefusesNoRanks) {
+  char program[] = "train";
+  char* argv[] = {program, nullptr};
+  EXPECT_EQ(RelaunchOnRanks(0, argv).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace plait::comm

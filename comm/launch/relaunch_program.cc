@@ -1,0 +1,20 @@
+// relaunch_program N [ARGUMENT...]: starts itself on N ranks; each prints its place and arguments. For relaunch_test.sh.
+#include <cstdio>
+#include <cstdlib>
+
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+
+int main(int argc, char** argv) {
+  const plait::comm::Launcher launcher = plait::comm::DetectLauncher();
+  if (launcher.kind == plait::comm::LauncherKind::kNone) {
+    const absl::Status status = plait::comm::RelaunchOnRanks(std::atoi(argv[1]), argv);
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    return 1;
+  }
+  std::string line = "rank " + std::to_string(launcher.rank) + "/" + std::to_string(launcher.size) + ":";
+  for (int i = 1; i < argc; ++i) line += std::string(" <") + argv[i] + ">";
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  std::printf("%s threads %s\n", line.c_str(), threads == nullptr ? "unset" : threads);
+  return 0;
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# relaunch_test.sh PROGRAM: three ranks, arguments as they were, one thread each unless told otherwise.
+set -eu
+export TMPDIR=/tmp
+unset OMP_NUM_THREADS
+expected="rank 0/3: <3> <--> <-n> <a b> threads 1
+rank 1/3: <3> <--> <-n> <a b> threads 1
+rank 2/3: <3> <--> <-n> <a b> threads 1"
+got=$("$1" 3 -- -n "a b" | sort)
+[ "$got" = "$expected" ] || { echo "got: $got" >&2; exit 1; }
+OMP_NUM_THREADS=2 "$1" 1 | grep -q "threads 2"
+# Without mpirun: one line that says so, and an exit code.
+if PATH=/nowhere "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
+grep -q "cannot start mpirun" "$TEST_TMPDIR/error"

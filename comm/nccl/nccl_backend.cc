@@ -1,0 +1,121 @@
+#include "comm/nccl/nccl_backend.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <time.h>
+
+#include <utility>
+#include <vector>
+
+#include "comm/nccl/nccl_check.h"
+#include "comm/nccl/nccl_collectives.h"
+#include "comm/self_backend.h"
+
+namespace plait::comm {
+namespace {
+
+// Complete when the device has passed an event behind the operation.
+class NcclWork : public PendingWork {
+ public:
+  explicit NcclWork(const NcclGroup& group) : comm_(group.comm) {
+    CheckCuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    CheckCuda(cudaEventRecord(event_, group.stream), "cudaEventRecord");
+  }
+  ~NcclWork() override { cudaEventDestroy(event_); }
+
+  bool Test() override {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state == cudaSuccess) return true;
+    if (state != cudaErrorNotReady) CheckCuda(state, "cudaEventQuery");
+    ncclResult_t error = ncclSuccess;
+    CheckNccl(ncclCommGetAsyncError(comm_, &error), "ncclCommGetAsyncError");
+    CheckNccl(error, "NCCL");
+    return false;
+  }
+  // Polls, for a peer that is gone leaves the event unreached for ever and only the error tells.
+  void Wait() override {
+    for (int polls = 0; !Test(); ++polls) {
+      const timespec pause = {0, 20'000};
+      if (polls > 1000) nanosleep(&pause, nullptr);
+    }
+  }
+
+ private:
+  ncclComm_t comm_;
+  cudaEvent_t event_ = nullptr;
+};
+
+class NcclBackend : public Backend {
+ public:
+  NcclBackend(ncclComm_t comm, std::vector<int> members, int rank, int device_index)
+      : members_(std::move(members)), device_index_(device_index) {
+    const DeviceScope device(device_index_);
+    group_ = {.comm = comm, .stream = nullptr, .rank = rank, .size = static_cast<int>(members_.size())};
+    // Ordered with the default stream, which is where LibTorch works unless told otherwise.
+    CheckCuda(cudaStreamCreateWithFlags(&group_.stream, cudaStreamDefault), "cudaStreamCreate");
+  }
+  // Handles stay until the process ends: destroying a communicator waits for the others.
+  ~NcclBackend() override = default;
+
+  int rank() const override { return group_.rank; }
+  int size() const override { return group_.size; }
+  Device device() const override { return Device::kCuda; }
+  std::vector<int> members() const override { return members_; }
+
+  void Run(const Request& request) override { Start(request)->Wait(); }
+
+  std::unique_ptr<PendingWork> Start(const Request& request) override {
+    const DeviceScope device(device_index_);
+    EnqueueOperation(group_, request);
+    return std::make_unique<NcclWork>(group_);
+  }
+
+  std::unique_ptr<Backend> Split(int color, int key) override {
+    const DeviceScope device(device_index_);
+    ncclComm_t part = nullptr;
+    CheckNccl(ncclCommSplit(group_.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr), "ncclCommSplit");
+    if (part == nullptr) return nullptr;
+    int rank = 0, size = 0;
+    CheckNccl(ncclCommUserRank(part, &rank), "ncclCommUserRank");
+    CheckNccl(ncclCommCount(part, &size), "ncclCommCount");
+    return std::make_unique<NcclBackend>(part, MembersOf(part, rank, size), rank, device_index_);
+  }
+
+ private:
+  // World ranks, exchanged over the new communicator.
+  std::vector<int> MembersOf(ncclComm_t part, int rank, int size) const {
+    const std::int64_t bytes = sizeof(int);
+    const DeviceScratch scratch(bytes * size, group_.stream);
+    int* data = static_cast<int*>(scratch.data());
+    std::vector<int> members(size);
+    CheckCuda(cudaMemcpyAsync(data + rank, &members_[group_.rank], bytes, cudaMemcpyHostToDevice, group_.stream),
+              "cudaMemcpyAsync");
+    CheckNccl(ncclAllGather(data + rank, data, 1, ncclInt32, part, group_.stream), "ncclAllGather");
+    CheckCuda(cudaMemcpyAsync(members.data(), data, bytes * size, cudaMemcpyDeviceToHost, group_.stream),
+              "cudaMemcpyAsync");
+    CheckCuda(cudaStreamSynchronize(group_.stream), "cudaStreamSynchronize");
+    return members;
+  }
+
+  NcclGroup group_;
+  std::vector<int> members_;
+  int device_index_;
+};
+
+std::unique_ptr<Backend> MakeNcclBackend(Backend& host, int device_index) {
+  const DeviceScope device(device_index);
+  ncclUniqueId id{};
+  if (host.rank() == 0) CheckNccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  Request share = {.operation = Operation::kBroadcast, .root = 0};
+  share.out = {&id, sizeof id, DataType::kUInt8};
+  host.Run(share);
+  ncclComm_t comm = nullptr;
+  CheckNccl(ncclCommInitRank(&comm, host.size(), id, host.rank()), "ncclCommInitRank");
+  return std::make_unique<NcclBackend>(comm, host.members(), host.rank(), device_index);
+}
+
+}  // namespace
+
+DeviceBackendFactory NcclBackendFactory() { return MakeNcclBackend; }
+
+}  // namespace plait::comm

@@ -1,0 +1,44 @@
+// Results of CUDA and NCCL calls as exceptions; owners of their handles.
+#ifndef PLAIT_COMM_NCCL_NCCL_CHECK_H_
+#define PLAIT_COMM_NCCL_NCCL_CHECK_H_
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+
+namespace plait::comm {
+
+// Throw TransportError with the library's own message.
+void CheckCuda(cudaError_t result, const char* call);
+void CheckNccl(ncclResult_t result, const char* call);
+
+// Makes `device` current until the scope ends.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// Memory that is taken and given back in the order of a stream.
+class DeviceScratch {
+ public:
+  DeviceScratch(std::int64_t bytes, cudaStream_t stream);
+  ~DeviceScratch();
+  DeviceScratch(const DeviceScratch&) = delete;
+  DeviceScratch& operator=(const DeviceScratch&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+  cudaStream_t stream_;
+};
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_NCCL_NCCL_CHECK_H_
