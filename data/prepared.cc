@@ -46,8 +46,8 @@ absl::Status WriteAll(const std::string& path, const SequenceSet& set, const std
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", set.source));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "synthetic", std::int64_t{set.synthetic}));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "classes", absl::StrJoin(set.class_names, "\n")));
-  PLAIT_RETURN_IF_ERROR(
-      SetAttribute(file, "/", "created", absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "created",
+                                     absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())));
   PLAIT_RETURN_IF_ERROR(WriteSplit(file, "/train", set.train));
   PLAIT_RETURN_IF_ERROR(WriteSplit(file, "/test", set.test));
   return file.Close();
@@ -69,8 +69,8 @@ absl::StatusOr<File> OpenChecked(const std::string& path) {
   if (!format.ok() || *format != kFormat) return Damaged(file, "an HDF5 file, but not prepared sequences");
   const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
   if (!version.ok() || *version != kVersion) {
-    return Damaged(file, absl::StrCat("prepared sequences of format ", version.ok() ? *version : -1, ", expected ",
-                                      kVersion));
+    return Damaged(file, absl::StrCat("prepared sequences of format ", version.ok() ? *version : -1,
+                                      ", expected ", kVersion));
   }
   return file;
 }
@@ -84,7 +84,8 @@ absl::Status Verify(const File& file, const std::string& name, const std::vector
 }
 
 template <typename T>
-absl::StatusOr<std::vector<T>> ReadList(const File& file, const std::string& name, std::int64_t samples, bool verify) {
+absl::StatusOr<std::vector<T>> ReadList(const File& file, const std::string& name, std::int64_t samples,
+                                        bool verify) {
   absl::StatusOr<std::vector<T>> values = ReadArray<T>(file, name);
   if (!values.ok()) return AsDamage(values.status());
   if (static_cast<std::int64_t>(values->size()) != samples) {
@@ -108,7 +109,8 @@ absl::StatusOr<SequenceSplit> ReadSplit(const File& file, const std::string& gro
   split.x = *std::move(x);
   if (options.verify && steps == all_steps) PLAIT_RETURN_IF_ERROR(Verify(file, group + "/x", split.x));
   PLAIT_ASSIGN_OR_RETURN(split.y, ReadList<std::int64_t>(file, group + "/y", samples, options.verify));
-  PLAIT_ASSIGN_OR_RETURN(split.subject, ReadList<std::int64_t>(file, group + "/subject", samples, options.verify));
+  PLAIT_ASSIGN_OR_RETURN(split.subject,
+                         ReadList<std::int64_t>(file, group + "/subject", samples, options.verify));
   const auto out_of_range = [&](std::int64_t label) { return label < 0 || label >= classes; };
   if (std::any_of(split.y.begin(), split.y.end(), out_of_range)) {
     return Damaged(file, absl::StrCat(group, "/y: a label outside 0..", classes - 1));
@@ -122,7 +124,8 @@ absl::Status WritePrepared(const std::string& path, const SequenceSet& set, cons
   constexpr std::int64_t kOverhead = 1 << 16;
   const std::int64_t bytes = (set.train.x.size() + set.test.x.size()) * sizeof(float) +
                              2 * (set.train.y.size() + set.test.y.size()) * sizeof(std::int64_t) + kOverhead;
-  return WriteAtomically(path, bytes, [&](const std::string& partial) { return WriteAll(partial, set, key); });
+  return WriteAtomically(path, bytes,
+                         [&](const std::string& partial) { return WriteAll(partial, set, key); });
 }
 
 absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPreparedOptions& options) {

@@ -7,8 +7,8 @@
 //   /train/y        int64   (samples)                      labels from 0
 //   /train/subject  int64   (samples)                      0: not known
 //   /test/...       likewise
-//   root attributes: format = "plait sequences", format_version = 1, key (names the input it was made from), source
-//   (text for people), synthetic (0 or 1), classes (names, one a line), created (UTC)
+//   root attributes: format = "plait sequences", format_version = 1, key (names the input it was made from),
+//   source (text for people), synthetic (0 or 1), classes (names, one a line), created (UTC)
 //
 // Errors, one line each: NotFound; DataLoss where the file is not HDF5, is cut short, is of another format or
 // version, lacks an array, has shapes that do not agree, a label out of range or a wrong checksum.
@@ -30,7 +30,8 @@ absl::Status WritePrepared(const std::string& path, const SequenceSet& set, cons
 struct ReadPreparedOptions {
   // As Thinned: this share of the samples of both splits.
   double fraction = 1.0;
-  // Only these steps of every sequence, for a rank that owns part of the time axis; -1: all from first_step on.
+  // Only these steps of every sequence, for a rank that owns part of the time axis; -1: all from first_step
+  // on.
   std::int64_t first_step = 0;
   std::int64_t steps = -1;
   // Checksums cover whole arrays, so they are compared only where all steps are read.

@@ -43,15 +43,17 @@ std::int64_t Sampler::batches_per_epoch() const {
 
 absl::Status Sampler::Restore(const SamplerState& state) {
   if (state.epoch < 0 || state.position < 0 || state.position > options_.samples) {
-    return absl::InvalidArgumentError(absl::StrCat("sampler state of epoch ", state.epoch, ", sample ", state.position,
-                                                   " does not belong to ", options_.samples, " samples"));
+    return absl::InvalidArgumentError(absl::StrCat("sampler state of epoch ", state.epoch, ", sample ",
+                                                   state.position, " does not belong to ", options_.samples,
+                                                   " samples"));
   }
   state_ = state;
   Order();
   return absl::OkStatus();
 }
 
-absl::Span<const std::int64_t> ShareOf(absl::Span<const std::int64_t> batch, std::int64_t rank, std::int64_t size) {
+absl::Span<const std::int64_t> ShareOf(absl::Span<const std::int64_t> batch, std::int64_t rank,
+                                       std::int64_t size) {
   PLAIT_CHECK(rank >= 0 && rank < size) << "rank " << rank << " of " << size;
   const std::int64_t count = batch.size();
   const std::int64_t begin = count * rank / size, end = count * (rank + 1) / size;

@@ -1,5 +1,5 @@
-// The order in which a training program takes its samples: shuffled anew every epoch, the same for any number of
-// ranks, and resumable at any batch.
+// The order in which a training program takes its samples: shuffled anew every epoch, the same for any number
+// of ranks, and resumable at any batch.
 //
 //   Sampler sampler({.samples = 7352, .batch_size = 100, .seed = 1234});
 //   for (; sampler.epoch() < 4; sampler.NextEpoch()) {
@@ -8,10 +8,10 @@
 //   SamplerState state = sampler.state();     // three integers for a checkpoint
 //   sampler.Restore(state);
 //
-// The order of epoch e is Fisher and Yates over 0..samples-1 with the stream DeriveSeed(seed, "sampler", e) of
-// base/seed.h: integer arithmetic only, so every compiler and machine gives the same one. The last batch of an epoch
-// is as short as it comes out; no sample is left out or repeated. Local, no messages; ranks that give the same
-// (samples, batch_size, seed) get the same batches and take their part of each with ShareOf.
+// The order of epoch e is Fisher and Yates over 0..samples-1 with the stream DeriveSeed(seed, "sampler", e)
+// of base/seed.h: integer arithmetic only, so every compiler and machine gives the same one. The last batch
+// of an epoch is as short as it comes out; no sample is left out or repeated. Local, no messages; ranks that
+// give the same (samples, batch_size, seed) get the same batches and take their part of each with ShareOf.
 #ifndef PLAIT_DATA_SAMPLER_H_
 #define PLAIT_DATA_SAMPLER_H_
 
@@ -31,8 +31,8 @@ struct SamplerOptions {
   bool shuffle = true;  // false: 0, 1, 2, ... in every epoch, as for testing
 };
 
-// Where the sampler stands. Restoring on the same samples continues with the same batch, also in the midst of an
-// epoch, whatever the number of ranks.
+// Where the sampler stands. Restoring on the same samples continues with the same batch, also in the midst of
+// an epoch, whatever the number of ranks.
 struct SamplerState {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;     // from 0
@@ -66,9 +66,10 @@ class Sampler {
   std::vector<std::int64_t> order_;
 };
 
-// The part of a batch that rank `rank` of `size` takes: contiguous, sizes differ by at most one, may be empty; the
-// parts of all ranks in order are the batch.
-absl::Span<const std::int64_t> ShareOf(absl::Span<const std::int64_t> batch, std::int64_t rank, std::int64_t size);
+// The part of a batch that rank `rank` of `size` takes: contiguous, sizes differ by at most one, may be
+// empty; the parts of all ranks in order are the batch.
+absl::Span<const std::int64_t> ShareOf(absl::Span<const std::int64_t> batch, std::int64_t rank,
+                                       std::int64_t size);
 
 }  // namespace plait::data
 

@@ -11,7 +11,8 @@ std::string SequenceSet::description() const { return synthetic ? "synthetic sta
 void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, absl::Span<float> x,
             absl::Span<std::int64_t> y) {
   const std::size_t sample = split.steps * split.channels;
-  PLAIT_CHECK(x.size() == indices.size() * sample) << x.size() << " floats for " << indices.size() << " samples";
+  PLAIT_CHECK(x.size() == indices.size() * sample)
+      << x.size() << " floats for " << indices.size() << " samples";
   PLAIT_CHECK(y.size() == indices.size()) << y.size() << " labels for " << indices.size() << " samples";
   for (std::size_t i = 0; i < indices.size(); ++i) {
     PLAIT_CHECK(indices[i] >= 0 && indices[i] < split.samples()) << indices[i] << " of " << split.samples();

@@ -31,17 +31,18 @@ struct SequenceSet {
   std::string source;  // where the numbers come from, for people
   bool synthetic = false;
 
-  // The source; begins with "synthetic" where the data are made up. Belongs into every line that names the data.
+  // The source; begins with "synthetic" where the data are made up. Belongs into every line that names the
+  // data.
   std::string description() const;
 };
 
-// Copies the samples named by `indices` into x (indices.size(), steps, channels) and y (indices.size()). Sizes must
-// fit and indices be valid: a programming error otherwise.
+// Copies the samples named by `indices` into x (indices.size(), steps, channels) and y (indices.size()).
+// Sizes must fit and indices be valid: a programming error otherwise.
 void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, absl::Span<float> x,
             absl::Span<std::int64_t> y);
 
-// floor(samples * fraction) samples, at least one, evenly spaced over the split, so that every subject and label
-// keeps its share; 0 < fraction <= 1.
+// floor(samples * fraction) samples, at least one, evenly spaced over the split, so that every subject and
+// label keeps its share; 0 < fraction <= 1.
 SequenceSplit Thinned(const SequenceSplit& split, double fraction);
 
 }  // namespace plait::data

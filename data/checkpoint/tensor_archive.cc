@@ -66,7 +66,8 @@ absl::Status WriteTensor(File& file, const std::string& path, const TensorView& 
   const std::int64_t elements = Elements(tensor.shape);
   PLAIT_RETURN_IF_ERROR(WithStoredType(tensor.dtype, [&](auto stored) {
     using T = decltype(stored);
-    return WriteArray<T>(file, path, absl::MakeConstSpan(static_cast<const T*>(tensor.data), elements), tensor.shape);
+    return WriteArray<T>(file, path, absl::MakeConstSpan(static_cast<const T*>(tensor.data), elements),
+                         tensor.shape);
   }));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, path, "dtype", std::string(NameOf(tensor.dtype))));
   return SetAttribute(file, path, "crc32", Checksum(tensor.data, elements * ElementBytes(tensor.dtype)));
@@ -95,7 +96,8 @@ absl::Status WriteAll(const std::string& path, absl::Span<const TensorView> tens
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "tensor_count", static_cast<std::int64_t>(tensors.size())));
-  for (const TensorView& tensor : tensors) PLAIT_RETURN_IF_ERROR(WriteTensor(file, TensorPath(tensor.name), tensor));
+  for (const TensorView& tensor : tensors)
+    PLAIT_RETURN_IF_ERROR(WriteTensor(file, TensorPath(tensor.name), tensor));
   for (const auto& [name, text] : texts) {
     PLAIT_RETURN_IF_ERROR(WriteTensor(file, TextPath(name), AsBytes(name, text)));
   }
@@ -131,7 +133,8 @@ absl::Status ReadChecked(const File& file, const std::string& path, const Tensor
   const absl::StatusOr<std::int64_t> expected = IntAttribute(file, path, "crc32");
   if (!expected.ok()) return AsDamage(expected.status());
   if (*expected == Checksum(data, elements * ElementBytes(info.dtype))) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(file.path(), ": ", path, ": checksum does not match, the file is damaged"));
+  return absl::DataLossError(
+      absl::StrCat(file.path(), ": ", path, ": checksum does not match, the file is damaged"));
 }
 
 }  // namespace
@@ -156,13 +159,15 @@ absl::Status WriteTensorArchive(const std::string& path, absl::Span<const Tensor
     bytes += Elements(tensor.shape) * ElementBytes(tensor.dtype) + kOverheadPerArray;
   }
   for (const auto& [name, text] : texts) bytes += text.size() + kOverheadPerArray;
-  return WriteAtomically(path, bytes, [&](const std::string& partial) { return WriteAll(partial, tensors, texts); });
+  return WriteAtomically(path, bytes,
+                         [&](const std::string& partial) { return WriteAll(partial, tensors, texts); });
 }
 
 absl::StatusOr<TensorArchive> TensorArchive::Open(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
   const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
-  if (!format.ok() || *format != kFormat) return absl::DataLossError(path + ": an HDF5 file, but not a checkpoint");
+  if (!format.ok() || *format != kFormat)
+    return absl::DataLossError(path + ": an HDF5 file, but not a checkpoint");
   const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
   if (!version.ok() || *version != kVersion) {
     return absl::DataLossError(
@@ -174,19 +179,21 @@ absl::StatusOr<TensorArchive> TensorArchive::Open(const std::string& path) {
   }
   const absl::StatusOr<std::int64_t> count = IntAttribute(archive.file_, "/", "tensor_count");
   if (count.ok() && *count == static_cast<std::int64_t>(archive.names_.size())) return archive;
-  return absl::DataLossError(absl::StrCat(path, ": expected ", count.ok() ? *count : -1, " tensors, found ",
-                                          archive.names_.size()));
+  return absl::DataLossError(
+      absl::StrCat(path, ": expected ", count.ok() ? *count : -1, " tensors, found ", archive.names_.size()));
 }
 
 absl::StatusOr<TensorInfo> TensorArchive::Info(const std::string& name) const {
   return InfoAt(file_, TensorPath(name));
 }
 
-absl::Status TensorArchive::ReadInto(const std::string& name, DType dtype, const Shape& shape, void* data) const {
+absl::Status TensorArchive::ReadInto(const std::string& name, DType dtype, const Shape& shape,
+                                     void* data) const {
   PLAIT_ASSIGN_OR_RETURN(const TensorInfo info, Info(name));
   if (info.dtype != dtype || info.shape != shape) {
-    return absl::InvalidArgumentError(absl::StrCat(path(), ": ", name, " is ", Described(info.dtype, info.shape),
-                                                   ", expected ", Described(dtype, shape)));
+    return absl::InvalidArgumentError(absl::StrCat(path(), ": ", name, " is ",
+                                                   Described(info.dtype, info.shape), ", expected ",
+                                                   Described(dtype, shape)));
   }
   return ReadChecked(file_, TensorPath(name), info, data);
 }

@@ -1,20 +1,21 @@
 // Named arrays and texts in one HDF5 file: what a checkpoint is made of. No LibTorch: bytes, type and shape.
 //
-//   const std::vector<TensorView> tensors = {{"0.weight", DType::kFloat32, {100, 9}, weight.data_ptr()}, ...};
-//   PLAIT_RETURN_IF_ERROR(WriteTensorArchive("last.h5", tensors, {{"config", json}, {"sampler", state}}));
+//   const std::vector<TensorView> tensors = {{"0.weight", DType::kFloat32, {100, 9}, weight.data_ptr()},
+//   ...}; PLAIT_RETURN_IF_ERROR(WriteTensorArchive("last.h5", tensors, {{"config", json}, {"sampler",
+//   state}}));
 //
 //   PLAIT_ASSIGN_OR_RETURN(const TensorArchive archive, TensorArchive::Open("last.h5"));
 //   PLAIT_RETURN_IF_ERROR(archive.ReadInto("0.weight", DType::kFloat32, {100, 9}, weight.data_ptr()));
 //   PLAIT_ASSIGN_OR_RETURN(const std::string json, archive.Text("config"));
 //
-// File: /tensors/NAME, an HDF5 array of the tensor's type and shape that any HDF5 reader shows (bfloat16 and float16
-// as int16 bit patterns, bool as uint8), with attributes dtype and crc32 (zlib's, of the row-major bytes); /texts/NAME,
-// uint8, likewise; root attributes format = "plait tensors", format_version = 1 and tensor_count. Structures of the
-// file itself have HDF5's own checksums.
+// File: /tensors/NAME, an HDF5 array of the tensor's type and shape that any HDF5 reader shows (bfloat16 and
+// float16 as int16 bit patterns, bool as uint8), with attributes dtype and crc32 (zlib's, of the row-major
+// bytes); /texts/NAME, uint8, likewise; root attributes format = "plait tensors", format_version = 1 and
+// tensor_count. Structures of the file itself have HDF5's own checksums.
 //
-// Errors are one line and name file and tensor. Writing: as WriteAtomically; nothing is overwritten on failure.
-// Reading: NotFound (no file, no such tensor), DataLoss (not HDF5, cut short, foreign, another format version, a
-// checksum that does not match), InvalidArgument (another type or shape than asked). Local.
+// Errors are one line and name file and tensor. Writing: as WriteAtomically; nothing is overwritten on
+// failure. Reading: NotFound (no file, no such tensor), DataLoss (not HDF5, cut short, foreign, another
+// format version, a checksum that does not match), InvalidArgument (another type or shape than asked). Local.
 #ifndef PLAIT_DATA_CHECKPOINT_TENSOR_ARCHIVE_H_
 #define PLAIT_DATA_CHECKPOINT_TENSOR_ARCHIVE_H_
 
@@ -62,8 +63,8 @@ class TensorArchive {
   const std::vector<std::string>& names() const { return names_; }
   absl::StatusOr<TensorInfo> Info(const std::string& name) const;
 
-  // Into `data`, which has room for the whole tensor; untouched where type or shape differ. After DataLoss it may
-  // hold damaged numbers.
+  // Into `data`, which has room for the whole tensor; untouched where type or shape differ. After DataLoss it
+  // may hold damaged numbers.
   absl::Status ReadInto(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
                         void* data) const;
 

@@ -146,11 +146,13 @@ TEST(TensorArchive, AFlippedBitNamesItsTensor) {
   std::vector<std::uint8_t> rng(5000);
   const absl::Status status = archive.ReadInto("rng", DType::kUint8, {5000}, rng.data());
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("flipped.h5"), HasSubstr("rng"), HasSubstr("checksum")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("flipped.h5"), HasSubstr("rng"), HasSubstr("checksum")));
   EXPECT_FALSE(archive.Verify().ok());
 }
 
-// Wherever a bit flips, in numbers or in HDF5's own structures: either an error, or every tensor and text as written.
+// Wherever a bit flips, in numbers or in HDF5's own structures: either an error, or every tensor and text as
+// written.
 TEST(TensorArchive, NoFlippedBitChangesANumberUnseen) {
   const std::string path = Written("anywhere.h5");
   const std::string good = *ReadWholeFile(path);
@@ -184,7 +186,8 @@ TEST(TensorArchive, FailureKeepsTheLastGoodOne) {
     const rlimit limit{20000, 20000};
     setrlimit(RLIMIT_FSIZE, &limit);
     const std::vector<double> big(100000);
-    const absl::Status status = WriteTensorArchive(path, {{"big", DType::kFloat64, {100000}, big.data()}}, {});
+    const absl::Status status =
+        WriteTensorArchive(path, {{"big", DType::kFloat64, {100000}, big.data()}}, {});
     _exit(status.code() == absl::StatusCode::kResourceExhausted ? 0 : 1);
   }
   int status = 0;

@@ -20,14 +20,16 @@ std::vector<double> PolynomialOf(const std::vector<Complex>& roots) {
     for (std::size_t i = coefficients.size() - 1; i > 0; --i) coefficients[i] -= root * coefficients[i - 1];
   }
   std::vector<double> real(coefficients.size());
-  std::transform(coefficients.begin(), coefficients.end(), real.begin(), [](const Complex& c) { return c.real(); });
+  std::transform(coefficients.begin(), coefficients.end(), real.begin(),
+                 [](const Complex& c) { return c.real(); });
   return real;
 }
 
 }  // namespace
 
 Filter ButterworthLowPass(int order, double cutoff_hz, double sample_rate_hz) {
-  PLAIT_CHECK(order > 0 && cutoff_hz > 0 && cutoff_hz < sample_rate_hz / 2) << cutoff_hz << " Hz, order " << order;
+  PLAIT_CHECK(order > 0 && cutoff_hz > 0 && cutoff_hz < sample_rate_hz / 2)
+      << cutoff_hz << " Hz, order " << order;
   // In units of twice the sample rate the bilinear transform is s -> z = (1 + s) / (1 - s).
   const double warped = std::tan(std::numbers::pi * cutoff_hz / sample_rate_hz);
   std::vector<Complex> poles;
@@ -48,7 +50,8 @@ std::vector<double> Apply(const Filter& filter, absl::Span<const double> signal)
   for (std::size_t i = 0; i < signal.size(); ++i) {
     const double x = signal[i];
     const double y = filter.b[0] * x + state[0];
-    for (std::size_t k = 0; k < order; ++k) state[k] = filter.b[k + 1] * x + state[k + 1] - filter.a[k + 1] * y;
+    for (std::size_t k = 0; k < order; ++k)
+      state[k] = filter.b[k + 1] * x + state[k + 1] - filter.a[k + 1] * y;
     out[i] = y;
   }
   return out;

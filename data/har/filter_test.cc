@@ -21,19 +21,26 @@ struct Design {
 
 // SciPy 1.17: scipy.signal.butter(order, cutoff_hz, fs=sample_rate_hz)
 const Design kDesigns[] = {
-    {3, 20.0, 50.0,
+    {3,
+     20.0,
+     50.0,
      {{0.5276243825019432, 1.5828731475058295, 1.5828731475058295, 0.5276243825019432},
       {1.0, 1.7600418803431688, 1.1828932620378303, 0.2780599176345463}}},
-    {3, 0.3, 50.0,
+    {3,
+     0.3,
+     50.0,
      {{6.4518491290909294e-06, 1.9355547387272787e-05, 1.9355547387272787e-05, 6.4518491290909294e-06},
       {1.0, -2.9246062354506974, 2.852027818593894, -0.9273699683501638}}},
-    {4, 5.0, 100.0,
+    {4,
+     5.0,
+     100.0,
      {{0.00041659920440659937, 0.0016663968176263975, 0.002499595226439596, 0.0016663968176263975,
        0.00041659920440659937},
       {1.0, -3.180638548874719, 3.8611943489942133, -2.112155355110969, 0.43826514226197977}}},
 };
 
-// Both sides round each pole to a few eps and sum at most C(4,2) = 6 products of them: 32 eps of the largest term.
+// Both sides round each pole to a few eps and sum at most C(4,2) = 6 products of them: 32 eps of the largest
+// term.
 TEST(Butterworth, CoefficientsAreScipys) {
   for (const Design& design : kDesigns) {
     const Filter filter = ButterworthLowPass(design.order, design.cutoff_hz, design.sample_rate_hz);
@@ -45,8 +52,9 @@ TEST(Butterworth, CoefficientsAreScipys) {
   }
 }
 
-// |H| = 1 at 0 Hz, 1/sqrt(2) at the cut-off, 0 at half the sample rate: what makes it a Butterworth low-pass. Near
-// 0 Hz the denominator cancels to the product of |1 - pole|, the sum of |b|; rounding is eps times 8 over that.
+// |H| = 1 at 0 Hz, 1/sqrt(2) at the cut-off, 0 at half the sample rate: what makes it a Butterworth low-pass.
+// Near 0 Hz the denominator cancels to the product of |1 - pole|, the sum of |b|; rounding is eps times 8
+// over that.
 TEST(Butterworth, GainAtZeroCutoffAndHalfTheRate) {
   for (const Design& design : kDesigns) {
     const Filter filter = ButterworthLowPass(design.order, design.cutoff_hz, design.sample_rate_hz);

@@ -36,7 +36,8 @@ class FolderLock {
   static absl::StatusOr<FolderLock> Take(const std::string& folder) {
     const std::string path = folder + "/.lock";
     const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cache folder cannot be used"));
+    if (descriptor < 0)
+      return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cache folder cannot be used"));
     // A file system without locks leaves the writes atomic all the same; only work may be done twice.
     while (flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -122,9 +123,9 @@ absl::StatusOr<PreparedHar> UseOrMake(const Source& source) {
   const absl::Time begin = absl::Now();
   PLAIT_ASSIGN_OR_RETURN(const SequenceSet set, source.make());
   PLAIT_RETURN_IF_ERROR(WritePrepared(source.path, set, source.key));
-  prepared.notes.push_back(absl::StrFormat("Prepared %d + %d sequences in %.1f s: %s, %s", set.train.samples(),
-                                           set.test.samples(), absl::ToDoubleSeconds(absl::Now() - begin),
-                                           set.description(), source.path));
+  prepared.notes.push_back(
+      absl::StrFormat("Prepared %d + %d sequences in %.1f s: %s, %s", set.train.samples(), set.test.samples(),
+                      absl::ToDoubleSeconds(absl::Now() - begin), set.description(), source.path));
   return prepared;
 }
 
@@ -139,8 +140,8 @@ absl::StatusOr<PreparedHar> FromCache(const std::string& cache) {
   }
   PLAIT_ASSIGN_OR_RETURN(PreparedHar stand_in, UseOrMake(SyntheticSource(cache)));
   stand_in.notes.insert(stand_in.notes.begin(), prepared.notes.begin(), prepared.notes.end());
-  stand_in.notes.push_back(
-      absl::StrCat("No recordings in ", cache, " (data/har/fetch_recordings.py gets them): synthetic stand-in"));
+  stand_in.notes.push_back(absl::StrCat("No recordings in ", cache,
+                                        " (data/har/fetch_recordings.py gets them): synthetic stand-in"));
   return stand_in;
 }
 

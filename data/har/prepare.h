@@ -10,8 +10,10 @@
 //   std::cout << "Data: " << set.description() << "\n";       // says "synthetic" where it is
 //
 // What is taken, in this order:
-//   1. data_dir, when given: a folder in the UCI HAR text layout, or a prepared .h5 file. Nothing else is tried.
-//   2. the raw recordings in the cache folder (data/har/fetch_recordings.py puts them there) and what was prepared
+//   1. data_dir, when given: a folder in the UCI HAR text layout, or a prepared .h5 file. Nothing else is
+//   tried.
+//   2. the raw recordings in the cache folder (data/har/fetch_recordings.py puts them there) and what was
+//   prepared
 //      from them before;
 //   3. what was prepared from recordings that are gone now;
 //   4. a synthetic stand-in.
@@ -30,21 +32,22 @@ namespace plait::data {
 struct HarOptions {
   std::string data_dir = "";
   std::string cache_dir = "";  // empty: DefaultCacheFolder()
-  bool synthetic = false;  // take the stand-in in any case; not with data_dir
+  bool synthetic = false;      // take the stand-in in any case; not with data_dir
 };
 
 struct PreparedHar {
-  std::string path;                // of the prepared HDF5 file
-  std::vector<std::string> notes;  // what was done, a line each: "Prepared ... in 1.2 s", "... damaged: made anew"
+  std::string path;  // of the prepared HDF5 file
+  std::vector<std::string>
+      notes;  // what was done, a line each: "Prepared ... in 1.2 s", "... damaged: made anew"
 };
 
 // ${XDG_CACHE_HOME:-$HOME/.cache}/plait/data, where fetch_recordings.py puts its file.
 std::string DefaultCacheFolder();
 
-// Reuses a prepared file whose key names the present input and whose checksums hold; otherwise makes it, under a file
-// lock in the cache folder and atomically. A damaged or foreign file under the cache's own name is replaced, with a
-// note; one that the user names in data_dir is an error. Errors of the readers, PermissionDenied and
-// ResourceExhausted for the cache folder. Local.
+// Reuses a prepared file whose key names the present input and whose checksums hold; otherwise makes it,
+// under a file lock in the cache folder and atomically. A damaged or foreign file under the cache's own name
+// is replaced, with a note; one that the user names in data_dir is an error. Errors of the readers,
+// PermissionDenied and ResourceExhausted for the cache folder. Local.
 absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options);
 
 // PrepareHar, then ReadPrepared.

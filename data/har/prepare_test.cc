@@ -134,8 +134,8 @@ TEST_F(PrepareHarTest, CacheFolderThatCannotBeMadeIsNamed) {
   EXPECT_FALSE(PrepareHar({.data_dir = text_, .cache_dir = cache_, .synthetic = true}).ok());
 }
 
-// The stand-in can be learnt: the nearest of the six class means of simple features (mean and energy per channel)
-// names the class of most test windows. One in six would be right by chance.
+// The stand-in can be learnt: the nearest of the six class means of simple features (mean and energy per
+// channel) names the class of most test windows. One in six would be right by chance.
 TEST(SyntheticHar, ClassesCanBeTold) {
   const SequenceSet set = SyntheticHar(600, 300, 7);
   EXPECT_EQ(set.train.x, SyntheticHar(600, 300, 7).train.x);

@@ -48,7 +48,8 @@ std::uint32_t Checksum(absl::string_view bytes) {
 }
 
 absl::Status Damaged(const std::string& path, const std::string& what) {
-  return absl::DataLossError(absl::StrCat(path, ": ", what, "; remove it and run data/har/fetch_recordings.py"));
+  return absl::DataLossError(
+      absl::StrCat(path, ": ", what, "; remove it and run data/har/fetch_recordings.py"));
 }
 
 absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view bytes) {
@@ -60,11 +61,13 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
   if (header.version != kVersion) {
     return Damaged(path, absl::StrCat("recordings format ", header.version, ", expected ", kVersion));
   }
-  const std::uint64_t expected = sizeof(header) + header.recordings * sizeof(Entry) + header.rows * sizeof(Row);
+  const std::uint64_t expected =
+      sizeof(header) + header.recordings * sizeof(Entry) + header.rows * sizeof(Row);
   if (bytes.size() != expected) {
     return Damaged(path, absl::StrCat("expected ", expected, " bytes, found ", bytes.size()));
   }
-  if (Checksum(bytes.substr(sizeof(header))) != header.checksum) return Damaged(path, "checksum does not match");
+  if (Checksum(bytes.substr(sizeof(header))) != header.checksum)
+    return Damaged(path, "checksum does not match");
   return header;
 }
 
@@ -76,7 +79,8 @@ Recording Decode(const Header& header, const Entry& entry, const char* rows) {
   for (std::uint64_t i = 0; i < entry.rows; ++i) {
     Row row;
     std::memcpy(row.data(), rows + i * sizeof(Row), sizeof(Row));
-    for (int k = 0; k < 6; ++k) recording.signal[k][i] = row[k] * (k < 3 ? header.acc_unit : header.gyro_unit);
+    for (int k = 0; k < 6; ++k)
+      recording.signal[k][i] = row[k] * (k < 3 ? header.acc_unit : header.gyro_unit);
     recording.label[i] = row[6];
   }
   return recording;
@@ -131,14 +135,22 @@ absl::Status WriteRecordings(const std::string& path, const Recordings& recordin
     row_count += recording.label.size();
     for (std::size_t i = 0; i < recording.label.size(); ++i) {
       Row row;
-      for (int k = 0; k < 6; ++k) row[k] = std::lround(recording.signal[k][i] / (k < 3 ? kAccUnit : kGyroUnit));
+      for (int k = 0; k < 6; ++k)
+        row[k] = std::lround(recording.signal[k][i] / (k < 3 ? kAccUnit : kGyroUnit));
       row[6] = recording.label[i];
       AppendBytes(rows, row);
     }
   }
   payload += rows;
-  Header header{{}, kVersion, static_cast<std::uint32_t>(recordings.all.size()), row_count, kAccUnit, kGyroUnit,
-                recordings.sample_rate_hz, Checksum(payload), 0};
+  Header header{{},
+                kVersion,
+                static_cast<std::uint32_t>(recordings.all.size()),
+                row_count,
+                kAccUnit,
+                kGyroUnit,
+                recordings.sample_rate_hz,
+                Checksum(payload),
+                0};
   std::memcpy(header.magic, kMagic, sizeof(header.magic));
   std::string bytes;
   AppendBytes(bytes, header);

@@ -1,5 +1,5 @@
-// Raw recordings of the 30 volunteers (accelerometer and gyroscope at 50 Hz, labelled), and the windows cut from
-// them as the UCI HAR archive describes.
+// Raw recordings of the 30 volunteers (accelerometer and gyroscope at 50 Hz, labelled), and the windows cut
+// from them as the UCI HAR archive describes.
 //
 //   PLAIT_ASSIGN_OR_RETURN(Recordings recordings, ReadRecordings(path));    // made by fetch_recordings.py
 //   SequenceSet set = WindowsOf(recordings);                               // 7415 + 2996 windows of 128 x 9
@@ -43,19 +43,20 @@ struct Recordings {
   std::vector<Recording> all;
 };
 
-// NotFound: no such file; DataLoss: not such a file, another version, cut short, or a wrong checksum. One line.
+// NotFound: no such file; DataLoss: not such a file, another version, cut short, or a wrong checksum. One
+// line.
 absl::StatusOr<Recordings> ReadRecordings(const std::string& path);
 
 // The inverse, for tests and other sources; values are rounded to counts.
 absl::Status WriteRecordings(const std::string& path, const Recordings& recordings);
 
-// The nine signals of a whole recording in the archive's order (HarChannelNames): each raw channel through the
-// median of three and a causal Butterworth low-pass of order 3 at 20 Hz; body acceleration is that minus its own
-// causal low-pass of order 3 at 0.3 Hz.
+// The nine signals of a whole recording in the archive's order (HarChannelNames): each raw channel through
+// the median of three and a causal Butterworth low-pass of order 3 at 20 Hz; body acceleration is that minus
+// its own causal low-pass of order 3 at 0.3 Hz.
 std::array<std::vector<double>, 9> HarSignals(const Recording& recording, double sample_rate_hz);
 
-// Windows of 128 rows, every 64, inside each labelled segment 1..6 of each recording, in order; subjects split as in
-// the archive: 2, 4, 9, 10, 12, 13, 18, 20 and 24 are the test set. Labels 0..5.
+// Windows of 128 rows, every 64, inside each labelled segment 1..6 of each recording, in order; subjects
+// split as in the archive: 2, 4, 9, 10, 12, 13, 18, 20 and 24 are the test set. Labels 0..5.
 SequenceSet WindowsOf(const Recordings& recordings);
 
 }  // namespace plait::data

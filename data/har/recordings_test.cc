@@ -16,9 +16,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two designs of the same filter differ by up to 32 eps in a coefficient; the slow filter amplifies a relative change
-// of its coefficients by up to 1 / prod |1 - pole| = 1 / sum(b) = 2e4, on values up to 3: 32 * 2.2e-16 * 2e4 * 3. It
-// shows where the difference of signal and gravity passes through zero.
+// Two designs of the same filter differ by up to 32 eps in a coefficient; the slow filter amplifies a
+// relative change of its coefficients by up to 1 / prod |1 - pole| = 1 / sum(b) = 2e4, on values up to 3: 32
+// * 2.2e-16 * 2e4 * 3. It shows where the difference of signal and gravity passes through zero.
 constexpr double kFilterRounding = 4e-10;
 
 // Numbers are equal to within half a unit of the `digits`-th digit of the text, and the float's own rounding.
@@ -39,7 +39,8 @@ std::vector<long double> Filtered(const std::vector<long double>& x, const std::
                                   const std::vector<long double>& a) {
   std::vector<long double> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    for (std::size_t k = 0; k < b.size() && k <= i; ++k) y[i] += b[k] * x[i - k] - (k > 0 ? a[k] * y[i - k] : 0.0L);
+    for (std::size_t k = 0; k < b.size() && k <= i; ++k)
+      y[i] += b[k] * x[i - k] - (k > 0 ? a[k] * y[i - k] : 0.0L);
   }
   return y;
 }
@@ -51,7 +52,8 @@ std::vector<long double> Total(const std::vector<double>& raw) {
     std::sort(near.begin(), near.end());
     median[i] = near[1];
   }
-  return Filtered(median, {0.5276243825019432L, 1.5828731475058295L, 1.5828731475058295L, 0.5276243825019432L},
+  return Filtered(median,
+                  {0.5276243825019432L, 1.5828731475058295L, 1.5828731475058295L, 0.5276243825019432L},
                   {1.0L, 1.7600418803431688L, 1.1828932620378303L, 0.2780599176345463L});
 }
 
@@ -60,10 +62,10 @@ TEST(HarSignals, EqualTheDifferenceEquations) {
   const std::array<std::vector<double>, 9> signals = HarSignals(recording, 50.0);
   for (int axis = 0; axis < 3; ++axis) {
     const std::vector<long double> total = Total(recording.signal[axis]);
-    const std::vector<long double> gravity =
-        Filtered(total, {6.4518491290909294e-06L, 1.9355547387272787e-05L, 1.9355547387272787e-05L,
-                         6.4518491290909294e-06L},
-                 {1.0L, -2.9246062354506974L, 2.852027818593894L, -0.9273699683501638L});
+    const std::vector<long double> gravity = Filtered(
+        total,
+        {6.4518491290909294e-06L, 1.9355547387272787e-05L, 1.9355547387272787e-05L, 6.4518491290909294e-06L},
+        {1.0L, -2.9246062354506974L, 2.852027818593894L, -0.9273699683501638L});
     const std::vector<long double> gyro = Total(recording.signal[3 + axis]);
     for (std::size_t i = 0; i < total.size(); ++i) {
       ASSERT_NEAR(signals[axis][i], total[i] - gravity[i], kFilterRounding) << i;
@@ -73,14 +75,14 @@ TEST(HarSignals, EqualTheDifferenceEquations) {
   }
 }
 
-// Each of the six segments of 250 + 40 s rows gives floor((length - 128) / 64) + 1 windows; label 7 and the
-// unlabelled rows none; subjects 2 and 4 are for testing.
+// Each of the six segments of 248 + 40 s rows gives floor((length - 128) / 64) + 1 windows (subject 5: the
+// last one ends with its segment); label 7 and the unlabelled rows none; subjects 2 and 4 are for testing.
 TEST(WindowsOf, CountsOrderAndSplit) {
   const Recordings recordings = MadeRecordings(5);
   const SequenceSet set = WindowsOf(recordings);
   std::vector<std::int64_t> train_subjects, test_subjects, train_labels;
   for (std::int64_t subject = 1; subject <= 5; ++subject) {
-    const std::int64_t per_segment = (250 + 40 * subject - 128) / 64 + 1;
+    const std::int64_t per_segment = (248 + 40 * subject - 128) / 64 + 1;
     for (std::int64_t label = 0; label < 6; ++label) {
       for (std::int64_t i = 0; i < per_segment; ++i) {
         (subject == 2 || subject == 4 ? test_subjects : train_subjects).push_back(subject);
@@ -91,10 +93,10 @@ TEST(WindowsOf, CountsOrderAndSplit) {
   EXPECT_EQ(set.train.subject, train_subjects);
   EXPECT_EQ(set.test.subject, test_subjects);
   EXPECT_EQ(set.train.y, train_labels);
-  // The second window of subject 1's first segment begins 64 rows after the first, which begins at row 50.
+  // The second window of subject 1's first segment begins 64 rows after the first, which begins at row 52.
   const std::array<std::vector<double>, 9> signals = HarSignals(recordings.all[0], 50.0);
   const std::int64_t at = (1 * kHarSteps + 3) * kHarChannels + 4;
-  EXPECT_EQ(set.train.x[at], static_cast<float>(signals[4][50 + 64 + 3]));
+  EXPECT_EQ(set.train.x[at], static_cast<float>(signals[4][52 + 64 + 3]));
 }
 
 TEST(Recordings, FileComesBack) {
@@ -138,9 +140,10 @@ std::vector<std::int64_t> Counts(const SequenceSplit& split) {
   return counts;
 }
 
-// The recordings of the 30 volunteers give the window counts known for them (those of the walking classes are the
-// archive's own within one), and, where windows derived by SciPy are at hand as text of 5 digits, every number.
-// Where there are none, the made recordings go through a file and give the windows that they give in memory.
+// The recordings of the 30 volunteers give the window counts known for them (those of the walking classes are
+// the archive's own within one), and, where windows derived by SciPy are at hand as text of 5 digits, every
+// number. Where there are none, the made recordings go through a file and give the windows that they give in
+// memory.
 TEST(WindowsOf, RealRecordingsGiveTheKnownWindows) {
   const std::optional<std::string> fetched = FetchedRecordings();
   const std::optional<std::string> real = RealDataFolder();

@@ -1,8 +1,8 @@
 #include "data/har/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -30,10 +30,9 @@ class LineReader {
 
   bool Next(absl::string_view& line) {
     if (position_ >= text_.size()) return false;
-    const char* begin = text_.data() + position_;
-    const void* end = std::memchr(begin, '\n', text_.size() - position_);
-    const std::size_t length = end == nullptr ? text_.size() - position_ : static_cast<const char*>(end) - begin;
-    line = absl::string_view(begin, length);
+    const std::size_t end = std::min(text_.find('\n', position_), text_.size());
+    const std::size_t length = end - position_;
+    line = absl::string_view(text_).substr(position_, length);
     position_ += length + 1;
     ++number_;
     return true;
@@ -61,7 +60,8 @@ std::string Quoted(const char* begin, const char* end) {
 
 // The numbers of one line; `add` takes each. Returns how many there were.
 template <typename Number, typename Add>
-absl::StatusOr<std::int64_t> ParseNumbers(const LineReader& lines, absl::string_view line, const char* kind, Add add) {
+absl::StatusOr<std::int64_t> ParseNumbers(const LineReader& lines, absl::string_view line, const char* kind,
+                                          Add add) {
   const char* at = line.data();
   const char* end = at + line.size();
   std::int64_t count = 0;
@@ -72,7 +72,8 @@ absl::StatusOr<std::int64_t> ParseNumbers(const LineReader& lines, absl::string_
     const std::from_chars_result parsed = std::from_chars(at, end, value);
     const bool whole = parsed.ec == std::errc() && (parsed.ptr == end || IsBlank(*parsed.ptr));
     if (!whole || !std::isfinite(static_cast<double>(value))) {
-      return lines.Error(absl::StrCat("expected ", kind, " in column ", count + 1, ", found ", Quoted(at, end)));
+      return lines.Error(
+          absl::StrCat("expected ", kind, " in column ", count + 1, ", found ", Quoted(at, end)));
     }
     add(count++, value);
     at = parsed.ptr;
@@ -90,23 +91,25 @@ absl::Status ReadSignal(const std::string& path, std::int64_t channel, SequenceS
     if (channel == 0) split.x.resize(base + kSample);
     if (base >= split.x.size()) continue;  // the number of lines is compared below
     float* sample = split.x.data() + base + channel;
-    PLAIT_ASSIGN_OR_RETURN(const std::int64_t count,
-                           ParseNumbers<float>(lines, line, "a finite number", [&](std::int64_t step, float value) {
-                             if (step < kHarSteps) sample[step * kHarChannels] = value;
-                           }));
+    PLAIT_ASSIGN_OR_RETURN(
+        const std::int64_t count,
+        ParseNumbers<float>(lines, line, "a finite number", [&](std::int64_t step, float value) {
+          if (step < kHarSteps) sample[step * kHarChannels] = value;
+        }));
     if (count != kHarSteps) {
       return lines.Error(absl::StrCat("expected ", kHarSteps, " numbers, found ", count));
     }
   }
   const std::int64_t expected = split.x.size() / kSample;
   if (lines.number() == expected && expected > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": expected ", expected == 0 ? "at least one line" : absl::StrCat(expected, " lines"),
-                   expected == 0 ? "" : " as in the other files", ", found ", lines.number()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": expected ", expected == 0 ? "at least one line" : absl::StrCat(expected, " lines"),
+      expected == 0 ? "" : " as in the other files", ", found ", lines.number()));
 }
 
-absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(const std::string& path, const char* kind, std::int64_t first,
-                                                       std::int64_t last, std::int64_t expected) {
+absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(const std::string& path, const char* kind,
+                                                       std::int64_t first, std::int64_t last,
+                                                       std::int64_t expected) {
   LineReader lines(path);
   PLAIT_RETURN_IF_ERROR(lines.Load());
   const std::string expectation = absl::StrCat("a ", kind, " ", first, "..", last);
@@ -114,16 +117,18 @@ absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(const std::string& path, 
   absl::string_view line;
   while (lines.Next(line)) {
     std::int64_t value = 0;
-    PLAIT_ASSIGN_OR_RETURN(const std::int64_t count,
-                           ParseNumbers<std::int64_t>(lines, line, expectation.c_str(),
-                                                      [&](std::int64_t, std::int64_t number) { value = number; }));
+    PLAIT_ASSIGN_OR_RETURN(
+        const std::int64_t count,
+        ParseNumbers<std::int64_t>(lines, line, expectation.c_str(),
+                                   [&](std::int64_t, std::int64_t number) { value = number; }));
     if (count != 1) return lines.Error(absl::StrCat("expected ", expectation, ", found ", count, " numbers"));
-    if (value < first || value > last) return lines.Error(absl::StrCat("expected ", expectation, ", found ", value));
+    if (value < first || value > last)
+      return lines.Error(absl::StrCat("expected ", expectation, ", found ", value));
     values.push_back(value);
   }
   if (static_cast<std::int64_t>(values.size()) == expected) return values;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", expected,
-                                                 " lines, one for each line of the signals, found ", values.size()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": expected ", expected, " lines, one for each line of the signals, found ", values.size()));
 }
 
 std::string SignalPath(const std::string& folder, const std::string& split, const std::string& channel) {
@@ -140,7 +145,8 @@ absl::StatusOr<SequenceSplit> ReadSplit(const std::string& folder, const std::st
     PLAIT_RETURN_IF_ERROR(ReadSignal(SignalPath(folder, name, HarChannelNames()[channel]), channel, split));
   }
   const std::int64_t samples = split.x.size() / (kHarSteps * kHarChannels);
-  PLAIT_ASSIGN_OR_RETURN(split.y, ReadIntegers(ListPath(folder, name, "y"), "label", 1, kHarClasses, samples));
+  PLAIT_ASSIGN_OR_RETURN(split.y,
+                         ReadIntegers(ListPath(folder, name, "y"), "label", 1, kHarClasses, samples));
   for (std::int64_t& label : split.y) --label;
   const std::string subjects = ListPath(folder, name, "subject");
   split.subject.assign(samples, 0);
@@ -153,15 +159,15 @@ absl::StatusOr<SequenceSplit> ReadSplit(const std::string& folder, const std::st
 }  // namespace
 
 const std::vector<std::string>& HarChannelNames() {
-  static const auto* const names = new std::vector<std::string>{
-      "body_acc_x",  "body_acc_y",  "body_acc_z",  "body_gyro_x", "body_gyro_y",
-      "body_gyro_z", "total_acc_x", "total_acc_y", "total_acc_z"};
+  static const auto* const names =
+      new std::vector<std::string>{"body_acc_x",  "body_acc_y",  "body_acc_z",  "body_gyro_x", "body_gyro_y",
+                                   "body_gyro_z", "total_acc_x", "total_acc_y", "total_acc_z"};
   return *names;
 }
 
 const std::vector<std::string>& HarClassNames() {
-  static const auto* const names = new std::vector<std::string>{"WALKING", "WALKING_UPSTAIRS", "WALKING_DOWNSTAIRS",
-                                                                "SITTING", "STANDING",         "LAYING"};
+  static const auto* const names = new std::vector<std::string>{
+      "WALKING", "WALKING_UPSTAIRS", "WALKING_DOWNSTAIRS", "SITTING", "STANDING", "LAYING"};
   return *names;
 }
 
@@ -170,7 +176,8 @@ absl::StatusOr<std::string> FindHarFolder(const std::string& folder) {
     if (fs::is_directory(candidate + "/train") && fs::is_directory(candidate + "/test")) return candidate;
   }
   return absl::NotFoundError(absl::StrCat(
-      folder, ": no UCI HAR data here: expected the folders train and test, or \"UCI HAR Dataset\" with them"));
+      folder,
+      ": no UCI HAR data here: expected the folders train and test, or \"UCI HAR Dataset\" with them"));
 }
 
 std::vector<std::string> HarTextFiles(const std::string& folder) {

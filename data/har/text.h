@@ -1,4 +1,5 @@
-// Reader of the UCI HAR text layout (Anguita, Ghio, Oneto, Parra, Reyes-Ortiz, 2012), files as the archive has them.
+// Reader of the UCI HAR text layout (Anguita, Ghio, Oneto, Parra, Reyes-Ortiz, 2012), files as the archive
+// has them.
 //
 //   PLAIT_ASSIGN_OR_RETURN(SequenceSet set, ReadHarText("/data/UCI HAR Dataset"));
 //
@@ -7,12 +8,12 @@
 //   DIR/train/subject_train.txt      one subject a line, 1..30; may be absent (subject 0)
 //   DIR/test/...                     likewise with _test
 //
-// DIR may also be the folder that holds "UCI HAR Dataset". Numbers are separated by any blanks; lines may begin
-// with blanks and end with \r\n; empty lines at the end are ignored. Channels of x: body_acc x, y, z (g),
-// body_gyro x, y, z (rad/s), total_acc x, y, z (g). Labels become 0..5.
+// DIR may also be the folder that holds "UCI HAR Dataset". Numbers are separated by any blanks; lines may
+// begin with blanks and end with \r\n; empty lines at the end are ignored. Channels of x: body_acc x, y, z
+// (g), body_gyro x, y, z (rad/s), total_acc x, y, z (g). Labels become 0..5.
 //
-// Errors are one line, "FILE:LINE: expected ..., found ...": a missing file (NotFound), a line without 128 finite
-// numbers, a label outside 1..6, files with different numbers of lines (InvalidArgument). Local.
+// Errors are one line, "FILE:LINE: expected ..., found ...": a missing file (NotFound), a line without 128
+// finite numbers, a label outside 1..6, files with different numbers of lines (InvalidArgument). Local.
 #ifndef PLAIT_DATA_HAR_TEXT_H_
 #define PLAIT_DATA_HAR_TEXT_H_
 
@@ -35,7 +36,8 @@ const std::vector<std::string>& HarClassNames();
 
 absl::StatusOr<SequenceSet> ReadHarText(const std::string& folder);
 
-// The folder itself, or "UCI HAR Dataset" in it, whichever has train/ and test/; NotFound says what was looked for.
+// The folder itself, or "UCI HAR Dataset" in it, whichever has train/ and test/; NotFound says what was
+// looked for.
 absl::StatusOr<std::string> FindHarFolder(const std::string& folder);
 
 // Every file that ReadHarText would read from `folder` (as FindHarFolder gives it), whether present or not.

@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/str_join.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/testing/har_files.h"
 
@@ -43,8 +43,9 @@ TEST(HarText, ArchiveStyleFilesComeBackExactly) {
 }
 
 TEST(HarText, ChannelOrderIsBodyAccBodyGyroTotalAcc) {
-  EXPECT_THAT(HarChannelNames(), ElementsAre("body_acc_x", "body_acc_y", "body_acc_z", "body_gyro_x", "body_gyro_y",
-                                             "body_gyro_z", "total_acc_x", "total_acc_y", "total_acc_z"));
+  EXPECT_THAT(HarChannelNames(),
+              ElementsAre("body_acc_x", "body_acc_y", "body_acc_z", "body_gyro_x", "body_gyro_y",
+                          "body_gyro_z", "total_acc_x", "total_acc_y", "total_acc_z"));
 }
 
 TEST(HarText, FolderAboveCarriageReturnsEmptyEndAndMissingSubjectsAreAccepted) {
@@ -81,24 +82,64 @@ TEST(HarText, DamageIsNamedByFileLineAndExpectation) {
   const std::string signal = "/test/Inertial Signals/body_gyro_y_test.txt";
   const std::string first = "/train/Inertial Signals/body_acc_x_train.txt";
   const std::vector<Damage> damages = {
-      {"word", signal, [](std::string t) { return Replace(t, 1, 16, "oops"); }, {":2: ", "column 17", "\"oops\""}},
-      {"glued", signal, [](std::string t) { return Replace(t, 1, 3, "1.5x"); }, {":2: ", "column 4", "\"1.5x\""}},
-      {"nan", first, [](std::string t) { return Replace(t, 0, 0, "nan"); }, {":1: ", "finite number", "\"nan\""}},
+      {"word",
+       signal,
+       [](std::string t) { return Replace(t, 1, 16, "oops"); },
+       {":2: ", "column 17", "\"oops\""}},
+      {"glued",
+       signal,
+       [](std::string t) { return Replace(t, 1, 3, "1.5x"); },
+       {":2: ", "column 4", "\"1.5x\""}},
+      {"nan",
+       first,
+       [](std::string t) { return Replace(t, 0, 0, "nan"); },
+       {":1: ", "finite number", "\"nan\""}},
       {"huge", first, [](std::string t) { return Replace(t, 0, 0, "1e999"); }, {":1: ", "finite number"}},
-      {"short", first, [](std::string t) { return Replace(t, 2, 5, ""); }, {":3: expected 128 numbers, found 127"}},
-      {"long", signal, [](std::string t) { return Replace(t, 2, 5, "1 2"); }, {":3: expected 128 numbers, found 129"}},
-      {"cut in a line", signal, [](std::string t) { return t.substr(0, t.size() - 500); }, {":3: expected 128"}},
-      {"cut at a line", signal, [](std::string t) { return t.substr(0, t.find('\n') + 1); },
+      {"short",
+       first,
+       [](std::string t) { return Replace(t, 2, 5, ""); },
+       {":3: expected 128 numbers, found 127"}},
+      {"long",
+       signal,
+       [](std::string t) { return Replace(t, 2, 5, "1 2"); },
+       {":3: expected 128 numbers, found 129"}},
+      {"cut in a line",
+       signal,
+       [](std::string t) { return t.substr(0, t.size() - 500); },
+       {":3: expected 128"}},
+      {"cut at a line",
+       signal,
+       [](std::string t) { return t.substr(0, t.find('\n') + 1); },
        {": expected 3 lines as in the other files, found 1"}},
-      {"line more", signal, [](std::string t) { return t + t.substr(0, t.find('\n') + 1); },
+      {"line more",
+       signal,
+       [](std::string t) { return t + t.substr(0, t.find('\n') + 1); },
        {": expected 3 lines as in the other files, found 4"}},
       {"empty", first, [](std::string) { return ""; }, {": expected at least one line, found 0"}},
-      {"label 0", "/train/y_train.txt", [](std::string) { return "1\n0\n2\n"; }, {":2: expected a label 1..6, found 0"}},
-      {"label 7", "/test/y_test.txt", [](std::string) { return "1\n2\n7\n"; }, {":3: expected a label 1..6, found 7"}},
-      {"label 1.5", "/test/y_test.txt", [](std::string) { return "1\n1.5\n2\n"; }, {":2: expected a label 1..6", "1.5"}},
-      {"two labels", "/test/y_test.txt", [](std::string) { return "1\n1 2\n2\n"; }, {":2: ", "found 2 numbers"}},
-      {"few labels", "/test/y_test.txt", [](std::string) { return "1\n2\n"; }, {": expected 3 lines", "found 2"}},
-      {"subject", "/test/subject_test.txt", [](std::string) { return "1\n2\n31\n"; }, {":3: ", "1..30", "found 31"}},
+      {"label 0",
+       "/train/y_train.txt",
+       [](std::string) { return "1\n0\n2\n"; },
+       {":2: expected a label 1..6, found 0"}},
+      {"label 7",
+       "/test/y_test.txt",
+       [](std::string) { return "1\n2\n7\n"; },
+       {":3: expected a label 1..6, found 7"}},
+      {"label 1.5",
+       "/test/y_test.txt",
+       [](std::string) { return "1\n1.5\n2\n"; },
+       {":2: expected a label 1..6", "1.5"}},
+      {"two labels",
+       "/test/y_test.txt",
+       [](std::string) { return "1\n1 2\n2\n"; },
+       {":2: ", "found 2 numbers"}},
+      {"few labels",
+       "/test/y_test.txt",
+       [](std::string) { return "1\n2\n"; },
+       {": expected 3 lines", "found 2"}},
+      {"subject",
+       "/test/subject_test.txt",
+       [](std::string) { return "1\n2\n31\n"; },
+       {":3: ", "1..30", "found 31"}},
   };
   for (const Damage& damage : damages) {
     SCOPED_TRACE(damage.name);
@@ -116,7 +157,8 @@ TEST(HarText, DamageIsNamedByFileLineAndExpectation) {
 
 TEST(HarText, MissingFilesAndFoldersAreNamed) {
   const std::string folder = MadeFolder("missing");
-  EXPECT_THAT(std::string(ReadHarText(folder + "/train").status().message()), HasSubstr("no UCI HAR data here"));
+  EXPECT_THAT(std::string(ReadHarText(folder + "/train").status().message()),
+              HasSubstr("no UCI HAR data here"));
   fs::remove(folder + "/test/Inertial Signals/total_acc_z_test.txt");
   const absl::Status status = ReadHarText(folder).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -129,8 +171,8 @@ std::vector<std::int64_t> Counts(const std::vector<std::int64_t>& labels) {
   return counts;
 }
 
-// The windows of the public archive that are at hand: label counts as published, signals within their physical
-// bounds. Where they are absent the same checks run on the small made set.
+// The windows of the public archive that are at hand: label counts as published, signals within their
+// physical bounds. Where they are absent the same checks run on the small made set.
 TEST(HarText, RealWindowsHaveTheirPublishedCounts) {
   const std::optional<std::string> real = RealDataFolder();
   const std::string folder =

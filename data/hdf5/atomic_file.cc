@@ -81,14 +81,16 @@ absl::Status MakeFolders(const std::string& folder) {
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (file && !fs::is_directory(path) && (file.peek() == EOF || text << file.rdbuf())) return std::move(text).str();
+  if (file && !fs::is_directory(path) && (file.peek() == EOF || text << file.rdbuf()))
+    return std::move(text).str();
   return absl::ErrnoToStatus(errno == 0 ? EISDIR : errno, absl::StrCat(path, ": cannot be read"));
 }
 
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string&)>& write) {
   const std::string folder = FolderOf(path);
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckFolder(folder, expected_bytes), absl::StrCat(path, " not written")));
+  PLAIT_RETURN_IF_ERROR(
+      base::Prefixed(CheckFolder(folder, expected_bytes), absl::StrCat(path, " not written")));
   const std::string prefix = PartialPrefix(path);
   RemoveLeftovers(folder, prefix);
   const std::string partial = absl::StrCat(folder, "/", prefix, getpid());

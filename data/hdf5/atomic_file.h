@@ -5,8 +5,8 @@
 //   });
 //
 // The writer fills a file beside the target; only when that went well, is it flushed to the disk (fsync) and
-// renamed over the target. On any error, or when the process is killed, the target stays as it was. What a killed
-// process of this host left beside the target is removed by the next write to it.
+// renamed over the target. On any error, or when the process is killed, the target stays as it was. What a
+// killed process of this host left beside the target is removed by the next write to it.
 #ifndef PLAIT_DATA_HDF5_ATOMIC_FILE_H_
 #define PLAIT_DATA_HDF5_ATOMIC_FILE_H_
 

@@ -19,21 +19,37 @@ using Shape = std::vector<std::int64_t>;
 template <typename T>
 hid_t TypeOf();
 template <>
-hid_t TypeOf<float>() { return H5T_NATIVE_FLOAT; }
+hid_t TypeOf<float>() {
+  return H5T_NATIVE_FLOAT;
+}
 template <>
-hid_t TypeOf<double>() { return H5T_NATIVE_DOUBLE; }
+hid_t TypeOf<double>() {
+  return H5T_NATIVE_DOUBLE;
+}
 template <>
-hid_t TypeOf<std::int64_t>() { return H5T_NATIVE_INT64; }
+hid_t TypeOf<std::int64_t>() {
+  return H5T_NATIVE_INT64;
+}
 template <>
-hid_t TypeOf<std::int32_t>() { return H5T_NATIVE_INT32; }
+hid_t TypeOf<std::int32_t>() {
+  return H5T_NATIVE_INT32;
+}
 template <>
-hid_t TypeOf<std::uint32_t>() { return H5T_NATIVE_UINT32; }
+hid_t TypeOf<std::uint32_t>() {
+  return H5T_NATIVE_UINT32;
+}
 template <>
-hid_t TypeOf<std::int16_t>() { return H5T_NATIVE_INT16; }
+hid_t TypeOf<std::int16_t>() {
+  return H5T_NATIVE_INT16;
+}
 template <>
-hid_t TypeOf<std::uint8_t>() { return H5T_NATIVE_UINT8; }
+hid_t TypeOf<std::uint8_t>() {
+  return H5T_NATIVE_UINT8;
+}
 
-std::string Where(const File& file, const std::string& object) { return absl::StrCat(file.path(), ": ", object); }
+std::string Where(const File& file, const std::string& object) {
+  return absl::StrCat(file.path(), ": ", object);
+}
 
 std::string ShapeText(const Shape& shape) { return absl::StrCat("(", absl::StrJoin(shape, ", "), ")"); }
 
@@ -56,7 +72,8 @@ absl::Status CheckReadable(const std::string& path) {
 }
 
 absl::StatusOr<Handle> OpenArray(const File& file, const std::string& name) {
-  if (!file.Has(name)) return absl::NotFoundError(absl::StrCat(Where(file, name), ": no such array in the file"));
+  if (!file.Has(name))
+    return absl::NotFoundError(absl::StrCat(Where(file, name), ": no such array in the file"));
   Handle array(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
   if (!array.ok()) return Hdf5Error(Where(file, name), "cannot be opened");
   return array;
@@ -76,15 +93,16 @@ template <typename T>
 absl::Status CheckClass(const File& file, const std::string& name, const Handle& array) {
   Handle stored(H5Dget_type(array.id()));
   if (H5Tget_class(stored.id()) == H5Tget_class(TypeOf<T>())) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Where(file, name), ": holds another type of number than the ",
-                   H5Tget_class(TypeOf<T>()) == H5T_FLOAT ? "floating-point numbers" : "integers", " asked for"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      Where(file, name), ": holds another type of number than the ",
+      H5Tget_class(TypeOf<T>()) == H5T_FLOAT ? "floating-point numbers" : "integers", " asked for"));
 }
 
 Handle ScalarSpace() { return Handle(H5Screate(H5S_SCALAR)); }
 
 absl::StatusOr<Handle> OpenObject(const File& file, const std::string& object) {
-  if (!file.Has(object)) return absl::NotFoundError(absl::StrCat(Where(file, object), ": no such object in the file"));
+  if (!file.Has(object))
+    return absl::NotFoundError(absl::StrCat(Where(file, object), ": no such object in the file"));
   Handle opened(H5Oopen(file.id(), object.c_str(), H5P_DEFAULT));
   if (!opened.ok()) return Hdf5Error(Where(file, object), "cannot be opened");
   return opened;
@@ -172,7 +190,8 @@ absl::Status File::Close() {
 
 bool File::Has(const std::string& object) const {
   QuietHdf5 quiet;
-  for (std::size_t slash = object.find('/', 1); slash != std::string::npos; slash = object.find('/', slash + 1)) {
+  for (std::size_t slash = object.find('/', 1); slash != std::string::npos;
+       slash = object.find('/', slash + 1)) {
     if (H5Lexists(id(), object.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
   }
   return object == "/" || H5Lexists(id(), object.c_str(), H5P_DEFAULT) > 0;
@@ -242,20 +261,22 @@ absl::Status CheckBlock(const File& file, const std::string& name, const Shape& 
     fits = offset[i] >= 0 && extent[i] >= 0 && extent[i] <= shape[i] - offset[i];
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": block at ", ShapeText(offset), " of extent ",
-                                                 ShapeText(extent), " is not inside shape ", ShapeText(shape)));
+  return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": block at ", ShapeText(offset),
+                                                 " of extent ", ShapeText(extent), " is not inside shape ",
+                                                 ShapeText(shape)));
 }
 
 // Selects the block in the array's space.
 Handle BlockSpace(const Handle& array, const Shape& offset, const Shape& extent) {
   Handle space(H5Dget_space(array.id()));
-  H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, Extents(offset).data(), nullptr, Extents(extent).data(), nullptr);
+  H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, Extents(offset).data(), nullptr, Extents(extent).data(),
+                      nullptr);
   return space;
 }
 
 template <typename T>
-absl::Status ReadBlockInto(const File& file, const std::string& name, const Handle& array, const Shape& offset,
-                           const Shape& extent, absl::Span<T> out) {
+absl::Status ReadBlockInto(const File& file, const std::string& name, const Handle& array,
+                           const Shape& offset, const Shape& extent, absl::Span<T> out) {
   PLAIT_RETURN_IF_ERROR(CheckClass<T>(file, name, array));
   if (out.empty()) return absl::OkStatus();
   const Handle stored = BlockSpace(array, offset, extent);
@@ -272,10 +293,11 @@ struct RowBlock {
   Shape offset, extent;
 };
 
-absl::StatusOr<RowBlock> RowsOf(const File& file, const std::string& name, const Handle& array, std::int64_t first,
-                                std::int64_t count) {
+absl::StatusOr<RowBlock> RowsOf(const File& file, const std::string& name, const Handle& array,
+                                std::int64_t first, std::int64_t count) {
   PLAIT_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(file, name, array));
-  if (shape.empty()) return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": a scalar has no rows"));
+  if (shape.empty())
+    return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": a scalar has no rows"));
   RowBlock block{Shape(shape.size(), 0), shape};
   block.offset[0] = first;
   block.extent[0] = count;
@@ -304,8 +326,9 @@ absl::Status ReadRowsInto(const File& file, const std::string& name, std::int64_
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   PLAIT_ASSIGN_OR_RETURN(const RowBlock block, RowsOf(file, name, array, first, count));
   if (Elements(block.extent) != static_cast<std::int64_t>(out.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": rows of extent ", ShapeText(block.extent),
-                                                   " do not fit a buffer of ", out.size()));
+    return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": rows of extent ",
+                                                   ShapeText(block.extent), " do not fit a buffer of ",
+                                                   out.size()));
   }
   return ReadBlockInto<T>(file, name, array, block.offset, block.extent, out);
 }
@@ -323,7 +346,8 @@ absl::StatusOr<std::vector<T>> ReadRows(const File& file, const std::string& nam
 }
 
 template <typename T>
-absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows, T fill) {
+absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows,
+                           T fill) {
   QuietHdf5 quiet;
   const hsize_t extent = rows, chunk = chunk_rows, limit = H5S_UNLIMITED;
   const Handle space(H5Screate_simple(1, &extent, &limit));
@@ -361,7 +385,8 @@ absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, 
   return absl::OkStatus();
 }
 
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, const std::string& text) {
+absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
+                          const std::string& text) {
   QuietHdf5 quiet;
   // Fixed length, as netCDF reads it; HDF5 has no text of no characters, so an empty one is a single NUL.
   const Handle type(H5Tcopy(H5T_C_S1));
@@ -371,7 +396,8 @@ absl::Status SetAttribute(File& file, const std::string& object, const std::stri
   return WriteAttribute(file, object, name, type.id(), text.c_str());
 }
 
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, std::int64_t value) {
+absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
+                          std::int64_t value) {
   return WriteAttribute(file, object, name, H5T_NATIVE_INT64, &value);
 }
 
@@ -385,7 +411,8 @@ bool HasAttribute(const File& file, const std::string& object, const std::string
   return owner.ok() && H5Aexists(owner->id(), name.c_str()) > 0;
 }
 
-absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& object, const std::string& name) {
+absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& object,
+                                          const std::string& name) {
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
   const Handle type(H5Aget_type(attribute.id()));
@@ -400,7 +427,8 @@ absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& o
   return text;
 }
 
-absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object, const std::string& name) {
+absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object,
+                                          const std::string& name) {
   return NumberAttribute<std::int64_t>(file, object, name);
 }
 
@@ -408,13 +436,16 @@ absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& obje
   return NumberAttribute<double>(file, object, name);
 }
 
-#define PLAIT_INSTANTIATE(T)                                                                                       \
-  template absl::Status WriteArray<T>(File&, const std::string&, absl::Span<const T>, const Shape&);               \
-  template absl::StatusOr<std::vector<T>> ReadArray<T>(const File&, const std::string&);                           \
-  template absl::StatusOr<std::vector<T>> ReadBlock<T>(const File&, const std::string&, const Shape&, const Shape&); \
-  template absl::Status ReadRowsInto<T>(const File&, const std::string&, std::int64_t, std::int64_t, absl::Span<T>); \
-  template absl::StatusOr<std::vector<T>> ReadRows<T>(const File&, const std::string&, std::int64_t, std::int64_t); \
-  template absl::Status CreateGrowing<T>(File&, const std::string&, std::int64_t, std::int64_t, T);                \
+#define PLAIT_INSTANTIATE(T)                                                                          \
+  template absl::Status WriteArray<T>(File&, const std::string&, absl::Span<const T>, const Shape&);  \
+  template absl::StatusOr<std::vector<T>> ReadArray<T>(const File&, const std::string&);              \
+  template absl::StatusOr<std::vector<T>> ReadBlock<T>(const File&, const std::string&, const Shape&, \
+                                                       const Shape&);                                 \
+  template absl::Status ReadRowsInto<T>(const File&, const std::string&, std::int64_t, std::int64_t,  \
+                                        absl::Span<T>);                                               \
+  template absl::StatusOr<std::vector<T>> ReadRows<T>(const File&, const std::string&, std::int64_t,  \
+                                                      std::int64_t);                                  \
+  template absl::Status CreateGrowing<T>(File&, const std::string&, std::int64_t, std::int64_t, T);   \
   template absl::Status WriteRows<T>(File&, const std::string&, std::int64_t, absl::Span<const T>);
 
 PLAIT_INSTANTIATE(float)

@@ -9,10 +9,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(std::vector<float> some, ReadRows<float>(file, "/train/x", first_row, row_count));
 //
 // Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack is
-// never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5 file, or a
-// damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full; Unavailable: other
-// input/output errors. Everything is local; for parallel reads every rank opens the file read-only and reads its
-// own rows. HDF5 is not thread-safe as Debian builds it: one thread at a time in a process.
+// never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5 file, or
+// a damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full; Unavailable:
+// other input/output errors. Everything is local; for parallel reads every rank opens the file read-only and
+// reads its own rows. HDF5 is not thread-safe as Debian builds it: one thread at a time in a process.
 #ifndef PLAIT_DATA_HDF5_FILE_H_
 #define PLAIT_DATA_HDF5_FILE_H_
 
@@ -32,8 +32,8 @@ class File {
  public:
   enum class Mode { kRead, kReadWrite };
 
-  // A new file in place of what was there. Links and attributes keep their order of creation, as netCDF-4 asks.
-  // To write a file that must appear whole or not at all, use WriteAtomically (atomic_file.h).
+  // A new file in place of what was there. Links and attributes keep their order of creation, as netCDF-4
+  // asks. To write a file that must appear whole or not at all, use WriteAtomically (atomic_file.h).
   static absl::StatusOr<File> Create(const std::string& path);
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
 
@@ -85,7 +85,8 @@ absl::StatusOr<std::vector<T>> ReadBlock(const File& file, const std::string& na
 
 // An array of `rows` elements that can grow, in chunks; elements never written read as `fill`.
 template <typename T>
-absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows, T fill);
+absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows,
+                           T fill);
 // Makes it `rows` long (shorter is allowed).
 absl::Status Resize(File& file, const std::string& name, std::int64_t rows);
 // Writes elements from `first` on; they must exist.
@@ -93,12 +94,15 @@ template <typename T>
 absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, absl::Span<const T> values);
 
 // Attributes of the object (array, group, or "/") named `object`; an existing one is replaced.
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, const std::string& text);
+absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
+                          const std::string& text);
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, std::int64_t value);
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, double value);
 bool HasAttribute(const File& file, const std::string& object, const std::string& name);
-absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& object, const std::string& name);
-absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object, const std::string& name);
+absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& object,
+                                          const std::string& name);
+absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object,
+                                          const std::string& name);
 absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& object, const std::string& name);
 
 }  // namespace plait::data

@@ -143,7 +143,8 @@ TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), AllOf(HasSubstr("disk full"), HasSubstr("needed")));
   EXPECT_EQ(Text(path), "new");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << "something left beside it";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1)
+      << "something left beside it";
 }
 
 TEST(WriteAtomically, MissingFolderIsNamed) {
@@ -153,7 +154,8 @@ TEST(WriteAtomically, MissingFolderIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("absent_folder"));
 }
 
-// Runs `body` in a child process and returns its exit status. A child, as limits and users cannot be given back.
+// Runs `body` in a child process and returns its exit status. A child, as limits and users cannot be given
+// back.
 int InChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body());
@@ -169,8 +171,10 @@ TEST(WriteAtomically, UnwritableFolderIsPermissionDenied) {
   const int status = InChild([&] {
     // Root may write anywhere: become nobody.
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
-    const absl::Status denied = WriteAtomically(folder + "/f", 0, [](const std::string&) { return absl::OkStatus(); });
-    return absl::StrContains(denied.message(), "read_only") && denied.code() == absl::StatusCode::kPermissionDenied
+    const absl::Status denied =
+        WriteAtomically(folder + "/f", 0, [](const std::string&) { return absl::OkStatus(); });
+    return absl::StrContains(denied.message(), "read_only") &&
+                   denied.code() == absl::StatusCode::kPermissionDenied
                ? 0
                : 1;
   });
@@ -204,16 +208,19 @@ TEST(WriteAtomically, RemovesWhatAKilledProcessLeft) {
   ASSERT_TRUE(MakeFolders(folder).ok());
   const std::string path = folder + "/target";
   const int status = InChild([&] {
-    return WriteAtomically(path, 0, [](const std::string& partial) {
-             WriteText(partial, "half").IgnoreError();
-             kill(getpid(), SIGKILL);
-             return absl::OkStatus();
-           }).ok();
+    return WriteAtomically(path, 0,
+                           [](const std::string& partial) {
+                             WriteText(partial, "half").IgnoreError();
+                             kill(getpid(), SIGKILL);
+                             return absl::OkStatus();
+                           })
+        .ok();
   });
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
-  ASSERT_TRUE(WriteAtomically(path, 0, [](const std::string& partial) { return WriteText(partial, "x"); }).ok());
+  ASSERT_TRUE(
+      WriteAtomically(path, 0, [](const std::string& partial) { return WriteText(partial, "x"); }).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
 }
 

@@ -25,7 +25,8 @@ absl::StatusCode CodeOf(absl::string_view cause) {
     return absl::StatusCode::kPermissionDenied;
   }
   if (absl::StrContains(cause, "No such file")) return absl::StatusCode::kNotFound;
-  for (absl::string_view damage : {"truncated", "signature", "checksum", "version", "corrupt", "bad ", "overflow"}) {
+  for (absl::string_view damage :
+       {"truncated", "signature", "checksum", "version", "corrupt", "bad ", "overflow"}) {
     if (absl::StrContains(cause, damage)) return absl::StatusCode::kDataLoss;
   }
   return absl::StatusCode::kUnavailable;

@@ -45,8 +45,9 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-// "where: innermost cause that HDF5 reports", with a code that fits it (disk full, permission, damaged, other).
-// Call right after the failed call, while a QuietHdf5 lives: any other call, also a Handle's destructor, clears it.
+// "where: innermost cause that HDF5 reports", with a code that fits it (disk full, permission, damaged,
+// other). Call right after the failed call, while a QuietHdf5 lives: any other call, also a Handle's
+// destructor, clears it.
 absl::Status Hdf5Error(absl::string_view where, absl::string_view doing);
 
 }  // namespace plait::data

@@ -39,9 +39,13 @@ absl::Status EditCopy(const std::string& path, const std::function<absl::Status(
 }
 
 absl::Status CheckName(absl::string_view name) {
-  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '+' || c == '.'; };
-  const bool begins_well = !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_');
-  if (begins_well && std::all_of(name.begin(), name.end(), is_plain) && name != "draw") return absl::OkStatus();
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '+' || c == '.';
+  };
+  const bool begins_well =
+      !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_');
+  if (begins_well && std::all_of(name.begin(), name.end(), is_plain) && name != "draw")
+    return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "metric \"", name, "\": a name has letters, digits, _ - + . after a letter or _, and is not \"draw\""));
 }
@@ -84,7 +88,8 @@ History::~History() {
   if (open_ && Commit().ok()) unlink(journal_.path().c_str());
 }
 
-absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path, const HistoryOptions& options) {
+absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path,
+                                                         const HistoryOptions& options) {
   PLAIT_RETURN_IF_ERROR(MakeRoom(path, options.move_old_aside));
   PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
   // An old journal must not be taken for the new file's.
@@ -105,7 +110,8 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
   PLAIT_RETURN_IF_ERROR(EditCopy(path, [&](File& file) -> absl::Status {
     PLAIT_RETURN_IF_ERROR(AppendJournal(file, journal.path()));
     PLAIT_RETURN_IF_ERROR(SetDrawCount(file, draws));
-    for (const auto& [name, text] : options.attributes) PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
+    for (const auto& [name, text] : options.attributes)
+      PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
     PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "complete", std::int64_t{0}));
     return SetAttribute(file, "/", "resumed_at_draw", draws);
   }));
@@ -165,8 +171,8 @@ absl::Status History::Append(absl::Span<const Scalar> scalars) {
   return CommitIfDue();
 }
 
-// The draw is safe in the journal by now, so a file that cannot be written (disk full) is tried again later; the
-// last Commit or Close tells.
+// The draw is safe in the journal by now, so a file that cannot be written (disk full) is tried again later;
+// the last Commit or Close tells.
 absl::Status History::CommitIfDue() {
   constexpr double kShareOfTime = 0.02;
   const absl::Time begin = absl::Now();

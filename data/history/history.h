@@ -1,7 +1,8 @@
 // Named scalars per step of a run, in a netCDF-4 file that xarray, ncdump and h5py open.
 //
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<History> history,
-//                          History::Create("run.h5", {.attributes = {{"command", command}, {"seed", "1234"}}}));
+//                          History::Create("run.h5", {.attributes = {{"command", command}, {"seed",
+//                          "1234"}}}));
 //   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s", "time per batch"}));        // optional
 //   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"loss", loss}, {"dt", seconds}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
@@ -9,13 +10,14 @@
 //   >>> xarray.open_dataset("run.h5").loss.plot()
 //
 // File: a dimension scale `draw` (0, 1, 2, ...), one float64 variable per metric along it with `units` and
-// `long_name`, the run's attributes on the root. A metric that appears late is NaN before, one that is left out of a
-// draw is NaN there; NaN and infinities given are kept.
+// `long_name`, the run's attributes on the root. A metric that appears late is NaN before, one that is left
+// out of a draw is NaN there; NaN and infinities given are kept.
 //
-// A killed process loses nothing: every Append goes to FILE.journal first, and FILE itself is only ever replaced whole
-// (a copy with the new draws, renamed over it), so that it opens at any moment, also for readers while the run goes
-// on. Bringing FILE up to date takes at most about 2 % of the time and happens at most every `commit_seconds`; what
-// the file lacks after a kill is added by Recover or Resume. Memory does not grow with the number of draws.
+// A killed process loses nothing: every Append goes to FILE.journal first, and FILE itself is only ever
+// replaced whole (a copy with the new draws, renamed over it), so that it opens at any moment, also for
+// readers while the run goes on. Bringing FILE up to date takes at most about 2 % of the time and happens at
+// most every `commit_seconds`; what the file lacks after a kill is added by Recover or Resume. Memory does
+// not grow with the number of draws.
 //
 // One process writes a history; local, no messages.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_H_
@@ -53,13 +55,14 @@ struct Scalar {
 
 class History {
  public:
-  // A new history; its file is there on return. AlreadyExists where there is a file of this name (or the journal of a
-  // killed run) and it is not to be moved: an old run is never appended to silently. FailedPrecondition where another
-  // process writes it.
-  static absl::StatusOr<std::unique_ptr<History>> Create(const std::string& path, const HistoryOptions& options);
+  // A new history; its file is there on return. AlreadyExists where there is a file of this name (or the
+  // journal of a killed run) and it is not to be moved: an old run is never appended to silently.
+  // FailedPrecondition where another process writes it.
+  static absl::StatusOr<std::unique_ptr<History>> Create(const std::string& path,
+                                                         const HistoryOptions& options);
 
-  // Goes on with an old one after its first `draws` draws, as a checkpoint knows them; later ones are cut off. Draws
-  // that were lost (with the power, say) are NaN. The file notes it: attribute resumed_at_draw.
+  // Goes on with an old one after its first `draws` draws, as a checkpoint knows them; later ones are cut
+  // off. Draws that were lost (with the power, say) are NaN. The file notes it: attribute resumed_at_draw.
   static absl::StatusOr<std::unique_ptr<History>> Resume(const std::string& path, std::int64_t draws,
                                                          const HistoryOptions& options);
 
@@ -71,12 +74,12 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Units and long name of a metric, before its first value. Names: letters, digits, _ - + . after a letter or _;
-  // "draw" is taken. InvalidArgument otherwise.
+  // Units and long name of a metric, before its first value. Names: letters, digits, _ - + . after a letter
+  // or _; "draw" is taken. InvalidArgument otherwise.
   absl::Status Declare(const Metric& metric);
 
-  // One draw. InvalidArgument for a bad name; ResourceExhausted or others where the journal cannot be written. After
-  // an error the draw is not taken and the history can go on.
+  // One draw. InvalidArgument for a bad name; ResourceExhausted or others where the journal cannot be
+  // written. After an error the draw is not taken and the history can go on.
   absl::Status Append(absl::Span<const Scalar> scalars);
 
   // Brings the file up to date now.

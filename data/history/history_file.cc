@@ -72,7 +72,8 @@ absl::Status Write(File& file, const std::vector<Metric>& metrics, Block& block)
 
 }  // namespace
 
-absl::Status CreateHistoryFile(const std::string& path, const std::map<std::string, std::string>& attributes) {
+absl::Status CreateHistoryFile(const std::string& path,
+                               const std::map<std::string, std::string>& attributes) {
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
@@ -84,7 +85,8 @@ absl::Status CreateHistoryFile(const std::string& path, const std::map<std::stri
 absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode) {
   PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path, mode));
   const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
-  if (!format.ok() || *format != kFormat) return absl::DataLossError(path + ": an HDF5 file, but not a history");
+  if (!format.ok() || *format != kFormat)
+    return absl::DataLossError(path + ": an HDF5 file, but not a history");
   const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
   if (version.ok() && *version == kVersion) return file;
   return absl::DataLossError(

@@ -1,4 +1,5 @@
-// The HDF5 side of a history, laid out as netCDF-4 does: one dimension `draw`, a float64 variable per metric along it.
+// The HDF5 side of a history, laid out as netCDF-4 does: one dimension `draw`, a float64 variable per metric
+// along it.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 #define PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 
@@ -29,8 +30,8 @@ absl::Status AddMetric(File& file, const Metric& metric);
 // Makes the file `draws` long: cuts, or adds draws of NaN.
 absl::Status SetDrawCount(File& file, std::int64_t draws);
 
-// Adds the draws of the journal that the file does not hold yet, a few thousand at a time; metrics that the file does
-// not know are added. Returns the number of draws that it then has.
+// Adds the draws of the journal that the file does not hold yet, a few thousand at a time; metrics that the
+// file does not know are added. Returns the number of draws that it then has.
 absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journal_path);
 
 }  // namespace plait::data

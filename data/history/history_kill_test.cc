@@ -1,5 +1,5 @@
-// A process that appends and commits all the time is killed at many moments; the file opens each time, without help,
-// and after recovery holds every draw that the process had been told was taken.
+// A process that appends and commits all the time is killed at many moments; the file opens each time,
+// without help, and after recovery holds every draw that the process had been told was taken.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,13 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // Appends for ever; counts the draws taken in memory that the parent sees.
-[[noreturn]] void AppendForEver(const std::string& path, std::int64_t draws, std::atomic<std::int64_t>& taken) {
+[[noreturn]] void AppendForEver(const std::string& path, std::int64_t draws,
+                                std::atomic<std::int64_t>& taken) {
   auto history = draws == 0 ? History::Create(path, {.commit_seconds = 0}) : History::Resume(path, draws, {});
   if (!history.ok()) _exit(1);
   for (std::int64_t i = draws;; ++i) {
     const double value = 0.5 * static_cast<double>(i);
-    const absl::Status status = i % 50 == 0 ? (*history)->Append({{"a", value}, {"b", -value}})
-                                            : (*history)->Append({{"a", value}});
+    const absl::Status status =
+        i % 50 == 0 ? (*history)->Append({{"a", value}, {"b", -value}}) : (*history)->Append({{"a", value}});
     if (!status.ok()) _exit(2);
     taken.store(i + 1);
     if (i % 20 == 0 && !(*history)->Commit().ok()) _exit(3);
@@ -35,8 +36,8 @@ namespace fs = std::filesystem;
 TEST(History, SurvivesKillsAtAnyMoment) {
   const std::string path = testing::TempDir() + "/killed.h5";
   fs::remove(path);
-  void* shared = mmap(nullptr, sizeof(std::atomic<std::int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
+  void* shared = mmap(nullptr, sizeof(std::atomic<std::int64_t>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   auto& taken = *new (shared) std::atomic<std::int64_t>(0);
   std::int64_t before = 0;

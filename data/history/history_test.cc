@@ -71,8 +71,8 @@ TEST(History, KeepsWhatWasAppendedNaNsInfinitiesAndLateMetrics) {
   EXPECT_FALSE(fs::exists(path + ".journal"));
 }
 
-// What netCDF-4 readers look for: `draw` is a dimension scale named draw, of unlimited length, and every variable is
-// attached to it in its only dimension.
+// What netCDF-4 readers look for: `draw` is a dimension scale named draw, of unlimited length, and every
+// variable is attached to it in its only dimension.
 TEST(History, IsLaidOutAsNetcdf4) {
   const std::string path = NewPath("netcdf.h5");
   auto history = Started(path);
@@ -112,6 +112,21 @@ TEST(History, FileIsThereFromTheStartAndBetweenCommits) {
   EXPECT_THAT(Column(path, "loss"), ElementsAre(1, 2)) << "going away commits";
   EXPECT_FALSE(HasAttribute(*File::Open(path), "/", "complete"));
   EXPECT_FALSE(fs::exists(path + ".journal"));
+}
+
+// What makes it safe against a kill at any moment: a file once written is never touched again, only replaced.
+TEST(History, FileIsReplacedNeverChangedInPlace) {
+  const std::string path = NewPath("replaced.h5");
+  auto history = Started(path);
+  for (int commit = 0; commit < 3; ++commit) {
+    const std::string old = NewPath("replaced_old.h5");
+    fs::create_hard_link(path, old);
+    const std::string before = *ReadWholeFile(old);
+    ASSERT_TRUE(history->Append({{"loss", 1.0}, {"late" + std::to_string(commit), 2.0}}).ok());
+    ASSERT_TRUE((commit < 2 ? history->Commit() : history->Close()).ok());
+    EXPECT_EQ(*ReadWholeFile(old), before);
+    EXPECT_NE(*ReadWholeFile(path), before);
+  }
 }
 
 TEST(History, NeverAppendsToAnOldRun) {
@@ -197,7 +212,8 @@ TEST(History, ForeignNewerAndTruncatedFilesAreNamed) {
     File file = *File::Open(path, File::Mode::kReadWrite);
     ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{9}).ok());
   }
-  EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()), HasSubstr("format 9, expected 1"));
+  EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()),
+              HasSubstr("format 9, expected 1"));
 }
 
 // However many bytes of the journal reach the disk, the draws that are whole in it are recovered.
@@ -226,8 +242,8 @@ TEST(History, AJournalCutAnywhereGivesItsWholeDraws) {
   EXPECT_EQ(Draws(path).size(), 1u) << "a damaged record ends the journal";
 }
 
-// A limit on the size of files acts as a full disk. What was said to be taken is there afterwards, and the process
-// can tell.
+// A limit on the size of files acts as a full disk. What was said to be taken is there afterwards, and the
+// process can tell.
 TEST(History, FullDiskIsReportedAndLosesNothingTaken) {
   const std::string path = NewPath("full.h5");
   int pipe_ends[2];

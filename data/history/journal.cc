@@ -37,7 +37,8 @@ void Begin(std::string& record, char kind) { record.assign(sizeof(Prefix), '\0')
 void Seal(std::string& record) {
   const char* payload = record.data() + sizeof(Prefix);
   const std::uint32_t length = record.size() - sizeof(Prefix);
-  const Prefix prefix{length, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(payload), length))};
+  const Prefix prefix{
+      length, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(payload), length))};
   std::memcpy(record.data(), &prefix, sizeof(prefix));
 }
 
@@ -82,7 +83,8 @@ absl::Status JournalWriter::Write(const std::string& bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const int cause = errno;
-      if (ftruncate(descriptor_, size_) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": is damaged"));
+      if (ftruncate(descriptor_, size_) != 0)
+        return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": is damaged"));
       return absl::ErrnoToStatus(cause, absl::StrCat(path_, ": cannot be written"));
     }
     done += written;
@@ -94,7 +96,8 @@ absl::Status JournalWriter::Write(const std::string& bytes) {
 absl::Status JournalWriter::Restart(absl::Span<const Metric> metrics) {
   std::string bytes(kMagic);
   for (std::uint32_t id = 0; id < metrics.size(); ++id) bytes += MetricRecord(id, metrics[id]);
-  if (ftruncate(descriptor_, 0) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be emptied"));
+  if (ftruncate(descriptor_, 0) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be emptied"));
   size_ = 0;
   return Write(bytes);
 }
@@ -135,7 +138,8 @@ bool JournalReader::NextRecord() {
   if (file_ == nullptr || std::fread(&prefix, sizeof(prefix), 1, file_) != 1) return false;
   if (prefix.length == 0 || prefix.length > kLargestRecord) return false;
   record_.resize(prefix.length);
-  return std::fread(record_.data(), 1, prefix.length, file_) == prefix.length && Checksum(record_) == prefix.checksum;
+  return std::fread(record_.data(), 1, prefix.length, file_) == prefix.length &&
+         Checksum(record_) == prefix.checksum;
 }
 
 void JournalReader::TakeMetric() {

@@ -1,9 +1,9 @@
-// What a history has taken since its file was last brought up to date: a log beside the file, written record by
-// record, so that a killed process loses nothing that was appended.
+// What a history has taken since its file was last brought up to date: a log beside the file, written record
+// by record, so that a killed process loses nothing that was appended.
 //
-// Format: "PLTJRNL1", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record begins with
-// its kind: 'M' { uint32 id, name \0 units \0 long_name } names a metric, 'D' { int64 draw, (uint32 id, float64)* }
-// is a draw. The reader stops at the first record that is cut short or damaged.
+// Format: "PLTJRNL1", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
+// begins with its kind: 'M' { uint32 id, name \0 units \0 long_name } names a metric, 'D' { int64 draw,
+// (uint32 id, float64)* } is a draw. The reader stops at the first record that is cut short or damaged.
 #ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
 #define PLAIT_DATA_HISTORY_JOURNAL_H_
 

@@ -48,7 +48,8 @@ void WriteSplit(const SequenceSplit& split, const std::string& name, const std::
     std::ofstream signal(
         absl::StrCat(folder, "/", name, "/Inertial Signals/", HarChannelNames()[channel], "_", name, ".txt"));
     for (std::int64_t row = 0; row < split.samples() * split.steps; ++row) {
-      signal << ArchiveNumber(split.x[row * split.channels + channel]) << ((row + 1) % split.steps == 0 ? "\n" : "");
+      signal << ArchiveNumber(split.x[row * split.channels + channel])
+             << ((row + 1) % split.steps == 0 ? "\n" : "");
     }
   }
 }
@@ -81,7 +82,7 @@ Recordings MadeRecordings(int subjects) {
           const double unit = k < 3 ? 1.0 / 720.0 : 0.0175 * M_PI / 180.0;
           recording.signal[k].push_back(unit * std::round(300 * (swing + (k == 0))));
         }
-        recording.label.push_back(i < 50 ? -1 : label);
+        recording.label.push_back(i < 52 ? -1 : label);
       }
     }
     recordings.all.push_back(std::move(recording));
@@ -96,7 +97,8 @@ std::optional<std::string> RealDataFolder() {
   const char* workspace = std::getenv("TEST_WORKSPACE");
   if (folder.empty() && runfiles != nullptr && workspace != nullptr) {
     std::error_code ignored;
-    const fs::path root = fs::canonical(absl::StrCat(runfiles, "/", workspace, "/WORKSPACE"), ignored).parent_path();
+    const fs::path root =
+        fs::canonical(absl::StrCat(runfiles, "/", workspace, "/WORKSPACE"), ignored).parent_path();
     folder = (root.parent_path() / "shared" / "data").string();
   }
   if (!folder.empty() && fs::is_directory(folder)) return folder;
@@ -116,8 +118,8 @@ std::optional<std::string> FetchedRecordings() {
 
 std::string Unpack(const std::string& archive) {
   const char* temporary = std::getenv("TEST_TMPDIR");
-  const std::string folder =
-      absl::StrCat(temporary == nullptr ? "/tmp" : temporary, "/", fs::path(archive).filename().string(), ".d");
+  const std::string folder = absl::StrCat(temporary == nullptr ? "/tmp" : temporary, "/",
+                                          fs::path(archive).filename().string(), ".d");
   fs::create_directories(folder);
   const int failed = std::system(absl::StrCat("tar -xJf '", archive, "' -C '", folder, "'").c_str());
   if (failed != 0) std::cerr << "tar could not unpack " << archive << "\n";

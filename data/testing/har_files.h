@@ -17,11 +17,12 @@ SequenceSet SmallHarSet();
 // Writes the set in the UCI HAR text layout, in the archive's own style (leading blanks, 1.0000000e-001).
 void WriteHarText(const SequenceSet& set, const std::string& folder);
 
-// One recording of each of `subjects` subjects: every activity once, 300 + 40 subject rows each, unlabelled rows
-// between; walking-like oscillations, whole sensor counts.
+// One recording of each of `subjects` subjects: every activity once, 300 + 40 subject rows each, unlabelled
+// rows between; walking-like oscillations, whole sensor counts.
 Recordings MadeRecordings(int subjects);
 
-// The folder of real data sets: $PLAIT_REAL_DATA, or shared/data beside the workspace; none if absent. Says so.
+// The folder of real data sets: $PLAIT_REAL_DATA, or shared/data beside the workspace; none if absent. Says
+// so.
 std::optional<std::string> RealDataFolder();
 
 // The recordings fetched by set-up, in the cache; none if absent. Says so.
