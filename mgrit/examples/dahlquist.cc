@@ -1,10 +1,10 @@
 // Dahlquist's equation u' = lambda u, parallel in time.
 #include "absl/flags/flag.h"
 #include "absl/strings/str_format.h"
-#include "comm/launch/launcher.h"
-#include "comm/session_main.h"
+#include "comm/session.h"
 #include "mgrit/examples/dahlquist_problem.h"
 #include "mgrit/examples/example.h"
+#include "mgrit/examples/example_main.h"
 
 ABSL_FLAG(double, lambda, -1, "the equation's factor");
 ABSL_FLAG(double, tstop, 5, "end of the time interval, which begins at 0");
@@ -22,10 +22,11 @@ base::ToolUsage Usage() {
           "at the C-points of the finest level, iteration by iteration.",
       .examples = {"dahlquist --nt=64 --levels=3 --cfactor=4 --nrelax=1",
                    "dahlquist --lambda=-2 --tstop=20 --nt=1024 --levels=4 --fmg --skip-downcycle",
-                   "mpirun -n 4 dahlquist --nt=4096 --levels=3 --cfactor=8,4 --nrelax=0,1 --cycle=W"},
+                   "dahlquist --nproc=4 --nt=4096 --levels=3 --cfactor=8,4 --nrelax=0,1 --cycle=W"},
       .groups = {{"Equation", {"lambda", "tstop", "u0", "initial_guess"}},
                  GridFlags(),
                  SolverFlags(),
+                 RankFlags(),
                  OutputFlags()}};
 }
 
@@ -46,7 +47,6 @@ absl::Status Run(comm::Session& session) {
 }  // namespace plait::mgrit::examples
 
 int main(int argc, char** argv) {
-  plait::base::ParseFlagsOrExit(argc, argv, plait::mgrit::examples::Usage(),
-                                plait::comm::DetectLauncher().rank);
-  return plait::comm::RunMain(argc, argv, {}, plait::mgrit::examples::Run);
+  return plait::mgrit::examples::RunExample(argc, argv, plait::mgrit::examples::Usage(),
+                                            plait::mgrit::examples::Run);
 }

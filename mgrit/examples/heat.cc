@@ -7,9 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "comm/launch/launcher.h"
-#include "comm/session_main.h"
+#include "comm/session.h"
 #include "mgrit/examples/example.h"
+#include "mgrit/examples/example_main.h"
 #include "mgrit/examples/heat_problem.h"
 
 ABSL_FLAG(int, nx, 33, "spatial points, both ends included; spatial coarsening likes 2^k + 1");
@@ -30,10 +30,11 @@ base::ToolUsage Usage() {
               "residual at the C-points of the finest level, iteration by iteration.",
           .examples = {"heat --nt=256 --nx=65 --levels=3 --cfactor=4",
                        "heat --nt=64 --nx=33 --nospatial-coarsening --cfactor=2 --initial-guess=random",
-                       "mpirun -n 4 heat --nt=1024 --levels=4 --cfactor=4 --fmg --skip-downcycle"},
+                       "heat --nproc=4 --nt=1024 --levels=4 --cfactor=4 --fmg --skip-downcycle"},
           .groups = {{"Equation", {"nx", "spatial_coarsening", "initial_guess"}},
                      GridFlags(),
                      SolverFlags(),
+                     RankFlags(),
                      OutputFlags()}};
 }
 
@@ -79,7 +80,6 @@ absl::Status Run(comm::Session& session) {
 }  // namespace plait::mgrit::examples
 
 int main(int argc, char** argv) {
-  plait::base::ParseFlagsOrExit(argc, argv, plait::mgrit::examples::Usage(),
-                                plait::comm::DetectLauncher().rank);
-  return plait::comm::RunMain(argc, argv, {}, plait::mgrit::examples::Run);
+  return plait::mgrit::examples::RunExample(argc, argv, plait::mgrit::examples::Usage(),
+                                            plait::mgrit::examples::Run);
 }

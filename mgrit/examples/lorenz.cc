@@ -5,9 +5,9 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "comm/launch/launcher.h"
-#include "comm/session_main.h"
+#include "comm/session.h"
 #include "mgrit/examples/example.h"
+#include "mgrit/examples/example_main.h"
 #include "mgrit/examples/lorenz_problem.h"
 
 ABSL_FLAG(std::string, method, "rk4", "classical Runge-Kutta, or forward Euler: rk4, or euler");
@@ -25,9 +25,12 @@ base::ToolUsage Usage() {
           "Solves Lorenz's system (sigma 10, rho 28, beta 8/3) from (1, 1, 1) with multigrid in time and "
           "prints the norm of the residual at the C-points of the finest level, iteration by iteration.",
       .examples = {"lorenz --nt=256 --levels=3 --cfactor=4", "lorenz --method=euler --nt=1024 --cfactor=2",
-                   "mpirun -n 4 lorenz --nt=1024 --levels=3 --cfactor=2 --fmg"},
-      .groups = {
-          {"Equation", {"method", "tstop", "initial_guess"}}, GridFlags(), SolverFlags(), OutputFlags()}};
+                   "lorenz --nproc=4 --nt=1024 --levels=3 --cfactor=2 --fmg"},
+      .groups = {{"Equation", {"method", "tstop", "initial_guess"}},
+                 GridFlags(),
+                 SolverFlags(),
+                 RankFlags(),
+                 OutputFlags()}};
 }
 
 absl::Status Run(comm::Session& session) {
@@ -53,7 +56,6 @@ absl::Status Run(comm::Session& session) {
 }  // namespace plait::mgrit::examples
 
 int main(int argc, char** argv) {
-  plait::base::ParseFlagsOrExit(argc, argv, plait::mgrit::examples::Usage(),
-                                plait::comm::DetectLauncher().rank);
-  return plait::comm::RunMain(argc, argv, {}, plait::mgrit::examples::Run);
+  return plait::mgrit::examples::RunExample(argc, argv, plait::mgrit::examples::Usage(),
+                                            plait::mgrit::examples::Run);
 }

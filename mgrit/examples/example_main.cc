@@ -1,0 +1,29 @@
+#include "mgrit/examples/example_main.h"
+
+#include <cstdio>
+
+#include "absl/flags/flag.h"
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+#include "comm/session_main.h"
+
+ABSL_FLAG(int, nproc, 1, "start itself on this many ranks of this machine, unless a launcher has started it");
+
+namespace plait::mgrit::examples {
+
+base::FlagGroup RankFlags() { return {"Ranks", {"nproc"}}; }
+
+int RunExample(int argc, char** argv, const base::ToolUsage& usage,
+               const std::function<absl::Status(comm::Session&)>& program) {
+  const comm::Launcher launcher = comm::DetectLauncher();
+  base::ParseFlagsOrExit(argc, argv, usage, launcher.rank);
+  const int ranks = absl::GetFlag(FLAGS_nproc);
+  if (ranks != 1 && launcher.kind == comm::LauncherKind::kNone) {
+    const absl::Status failed = comm::RelaunchOnRanks(ranks, argv);  // comes back only if it fails
+    std::fprintf(stderr, "%s: %s\n", usage.name.c_str(), failed.ToString().c_str());
+    return 1;
+  }
+  return comm::RunMain(argc, argv, {}, program);
+}
+
+}  // namespace plait::mgrit::examples
