@@ -1,5 +1,5 @@
-// What a transport has to offer: run or start one request, and split. Everything else (checks of arguments, the
-// recording, Agree) is in Communicator, once for all backends. Private to comm.
+// What a transport has to offer: run or start one request, and split. Everything else (checks of arguments,
+// the recording, Agree) is in Communicator, once for all backends. Private to comm.
 #ifndef PLAIT_COMM_BACKEND_H_
 #define PLAIT_COMM_BACKEND_H_
 

@@ -6,14 +6,22 @@ namespace plait::comm {
 
 absl::string_view Name(DataType type) {
   switch (type) {
-    case DataType::kFloat32: return "f32";
-    case DataType::kFloat64: return "f64";
-    case DataType::kBFloat16: return "bf16";
-    case DataType::kFloat16: return "f16";
-    case DataType::kInt64: return "i64";
-    case DataType::kInt32: return "i32";
-    case DataType::kUInt8: return "u8";
-    case DataType::kBool: return "bool";
+    case DataType::kFloat32:
+      return "f32";
+    case DataType::kFloat64:
+      return "f64";
+    case DataType::kBFloat16:
+      return "bf16";
+    case DataType::kFloat16:
+      return "f16";
+    case DataType::kInt64:
+      return "i64";
+    case DataType::kInt32:
+      return "i32";
+    case DataType::kUInt8:
+      return "u8";
+    case DataType::kBool:
+      return "bool";
   }
   return "?";
 }
@@ -21,13 +29,17 @@ absl::string_view Name(DataType type) {
 std::int64_t SizeInBytes(DataType type) {
   switch (type) {
     case DataType::kFloat64:
-    case DataType::kInt64: return 8;
+    case DataType::kInt64:
+      return 8;
     case DataType::kFloat32:
-    case DataType::kInt32: return 4;
+    case DataType::kInt32:
+      return 4;
     case DataType::kBFloat16:
-    case DataType::kFloat16: return 2;
+    case DataType::kFloat16:
+      return 2;
     case DataType::kUInt8:
-    case DataType::kBool: return 1;
+    case DataType::kBool:
+      return 1;
   }
   return 0;
 }

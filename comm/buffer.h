@@ -11,9 +11,7 @@
 
 namespace plait::comm {
 
-enum class DataType : std::uint8_t {
-  kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kUInt8, kBool
-};
+enum class DataType : std::uint8_t { kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kUInt8, kBool };
 
 enum class Device : std::uint8_t { kCpu, kCuda };
 
@@ -25,13 +23,34 @@ bool IsHalfPrecision(DataType type);  // bf16 and f16: reduced in f32
 
 template <typename T>
 struct DataTypeOf;
-template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::kFloat32; };
-template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::kFloat64; };
-template <> struct DataTypeOf<std::int64_t> { static constexpr DataType value = DataType::kInt64; };
-template <> struct DataTypeOf<std::int32_t> { static constexpr DataType value = DataType::kInt32; };
-template <> struct DataTypeOf<std::uint8_t> { static constexpr DataType value = DataType::kUInt8; };
-template <> struct DataTypeOf<std::byte> { static constexpr DataType value = DataType::kUInt8; };
-template <> struct DataTypeOf<bool> { static constexpr DataType value = DataType::kBool; };
+template <>
+struct DataTypeOf<float> {
+  static constexpr DataType value = DataType::kFloat32;
+};
+template <>
+struct DataTypeOf<double> {
+  static constexpr DataType value = DataType::kFloat64;
+};
+template <>
+struct DataTypeOf<std::int64_t> {
+  static constexpr DataType value = DataType::kInt64;
+};
+template <>
+struct DataTypeOf<std::int32_t> {
+  static constexpr DataType value = DataType::kInt32;
+};
+template <>
+struct DataTypeOf<std::uint8_t> {
+  static constexpr DataType value = DataType::kUInt8;
+};
+template <>
+struct DataTypeOf<std::byte> {
+  static constexpr DataType value = DataType::kUInt8;
+};
+template <>
+struct DataTypeOf<bool> {
+  static constexpr DataType value = DataType::kBool;
+};
 
 // `count` contiguous elements, not owned. An empty buffer may have a null address.
 struct ConstBuffer {

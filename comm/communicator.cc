@@ -18,7 +18,8 @@ Work& Work::operator=(Work&& other) noexcept {
   return *this;
 }
 Work::~Work() {
-  PLAIT_CHECK(pending_ == nullptr || std::uncaught_exceptions() > 0) << "a Work was dropped before it was complete";
+  PLAIT_CHECK(pending_ == nullptr || std::uncaught_exceptions() > 0)
+      << "a Work was dropped before it was complete";
 }
 
 bool Work::Test() {
@@ -92,8 +93,7 @@ void Communicator::ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, CallSi
   Run({.operation = Operation::kReduceScatter, .in = in, .out = out, .reduce = op}, site);
 }
 
-Work Communicator::ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op,
-                                      CallSite site) const {
+Work Communicator::ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op, CallSite site) const {
   return Start({.operation = Operation::kReduceScatter, .in = in, .out = out, .reduce = op}, site);
 }
 
@@ -109,8 +109,7 @@ void Communicator::Reduce(ConstBuffer in, Buffer out, ReduceOp op, int root, Cal
   Run({.operation = Operation::kReduce, .in = in, .out = out, .reduce = op, .root = root}, site);
 }
 
-Work Communicator::ReduceAsync(ConstBuffer in, Buffer out, ReduceOp op, int root,
-                               CallSite site) const {
+Work Communicator::ReduceAsync(ConstBuffer in, Buffer out, ReduceOp op, int root, CallSite site) const {
   return Start({.operation = Operation::kReduce, .in = in, .out = out, .reduce = op, .root = root}, site);
 }
 
@@ -146,9 +145,7 @@ Work Communicator::ReceiveAsync(Buffer values, int from, int tag, CallSite site)
   return Start({.operation = Operation::kReceive, .out = values, .root = from, .tag = tag}, site);
 }
 
-void Communicator::Barrier(CallSite site) const {
-  Run({.operation = Operation::kBarrier}, site);
-}
+void Communicator::Barrier(CallSite site) const { Run({.operation = Operation::kBarrier}, site); }
 
 Work Communicator::BarrierAsync(CallSite site) const {
   return Start({.operation = Operation::kBarrier}, site);

@@ -8,13 +8,14 @@
 //   work.Wait();
 //
 // All ranks of a group call the same collectives in the same order. A group of one is the identity.
-// Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog.h): a rank that does not come ends
-// the job with one line that names it. No call returns a status: a transport failure throws comm::TransportError,
-// an argument that cannot be right (a count that does not fit, a rank outside the group) ends the process.
+// Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog.h): a rank that does not come
+// ends the job with one line that names it. No call returns a status: a transport failure throws
+// comm::TransportError, an argument that cannot be right (a count that does not fit, a rank outside the
+// group) ends the process.
 //
-// The same inputs on the same ranks give the same bits, every time and on every rank. Counts are 64 bits wide;
-// transports that count in 32 bits get several messages. Communicators of one process are used by one thread at a
-// time. Tensors: comm/tensor_collectives.h.
+// The same inputs on the same ranks give the same bits, every time and on every rank. Counts are 64 bits
+// wide; transports that count in 32 bits get several messages. Communicators of one process are used by one
+// thread at a time. Tensors: comm/tensor_collectives.h.
 #ifndef PLAIT_COMM_COMMUNICATOR_H_
 #define PLAIT_COMM_COMMUNICATOR_H_
 
@@ -38,9 +39,9 @@ class PendingWork;  // comm/backend.h
 // Where in the program a call stands; the hang report names it.
 using CallSite = std::source_location;
 
-// An operation under way. Its buffers stay untouched by the caller until it is complete. Move-only. To drop one
-// incomplete is a programming error and ends the process (a message would be lost), unless an exception is
-// already on its way.
+// An operation under way. Its buffers stay untouched by the caller until it is complete. Move-only. To drop
+// one incomplete is a programming error and ends the process (a message would be lost), unless an exception
+// is already on its way.
 class Work {
  public:
   Work();
@@ -49,8 +50,8 @@ class Work {
   Work& operator=(Work&&) noexcept;
   ~Work();
 
-  bool Test();   // true once complete; never blocks. Moves the operation on.
-  void Wait();   // returns when complete; at once if it already is, or if there is nothing to wait for
+  bool Test();  // true once complete; never blocks. Moves the operation on.
+  void Wait();  // returns when complete; at once if it already is, or if there is nothing to wait for
   bool valid() const { return pending_ != nullptr; }
 
  private:
@@ -69,21 +70,23 @@ class Communicator {
 
   // Where its buffers live.
   Device device() const;
-  // The same ranks with buffers in the memory of CUDA device `device_index`; itself where the session has no device
-  // backend. Collective at its first call. Throws TransportError if the device transport cannot be set up.
+  // The same ranks with buffers in the memory of CUDA device `device_index`; itself where the session has no
+  // device backend. Collective at its first call. Throws TransportError if the device transport cannot be set
+  // up.
   Communicator OnCuda(int device_index, CallSite site = CallSite::current()) const;
 
   // Of the whole process: all its communicators note their calls in one place.
   const Stats& stats() const;
   FlightRecorder& recorder() const;
 
-  // Collective. Ranks with the same `color` form a group, ordered by (key, rank). A negative color joins none and
-  // gets a group of one.
+  // Collective. Ranks with the same `color` form a group, ordered by (key, rank). A negative color joins none
+  // and gets a group of one.
   Communicator Split(int color, int key, absl::string_view name, CallSite site = CallSite::current()) const;
 
   // Below, `in` and `out` may also be in place where the parts coincide: `in` is this rank's part of `out`
-  // (all-gather, gather on the root), `out` is this rank's part of `in` (scatter on the root; reduce-scatter), or
-  // both are the same memory (all-to-all with equal counts, reduce on the root). Any other overlap is an error.
+  // (all-gather, gather on the root), `out` is this rank's part of `in` (scatter on the root;
+  // reduce-scatter), or both are the same memory (all-to-all with equal counts, reduce on the root). Any
+  // other overlap is an error.
   void AllReduce(Buffer values, ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current()) const;
   void Broadcast(Buffer values, int root, CallSite site = CallSite::current()) const;
   // `out` holds size() x in.count elements, ordered by rank.
@@ -126,8 +129,8 @@ class Communicator {
                                   CallSite site = CallSite::current()) const;
   [[nodiscard]] Work BarrierAsync(CallSite site = CallSite::current()) const;
 
-  // Collective. OK if every rank brings OK; else, on every rank, the worst code with the message of the lowest
-  // failing rank. For set-up and I/O: between two collectives every rank takes the same decision.
+  // Collective. OK if every rank brings OK; else, on every rank, the worst code with the message of the
+  // lowest failing rank. For set-up and I/O: between two collectives every rank takes the same decision.
   absl::Status Agree(const absl::Status& mine, CallSite site = CallSite::current()) const;
 
  private:

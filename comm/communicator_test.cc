@@ -30,7 +30,8 @@ TEST(Stats, CountTheBytesOfTheOptimalAlgorithm) {
   std::vector<float> values(24 * n), part(24);
   const Buffer all = BufferOf(absl::MakeSpan(values)), one = BufferOf(absl::MakeSpan(part));
   const std::int64_t bytes = 96 * n;
-  OperationStats s = StatsOfCall("a", Operation::kAllReduce, [&](const Communicator& c) { c.AllReduce(all); });
+  OperationStats s =
+      StatsOfCall("a", Operation::kAllReduce, [&](const Communicator& c) { c.AllReduce(all); });
   EXPECT_EQ(s.calls, 1);
   EXPECT_EQ(s.payload_bytes, bytes);
   EXPECT_EQ(s.wire_bytes, 2 * bytes * (n - 1) / n);
@@ -39,7 +40,8 @@ TEST(Stats, CountTheBytesOfTheOptimalAlgorithm) {
   s = StatsOfCall("c", Operation::kAllGather, [&](const Communicator& c) { c.AllGather(one, all); });
   EXPECT_EQ(s.wire_bytes, 96 * (n - 1));
   std::vector<float> other(24 * n);
-  s = StatsOfCall("d", Operation::kAllToAll, [&](const Communicator& c) { c.AllToAll(all, BufferOf(absl::MakeSpan(other))); });
+  s = StatsOfCall("d", Operation::kAllToAll,
+                  [&](const Communicator& c) { c.AllToAll(all, BufferOf(absl::MakeSpan(other))); });
   EXPECT_EQ(s.wire_bytes, bytes * (n - 1) / n);
 }
 
@@ -70,8 +72,9 @@ TEST(FlightRecorder, KnowsCallsSitesAndPhases) {
   EXPECT_EQ(last.state, CallState::kComplete);
   EXPECT_EQ(DescribeCall(last, "recorded"), "#1 all_reduce[recorded] f64[5] max");
   EXPECT_NE(comm.recorder().Phase(), "forward");
-  EXPECT_NE(DescribeCalls(comm.recorder()).find("#1 all_reduce[recorded] f64[5] max at communicator_test.cc:"),
-            std::string::npos);
+  EXPECT_NE(
+      DescribeCalls(comm.recorder()).find("#1 all_reduce[recorded] f64[5] max at communicator_test.cc:"),
+      std::string::npos);
 }
 
 TEST(FlightRecorder, ForgetsTheOldestFirst) {
@@ -79,7 +82,8 @@ TEST(FlightRecorder, ForgetsTheOldestFirst) {
   recorder.AddGroup(1, "x", {0});
   std::vector<std::int64_t> ids;
   for (int i = 0; i < 6; ++i) {
-    ids.push_back(recorder.Enter(1, {.operation = Operation::kBarrier}, CallSite::current(), CallState::kInFlight));
+    ids.push_back(
+        recorder.Enter(1, {.operation = Operation::kBarrier}, CallSite::current(), CallState::kInFlight));
   }
   recorder.Complete(ids[0]);  // long overwritten: nothing happens
   const auto calls = recorder.Calls();
@@ -100,7 +104,8 @@ TEST(Agree, GivesTheWorstCodeAndTheLowestRanksMessageToAll) {
   if (rank == size - 1 && rank > size / 2) mine = absl::DataLossError("truncated");
   const absl::Status all = World().Agree(mine);
   EXPECT_EQ(all.message(), "rank " + std::to_string(size / 2) + ": no such file");
-  EXPECT_EQ(all.code(), size - 1 > size / 2 ? absl::StatusCode::kDataLoss : absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(all.code(),
+            size - 1 > size / 2 ? absl::StatusCode::kDataLoss : absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

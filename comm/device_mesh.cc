@@ -39,15 +39,18 @@ absl::Status FitSizes(int ranks, std::vector<MeshAxis>* axes) {
     if (axis.size == -1 && open == nullptr) {
       open = &axis;
     } else if (axis.size < 1) {
-      return absl::InvalidArgumentError("mesh " + Shape(*axes) + ": sizes must be positive, one of them may be -1");
+      return absl::InvalidArgumentError("mesh " + Shape(*axes) +
+                                        ": sizes must be positive, one of them may be -1");
     } else {
       product *= axis.size;
     }
     if (product > ranks) break;
   }
-  if (open != nullptr && product <= ranks && ranks % product == 0) open->size = static_cast<int>(ranks / product);
+  if (open != nullptr && product <= ranks && ranks % product == 0)
+    open->size = static_cast<int>(ranks / product);
   else if (open != nullptr || product != ranks) {
-    return absl::InvalidArgumentError(absl::StrCat("mesh ", Shape(*axes), " does not have one place for each of ", ranks,
+    return absl::InvalidArgumentError(absl::StrCat("mesh ", Shape(*axes),
+                                                   " does not have one place for each of ", ranks,
                                                    " ranks: the product of the sizes must be ", ranks));
   }
   return absl::OkStatus();
@@ -64,7 +67,8 @@ std::vector<int> Unflatten(int index, const std::vector<MeshAxis>& axes) {
 
 }  // namespace
 
-DeviceMesh::DeviceMesh(Communicator world, std::vector<MeshAxis> axes, std::vector<std::vector<int>> coordinates)
+DeviceMesh::DeviceMesh(Communicator world, std::vector<MeshAxis> axes,
+                       std::vector<std::vector<int>> coordinates)
     : world_(std::move(world)), axes_(std::move(axes)), coordinates_(std::move(coordinates)) {}
 
 absl::StatusOr<DeviceMesh> DeviceMesh::Create(const Communicator& world, std::vector<MeshAxis> axes) {
@@ -73,11 +77,13 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Create(const Communicator& world, std::ve
   std::vector<std::vector<int>> coordinates;
   for (int rank = 0; rank < world.size(); ++rank) coordinates.push_back(Unflatten(rank, axes));
   DeviceMesh mesh(world, std::move(axes), std::move(coordinates));
-  for (int i = 0; i < static_cast<int>(mesh.axes_.size()); ++i) mesh.communicators_.push_back(mesh.MakeAxis(i));
+  for (int i = 0; i < static_cast<int>(mesh.axes_.size()); ++i)
+    mesh.communicators_.push_back(mesh.MakeAxis(i));
   return mesh;
 }
 
-absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from, std::vector<MeshAxis> into) const {
+absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from,
+                                            std::vector<MeshAxis> into) const {
   std::vector<int> sources;
   int ranks = 1;
   for (const std::string& name : from) {
@@ -86,7 +92,8 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
     if (!known) return absl::InvalidArgumentError("mesh " + Shape(axes_) + ": cannot fold axis " + name);
     ranks *= axes_[sources.back()].size;
   }
-  if (sources.empty()) return absl::InvalidArgumentError("mesh " + Shape(axes_) + ": no axis to fold was given");
+  if (sources.empty())
+    return absl::InvalidArgumentError("mesh " + Shape(axes_) + ": no axis to fold was given");
   if (absl::Status sizes = FitSizes(ranks, &into); !sizes.ok()) return sizes;
 
   DeviceMesh view(world_, {}, std::vector<std::vector<int>>(world_.size()));
@@ -107,7 +114,8 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
     for (const int source : sources) flat = flat * axes_[source].size + coordinates_[rank][source];
     const std::vector<int> folded = Unflatten(flat, into);
     auto next = folded.begin();
-    for (const int old : old_index) view.coordinates_[rank].push_back(old < 0 ? *next++ : coordinates_[rank][old]);
+    for (const int old : old_index)
+      view.coordinates_[rank].push_back(old < 0 ? *next++ : coordinates_[rank][old]);
   }
   for (int i = 0; i < static_cast<int>(view.axes_.size()); ++i) {
     view.communicators_.push_back(old_index[i] < 0 ? view.MakeAxis(i) : communicators_[old_index[i]]);
@@ -125,7 +133,8 @@ Communicator DeviceMesh::MakeAxis(int index) const {
 }
 
 int DeviceMesh::IndexOf(absl::string_view name) const {
-  const auto found = std::find_if(axes_.begin(), axes_.end(), [&](const MeshAxis& axis) { return axis.name == name; });
+  const auto found =
+      std::find_if(axes_.begin(), axes_.end(), [&](const MeshAxis& axis) { return axis.name == name; });
   return found == axes_.end() ? -1 : static_cast<int>(found - axes_.begin());
 }
 

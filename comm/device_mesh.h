@@ -29,27 +29,27 @@ struct MeshAxis {
 
 class DeviceMesh {
  public:
-  // Collective. INVALID_ARGUMENT, the same on all ranks, if a name is empty or appears twice, a size is not positive,
-  // or the product is not the number of ranks.
+  // Collective. INVALID_ARGUMENT, the same on all ranks, if a name is empty or appears twice, a size is not
+  // positive, or the product is not the number of ranks.
   static absl::StatusOr<DeviceMesh> Create(const Communicator& world, std::vector<MeshAxis> axes);
 
-  // Collective. The view in which the ranks of the axes `from`, numbered row-major in the order given, are laid out
-  // over `into`, row-major. `into` stands where the first of `from` stood; the other axes and their communicators stay.
-  // INVALID_ARGUMENT if an axis is unknown or the products differ.
+  // Collective. The view in which the ranks of the axes `from`, numbered row-major in the order given, are
+  // laid out over `into`, row-major. `into` stands where the first of `from` stood; the other axes and their
+  // communicators stay. INVALID_ARGUMENT if an axis is unknown or the products differ.
   absl::StatusOr<DeviceMesh> Fold(const std::vector<std::string>& from, std::vector<MeshAxis> into) const;
 
   const std::vector<MeshAxis>& axes() const { return axes_; }
   bool Has(absl::string_view name) const;
-  // Unknown names are programming errors. The communicator of the ranks that differ from this one along `name` alone;
-  // its rank is this rank's coordinate, its name the axis's.
+  // Unknown names are programming errors. The communicator of the ranks that differ from this one along
+  // `name` alone; its rank is this rank's coordinate, its name the axis's.
   const Communicator& axis(absl::string_view name) const;
   const Communicator& world() const { return world_; }
 
   // One coordinate per axis, in the order of axes().
   const std::vector<int>& Coordinates(int world_rank) const { return coordinates_[world_rank]; }
   const std::vector<int>& Coordinates() const { return Coordinates(world_.rank()); }
-  // "[ 0/47] [tp:0/3][dp: 0/11]": rank and coordinates, each with its largest value, for the line that a rank prints
-  // about itself.
+  // "[ 0/47] [tp:0/3][dp: 0/11]": rank and coordinates, each with its largest value, for the line that a rank
+  // prints about itself.
   std::string Describe() const;
 
  private:

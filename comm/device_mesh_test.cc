@@ -23,9 +23,7 @@ Ranks Members(const Communicator& group) {
   return all;
 }
 
-DeviceMesh Mesh222() {
-  return *DeviceMesh::Create(World(), {{"dp_shard", 2}, {"cp", 2}, {"tp", -1}});
-}
+DeviceMesh Mesh222() { return *DeviceMesh::Create(World(), {{"dp_shard", 2}, {"cp", 2}, {"tp", -1}}); }
 
 TEST(DeviceMesh, IsRowMajorWithTheLastAxisFastest) {
   const DeviceMesh mesh = Mesh222();
@@ -77,13 +75,17 @@ TEST(DeviceMesh, RefusesShapesThatDoNotFit) {
   const auto message = [](std::vector<MeshAxis> axes) {
     return std::string(DeviceMesh::Create(World(), std::move(axes)).status().message());
   };
-  EXPECT_EQ(message({{"dp", 2}, {"tp", 3}}),
-            "mesh dp=2 x tp=3 does not have one place for each of 8 ranks: the product of the sizes must be 8");
-  EXPECT_EQ(message({{"dp", -1}, {"tp", 3}}),
-            "mesh dp=-1 x tp=3 does not have one place for each of 8 ranks: the product of the sizes must be 8");
+  EXPECT_EQ(
+      message({{"dp", 2}, {"tp", 3}}),
+      "mesh dp=2 x tp=3 does not have one place for each of 8 ranks: the product of the sizes must be 8");
+  EXPECT_EQ(
+      message({{"dp", -1}, {"tp", 3}}),
+      "mesh dp=-1 x tp=3 does not have one place for each of 8 ranks: the product of the sizes must be 8");
   EXPECT_EQ(message({{"tp", 2}, {"tp", 4}}), "mesh tp=2 x tp=4: axis tp appears twice");
-  EXPECT_EQ(message({{"dp", 0}, {"tp", 8}}), "mesh dp=0 x tp=8: sizes must be positive, one of them may be -1");
-  EXPECT_EQ(message({{"dp", -1}, {"tp", -1}}), "mesh dp=-1 x tp=-1: sizes must be positive, one of them may be -1");
+  EXPECT_EQ(message({{"dp", 0}, {"tp", 8}}),
+            "mesh dp=0 x tp=8: sizes must be positive, one of them may be -1");
+  EXPECT_EQ(message({{"dp", -1}, {"tp", -1}}),
+            "mesh dp=-1 x tp=-1: sizes must be positive, one of them may be -1");
   EXPECT_EQ(message({{"", 8}}), "mesh =8: an axis has no name");
 }
 

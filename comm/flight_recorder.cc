@@ -15,8 +15,10 @@ using Lock = std::lock_guard<std::mutex>;
 
 std::string DescribeState(const CallRecord& call, double now) {
   switch (call.state) {
-    case CallState::kInFlight: return absl::StrFormat("in flight for %.1f s", now - call.entered_seconds);
-    case CallState::kWaiting: return absl::StrFormat("waiting for %.1f s", now - call.waiting_since_seconds);
+    case CallState::kInFlight:
+      return absl::StrFormat("in flight for %.1f s", now - call.entered_seconds);
+    case CallState::kWaiting:
+      return absl::StrFormat("waiting for %.1f s", now - call.waiting_since_seconds);
     case CallState::kComplete:
       return absl::StrFormat("complete after %.6f s", call.completed_seconds - call.entered_seconds);
   }
@@ -143,8 +145,8 @@ std::string DescribeCalls(const FlightRecorder& recorder) {
   std::string text;
   const auto groups = recorder.Groups();
   for (const CallRecord& call : recorder.Calls()) {
-    absl::StrAppend(&text, DescribeCall(call, groups.at(call.group).name), " at ", call.file, ":", call.line, ", ",
-                    DescribeState(call, FlightRecorder::Now()), ", in phase ", call.phase, "\n");
+    absl::StrAppend(&text, DescribeCall(call, groups.at(call.group).name), " at ", call.file, ":", call.line,
+                    ", ", DescribeState(call, FlightRecorder::Now()), ", in phase ", call.phase, "\n");
   }
   return text;
 }

@@ -10,8 +10,8 @@
 //
 //   #12 all_reduce[tp] f32[180736] at train.cc:88, waiting for 4.1 s, in phase backward
 //
-// Collectives are numbered per group: the ranks of a group give the same call the same number. Messages between
-// two ranks have a numbering of their own. A call costs about 0.1 microseconds of recording.
+// Collectives are numbered per group: the ranks of a group give the same call the same number. Messages
+// between two ranks have a numbering of their own. A call costs about 0.1 microseconds of recording.
 #ifndef PLAIT_COMM_FLIGHT_RECORDER_H_
 #define PLAIT_COMM_FLIGHT_RECORDER_H_
 

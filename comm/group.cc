@@ -95,8 +95,10 @@ std::unique_ptr<PendingWork> Group::Start(const Request& request, const std::sou
   return std::make_unique<RecordedWork>(backend_->Start(request), journal_, stats, id, begin);
 }
 
-std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, const std::source_location& site) {
-  const std::int64_t call = journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
+std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name,
+                                    const std::source_location& site) {
+  const std::int64_t call =
+      journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
   std::unique_ptr<Backend> part = backend_->Split(color, key);
   journal_->recorder.Complete(call);
   // Ranks that join none have a group of one each: they are told apart by their rank.
@@ -108,7 +110,8 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name, 
 
 std::shared_ptr<Group> Group::OnCuda(int device_index, const std::source_location& site) {
   if (on_cuda_ != nullptr || !journal_->device_backend) return on_cuda_;
-  const std::int64_t call = journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
+  const std::int64_t call =
+      journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
   auto backend = journal_->device_backend(*backend_, device_index);
   journal_->recorder.Complete(call);
   on_cuda_ = std::make_shared<Group>(std::move(backend), name_, Mix(id_ ^ 0x43554441), journal_);

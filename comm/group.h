@@ -1,5 +1,5 @@
-// The state behind a Communicator, shared by its copies: transport, name, and where calls are noted. Private to
-// comm.
+// The state behind a Communicator, shared by its copies: transport, name, and where calls are noted. Private
+// to comm.
 #ifndef PLAIT_COMM_GROUP_H_
 #define PLAIT_COMM_GROUP_H_
 
@@ -26,7 +26,8 @@ struct Journal {
 class Group {
  public:
   // `id` is the same on all members, and different for different groups of a process.
-  Group(std::unique_ptr<Backend> backend, std::string name, std::uint64_t id, std::shared_ptr<Journal> journal);
+  Group(std::unique_ptr<Backend> backend, std::string name, std::uint64_t id,
+        std::shared_ptr<Journal> journal);
 
   Backend& backend() const { return *backend_; }
   const std::string& name() const { return name_; }

@@ -46,7 +46,7 @@ TEST(HalfPrecision, EveryValueSurvivesARoundTrip) {
 TEST(HalfPrecision, RoundsToNearestEven) {
   for (const DataType type : {DataType::kBFloat16, DataType::kFloat16}) {
     for (int i = 1; i < 4000; ++i) {
-      ExpectNearest(static_cast<float>(i) / 2048 + 1, type);       // every tie of f16 in [1, 3)
+      ExpectNearest(static_cast<float>(i) / 2048 + 1, type);  // every tie of f16 in [1, 3)
       ExpectNearest(1 + static_cast<float>(i) / 65536 / 8, type);
       ExpectNearest(static_cast<float>(std::exp(0.004 * i - 8)), type);
     }

@@ -21,8 +21,10 @@ ConstBuffer Payload(const Request& request) {
     case Operation::kAllReduce:
     case Operation::kBroadcast:
     case Operation::kReceive:
-    case Operation::kScatter: return request.out;
-    default: return request.in;
+    case Operation::kScatter:
+      return request.out;
+    default:
+      return request.in;
   }
 }
 
@@ -32,19 +34,27 @@ std::int64_t WireBytes(const Request& request, int rank, int size) {
   const std::int64_t bytes = payload.bytes() * (widened ? 2 : 1);
   const std::int64_t others = size - 1;
   switch (request.operation) {
-    case Operation::kAllReduce: return 2 * bytes * others / size;
+    case Operation::kAllReduce:
+      return 2 * bytes * others / size;
     case Operation::kReduceScatter:
     case Operation::kBroadcast:
-    case Operation::kAllToAll: return bytes * others / size;
-    case Operation::kAllGather: return bytes * others;
-    case Operation::kAllToAllV: return bytes - request.send_counts[rank] * SizeInBytes(payload.type);
+    case Operation::kAllToAll:
+      return bytes * others / size;
+    case Operation::kAllGather:
+      return bytes * others;
+    case Operation::kAllToAllV:
+      return bytes - request.send_counts[rank] * SizeInBytes(payload.type);
     case Operation::kReduce:
-    case Operation::kGather: return rank == request.root ? 0 : bytes;
-    case Operation::kScatter: return rank == request.root ? bytes * others : 0;
-    case Operation::kSend: return request.root == rank ? 0 : bytes;
+    case Operation::kGather:
+      return rank == request.root ? 0 : bytes;
+    case Operation::kScatter:
+      return rank == request.root ? bytes * others : 0;
+    case Operation::kSend:
+      return request.root == rank ? 0 : bytes;
     case Operation::kReceive:
     case Operation::kBarrier:
-    case Operation::kSplit: return 0;
+    case Operation::kSplit:
+      return 0;
   }
   return 0;
 }

@@ -10,13 +10,25 @@
 
 namespace plait::comm {
 
-// Average divides the sum by the number of ranks; floating types only. bf16 and f16 are reduced in float32 and
-// rounded once. u8 sums modulo 256. For bool, sum and max are the logical or, product and min the logical and.
+// Average divides the sum by the number of ranks; floating types only. bf16 and f16 are reduced in float32
+// and rounded once. u8 sums modulo 256. For bool, sum and max are the logical or, product and min the logical
+// and.
 enum class ReduceOp : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage };
 
 enum class Operation : std::uint8_t {
-  kAllReduce, kBroadcast, kAllGather, kReduceScatter, kAllToAll, kAllToAllV, kReduce, kGather, kScatter, kBarrier,
-  kSplit, kSend, kReceive
+  kAllReduce,
+  kBroadcast,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kAllToAllV,
+  kReduce,
+  kGather,
+  kScatter,
+  kBarrier,
+  kSplit,
+  kSend,
+  kReceive
 };
 inline constexpr int kOperations = 13;
 
@@ -43,9 +55,9 @@ struct Request {
 ConstBuffer Payload(const Request& request);
 
 // Bytes that the rank sends under the bandwidth-optimal algorithm: all-reduce 2 P (N-1)/N, reduce-scatter and
-// all-to-all P (N-1)/N, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then all-gather round the ring), reduce and
-// gather P from all but the root, scatter P (N-1)/N from the root. P: bytes of the whole buffer, p: of this
-// rank's part. Half-precision reductions travel as float32.
+// all-to-all P (N-1)/N, all-gather (N-1) p, broadcast P (N-1)/N (scatter, then all-gather round the ring),
+// reduce and gather P from all but the root, scatter P (N-1)/N from the root. P: bytes of the whole buffer,
+// p: of this rank's part. Half-precision reductions travel as float32.
 std::int64_t WireBytes(const Request& request, int rank, int size);
 
 }  // namespace plait::comm

@@ -13,7 +13,8 @@ using Counts = std::vector<std::int64_t>;
 void CheckCounts(const Counts& counts, int size, std::int64_t total) {
   PLAIT_CHECK(static_cast<int>(counts.size()) == size) << "all_to_all_v: one count per rank is expected";
   for (const std::int64_t count : counts) PLAIT_CHECK(count >= 0) << "all_to_all_v: a count is negative";
-  PLAIT_CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total) << "all_to_all_v: the counts do not add up to the buffer";
+  PLAIT_CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total)
+      << "all_to_all_v: the counts do not add up to the buffer";
 }
 
 bool Overlap(ConstBuffer a, ConstBuffer b) {
@@ -39,19 +40,27 @@ void CheckOverlap(const Request& r, int rank) {
   bool in_place = false;
   switch (r.operation) {
     case Operation::kAllGather:
-    case Operation::kGather: in_place = IsPart(r.in, r.out, rank); break;
+    case Operation::kGather:
+      in_place = IsPart(r.in, r.out, rank);
+      break;
     case Operation::kReduceScatter:
-    case Operation::kScatter: in_place = IsPart(r.out, r.in, rank); break;
-    case Operation::kAllToAllV: break;
-    default: in_place = SameMemory(r.in, r.out);
+    case Operation::kScatter:
+      in_place = IsPart(r.out, r.in, rank);
+      break;
+    case Operation::kAllToAllV:
+      break;
+    default:
+      in_place = SameMemory(r.in, r.out);
   }
   PLAIT_CHECK(in_place) << "the two buffers overlap";
 }
 
 void CheckShapes(const Request& r, int rank, int size) {
   switch (r.operation) {
-    case Operation::kAllGather: return CheckParts(r.in, r.out, size);
-    case Operation::kReduceScatter: return CheckParts(r.out, r.in, size);
+    case Operation::kAllGather:
+      return CheckParts(r.in, r.out, size);
+    case Operation::kReduceScatter:
+      return CheckParts(r.out, r.in, size);
     case Operation::kGather:
       if (rank == r.root) CheckParts(r.in, r.out, size);
       return;
@@ -69,7 +78,8 @@ void CheckShapes(const Request& r, int rank, int size) {
       PLAIT_CHECK(r.in.type == r.out.type) << "the two buffers have different types";
       CheckCounts(r.send_counts, size, r.in.count);
       return CheckCounts(r.receive_counts, size, r.out.count);
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -77,7 +87,8 @@ void CheckShapes(const Request& r, int rank, int size) {
 
 void CheckRequest(const Request& r, int rank, int size, Device device) {
   PLAIT_CHECK(r.in.count >= 0 && r.out.count >= 0) << "a buffer has a negative count";
-  PLAIT_CHECK((r.in.count == 0 || r.in.device == device) && (r.out.count == 0 || r.out.device == device)) << "the buffer is on another device than the communicator serves; see comm/tensor_collectives.h";
+  PLAIT_CHECK((r.in.count == 0 || r.in.device == device) && (r.out.count == 0 || r.out.device == device))
+      << "the buffer is on another device than the communicator serves; see comm/tensor_collectives.h";
   const bool rooted = r.operation == Operation::kBroadcast || r.operation == Operation::kReduce ||
                       r.operation == Operation::kGather || r.operation == Operation::kScatter;
   if (rooted || IsPointToPoint(r.operation)) {

@@ -1,4 +1,5 @@
-// Rules that every request keeps, whatever the transport. A broken one is a programming error. Private to comm.
+// Rules that every request keeps, whatever the transport. A broken one is a programming error. Private to
+// comm.
 #ifndef PLAIT_COMM_REQUEST_CHECK_H_
 #define PLAIT_COMM_REQUEST_CHECK_H_
 

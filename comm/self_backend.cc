@@ -18,8 +18,8 @@ bool TryReceive(Mailbox& mailbox, const Request& request) {
   const std::vector<std::byte> message = std::move(box->second.front());
   box->second.pop_front();
   if (static_cast<std::int64_t>(message.size()) != request.out.bytes()) {
-    throw TransportError(absl::StrCat("receive: ", message.size(), " bytes were sent, ", Describe(request.out),
-                                      " was expected"));
+    throw TransportError(absl::StrCat("receive: ", message.size(), " bytes were sent, ",
+                                      Describe(request.out), " was expected"));
   }
   if (!message.empty()) std::memcpy(request.out.data, message.data(), message.size());
   return true;
@@ -58,9 +58,13 @@ class SelfBackend : public Backend {
 
   std::unique_ptr<PendingWork> Start(const Request& request) override {
     switch (request.operation) {
-      case Operation::kReceive: return std::make_unique<PendingReceive>(mailbox_, request);
-      case Operation::kSend: Keep(request); break;
-      default: Copy(request);
+      case Operation::kReceive:
+        return std::make_unique<PendingReceive>(mailbox_, request);
+      case Operation::kSend:
+        Keep(request);
+        break;
+      default:
+        Copy(request);
     }
     return std::make_unique<CompleteWork>();
   }

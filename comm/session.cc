@@ -31,7 +31,8 @@ absl::Status StartMpi(int* argc, char*** argv, bool oversubscribed) {
   if (oversubscribed) setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided = 0;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
-    return absl::FailedPreconditionError("MPI_Init_thread failed; was the program started by this MPI's mpirun?");
+    return absl::FailedPreconditionError(
+        "MPI_Init_thread failed; was the program started by this MPI's mpirun?");
   }
   if (provided < MPI_THREAD_SERIALIZED) {
     return absl::FailedPreconditionError("this MPI has no thread support (MPI_THREAD_SERIALIZED is needed)");
@@ -81,7 +82,9 @@ void Session::EnterSteps() {
   if (state_->watchdog != nullptr) state_->watchdog->SetTimeout(state_->options.step_timeout_seconds);
 }
 
-bool Session::StopRequested() const { return state_->watchdog != nullptr && state_->watchdog->StopRequested(); }
+bool Session::StopRequested() const {
+  return state_->watchdog != nullptr && state_->watchdog->StopRequested();
+}
 
 void Session::Fail(const std::string& error) {
   std::fflush(stdout);

@@ -1,7 +1,8 @@
 // The process's membership in a job: one per program, alive from the first lines of main to the last.
 //
 //   int main(int argc, char** argv) {
-//     return comm::RunMain(argc, argv, [](comm::Session& session) -> absl::Status { ... });  // session_main.h
+//     return comm::RunMain(argc, argv, [](comm::Session& session) -> absl::Status { ... });  //
+//     session_main.h
 //   }
 //
 // or by hand:
@@ -36,15 +37,16 @@ struct SessionOptions {
   bool stop_on_sigterm = false;
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
-  // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host memory.
+  // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host
+  // memory.
   DeviceBackendFactory device_backend = {};
 };
 
 class Session {
  public:
-  // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h); otherwise the
-  // world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be started, UNAVAILABLE if
-  // the ranks cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
+  // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h);
+  // otherwise the world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be
+  // started, UNAVAILABLE if the ranks cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;
@@ -59,8 +61,8 @@ class Session {
   // SIGTERM has come to this rank (see stop_on_sigterm). Local: ranks agree on it before they act on it.
   bool StopRequested() const;
 
-  // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and a non-zero exit code on all
-  // ranks. Local: for errors that this rank alone has.
+  // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and a non-zero exit code on
+  // all ranks. Local: for errors that this rank alone has.
   [[noreturn]] void Fail(const std::string& error);
 
   // Collective. Waits for all ranks and ends MPI; no communicator may be used afterwards.

@@ -16,10 +16,10 @@
 
 namespace plait::comm {
 
-// The exit code of main. OK on all ranks: 0. An error that ranks agree on (the worst code, the message of the lowest
-// failing rank) is printed once and all ranks return 1. An exception, TransportError or any other, ends the whole
-// job with a line that names rank and host. An error that some ranks alone return is found by the watchdog: the
-// others wait for this rank in vain.
+// The exit code of main. OK on all ranks: 0. An error that ranks agree on (the worst code, the message of the
+// lowest failing rank) is printed once and all ranks return 1. An exception, TransportError or any other,
+// ends the whole job with a line that names rank and host. An error that some ranks alone return is found by
+// the watchdog: the others wait for this rank in vain.
 int RunMain(int argc, char** argv, const SessionOptions& options,
             const std::function<absl::Status(Session&)>& program);
 

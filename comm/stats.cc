@@ -12,8 +12,8 @@ std::string ExportStats(const Stats& stats) {
       const OperationStats& s = operations[i];
       if (s.calls == 0) continue;
       absl::StrAppendFormat(&text, "%-12s %-14s %10d %16d %16d %18.6f %16.6f\n", axis,
-                            std::string(Name(static_cast<Operation>(i))), s.calls, s.payload_bytes, s.wire_bytes,
-                            s.in_flight_seconds, s.exposed_seconds);
+                            std::string(Name(static_cast<Operation>(i))), s.calls, s.payload_bytes,
+                            s.wire_bytes, s.in_flight_seconds, s.exposed_seconds);
     }
   }
   return text;

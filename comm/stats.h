@@ -21,9 +21,9 @@ namespace plait::comm {
 struct OperationStats {
   std::int64_t calls = 0;
   std::int64_t payload_bytes = 0;
-  std::int64_t wire_bytes = 0;     // sent by this rank; see WireBytes
-  double in_flight_seconds = 0;    // from the call to its completion
-  double exposed_seconds = 0;      // of these, the program stood still
+  std::int64_t wire_bytes = 0;   // sent by this rank; see WireBytes
+  double in_flight_seconds = 0;  // from the call to its completion
+  double exposed_seconds = 0;    // of these, the program stood still
 };
 
 using AxisStats = std::array<OperationStats, kOperations>;  // by Operation

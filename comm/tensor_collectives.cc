@@ -16,15 +16,24 @@ namespace {
 
 DataType TypeOf(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case at::kFloat: return DataType::kFloat32;
-    case at::kDouble: return DataType::kFloat64;
-    case at::kBFloat16: return DataType::kBFloat16;
-    case at::kHalf: return DataType::kFloat16;
-    case at::kLong: return DataType::kInt64;
-    case at::kInt: return DataType::kInt32;
-    case at::kByte: return DataType::kUInt8;
-    case at::kBool: return DataType::kBool;
-    default: PLAIT_CHECK(false) << "collectives have no type " << tensor.scalar_type();
+    case at::kFloat:
+      return DataType::kFloat32;
+    case at::kDouble:
+      return DataType::kFloat64;
+    case at::kBFloat16:
+      return DataType::kBFloat16;
+    case at::kHalf:
+      return DataType::kFloat16;
+    case at::kLong:
+      return DataType::kInt64;
+    case at::kInt:
+      return DataType::kInt32;
+    case at::kByte:
+      return DataType::kUInt8;
+    case at::kBool:
+      return DataType::kBool;
+    default:
+      PLAIT_CHECK(false) << "collectives have no type " << tensor.scalar_type();
   }
   return DataType::kUInt8;
 }
@@ -118,16 +127,15 @@ class TensorCall {
   }
 
  private:
-  at::Device device() const {
-    return transport_->device() == Device::kCuda ? device_ : at::Device(at::kCPU);
-  }
+  at::Device device() const { return transport_->device() == Device::kCuda ? device_ : at::Device(at::kCPU); }
   // MPI's backend reduces half precision in float32 by itself, NCCL does not.
   at::ScalarType TypeFor(const at::Tensor& tensor) const {
     const bool half = tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
     return reduces_ && half && transport_->device() == Device::kCuda ? at::kFloat : tensor.scalar_type();
   }
   void ChooseTransport(const at::Tensor& tensor) {
-    PLAIT_CHECK(!transport_ || tensor.device() == device_) << "the tensors of one call are on different devices";
+    PLAIT_CHECK(!transport_ || tensor.device() == device_)
+        << "the tensors of one call are on different devices";
     device_ = tensor.device();
     if (!transport_) transport_ = tensor.is_cuda() ? comm_.OnCuda(tensor.device().index()) : comm_;
   }
@@ -154,60 +162,73 @@ TensorWork Issue(TensorCall& call, Mode mode, Blocking blocking, Async async) {
 TensorWork AllReduce(Mode mode, const Communicator& comm, at::Tensor& values, ReduceOp op, CallSite site) {
   TensorCall call(comm, /*reduces=*/true);
   call.Out(values, /*reads=*/true);
-  return Issue(call, mode, [&](const Communicator& c) { c.AllReduce(call.out(), op, site); },
-               [&](const Communicator& c) { return c.AllReduceAsync(call.out(), op, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.AllReduce(call.out(), op, site); },
+      [&](const Communicator& c) { return c.AllReduceAsync(call.out(), op, site); });
 }
 
 TensorWork Broadcast(Mode mode, const Communicator& comm, at::Tensor& values, int root, CallSite site) {
   TensorCall call(comm);
   call.Out(values, /*reads=*/comm.rank() == root);
-  return Issue(call, mode, [&](const Communicator& c) { c.Broadcast(call.out(), root, site); },
-               [&](const Communicator& c) { return c.BroadcastAsync(call.out(), root, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.Broadcast(call.out(), root, site); },
+      [&](const Communicator& c) { return c.BroadcastAsync(call.out(), root, site); });
 }
 
-TensorWork AllGather(Mode mode, const Communicator& comm, const at::Tensor& part, at::Tensor& whole, CallSite site) {
+TensorWork AllGather(Mode mode, const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
+                     CallSite site) {
   TensorCall call(comm);
   call.In(part).Out(whole, /*reads=*/false);
-  return Issue(call, mode, [&](const Communicator& c) { c.AllGather(call.in(), call.out(), site); },
-               [&](const Communicator& c) { return c.AllGatherAsync(call.in(), call.out(), site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.AllGather(call.in(), call.out(), site); },
+      [&](const Communicator& c) { return c.AllGatherAsync(call.in(), call.out(), site); });
 }
 
-TensorWork ReduceScatter(Mode mode, const Communicator& comm, const at::Tensor& whole, at::Tensor& part, ReduceOp op,
-                         CallSite site) {
+TensorWork ReduceScatter(Mode mode, const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
+                         ReduceOp op, CallSite site) {
   TensorCall call(comm, /*reduces=*/true);
   call.In(whole).Out(part, /*reads=*/false);
-  return Issue(call, mode, [&](const Communicator& c) { c.ReduceScatter(call.in(), call.out(), op, site); },
-               [&](const Communicator& c) { return c.ReduceScatterAsync(call.in(), call.out(), op, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.ReduceScatter(call.in(), call.out(), op, site); },
+      [&](const Communicator& c) { return c.ReduceScatterAsync(call.in(), call.out(), op, site); });
 }
 
-TensorWork AllToAll(Mode mode, const Communicator& comm, const at::Tensor& in, at::Tensor& out, CallSite site) {
+TensorWork AllToAll(Mode mode, const Communicator& comm, const at::Tensor& in, at::Tensor& out,
+                    CallSite site) {
   TensorCall call(comm);
   call.In(in).Out(out, /*reads=*/false);
-  return Issue(call, mode, [&](const Communicator& c) { c.AllToAll(call.in(), call.out(), site); },
-               [&](const Communicator& c) { return c.AllToAllAsync(call.in(), call.out(), site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.AllToAll(call.in(), call.out(), site); },
+      [&](const Communicator& c) { return c.AllToAllAsync(call.in(), call.out(), site); });
 }
 
-TensorWork AllToAllV(Mode mode, const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows,
-                     at::Tensor& out, absl::Span<const std::int64_t> receive_rows, CallSite site) {
+TensorWork AllToAllV(Mode mode, const Communicator& comm, const at::Tensor& in,
+                     absl::Span<const std::int64_t> send_rows, at::Tensor& out,
+                     absl::Span<const std::int64_t> receive_rows, CallSite site) {
   TensorCall call(comm);
   call.In(in).Out(out, /*reads=*/false);
   const auto sent = Elements(send_rows, in), received = Elements(receive_rows, out);
-  return Issue(call, mode, [&](const Communicator& c) { c.AllToAllV(call.in(), sent, call.out(), received, site); },
-               [&](const Communicator& c) { return c.AllToAllVAsync(call.in(), sent, call.out(), received, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.AllToAllV(call.in(), sent, call.out(), received, site); },
+      [&](const Communicator& c) { return c.AllToAllVAsync(call.in(), sent, call.out(), received, site); });
 }
 
-TensorWork Send(Mode mode, const Communicator& comm, const at::Tensor& values, int to, int tag, CallSite site) {
+TensorWork Send(Mode mode, const Communicator& comm, const at::Tensor& values, int to, int tag,
+                CallSite site) {
   TensorCall call(comm);
   call.In(values);
-  return Issue(call, mode, [&](const Communicator& c) { c.Send(call.in(), to, tag, site); },
-               [&](const Communicator& c) { return c.SendAsync(call.in(), to, tag, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.Send(call.in(), to, tag, site); },
+      [&](const Communicator& c) { return c.SendAsync(call.in(), to, tag, site); });
 }
 
-TensorWork Receive(Mode mode, const Communicator& comm, at::Tensor& values, int from, int tag, CallSite site) {
+TensorWork Receive(Mode mode, const Communicator& comm, at::Tensor& values, int from, int tag,
+                   CallSite site) {
   TensorCall call(comm);
   call.Out(values, /*reads=*/false);
-  return Issue(call, mode, [&](const Communicator& c) { c.Receive(call.out(), from, tag, site); },
-               [&](const Communicator& c) { return c.ReceiveAsync(call.out(), from, tag, site); });
+  return Issue(
+      call, mode, [&](const Communicator& c) { c.Receive(call.out(), from, tag, site); },
+      [&](const Communicator& c) { return c.ReceiveAsync(call.out(), from, tag, site); });
 }
 
 }  // namespace
@@ -244,8 +265,8 @@ void ReduceScatter(const Communicator& comm, const at::Tensor& whole, at::Tensor
                    CallSite site) {
   ReduceScatter(Mode::kBlocking, comm, whole, part, op, site).Wait();
 }
-TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole, at::Tensor& part, ReduceOp op,
-                              CallSite site) {
+TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
+                              ReduceOp op, CallSite site) {
   return ReduceScatter(Mode::kAsync, comm, whole, part, op, site);
 }
 void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out, CallSite site) {
@@ -254,14 +275,13 @@ void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out, C
 TensorWork AllToAllAsync(const Communicator& comm, const at::Tensor& in, at::Tensor& out, CallSite site) {
   return AllToAll(Mode::kAsync, comm, in, out, site);
 }
-void AllToAllV(const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows, at::Tensor& out,
-               absl::Span<const std::int64_t> receive_rows,
-               CallSite site) {
+void AllToAllV(const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows,
+               at::Tensor& out, absl::Span<const std::int64_t> receive_rows, CallSite site) {
   AllToAllV(Mode::kBlocking, comm, in, send_rows, out, receive_rows, site).Wait();
 }
-TensorWork AllToAllVAsync(const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows, at::Tensor& out,
-                          absl::Span<const std::int64_t> receive_rows,
-                          CallSite site) {
+TensorWork AllToAllVAsync(const Communicator& comm, const at::Tensor& in,
+                          absl::Span<const std::int64_t> send_rows, at::Tensor& out,
+                          absl::Span<const std::int64_t> receive_rows, CallSite site) {
   return AllToAllV(Mode::kAsync, comm, in, send_rows, out, receive_rows, site);
 }
 void Send(const Communicator& comm, const at::Tensor& values, int to, int tag, CallSite site) {

@@ -6,12 +6,13 @@
 //   ...
 //   work.Wait();
 //
-// The transport follows the tensor's device: host memory through the communicator's own (MPI), CUDA through NCCL where
-// the session has it (SessionOptions::device_backend), else through a copy in host memory. Tensors need not be contiguous: a strided one is
-// copied, and an output copied back when the operation is complete. Autograd does not see these operations.
+// The transport follows the tensor's device: host memory through the communicator's own (MPI), CUDA through
+// NCCL where the session has it (SessionOptions::device_backend), else through a copy in host memory. Tensors
+// need not be contiguous: a strided one is copied, and an output copied back when the operation is complete.
+// Autograd does not see these operations.
 //
-// Types: float32, float64, bfloat16, float16, int64, int32, uint8, bool; another one is a programming error, as are
-// shapes that do not fit. "Rows" are slices along dimension 0.
+// Types: float32, float64, bfloat16, float16, int64, int32, uint8, bool; another one is a programming error,
+// as are shapes that do not fit. "Rows" are slices along dimension 0.
 #ifndef PLAIT_COMM_TENSOR_COLLECTIVES_H_
 #define PLAIT_COMM_TENSOR_COLLECTIVES_H_
 
@@ -56,21 +57,26 @@ void AllGather(const Communicator& comm, const at::Tensor& part, at::Tensor& who
 void ReduceScatter(const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
                    ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current());
 // (size * rows, ...): part r goes to rank r; the same shape comes back.
-void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out, CallSite site = CallSite::current());
+void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out,
+              CallSite site = CallSite::current());
 // Counts are rows; one per rank.
 void AllToAllV(const Communicator& comm, const at::Tensor& in, absl::Span<const std::int64_t> send_rows,
-               at::Tensor& out, absl::Span<const std::int64_t> receive_rows, CallSite site = CallSite::current());
-void Send(const Communicator& comm, const at::Tensor& values, int to, int tag, CallSite site = CallSite::current());
-void Receive(const Communicator& comm, at::Tensor& values, int from, int tag, CallSite site = CallSite::current());
+               at::Tensor& out, absl::Span<const std::int64_t> receive_rows,
+               CallSite site = CallSite::current());
+void Send(const Communicator& comm, const at::Tensor& values, int to, int tag,
+          CallSite site = CallSite::current());
+void Receive(const Communicator& comm, at::Tensor& values, int from, int tag,
+             CallSite site = CallSite::current());
 
-[[nodiscard]] TensorWork AllReduceAsync(const Communicator& comm, at::Tensor& values, ReduceOp op = ReduceOp::kSum,
-                                        CallSite site = CallSite::current());
+[[nodiscard]] TensorWork AllReduceAsync(const Communicator& comm, at::Tensor& values,
+                                        ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current());
 [[nodiscard]] TensorWork BroadcastAsync(const Communicator& comm, at::Tensor& values, int root,
                                         CallSite site = CallSite::current());
 [[nodiscard]] TensorWork AllGatherAsync(const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
                                         CallSite site = CallSite::current());
-[[nodiscard]] TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
-                                            ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current());
+[[nodiscard]] TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole,
+                                            at::Tensor& part, ReduceOp op = ReduceOp::kSum,
+                                            CallSite site = CallSite::current());
 [[nodiscard]] TensorWork AllToAllAsync(const Communicator& comm, const at::Tensor& in, at::Tensor& out,
                                        CallSite site = CallSite::current());
 [[nodiscard]] TensorWork AllToAllVAsync(const Communicator& comm, const at::Tensor& in,

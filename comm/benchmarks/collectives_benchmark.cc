@@ -54,7 +54,8 @@ void Compare(const char* operation, std::int64_t bytes, const Call& plain, const
   }
   const double a = 1e6 * Median(plain_seconds), b = 1e6 * Median(plait_seconds);
   if (print) {
-    std::printf("%-11s %10lld %13.2f %13.2f %+13.2f %8.3f\n", operation, static_cast<long long>(bytes), a, b, b - a, b / a);
+    std::printf("%-11s %10lld %13.2f %13.2f %+13.2f %8.3f\n", operation, static_cast<long long>(bytes), a, b,
+                b - a, b / a);
     std::fflush(stdout);
   }
 }
@@ -63,22 +64,29 @@ absl::Status Run(const Communicator& world, std::int64_t largest_bytes) {
   const bool print = world.rank() == 0;
   const std::int64_t unit = static_cast<std::int64_t>(sizeof(float)) * world.size();
   std::vector<float> in(largest_bytes / 4 + world.size()), out(in.size());
-  if (print) std::printf("%-11s %10s %13s %13s %13s %8s\n", "operation", "bytes", "plain_us", "plait_us", "difference_us", "ratio");
+  if (print)
+    std::printf("%-11s %10s %13s %13s %13s %8s\n", "operation", "bytes", "plain_us", "plait_us",
+                "difference_us", "ratio");
   for (std::int64_t bytes = 8; bytes <= largest_bytes; bytes *= 4) {
     const int count = static_cast<int>(bytes / 4);
     const Buffer values = {in.data(), count, DataType::kFloat32};
-    Compare("all_reduce", bytes,
-            [&] { MPI_Allreduce(MPI_IN_PLACE, in.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
-            [&] { world.AllReduce(values); }, print);
+    Compare(
+        "all_reduce", bytes,
+        [&] { MPI_Allreduce(MPI_IN_PLACE, in.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
+        [&] { world.AllReduce(values); }, print);
     std::fill(in.begin(), in.end(), 0.0f);
   }
   for (std::int64_t bytes = std::max<std::int64_t>(8, unit); bytes <= largest_bytes; bytes *= 4) {
     const int part = static_cast<int>(bytes / unit);
     const std::int64_t count = std::int64_t{part} * world.size();
-    Compare("all_to_all", count * 4,
-            [&] { MPI_Alltoall(in.data(), part, MPI_FLOAT, out.data(), part, MPI_FLOAT, MPI_COMM_WORLD); },
-            [&] { world.AllToAll(ConstBuffer{in.data(), count, DataType::kFloat32}, Buffer{out.data(), count, DataType::kFloat32}); },
-            print);
+    Compare(
+        "all_to_all", count * 4,
+        [&] { MPI_Alltoall(in.data(), part, MPI_FLOAT, out.data(), part, MPI_FLOAT, MPI_COMM_WORLD); },
+        [&] {
+          world.AllToAll(ConstBuffer{in.data(), count, DataType::kFloat32},
+                         Buffer{out.data(), count, DataType::kFloat32});
+        },
+        print);
   }
   return absl::OkStatus();
 }

@@ -12,8 +12,12 @@ template <int kCase>
 const char* Environment(const char* name) {
   static const std::map<std::string, std::string> kCases[] = {
       {},
-      {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}},
+      {{"OMPI_COMM_WORLD_RANK", "3"},
+       {"OMPI_COMM_WORLD_SIZE", "8"},
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+       {"SLURM_PROCID", "0"},
+       {"SLURM_NTASKS", "1"}},
       {{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}},
       {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "6"}, {"SLURM_STEP_ID", "0"}, {"SLURM_LOCALID", "2"}},
       {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}},  // the shell of an allocation
@@ -51,13 +55,16 @@ TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {
 TEST(MpirunCommand, KeepsTheProgramsArgumentsBehindTheProgram) {
   const auto command = MpirunCommand({.ranks = 4, .as_root = true, .set_one_thread = true}, "/bin/train",
                                      {"--", "-n", "--lr=1"});
-  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                                               "-n", "4", "-x", "OMP_NUM_THREADS=1", "/bin/train", "--", "-n", "--lr=1"}));
+  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe",
+                                               "--bind-to", "none", "-n", "4", "-x", "OMP_NUM_THREADS=1",
+                                               "/bin/train", "--", "-n", "--lr=1"}));
 }
 
 TEST(MpirunCommand, AddsNothingThatIsNotNeeded) {
-  const auto command = MpirunCommand({.ranks = 2, .as_root = false, .set_one_thread = false}, "/bin/train", {});
-  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", "/bin/train"}));
+  const auto command =
+      MpirunCommand({.ranks = 2, .as_root = false, .set_one_thread = false}, "/bin/train", {});
+  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2",
+                                               "/bin/train"}));
 }
 
 TEST(RelaunchOnRanks, RefusesNoRanks) {

@@ -8,8 +8,8 @@
 namespace plait::comm {
 namespace {
 
-// The variables by which a launcher tells a process its place. The first entry whose rank and size are set wins:
-// srun and mpirun both leave SLURM_* in place, so the more specific ones come first.
+// The variables by which a launcher tells a process its place. The first entry whose rank and size are set
+// wins: srun and mpirun both leave SLURM_* in place, so the more specific ones come first.
 struct Signature {
   LauncherKind kind;
   const char* rank;
@@ -37,7 +37,8 @@ Launcher DetectLauncher(const char* (*lookup)(const char* name)) {
     Launcher found{.kind = signature.kind};
     if (!ReadNumber(lookup, signature.rank, &found.rank)) continue;
     if (!ReadNumber(lookup, signature.size, &found.size)) continue;
-    // An allocation's shell (salloc, sbatch) also has SLURM_PROCID; only a step started by srun has a step's name.
+    // An allocation's shell (salloc, sbatch) also has SLURM_PROCID; only a step started by srun has a step's
+    // name.
     if (found.kind == LauncherKind::kSlurm && lookup("SLURM_STEP_ID") == nullptr) continue;
     if (!ReadNumber(lookup, signature.local_rank, &found.local_rank)) found.local_rank = 0;
     if (!ReadNumber(lookup, signature.local_size, &found.local_size)) found.local_size = found.size;

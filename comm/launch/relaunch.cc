@@ -17,7 +17,8 @@ std::vector<std::string> MpirunCommand(const RelaunchOptions& options, const std
                                        const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {"mpirun"};
   if (options.as_root) command.push_back("--allow-run-as-root");
-  // Its own limit is the number of physical cores. Ranks are not bound: two jobs would be bound to the same cores.
+  // Its own limit is the number of physical cores. Ranks are not bound: two jobs would be bound to the same
+  // cores.
   command.insert(command.end(), {"--oversubscribe", "--bind-to", "none", "-n", absl::StrCat(options.ranks)});
   if (options.set_one_thread) command.insert(command.end(), {"-x", "OMP_NUM_THREADS=1"});
   command.push_back(program);
@@ -32,10 +33,11 @@ absl::Status RelaunchOnRanks(int ranks, char** argv) {
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   std::vector<std::string> arguments;
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
-  std::vector<std::string> command = MpirunCommand({.ranks = ranks,
-                                                    .as_root = geteuid() == 0,
-                                                    .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
-                                                   program, arguments);
+  std::vector<std::string> command =
+      MpirunCommand({.ranks = ranks,
+                     .as_root = geteuid() == 0,
+                     .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
+                    program, arguments);
   std::vector<char*> raw;
   for (std::string& word : command) raw.push_back(word.data());
   raw.push_back(nullptr);

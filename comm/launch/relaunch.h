@@ -15,17 +15,17 @@ namespace plait::comm {
 
 struct RelaunchOptions {
   int ranks = 1;
-  bool as_root = false;           // mpirun must be told that this is meant
-  bool set_one_thread = true;     // OMP_NUM_THREADS=1, where it is not set: ranks share the cores
+  bool as_root = false;        // mpirun must be told that this is meant
+  bool set_one_thread = true;  // OMP_NUM_THREADS=1, where it is not set: ranks share the cores
 };
 
-// The command line, program included. `program` is an absolute path: it cannot be taken for an option, and what
-// follows it is the program's.
+// The command line, program included. `program` is an absolute path: it cannot be taken for an option, and
+// what follows it is the program's.
 std::vector<std::string> MpirunCommand(const RelaunchOptions& options, const std::string& program,
                                        const std::vector<std::string>& arguments);
 
-// Replaces this process by mpirun, which runs this program with these arguments (argv[0] excluded) on `ranks` ranks.
-// Before MPI is touched. INVALID_ARGUMENT if ranks < 1, NOT_FOUND if there is no mpirun.
+// Replaces this process by mpirun, which runs this program with these arguments (argv[0] excluded) on `ranks`
+// ranks. Before MPI is touched. INVALID_ARGUMENT if ranks < 1, NOT_FOUND if there is no mpirun.
 absl::Status RelaunchOnRanks(int ranks, char** argv);
 
 }  // namespace plait::comm

@@ -1,4 +1,5 @@
-// relaunch_program N [ARGUMENT...]: starts itself on N ranks; each prints its place and arguments. For relaunch_test.sh.
+// relaunch_program N [ARGUMENT...]: starts itself on N ranks; each prints its place and arguments. For
+// relaunch_test.sh.
 #include <cstdio>
 #include <cstdlib>
 

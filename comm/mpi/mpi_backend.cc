@@ -43,7 +43,8 @@ class MpiBackend : public Backend {
     MPI_Comm part = MPI_COMM_NULL;
     CheckMpi(MPI_Comm_split(comm_, color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
     if (part == MPI_COMM_NULL) return nullptr;
-    // Not freed: MPI_Comm_free is collective, and destructors do not communicate. MPI_Finalize takes it along.
+    // Not freed: MPI_Comm_free is collective, and destructors do not communicate. MPI_Finalize takes it
+    // along.
     auto backend = std::make_unique<MpiBackend>(part, options_);
     return backend->size() == 1 ? MakeSelfBackend(members_[rank_]) : std::move(backend);
   }

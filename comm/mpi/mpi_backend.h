@@ -14,7 +14,7 @@ namespace plait::comm {
 
 struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
-  bool oversubscribed = false;                                     // more ranks than cores on this node
+  bool oversubscribed = false;                                    // more ranks than cores on this node
 };
 
 // Over MPI_COMM_WORLD, which must be initialised. Tags of Send and Receive are in [0, 2^30).

@@ -19,7 +19,8 @@ class Issuer {
   void Issue(const Request& request);
 
  private:
-  // Every MPI collective and send has a blocking form f(args..., comm) and an immediate one with a request behind.
+  // Every MPI collective and send has a blocking form f(args..., comm) and an immediate one with a request
+  // behind.
   template <typename Blocking, typename Immediate, typename... Args>
   void Call(absl::string_view name, Blocking blocking, Immediate immediate, Args... args) {
     CheckMpi(mode_ == Mode::kBlocking ? blocking(args..., group_.comm)
@@ -120,9 +121,8 @@ void Issuer::ReduceScatter(const Request& r) {
     work_->AtEnd([out, to = r.out] { std::memcpy(to.data, out.data, out.bytes()); });
   }
   if (r.reduce == ReduceOp::kAverage) DivideBySize(out);
-  ForEachPiece(r.out.count, [&](std::int64_t begin, std::int64_t count) {
-    ReduceScatterPiece(r, out, begin, count);
-  });
+  ForEachPiece(r.out.count,
+               [&](std::int64_t begin, std::int64_t count) { ReduceScatterPiece(r, out, begin, count); });
 }
 
 void Issuer::ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin, std::int64_t count) {
@@ -178,7 +178,8 @@ void Issuer::AllToAll(const Request& r) {
   });
 }
 
-// Messages between pairs: MPI's own form counts offsets in 32 bits, and ranks could not agree on when that suffices.
+// Messages between pairs: MPI's own form counts offsets in 32 bits, and ranks could not agree on when that
+// suffices.
 void Issuer::AllToAllV(const Request& r) {
   mode_ = Mode::kImmediate;
   std::int64_t received = 0;
@@ -247,19 +248,32 @@ void Issuer::Receive(Buffer values, int from, int tag) {
 void Issuer::Issue(const Request& request) {
   if (IsReduction(request.operation) && IsHalfPrecision(Payload(request).type)) return IssueWidened(request);
   switch (request.operation) {
-    case Operation::kAllReduce: return AllReduce(request);
-    case Operation::kBroadcast: return Broadcast(request);
-    case Operation::kAllGather: return AllGather(request);
-    case Operation::kReduceScatter: return ReduceScatter(request);
-    case Operation::kAllToAll: return AllToAll(request);
-    case Operation::kAllToAllV: return AllToAllV(request);
-    case Operation::kReduce: return Reduce(request);
-    case Operation::kGather: return Gather(request);
-    case Operation::kScatter: return Scatter(request);
-    case Operation::kSend: return Send(request.in, request.root, request.tag);
-    case Operation::kReceive: return Receive(request.out, request.root, request.tag);
-    case Operation::kBarrier: return Call("MPI_Barrier", MPI_Barrier, MPI_Ibarrier);
-    case Operation::kSplit: return;
+    case Operation::kAllReduce:
+      return AllReduce(request);
+    case Operation::kBroadcast:
+      return Broadcast(request);
+    case Operation::kAllGather:
+      return AllGather(request);
+    case Operation::kReduceScatter:
+      return ReduceScatter(request);
+    case Operation::kAllToAll:
+      return AllToAll(request);
+    case Operation::kAllToAllV:
+      return AllToAllV(request);
+    case Operation::kReduce:
+      return Reduce(request);
+    case Operation::kGather:
+      return Gather(request);
+    case Operation::kScatter:
+      return Scatter(request);
+    case Operation::kSend:
+      return Send(request.in, request.root, request.tag);
+    case Operation::kReceive:
+      return Receive(request.out, request.root, request.tag);
+    case Operation::kBarrier:
+      return Call("MPI_Barrier", MPI_Barrier, MPI_Ibarrier);
+    case Operation::kSplit:
+      return;
   }
 }
 

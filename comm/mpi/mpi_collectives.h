@@ -20,7 +20,8 @@ struct MpiGroup {
 
 enum class Mode { kBlocking, kImmediate };
 
-// In blocking mode the calls have returned when this does, and work->Wait() has only the last conversions left.
+// In blocking mode the calls have returned when this does, and work->Wait() has only the last conversions
+// left.
 void IssueOperation(const MpiGroup& group, const Request& request, Mode mode, MpiWork* work);
 
 }  // namespace plait::comm

@@ -7,14 +7,21 @@ namespace plait::comm {
 
 MPI_Datatype MpiType(DataType type) {
   switch (type) {
-    case DataType::kFloat32: return MPI_FLOAT;
-    case DataType::kFloat64: return MPI_DOUBLE;
+    case DataType::kFloat32:
+      return MPI_FLOAT;
+    case DataType::kFloat64:
+      return MPI_DOUBLE;
     case DataType::kBFloat16:
-    case DataType::kFloat16: return MPI_UINT16_T;
-    case DataType::kInt64: return MPI_INT64_T;
-    case DataType::kInt32: return MPI_INT32_T;
-    case DataType::kUInt8: return MPI_UINT8_T;
-    case DataType::kBool: return MPI_C_BOOL;
+    case DataType::kFloat16:
+      return MPI_UINT16_T;
+    case DataType::kInt64:
+      return MPI_INT64_T;
+    case DataType::kInt32:
+      return MPI_INT32_T;
+    case DataType::kUInt8:
+      return MPI_UINT8_T;
+    case DataType::kBool:
+      return MPI_C_BOOL;
   }
   return MPI_DATATYPE_NULL;
 }
@@ -23,10 +30,14 @@ MPI_Op MpiReduceOp(ReduceOp op, DataType type) {
   const bool logical = type == DataType::kBool;
   switch (op) {
     case ReduceOp::kSum:
-    case ReduceOp::kAverage: return logical ? MPI_LOR : MPI_SUM;
-    case ReduceOp::kProduct: return logical ? MPI_LAND : MPI_PROD;
-    case ReduceOp::kMin: return logical ? MPI_LAND : MPI_MIN;
-    case ReduceOp::kMax: return logical ? MPI_LOR : MPI_MAX;
+    case ReduceOp::kAverage:
+      return logical ? MPI_LOR : MPI_SUM;
+    case ReduceOp::kProduct:
+      return logical ? MPI_LAND : MPI_PROD;
+    case ReduceOp::kMin:
+      return logical ? MPI_LAND : MPI_MIN;
+    case ReduceOp::kMax:
+      return logical ? MPI_LOR : MPI_MAX;
   }
   return MPI_OP_NULL;
 }

@@ -11,8 +11,8 @@ void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer
   int received = 0;
   CheckMpi(MPI_Get_count(&status, type, &received), "MPI_Get_count");
   if (received == count) return;
-  throw TransportError(absl::StrCat("receive from rank ", peer, ": ", received, " elements came, ", count,
-                                    " were expected"));
+  throw TransportError(
+      absl::StrCat("receive from rank ", peer, ": ", received, " elements came, ", count, " were expected"));
 }
 
 void MpiWork::ExpectCount(int count, MPI_Datatype type, int peer) {

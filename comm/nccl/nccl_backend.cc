@@ -73,7 +73,8 @@ class NcclBackend : public Backend {
   std::unique_ptr<Backend> Split(int color, int key) override {
     const DeviceScope device(device_index_);
     ncclComm_t part = nullptr;
-    CheckNccl(ncclCommSplit(group_.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr), "ncclCommSplit");
+    CheckNccl(ncclCommSplit(group_.comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr),
+              "ncclCommSplit");
     if (part == nullptr) return nullptr;
     int rank = 0, size = 0;
     CheckNccl(ncclCommUserRank(part, &rank), "ncclCommUserRank");
@@ -88,8 +89,9 @@ class NcclBackend : public Backend {
     const DeviceScratch scratch(bytes * size, group_.stream);
     int* data = static_cast<int*>(scratch.data());
     std::vector<int> members(size);
-    CheckCuda(cudaMemcpyAsync(data + rank, &members_[group_.rank], bytes, cudaMemcpyHostToDevice, group_.stream),
-              "cudaMemcpyAsync");
+    CheckCuda(
+        cudaMemcpyAsync(data + rank, &members_[group_.rank], bytes, cudaMemcpyHostToDevice, group_.stream),
+        "cudaMemcpyAsync");
     CheckNccl(ncclAllGather(data + rank, data, 1, ncclInt32, part, group_.stream), "ncclAllGather");
     CheckCuda(cudaMemcpyAsync(members.data(), data, bytes * size, cudaMemcpyDeviceToHost, group_.stream),
               "cudaMemcpyAsync");

@@ -7,14 +7,21 @@ namespace {
 
 ncclDataType_t NcclType(DataType type) {
   switch (type) {
-    case DataType::kFloat32: return ncclFloat32;
-    case DataType::kFloat64: return ncclFloat64;
-    case DataType::kBFloat16: return ncclBfloat16;
-    case DataType::kFloat16: return ncclFloat16;
-    case DataType::kInt64: return ncclInt64;
-    case DataType::kInt32: return ncclInt32;
+    case DataType::kFloat32:
+      return ncclFloat32;
+    case DataType::kFloat64:
+      return ncclFloat64;
+    case DataType::kBFloat16:
+      return ncclBfloat16;
+    case DataType::kFloat16:
+      return ncclFloat16;
+    case DataType::kInt64:
+      return ncclInt64;
+    case DataType::kInt32:
+      return ncclInt32;
     case DataType::kUInt8:
-    case DataType::kBool: return ncclUint8;
+    case DataType::kBool:
+      return ncclUint8;
   }
   return ncclUint8;
 }
@@ -23,26 +30,34 @@ ncclDataType_t NcclType(DataType type) {
 ncclRedOp_t NcclReduceOp(ReduceOp op, DataType type) {
   const bool logical = type == DataType::kBool;
   switch (op) {
-    case ReduceOp::kSum: return logical ? ncclMax : ncclSum;
-    case ReduceOp::kProduct: return logical ? ncclMin : ncclProd;
-    case ReduceOp::kMin: return ncclMin;
-    case ReduceOp::kMax: return ncclMax;
-    case ReduceOp::kAverage: return ncclAvg;
+    case ReduceOp::kSum:
+      return logical ? ncclMax : ncclSum;
+    case ReduceOp::kProduct:
+      return logical ? ncclMin : ncclProd;
+    case ReduceOp::kMin:
+      return ncclMin;
+    case ReduceOp::kMax:
+      return ncclMax;
+    case ReduceOp::kAverage:
+      return ncclAvg;
   }
   return ncclSum;
 }
 
 void Copy(const NcclGroup& g, Buffer to, ConstBuffer from) {
   if (from.count == 0 || to.data == from.data) return;
-  CheckCuda(cudaMemcpyAsync(to.data, from.data, from.bytes(), cudaMemcpyDeviceToDevice, g.stream), "cudaMemcpyAsync");
+  CheckCuda(cudaMemcpyAsync(to.data, from.data, from.bytes(), cudaMemcpyDeviceToDevice, g.stream),
+            "cudaMemcpyAsync");
 }
 
 void Send(const NcclGroup& g, ConstBuffer part, int to) {
-  if (part.count > 0) CheckNccl(ncclSend(part.data, part.count, NcclType(part.type), to, g.comm, g.stream), "ncclSend");
+  if (part.count > 0)
+    CheckNccl(ncclSend(part.data, part.count, NcclType(part.type), to, g.comm, g.stream), "ncclSend");
 }
 
 void Receive(const NcclGroup& g, Buffer part, int from) {
-  if (part.count > 0) CheckNccl(ncclRecv(part.data, part.count, NcclType(part.type), from, g.comm, g.stream), "ncclRecv");
+  if (part.count > 0)
+    CheckNccl(ncclRecv(part.data, part.count, NcclType(part.type), from, g.comm, g.stream), "ncclRecv");
 }
 
 // Messages of one group are under way together: no order among them can block.
@@ -54,7 +69,8 @@ class MessageGroup {
 
 using Counts = std::vector<std::int64_t>;
 
-void Exchange(const NcclGroup& g, ConstBuffer in, const Counts& send_counts, Buffer out, const Counts& receive_counts) {
+void Exchange(const NcclGroup& g, ConstBuffer in, const Counts& send_counts, Buffer out,
+              const Counts& receive_counts) {
   MessageGroup messages;
   std::int64_t sent = 0, received = 0, own_sent = 0, own_received = 0;
   for (int peer = 0; peer < g.size; ++peer) {
@@ -104,11 +120,13 @@ void Scatter(const NcclGroup& g, const Request& r) {
 
 void Barrier(const NcclGroup& g) {
   const DeviceScratch byte(1, g.stream);
-  CheckNccl(ncclAllReduce(byte.data(), byte.data(), 1, ncclUint8, ncclMax, g.comm, g.stream), "ncclAllReduce");
+  CheckNccl(ncclAllReduce(byte.data(), byte.data(), 1, ncclUint8, ncclMax, g.comm, g.stream),
+            "ncclAllReduce");
 }
 
 void ReduceScatter(const NcclGroup& g, const Request& r, ncclDataType_t type, ncclRedOp_t op) {
-  CheckNccl(ncclReduceScatter(r.in.data, r.out.data, r.out.count, type, op, g.comm, g.stream), "ncclReduceScatter");
+  CheckNccl(ncclReduceScatter(r.in.data, r.out.data, r.out.count, type, op, g.comm, g.stream),
+            "ncclReduceScatter");
 }
 
 }  // namespace
@@ -118,28 +136,41 @@ void EnqueueOperation(const NcclGroup& g, const Request& r) {
   const ncclDataType_t type = NcclType(payload.type);
   const ncclRedOp_t op = NcclReduceOp(r.reduce, payload.type);
   // All ranks skip an empty call, or none: counts agree.
-  const bool empty = payload.count == 0 && r.operation != Operation::kBarrier && r.operation != Operation::kAllToAllV &&
-                     r.operation != Operation::kScatter && r.operation != Operation::kGather;
+  const bool empty = payload.count == 0 && r.operation != Operation::kBarrier &&
+                     r.operation != Operation::kAllToAllV && r.operation != Operation::kScatter &&
+                     r.operation != Operation::kGather;
   if (empty) return;
   switch (r.operation) {
     case Operation::kAllReduce:
-      return CheckNccl(ncclAllReduce(r.out.data, r.out.data, r.out.count, type, op, g.comm, g.stream), "ncclAllReduce");
+      return CheckNccl(ncclAllReduce(r.out.data, r.out.data, r.out.count, type, op, g.comm, g.stream),
+                       "ncclAllReduce");
     case Operation::kBroadcast:
       return CheckNccl(ncclBroadcast(r.out.data, r.out.data, r.out.count, type, r.root, g.comm, g.stream),
                        "ncclBroadcast");
     case Operation::kAllGather:
-      return CheckNccl(ncclAllGather(r.in.data, r.out.data, r.in.count, type, g.comm, g.stream), "ncclAllGather");
+      return CheckNccl(ncclAllGather(r.in.data, r.out.data, r.in.count, type, g.comm, g.stream),
+                       "ncclAllGather");
     case Operation::kReduce:
-      return CheckNccl(ncclReduce(r.in.data, r.out.data, r.in.count, type, op, r.root, g.comm, g.stream), "ncclReduce");
-    case Operation::kReduceScatter: return ReduceScatter(g, r, type, op);
-    case Operation::kAllToAll: return AllToAll(g, r);
-    case Operation::kAllToAllV: return Exchange(g, r.in, r.send_counts, r.out, r.receive_counts);
-    case Operation::kGather: return Gather(g, r);
-    case Operation::kScatter: return Scatter(g, r);
-    case Operation::kSend: return Send(g, r.in, r.root);
-    case Operation::kReceive: return Receive(g, r.out, r.root);
-    case Operation::kBarrier: return Barrier(g);
-    case Operation::kSplit: return;
+      return CheckNccl(ncclReduce(r.in.data, r.out.data, r.in.count, type, op, r.root, g.comm, g.stream),
+                       "ncclReduce");
+    case Operation::kReduceScatter:
+      return ReduceScatter(g, r, type, op);
+    case Operation::kAllToAll:
+      return AllToAll(g, r);
+    case Operation::kAllToAllV:
+      return Exchange(g, r.in, r.send_counts, r.out, r.receive_counts);
+    case Operation::kGather:
+      return Gather(g, r);
+    case Operation::kScatter:
+      return Scatter(g, r);
+    case Operation::kSend:
+      return Send(g, r.in, r.root);
+    case Operation::kReceive:
+      return Receive(g, r.out, r.root);
+    case Operation::kBarrier:
+      return Barrier(g);
+    case Operation::kSplit:
+      return;
   }
 }
 

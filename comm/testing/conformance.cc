@@ -44,10 +44,14 @@ double Combine(ReduceOp op, double a, double b, DataType type) {
   const bool logical = type == DataType::kBool;
   switch (op) {
     case ReduceOp::kSum:
-    case ReduceOp::kAverage: return logical ? std::max(a, b) : a + b;
-    case ReduceOp::kProduct: return a * b;
-    case ReduceOp::kMin: return std::min(a, b);
-    case ReduceOp::kMax: return std::max(a, b);
+    case ReduceOp::kAverage:
+      return logical ? std::max(a, b) : a + b;
+    case ReduceOp::kProduct:
+      return a * b;
+    case ReduceOp::kMin:
+      return std::min(a, b);
+    case ReduceOp::kMax:
+      return std::max(a, b);
   }
   return 0;
 }
@@ -59,7 +63,9 @@ Values Reduced(ReduceOp op, int size, std::int64_t count, DataType type) {
     for (std::int64_t i = 0; i < count; ++i) result[i] = Combine(op, result[i], other[i], type);
   }
   for (double& value : result) {
-    if (op == ReduceOp::kAverage) value = type == DataType::kFloat64 ? value / size : static_cast<float>(value) / static_cast<float>(size);
+    if (op == ReduceOp::kAverage)
+      value =
+          type == DataType::kFloat64 ? value / size : static_cast<float>(value) / static_cast<float>(size);
     if (type == DataType::kUInt8) value = std::fmod(value, 256);
     value = Rounded(value, type);
   }
@@ -97,8 +103,10 @@ void ForEachReduction(const std::function<void(DataType, std::int64_t, bool, Red
 void CheckAllReduce(const Communicator& comm, Memory& memory) {
   ForEachReduction([&](DataType type, std::int64_t count, bool async, ReduceOp op) {
     TypedMemory values(memory, type, InputFor(op, comm.rank(), count, type));
-    if (async) comm.AllReduceAsync(values.buffer(), op).Wait();
-    else comm.AllReduce(values.buffer(), op);
+    if (async)
+      comm.AllReduceAsync(values.buffer(), op).Wait();
+    else
+      comm.AllReduce(values.buffer(), op);
     EXPECT_EQ(values.Values(), Reduced(op, comm.size(), count, type));
   });
 }
@@ -112,8 +120,10 @@ void CheckReduce(const Communicator& comm, Memory& memory) {
       TypedMemory out(memory, type, Values(comm.rank() == root ? count : 0));
       const bool here = in_place && comm.rank() == root;
       const Buffer to = here ? in.buffer() : out.buffer();
-      if (async) comm.ReduceAsync(in.buffer(), to, op, root).Wait();
-      else comm.Reduce(in.buffer(), to, op, root);
+      if (async)
+        comm.ReduceAsync(in.buffer(), to, op, root).Wait();
+      else
+        comm.Reduce(in.buffer(), to, op, root);
       const Values reduced = comm.rank() == root ? Reduced(op, comm.size(), count, type) : Values();
       EXPECT_EQ(here ? Values() : out.Values(), here ? Values() : reduced);
       EXPECT_EQ(in.Values(), here ? reduced : input);
@@ -123,15 +133,18 @@ void CheckReduce(const Communicator& comm, Memory& memory) {
 
 void CheckReduceScatter(const Communicator& comm, Memory& memory) {
   ForEachReduction([&](DataType type, std::int64_t count, bool async, ReduceOp op) {
-    const Values expected = comm::testing::Slice(Reduced(op, comm.size(), count * comm.size(), type), count * comm.rank(), count);
+    const Values expected =
+        comm::testing::Slice(Reduced(op, comm.size(), count * comm.size(), type), count * comm.rank(), count);
     for (const bool in_place : {false, true}) {
       const Values input = InputFor(op, comm.rank(), count * comm.size(), type);
       TypedMemory in(memory, type, input);
       TypedMemory out(memory, type, Values(count));
       const Buffer part = comm::Slice(in.buffer(), count * comm.rank(), count);
       const Buffer to = in_place ? part : out.buffer();
-      if (async) comm.ReduceScatterAsync(in.buffer(), to, op).Wait();
-      else comm.ReduceScatter(in.buffer(), to, op);
+      if (async)
+        comm.ReduceScatterAsync(in.buffer(), to, op).Wait();
+      else
+        comm.ReduceScatter(in.buffer(), to, op);
       Values left = input;
       if (in_place) std::copy(expected.begin(), expected.end(), left.begin() + count * comm.rank());
       EXPECT_EQ(in.Values(), left);  // the parts of others stay as they were
@@ -144,8 +157,10 @@ void CheckBroadcast(const Communicator& comm, Memory& memory) {
   ForEachCase([&](DataType type, std::int64_t count, bool async) {
     for (int root = 0; root < comm.size(); ++root) {
       TypedMemory values(memory, type, Input(comm.rank(), count, type));
-      if (async) comm.BroadcastAsync(values.buffer(), root).Wait();
-      else comm.Broadcast(values.buffer(), root);
+      if (async)
+        comm.BroadcastAsync(values.buffer(), root).Wait();
+      else
+        comm.Broadcast(values.buffer(), root);
       EXPECT_EQ(values.Values(), Input(root, count, type));
     }
   });
@@ -178,8 +193,10 @@ void CheckAllGather(const Communicator& comm, Memory& memory) {
       TypedMemory in(memory, type, Input(comm.rank(), count, type));
       TypedMemory out(memory, type, in_place ? OwnPartOf(comm, count, type) : Values(count * comm.size()));
       const ConstBuffer from = in_place ? comm::Slice(out.buffer(), count * comm.rank(), count) : in.buffer();
-      if (async) comm.AllGatherAsync(from, out.buffer()).Wait();
-      else comm.AllGather(from, out.buffer());
+      if (async)
+        comm.AllGatherAsync(from, out.buffer()).Wait();
+      else
+        comm.AllGather(from, out.buffer());
       EXPECT_EQ(out.Values(), Gathered(comm.size(), count, type));
     }
   });
@@ -193,8 +210,10 @@ void CheckGather(const Communicator& comm, Memory& memory) {
       TypedMemory in(memory, type, Input(comm.rank(), count, type));
       TypedMemory out(memory, type, is_root ? OwnPartOf(comm, count, type) : Values());
       const ConstBuffer from = in_place ? comm::Slice(out.buffer(), count * root, count) : in.buffer();
-      if (async) comm.GatherAsync(from, out.buffer(), root).Wait();
-      else comm.Gather(from, out.buffer(), root);
+      if (async)
+        comm.GatherAsync(from, out.buffer(), root).Wait();
+      else
+        comm.Gather(from, out.buffer(), root);
       EXPECT_EQ(out.Values(), is_root ? Gathered(comm.size(), count, type) : Values());
     }
   });
@@ -209,8 +228,10 @@ void CheckScatter(const Communicator& comm, Memory& memory) {
       TypedMemory out(memory, type, Values(count));
       const Buffer own = is_root ? comm::Slice(in.buffer(), count * root, count) : out.buffer();
       const Buffer to = in_place ? own : out.buffer();
-      if (async) comm.ScatterAsync(in.buffer(), to, root).Wait();
-      else comm.Scatter(in.buffer(), to, root);
+      if (async)
+        comm.ScatterAsync(in.buffer(), to, root).Wait();
+      else
+        comm.Scatter(in.buffer(), to, root);
       EXPECT_EQ(in.Values(), is_root ? Gathered(comm.size(), count, type) : Values());
       EXPECT_EQ(out.Values(), in_place ? Values(count) : Input(comm.rank(), count, type));
     }
@@ -222,7 +243,8 @@ namespace {
 // What `from` sends to `to`: `count` values that say so.
 Values Letter(int from, int to, std::int64_t count, DataType type) {
   Values values(count);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = Rounded((from * 8 + to + i) % (type == DataType::kBool ? 2 : 64), type);
+  for (std::int64_t i = 0; i < count; ++i)
+    values[i] = Rounded((from * 8 + to + i) % (type == DataType::kBool ? 2 : 64), type);
   return values;
 }
 
@@ -247,8 +269,10 @@ void CheckAllToAll(const Communicator& comm, Memory& memory) {
       TypedMemory in(memory, type, sent);
       TypedMemory out(memory, type, Values(sent.size()));
       const Buffer to = in_place ? in.buffer() : out.buffer();
-      if (async) comm.AllToAllAsync(in.buffer(), to).Wait();
-      else comm.AllToAll(in.buffer(), to);
+      if (async)
+        comm.AllToAllAsync(in.buffer(), to).Wait();
+      else
+        comm.AllToAll(in.buffer(), to);
       EXPECT_EQ((in_place ? in : out).Values(), expected);
     }
   });
@@ -267,8 +291,10 @@ void CheckAllToAllV(const Communicator& comm, Memory& memory) {
     TypedMemory in(memory, type, Letters(size, [&](int p) { return Letter(me, p, length(me, p), type); }));
     const Values expected = Letters(size, [&](int p) { return Letter(p, me, length(p, me), type); });
     TypedMemory out(memory, type, Values(expected.size()));
-    if (async) comm.AllToAllVAsync(in.buffer(), send_counts, out.buffer(), receive_counts).Wait();
-    else comm.AllToAllV(in.buffer(), send_counts, out.buffer(), receive_counts);
+    if (async)
+      comm.AllToAllVAsync(in.buffer(), send_counts, out.buffer(), receive_counts).Wait();
+    else
+      comm.AllToAllV(in.buffer(), send_counts, out.buffer(), receive_counts);
     EXPECT_EQ(out.Values(), expected);
   });
 }
@@ -276,12 +302,14 @@ void CheckAllToAllV(const Communicator& comm, Memory& memory) {
 namespace {
 
 // Without tags, and with nobody to send to in a group of one.
-void CheckRing(const Communicator& comm, const TypedMemory& mine, const TypedMemory& theirs, int previous, int next,
-               std::int64_t count, DataType type, bool async) {
+void CheckRing(const Communicator& comm, const TypedMemory& mine, const TypedMemory& theirs, int previous,
+               int next, std::int64_t count, DataType type, bool async) {
   if (comm.size() == 1) return;
   Work send = comm.SendAsync(mine.buffer(), next, 0);
-  if (async) comm.ReceiveAsync(theirs.buffer(), previous, 0).Wait();
-  else comm.Receive(theirs.buffer(), previous, 0);
+  if (async)
+    comm.ReceiveAsync(theirs.buffer(), previous, 0).Wait();
+  else
+    comm.Receive(theirs.buffer(), previous, 0);
   send.Wait();
   EXPECT_EQ(theirs.Values(), Input(previous, count, type));
 }
@@ -295,11 +323,13 @@ void CheckSendReceive(const Communicator& comm, Memory& memory) {
     TypedMemory first(memory, type, Input(comm.rank(), count, type));
     TypedMemory second(memory, type, Input(comm.rank() + 5, count + 1, type));
     TypedMemory a(memory, type, Values(count)), b(memory, type, Values(count + 1));
-    if (memory.device() == Device::kCuda) return CheckRing(comm, first, a, previous, next, count, type, async);
+    if (memory.device() == Device::kCuda)
+      return CheckRing(comm, first, a, previous, next, count, type, async);
     // The tags tell the messages apart: they are received in the other order.
     Work sends[] = {comm.SendAsync(first.buffer(), next, 1), comm.SendAsync(second.buffer(), next, 2)};
     if (async) {
-      Work receives[] = {comm.ReceiveAsync(b.buffer(), previous, 2), comm.ReceiveAsync(a.buffer(), previous, 1)};
+      Work receives[] = {comm.ReceiveAsync(b.buffer(), previous, 2),
+                         comm.ReceiveAsync(a.buffer(), previous, 1)};
       for (Work& receive : receives) receive.Wait();
     } else {
       comm.Receive(b.buffer(), previous, 2);
@@ -355,15 +385,19 @@ double RandomAt(int rank, std::int64_t i) { return std::sin(1.7 * rank + 0.37 * 
 
 double UnitRoundoff(DataType type) {
   switch (type) {
-    case DataType::kFloat64: return std::exp2(-53);
-    case DataType::kFloat32: return std::exp2(-24);
-    case DataType::kFloat16: return std::exp2(-11);
-    default: return std::exp2(-8);
+    case DataType::kFloat64:
+      return std::exp2(-53);
+    case DataType::kFloat32:
+      return std::exp2(-24);
+    case DataType::kFloat16:
+      return std::exp2(-11);
+    default:
+      return std::exp2(-8);
   }
 }
 
-// |computed - exact| <= (size - 1) u_acc sum|x_i| for any order of summation (Higham 2002, eq. 4.4, to first order),
-// with u_acc the accumulator's roundoff; then one rounding to the type, relative u_type.
+// |computed - exact| <= (size - 1) u_acc sum|x_i| for any order of summation (Higham 2002, eq. 4.4, to first
+// order), with u_acc the accumulator's roundoff; then one rounding to the type, relative u_type.
 void ExpectWithinBound(const Communicator& comm, DataType type, const Values& got) {
   const double u_acc = std::min(UnitRoundoff(type), std::exp2(-24));
   const double u_type = UnitRoundoff(type);
@@ -375,19 +409,23 @@ void ExpectWithinBound(const Communicator& comm, DataType type, const Values& go
       magnitude += std::fabs(value);
     }
     const double sum_error = 1.01 * (comm.size() - 1) * u_acc * static_cast<double>(magnitude);
-    const double rounding = u_type < std::exp2(-24) * 1.5 ? 0 : u_type * std::fabs(static_cast<double>(exact));
+    const double rounding =
+        u_type < std::exp2(-24) * 1.5 ? 0 : u_type * std::fabs(static_cast<double>(exact));
     // f16 is subnormal below 2^-14: its spacing there is 2^-24.
     const double subnormal = type == DataType::kFloat16 ? std::exp2(-25) : 0;
-    ASSERT_NEAR(got[i], static_cast<double>(exact), sum_error + 1.01 * rounding + subnormal) << Name(type) << " at " << i;
+    ASSERT_NEAR(got[i], static_cast<double>(exact), sum_error + 1.01 * rounding + subnormal)
+        << Name(type) << " at " << i;
   }
 }
 
 }  // namespace
 
 void CheckRounding(const Communicator& comm, Memory& memory) {
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kBFloat16, DataType::kFloat16}) {
+  for (const DataType type :
+       {DataType::kFloat32, DataType::kFloat64, DataType::kBFloat16, DataType::kFloat16}) {
     Values input(4099), first;
-    for (std::size_t i = 0; i < input.size(); ++i) input[i] = RandomAt(comm.rank(), static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < input.size(); ++i)
+      input[i] = RandomAt(comm.rank(), static_cast<std::int64_t>(i));
     for (int repetition = 0; repetition < 3; ++repetition) {
       TypedMemory values(memory, type, input);
       comm.AllReduce(values.buffer());
@@ -396,7 +434,8 @@ void CheckRounding(const Communicator& comm, Memory& memory) {
       ExpectWithinBound(comm, type, got);
       EXPECT_EQ(got, first) << "not the same bits again";
     }
-    TypedMemory mine(memory, DataType::kFloat64, first), all(memory, DataType::kFloat64, Values(first.size() * comm.size()));
+    TypedMemory mine(memory, DataType::kFloat64, first),
+        all(memory, DataType::kFloat64, Values(first.size() * comm.size()));
     comm.AllGather(mine.buffer(), all.buffer());
     const Values everyone = all.Values();
     for (std::size_t i = 0; i < everyone.size(); ++i) {

@@ -2,9 +2,10 @@
 //
 //   TEST(Conformance, AllReduce) { comm::testing::CheckAllReduce(World(), HostMemory()); }
 //
-// The oracle computes, on every rank, what all ranks hold (inputs are a function of rank and index) and reduces it
-// in order of rank, in float64 or int64. Inputs are small integers, so that sums and products are exact in every
-// type and the results must be equal bit for bit; CheckRounding covers inexact sums with a derived bound.
+// The oracle computes, on every rank, what all ranks hold (inputs are a function of rank and index) and
+// reduces it in order of rank, in float64 or int64. Inputs are small integers, so that sums and products are
+// exact in every type and the results must be equal bit for bit; CheckRounding covers inexact sums with a
+// derived bound.
 #ifndef PLAIT_COMM_TESTING_CONFORMANCE_H_
 #define PLAIT_COMM_TESTING_CONFORMANCE_H_
 
@@ -29,7 +30,8 @@ class Memory {
 };
 Memory& HostMemory();
 
-// Sync and async, all types and sizes (0, 1, a few, some thousands), all roots and operations, in place or not.
+// Sync and async, all types and sizes (0, 1, a few, some thousands), all roots and operations, in place or
+// not.
 void CheckAllReduce(const Communicator& comm, Memory& memory);
 void CheckReduce(const Communicator& comm, Memory& memory);
 void CheckReduceScatter(const Communicator& comm, Memory& memory);
@@ -43,8 +45,8 @@ void CheckSendReceive(const Communicator& comm, Memory& memory);
 void CheckSplit(const Communicator& comm, Memory& memory);
 // Several operations in flight at once, completed in another order than they were started.
 void CheckOverlappingWork(const Communicator& comm, Memory& memory);
-// Random values: float sums within the bound of recursive summation, half precision rounded once, and the same bits
-// on every rank and in every repetition.
+// Random values: float sums within the bound of recursive summation, half precision rounded once, and the
+// same bits on every rank and in every repetition.
 void CheckRounding(const Communicator& comm, Memory& memory);
 
 }  // namespace plait::comm::testing

@@ -1,4 +1,5 @@
-// The main of every mpi_cc_test: ranks run the tests in step, rank 0 lists them, a failure on any rank counts.
+// The main of every mpi_cc_test: ranks run the tests in step, rank 0 lists them, a failure on any rank
+// counts.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,8 +22,8 @@ std::optional<Communicator>& WorldOfThisProgram() {
   return world;
 }
 
-// After each test the ranks count its failures on a group of their own, so that a stray collective of the test
-// cannot meet it.
+// After each test the ranks count its failures on a group of their own, so that a stray collective of the
+// test cannot meet it.
 class FailuresOfAllRanks : public ::testing::EmptyTestEventListener {
  public:
   explicit FailuresOfAllRanks(Communicator ranks) : ranks_(std::move(ranks)) {}
@@ -38,7 +39,8 @@ class FailuresOfAllRanks : public ::testing::EmptyTestEventListener {
     std::int64_t failed[1] = {info.result()->Failed() ? 1 : 0};
     const bool failed_here = failed[0] == 1;
     ranks_.AllReduce(BufferOf(absl::MakeSpan(failed)));
-    if (failed[0] > 0 && !failed_here && ranks_.rank() == 0) ADD_FAILURE() << failed[0] << " other ranks failed";
+    if (failed[0] > 0 && !failed_here && ranks_.rank() == 0)
+      ADD_FAILURE() << failed[0] << " other ranks failed";
   }
 
  private:
@@ -60,7 +62,8 @@ SessionOptions OptionsFor(int argc, char** argv) {
   SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 60};
   constexpr char kFlag[] = "--max_elements_per_message=";
   for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], kFlag)) options.max_elements_per_message = std::atoll(argv[i] + sizeof kFlag - 1);
+    if (absl::StartsWith(argv[i], kFlag))
+      options.max_elements_per_message = std::atoll(argv[i] + sizeof kFlag - 1);
   }
   return options;
 }

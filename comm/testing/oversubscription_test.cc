@@ -20,8 +20,8 @@ double CpuSeconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// All ranks but 0 wait in `operation`, which rank 0 enters two seconds later. One that polls burns what it gets of two
-// seconds; one that sleeps between polls (0.2 ms, some microseconds each) a few hundredths.
+// All ranks but 0 wait in `operation`, which rank 0 enters two seconds later. One that polls burns what it
+// gets of two seconds; one that sleeps between polls (0.2 ms, some microseconds each) a few hundredths.
 template <typename Operation>
 void ExpectIdleWait(Operation operation) {
   World().Barrier();

@@ -30,12 +30,18 @@ void StoreAs(double value, char* to) {
 
 void Store(double value, DataType type, char* to) {
   switch (type) {
-    case DataType::kFloat32: return StoreAs<float>(value, to);
-    case DataType::kFloat64: return StoreAs<double>(value, to);
-    case DataType::kInt64: return StoreAs<std::int64_t>(value, to);
-    case DataType::kInt32: return StoreAs<std::int32_t>(value, to);
-    case DataType::kUInt8: return StoreAs<std::uint8_t>(value, to);
-    case DataType::kBool: return StoreAs<bool>(value != 0, to);
+    case DataType::kFloat32:
+      return StoreAs<float>(value, to);
+    case DataType::kFloat64:
+      return StoreAs<double>(value, to);
+    case DataType::kInt64:
+      return StoreAs<std::int64_t>(value, to);
+    case DataType::kInt32:
+      return StoreAs<std::int32_t>(value, to);
+    case DataType::kUInt8:
+      return StoreAs<std::uint8_t>(value, to);
+    case DataType::kBool:
+      return StoreAs<bool>(value != 0, to);
     case DataType::kBFloat16:
     case DataType::kFloat16: {
       const auto narrow = static_cast<float>(value);
@@ -53,12 +59,18 @@ double LoadAs(const char* from) {
 
 double Load(DataType type, const char* from) {
   switch (type) {
-    case DataType::kFloat32: return LoadAs<float>(from);
-    case DataType::kFloat64: return LoadAs<double>(from);
-    case DataType::kInt64: return LoadAs<std::int64_t>(from);
-    case DataType::kInt32: return LoadAs<std::int32_t>(from);
-    case DataType::kUInt8: return LoadAs<std::uint8_t>(from);
-    case DataType::kBool: return LoadAs<std::uint8_t>(from);
+    case DataType::kFloat32:
+      return LoadAs<float>(from);
+    case DataType::kFloat64:
+      return LoadAs<double>(from);
+    case DataType::kInt64:
+      return LoadAs<std::int64_t>(from);
+    case DataType::kInt32:
+      return LoadAs<std::int32_t>(from);
+    case DataType::kUInt8:
+      return LoadAs<std::uint8_t>(from);
+    case DataType::kBool:
+      return LoadAs<std::uint8_t>(from);
     case DataType::kBFloat16:
     case DataType::kFloat16: {
       float wide = 0;

@@ -13,16 +13,20 @@
 namespace plait::comm {
 namespace {
 
-constexpr double kAnswerSeconds = 0.4;     // a watchdog that takes longer is silent
-constexpr double kFarewellSeconds = 0.1;   // ranks that die together are reported together
-constexpr double kSigtermSeconds = 0.3;    // a launcher's SIGTERM and the death that caused it come in any order
+constexpr double kAnswerSeconds = 0.4;    // a watchdog that takes longer is silent
+constexpr double kFarewellSeconds = 0.1;  // ranks that die together are reported together
+constexpr double kSigtermSeconds =
+    0.3;  // a launcher's SIGTERM and the death that caused it come in any order
 constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
 
 class Hub : public Post {
  public:
   Hub(std::vector<Peer> peers, const FlightRecorder& recorder, Signals& signals)
-      : peers_(std::move(peers)), recorder_(recorder), signals_(signals), innocent_(peers_.size()),
+      : peers_(std::move(peers)),
+        recorder_(recorder),
+        signals_(signals),
+        innocent_(peers_.size()),
         answered_(peers_.size()) {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
       RankReport& report = reports_.emplace_back();
@@ -50,8 +54,10 @@ class Hub : public Post {
   }
 
   void OnSigterm() override {
-    if (signals_.stop_on_sigterm) signals_.stop_requested = true;
-    else if (!sigterm_deadline_) sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+    if (signals_.stop_on_sigterm)
+      signals_.stop_requested = true;
+    else if (!sigterm_deadline_)
+      sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
   }
 
   void SayGoodbye() override {
@@ -78,14 +84,19 @@ class Hub : public Post {
         answered_[rank] = true;
         if (!report.position.failure.empty()) BeginInquiry(kAnswerSeconds);
         break;
-      case FrameKind::kSuspicion: BeginInquiry(kAnswerSeconds); break;
+      case FrameKind::kSuspicion:
+        BeginInquiry(kAnswerSeconds);
+        break;
       case FrameKind::kExiting:
         ReadEnd(frame.payload, &report);
         BeginInquiry(kFarewellSeconds);
         break;
       case FrameKind::kTerminated:
-      case FrameKind::kGoodbye: innocent_[rank] = true; break;
-      default: break;
+      case FrameKind::kGoodbye:
+        innocent_[rank] = true;
+        break;
+      default:
+        break;
     }
   }
 
@@ -101,7 +112,8 @@ class Hub : public Post {
       reports_[0].exit_code = signals_.exit_code;
       BeginInquiry(kFarewellSeconds);
     }
-    if (signals_.failing || recorder_.WaitingSeconds() >= signals_.timeout_seconds) BeginInquiry(kAnswerSeconds);
+    if (signals_.failing || recorder_.WaitingSeconds() >= signals_.timeout_seconds)
+      BeginInquiry(kAnswerSeconds);
   }
 
   void BeginInquiry(double seconds) {

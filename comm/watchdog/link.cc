@@ -94,7 +94,9 @@ void Link::FinishSending() {
 void CloseInOrder(const std::vector<Link*>& links, double timeout_seconds) {
   for (Link* link : links) link->FinishSending();
   const double deadline = FlightRecorder::Now() + timeout_seconds;
-  const auto any_open = [&] { return std::any_of(links.begin(), links.end(), [](Link* l) { return l->open(); }); };
+  const auto any_open = [&] {
+    return std::any_of(links.begin(), links.end(), [](Link* l) { return l->open(); });
+  };
   while (any_open() && FlightRecorder::Now() < deadline) {
     for (Link* link : links) link->Receive();
     poll(nullptr, 0, 1);

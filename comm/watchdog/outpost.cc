@@ -58,21 +58,30 @@ class Outpost : public Post {
         suspected_at_.reset();
         SendPosition();
         break;
-      case FrameKind::kEnd: _exit(ByteReader(frame.payload).Read<int>());
-      case FrameKind::kGoodbye: hub_left_ = true; break;
+      case FrameKind::kEnd:
+        _exit(ByteReader(frame.payload).Read<int>());
+      case FrameKind::kGoodbye:
+        hub_left_ = true;
+        break;
       case FrameKind::kPosition:
         if (auto position = DecodePosition(frame.payload)) hub_position_ = std::move(*position);
         hub_seen_ = now_;
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
   void OnHubLost(RankState state) {
     if (!hub_lost_at_) hub_lost_at_ = now_;
     if (rank_ == 1) {
-      RankReport report{.rank = 0, .host = hub_.host, .pid = hub_.pid, .state = state, .exit_code = 0,
-                        .position = hub_position_, .received_seconds = hub_seen_};
+      RankReport report{.rank = 0,
+                        .host = hub_.host,
+                        .pid = hub_.pid,
+                        .state = state,
+                        .exit_code = 0,
+                        .position = hub_position_,
+                        .received_seconds = hub_seen_};
       PrintLines(FindGuilty({report}, signals_.timeout_seconds, now_));
       _exit(kJobFailedExitCode);
     }

@@ -1,4 +1,5 @@
-// The two roles of a watchdog thread: the hub on rank 0, an outpost everywhere else. Private to comm/watchdog.
+// The two roles of a watchdog thread: the hub on rank 0, an outpost everywhere else. Private to
+// comm/watchdog.
 #ifndef PLAIT_COMM_WATCHDOG_POST_H_
 #define PLAIT_COMM_WATCHDOG_POST_H_
 

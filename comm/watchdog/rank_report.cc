@@ -60,8 +60,11 @@ double Position::WaitingSeconds() const {
 }
 
 Position TakePosition(const FlightRecorder& recorder, int calls) {
-  Position position{.phase = recorder.Phase(), .failure = "", .groups = recorder.Groups(),
-                    .calls = recorder.Calls(), .at_seconds = FlightRecorder::Now()};
+  Position position{.phase = recorder.Phase(),
+                    .failure = "",
+                    .groups = recorder.Groups(),
+                    .calls = recorder.Calls(),
+                    .at_seconds = FlightRecorder::Now()};
   const auto total = static_cast<int>(position.calls.size());
   if (total <= calls) return position;
   std::vector<CallRecord> latest(position.calls.end() - calls, position.calls.end());
@@ -103,7 +106,8 @@ std::optional<Position> DecodePosition(absl::string_view bytes) {
     group.name = from.ReadText();
     group.collectives = from.Read<std::int64_t>();
     group.messages = from.Read<std::int64_t>();
-    for (auto m = from.Read<std::uint32_t>(); m > 0 && from.ok(); --m) group.members.push_back(from.Read<int>());
+    for (auto m = from.Read<std::uint32_t>(); m > 0 && from.ok(); --m)
+      group.members.push_back(from.Read<int>());
   }
   for (auto left = from.Read<std::uint32_t>(); left > 0 && from.ok(); --left) {
     position.calls.push_back(ReadCall(from));

@@ -27,10 +27,10 @@ struct Position {
 
 enum class RankState : std::uint8_t {
   kAlive,
-  kExited,  // called exit() in mid-run
+  kExited,   // called exit() in mid-run
   kCrashed,  // a signal such as SIGSEGV; `exit_code` is its number
-  kDead,  // the process is gone without a word: killed, or _exit()
-  kSilent  // its watchdog does not answer: stopped, or the network is broken
+  kDead,     // the process is gone without a word: killed, or _exit()
+  kSilent    // its watchdog does not answer: stopped, or the network is broken
 };
 
 struct RankReport {

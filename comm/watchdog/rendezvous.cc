@@ -34,7 +34,8 @@ std::vector<std::uint32_t> OwnAddresses() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return addresses;
   for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    const bool usable = i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP);
+    const bool usable =
+        i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP);
     if (!usable || (i->ifa_flags & IFF_LOOPBACK)) continue;
     addresses.push_back(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr);
   }
@@ -50,7 +51,8 @@ sockaddr_in SocketAddress(std::uint32_t address, std::uint16_t port) {
   return where;
 }
 
-// A listening socket, on the loopback alone where the whole job is on one node; -1 if there is none to be had.
+// A listening socket, on the loopback alone where the whole job is on one node; -1 if there is none to be
+// had.
 int Listen(bool one_node, int backlog, std::uint16_t* port) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in where = SocketAddress(htonl(one_node ? INADDR_LOOPBACK : INADDR_ANY), 0);
@@ -113,14 +115,17 @@ int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
   if (error == EINPROGRESS) {
     pollfd wait = {connection, POLLOUT, 0};
     socklen_t length = sizeof error;
-    if (poll(&wait, 1, static_cast<int>(timeout_seconds * 1000)) != 1) error = ETIMEDOUT;
-    else getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (poll(&wait, 1, static_cast<int>(timeout_seconds * 1000)) != 1)
+      error = ETIMEDOUT;
+    else
+      getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &length);
   }
   if (error != 0) close(connection);
   return error == 0 ? connection : -1;
 }
 
-absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds, Peer* hub) {
+absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds,
+                  Peer* hub) {
   std::vector<std::uint32_t> addresses = invitation.addresses;
   if (invitation.host == HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
   *hub = {invitation.host, invitation.pid, Link()};
@@ -162,7 +167,8 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
     for (Link& link : unnamed) {
       const std::vector<Frame> frames = link.Receive();
       Peer peer;
-      const int rank = frames.empty() ? -1 : ReadHello(frames[0], token, static_cast<int>(peers->size()), &peer);
+      const int rank =
+          frames.empty() ? -1 : ReadHello(frames[0], token, static_cast<int>(peers->size()), &peer);
       if (!frames.empty() && rank < 0) link.Close();
       if (rank < 0 || (*peers)[rank].link.open()) continue;
       peer.link = std::move(link);
@@ -176,8 +182,8 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
     }
   }
   if (missing == 0) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("watchdog: ", missing, " ranks did not connect to rank 0 within ",
-                                             timeout_seconds, " s"));
+  return absl::UnavailableError(
+      absl::StrCat("watchdog: ", missing, " ranks did not connect to rank 0 within ", timeout_seconds, " s"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// How the watchdogs find each other: rank 0 listens, tells the others where (over the communicator that is there
-// already), and they connect.
+// How the watchdogs find each other: rank 0 listens, tells the others where (over the communicator that is
+// there already), and they connect.
 #ifndef PLAIT_COMM_WATCHDOG_RENDEZVOUS_H_
 #define PLAIT_COMM_WATCHDOG_RENDEZVOUS_H_
 

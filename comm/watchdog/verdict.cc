@@ -16,7 +16,9 @@ namespace {
 using Reports = std::vector<RankReport>;
 using Lines = std::vector<std::string>;
 
-std::string Who(const RankReport& r) { return absl::StrFormat("rank %d (%s, pid %d)", r.rank, r.host, r.pid); }
+std::string Who(const RankReport& r) {
+  return absl::StrFormat("rank %d (%s, pid %d)", r.rank, r.host, r.pid);
+}
 
 std::string GroupName(const Position& position, std::uint64_t group) {
   const auto found = position.groups.find(group);
@@ -40,7 +42,8 @@ Lines FindGone(const Reports& reports, double now_seconds) {
   for (const RankReport& r : reports) {
     if (r.state == RankState::kAlive) continue;
     std::string how = "is dead: its process is gone";
-    if (r.state == RankState::kExited) how = absl::StrCat("is dead: it called exit(", r.exit_code, ") in mid-run");
+    if (r.state == RankState::kExited)
+      how = absl::StrCat("is dead: it called exit(", r.exit_code, ") in mid-run");
     if (r.state == RankState::kCrashed) {
       how = absl::StrFormat("is dead: it crashed with signal %d (%s)", r.exit_code, strsignal(r.exit_code));
     }
@@ -64,7 +67,8 @@ struct Sighting {
 };
 
 // What each rank called as number `sequence` of `group`, as far as it is still known.
-std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectSightings(const Reports& reports) {
+std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectSightings(
+    const Reports& reports) {
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> seen;
   for (const RankReport& r : reports) {
     for (const CallRecord& call : r.position.calls) {
@@ -77,7 +81,8 @@ std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<Sighting>> CollectS
 // The call that most ranks made; the lowest rank's where that is a tie.
 Sighting Majority(const std::vector<Sighting>& sightings) {
   const auto agreeing = [&](const Sighting& s) {
-    return std::count_if(sightings.begin(), sightings.end(), [&](const Sighting& t) { return Match(*s.call, *t.call); });
+    return std::count_if(sightings.begin(), sightings.end(),
+                         [&](const Sighting& t) { return Match(*s.call, *t.call); });
   };
   Sighting best = sightings.front();
   for (const Sighting& s : sightings) {
@@ -93,10 +98,11 @@ Lines FindMismatched(const Reports& reports) {
     const Sighting usual = Majority(sightings);
     for (const Sighting& s : sightings) {
       if (Match(*s.call, *usual.call) || !named.insert(s.report->rank).second) continue;
-      lines.push_back(absl::StrFormat("%s is mismatched: it entered %s at %s:%d where rank %d entered %s at %s:%d, in phase %s",
-                                      Who(*s.report), Describe(s.report->position, *s.call), s.call->file, s.call->line,
-                                      usual.report->rank, Describe(usual.report->position, *usual.call), usual.call->file,
-                                      usual.call->line, s.call->phase));
+      lines.push_back(absl::StrFormat(
+          "%s is mismatched: it entered %s at %s:%d where rank %d entered %s at %s:%d, in phase %s",
+          Who(*s.report), Describe(s.report->position, *s.call), s.call->file, s.call->line,
+          usual.report->rank, Describe(usual.report->position, *usual.call), usual.call->file,
+          usual.call->line, s.call->phase));
     }
   }
   return lines;
@@ -127,15 +133,18 @@ std::vector<int> Awaited(const Reports& reports, const RankReport& r, const Call
 
 std::string MissingCall(const RankReport& waiting, const CallRecord& call) {
   if (call.operation == Operation::kReceive) {
-    return absl::StrFormat("has not sent what rank %d awaits in %s", waiting.rank, Describe(waiting.position, call));
+    return absl::StrFormat("has not sent what rank %d awaits in %s", waiting.rank,
+                           Describe(waiting.position, call));
   }
   if (call.operation == Operation::kSend) {
-    return absl::StrFormat("has not received what rank %d sends in %s", waiting.rank, Describe(waiting.position, call));
+    return absl::StrFormat("has not received what rank %d sends in %s", waiting.rank,
+                           Describe(waiting.position, call));
   }
   return absl::StrCat("has not entered ", Describe(waiting.position, call));
 }
 
-// A rank whose main has ended is not in a call of the program any more, though it waits for the others' verdict.
+// A rank whose main has ended is not in a call of the program any more, though it waits for the others'
+// verdict.
 bool WaitsInProgram(const RankReport& r) {
   const CallRecord* call = r.position.Waiting();
   return call != nullptr && GroupName(r.position, call->group) != kVerdictGroup;
@@ -150,7 +159,8 @@ Lines FindLate(const Reports& reports, double timeout_seconds, double now_second
       const RankReport& late = reports[rank];
       // One that waits itself is innocent: its own wait names the guilty.
       if (WaitsInProgram(late) || (late.position.Waiting() != nullptr && !WaitsInProgram(r))) continue;
-      lines.emplace(rank, absl::StrCat(Who(late), " ", MissingCall(r, *call), "; ", LastSeen(late, now_seconds)));
+      lines.emplace(rank,
+                    absl::StrCat(Who(late), " ", MissingCall(r, *call), "; ", LastSeen(late, now_seconds)));
     }
   }
   Lines ordered;
@@ -165,10 +175,11 @@ Lines FindCircle(const Reports& reports, double timeout_seconds) {
     if (call == nullptr || r.position.WaitingSeconds() < timeout_seconds) continue;
     std::string whom;
     for (const int rank : Awaited(reports, r, *call)) absl::StrAppend(&whom, whom.empty() ? "" : ", ", rank);
-    lines.push_back(absl::StrFormat("%s has waited %.1f s in %s at %s:%d for %s, in phase %s", Who(r),
-                                    r.position.WaitingSeconds(), Describe(r.position, *call), call->file, call->line,
-                                    whom.empty() ? "the transport (all ranks have entered)" : "rank " + whom + ", which waits too",
-                                    call->phase));
+    lines.push_back(absl::StrFormat(
+        "%s has waited %.1f s in %s at %s:%d for %s, in phase %s", Who(r), r.position.WaitingSeconds(),
+        Describe(r.position, *call), call->file, call->line,
+        whom.empty() ? "the transport (all ranks have entered)" : "rank " + whom + ", which waits too",
+        call->phase));
   }
   return lines;
 }

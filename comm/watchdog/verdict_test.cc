@@ -66,8 +66,9 @@ TEST(Verdict, NamesTheLateRankAndWhereItWas) {
 }
 
 TEST(Verdict, AccusesNobodyBeforeTheTimeout) {
-  EXPECT_THAT(FindGuilty(Reports({{Call(9, kReduce, kWaiting, 9)}, {Call(8, kReduce, kDone, 9)}}), kTimeout, kNow),
-              IsEmpty());
+  EXPECT_THAT(
+      FindGuilty(Reports({{Call(9, kReduce, kWaiting, 9)}, {Call(8, kReduce, kDone, 9)}}), kTimeout, kNow),
+      IsEmpty());
 }
 
 TEST(Verdict, FollowsAChainOfWaitsToItsEnd) {
@@ -75,19 +76,23 @@ TEST(Verdict, FollowsAChainOfWaitsToItsEnd) {
   CallRecord receive = Call(1, Operation::kReceive, kWaiting, 11);
   receive.root = 2;
   receive.tag = 4;
-  const auto lines = FindGuilty(
-      Reports({{Call(9, kReduce, kWaiting, 12)}, {Call(8, kReduce, kDone, 12), receive}, {Call(9, kReduce, kDone, 12)}}),
-      kTimeout, kNow);
-  EXPECT_THAT(lines, ElementsAre(HasSubstr("rank 2 (node, pid 102) has not sent what rank 1 awaits in #1 receive[tp] "
-                                           "f32[100] from 2 tag 4")));
+  const auto lines = FindGuilty(Reports({{Call(9, kReduce, kWaiting, 12)},
+                                         {Call(8, kReduce, kDone, 12), receive},
+                                         {Call(9, kReduce, kDone, 12)}}),
+                                kTimeout, kNow);
+  EXPECT_THAT(
+      lines, ElementsAre(HasSubstr("rank 2 (node, pid 102) has not sent what rank 1 awaits in #1 receive[tp] "
+                                   "f32[100] from 2 tag 4")));
 }
 
 TEST(Verdict, TheMinorityIsMismatched) {
-  auto reports = Reports({{Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kWaiting, 12)}});
+  auto reports = Reports(
+      {{Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kWaiting, 12)}});
   reports[0].position.calls[0].count = 99;
-  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
-              ElementsAre("rank 0 (node, pid 100) is mismatched: it entered #9 all_reduce[tp] f32[99] at train.cc:5 "
-                          "where rank 1 entered #9 all_reduce[tp] f32[100] at train.cc:5, in phase backward"));
+  EXPECT_THAT(
+      FindGuilty(reports, kTimeout, kNow),
+      ElementsAre("rank 0 (node, pid 100) is mismatched: it entered #9 all_reduce[tp] f32[99] at train.cc:5 "
+                  "where rank 1 entered #9 all_reduce[tp] f32[100] at train.cc:5, in phase backward"));
 }
 
 TEST(Verdict, TypeReductionAndRootAreComparedToo) {
@@ -97,20 +102,24 @@ TEST(Verdict, TypeReductionAndRootAreComparedToo) {
     if (what == 0) call.type = DataType::kInt32;
     if (what == 1) call.reduce = ReduceOp::kMax;
     if (what == 2) call.root = 1;
-    EXPECT_THAT(FindGuilty(reports, kTimeout, kNow), ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched")));
+    EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
+                ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched")));
   }
 }
 
 TEST(Verdict, UnevenCountsOfAllToAllVAreNoMismatch) {
-  auto reports = Reports({{Call(9, Operation::kAllToAllV, kWaiting, 12)}, {Call(9, Operation::kAllToAllV, kDone, 12)}});
+  auto reports =
+      Reports({{Call(9, Operation::kAllToAllV, kWaiting, 12)}, {Call(9, Operation::kAllToAllV, kDone, 12)}});
   reports[1].position.calls[0].count = 7;
-  for (const std::string& line : FindGuilty(reports, kTimeout, kNow)) EXPECT_THAT(line, Not(HasSubstr("mismatched")));
+  for (const std::string& line : FindGuilty(reports, kTimeout, kNow))
+    EXPECT_THAT(line, Not(HasSubstr("mismatched")));
 }
 
 TEST(Verdict, AMismatchExplainsACrash) {
   auto reports = Reports({{Call(9, kReduce, kWaiting, 1)}, {Call(9, Operation::kBroadcast, kWaiting, 1)}});
   reports[1].state = RankState::kDead;
-  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow), ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched")));
+  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
+              ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched")));
 }
 
 TEST(Verdict, TellsHowARankWasLost) {
@@ -122,8 +131,9 @@ TEST(Verdict, TellsHowARankWasLost) {
   reports[2].exit_code = 11;
   reports[3].state = RankState::kSilent;
   EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
-              ElementsAre(HasSubstr("rank 0 (node, pid 100) is dead: it called exit(3)"), HasSubstr("process is gone"),
-                          HasSubstr("crashed with signal 11"), HasSubstr("does not answer")));
+              ElementsAre(HasSubstr("rank 0 (node, pid 100) is dead: it called exit(3)"),
+                          HasSubstr("process is gone"), HasSubstr("crashed with signal 11"),
+                          HasSubstr("does not answer")));
 }
 
 TEST(Verdict, NamesAllWhoWaitInACircle) {
@@ -132,9 +142,10 @@ TEST(Verdict, NamesAllWhoWaitInACircle) {
     call.root = from;
     return call;
   };
-  EXPECT_THAT(FindGuilty(Reports({{receive(1)}, {receive(0)}}), kTimeout, kNow),
-              ElementsAre(HasSubstr("rank 0 (node, pid 100) has waited 11.0 s in #1 receive[tp] f32[100] from 1"),
-                          HasSubstr("rank 1 (node, pid 101) has waited 11.0 s")));
+  EXPECT_THAT(
+      FindGuilty(Reports({{receive(1)}, {receive(0)}}), kTimeout, kNow),
+      ElementsAre(HasSubstr("rank 0 (node, pid 100) has waited 11.0 s in #1 receive[tp] f32[100] from 1"),
+                  HasSubstr("rank 1 (node, pid 101) has waited 11.0 s")));
 }
 
 TEST(Position, SurvivesTheWire) {

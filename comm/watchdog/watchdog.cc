@@ -57,7 +57,7 @@ void WatchCrashes(Signals* signals, int wake) {
   notice.wake = wake;
   notice.signals = signals;
   for (std::size_t i = 0; i < kCrashSignals.size(); ++i) {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = OnCrash;
     action.sa_flags = SA_NODEFER;
     sigaction(kCrashSignals[i], &action, &notice.before[i]);
@@ -67,7 +67,8 @@ void WatchCrashes(Signals* signals, int wake) {
 void IgnoreCrashes() {
   CrashNotice& notice = ThisProcess();
   if (notice.signals.exchange(nullptr) == nullptr) return;
-  for (std::size_t i = 0; i < kCrashSignals.size(); ++i) sigaction(kCrashSignals[i], &notice.before[i], nullptr);
+  for (std::size_t i = 0; i < kCrashSignals.size(); ++i)
+    sigaction(kCrashSignals[i], &notice.before[i], nullptr);
 }
 
 sigset_t OnlySigterm() {
@@ -139,7 +140,8 @@ class Watchdog::State {
       std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {sigterm_, POLLIN, 0}};
       for (Link* link : post_->links()) {
         link->Flush();
-        wait.push_back({link->socket(), static_cast<short>(link->has_unsent() ? POLLIN | POLLOUT : POLLIN), 0});
+        wait.push_back(
+            {link->socket(), static_cast<short>(link->has_unsent() ? POLLIN | POLLOUT : POLLIN), 0});
       }
       poll(wait.data(), wait.size(), kTickMilliseconds);
       std::uint64_t woken;
