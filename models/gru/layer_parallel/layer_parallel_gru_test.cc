@@ -39,9 +39,9 @@ struct Case {
 
   GruConfig config() const { return {.input = kInput, .hidden = kHidden, .layers = layers, .kind = kind}; }
   std::string name() const {
-    return std::string(kind == GruKind::kImplicit ? "implicit" : "classic") + ", layers " + std::to_string(layers) +
-           ", input " + std::to_string(static_cast<int>(step.coarse_input)) + ", adjoint " +
-           std::to_string(static_cast<int>(step.coarse_adjoint));
+    return std::string(kind == GruKind::kImplicit ? "implicit" : "classic") + ", layers " +
+           std::to_string(layers) + ", input " + std::to_string(static_cast<int>(step.coarse_input)) +
+           ", adjoint " + std::to_string(static_cast<int>(step.coarse_adjoint));
   }
 };
 
@@ -78,7 +78,8 @@ struct Result {
 };
 
 template <typename Forward>
-Result Run(const std::vector<at::Tensor>& parameters, std::int64_t layers, std::int64_t batch, const Forward& forward) {
+Result Run(const std::vector<at::Tensor>& parameters, std::int64_t layers, std::int64_t batch,
+           const Forward& forward) {
   at::Tensor x = Numbers({batch, kSteps, kInput}, 7 + batch).requires_grad_(true);
   at::Tensor first = Numbers({layers, batch, kHidden}, 8).requires_grad_(true);
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();
@@ -105,10 +106,10 @@ mgrit::LayerParallelOptions Options(int levels, int iterations) {
   return mgrit::MakeLayerParallelOptions(levels, 4, iterations, iterations);
 }
 
-LayerParallelGru Parallel(const Case& c, const std::vector<at::Tensor>& parameters, const comm::Communicator& ranks,
-                          const mgrit::LayerParallelOptions& options) {
-  return LayerParallelGru([parameters] { return parameters; }, c.config(), at::kDouble, ranks, kSteps, kFinalTime,
-                          options, c.step);
+LayerParallelGru Parallel(const Case& c, const std::vector<at::Tensor>& parameters,
+                          const comm::Communicator& ranks, const mgrit::LayerParallelOptions& options) {
+  return LayerParallelGru([parameters] { return parameters; }, c.config(), at::kDouble, ranks, kSteps,
+                          kFinalTime, options, c.step);
 }
 
 // Sums of at most kSteps * batch products per number, each right to a rounding, through kSteps steps.
@@ -121,15 +122,16 @@ void ExpectNear(const at::Tensor& value, const at::Tensor& expected, const std::
 TEST(LayerParallelGru, ConvergedEqualsSerial) {
   for (const Case& c : AllCases()) {
     const std::vector<at::Tensor> parameters = Parameters(c);
-    // Two levels are exact after as many iterations as there are C-intervals; three levels need no more than steps.
+    // Two levels are exact after as many iterations as there are C-intervals; three levels need no more than
+    // steps.
     for (const int levels : {1, 2, 3}) {
       LayerParallelGru parallel =
           Parallel(c, parameters, comm::testing::World(), Options(levels, levels == 3 ? 12 : kSteps / 4 + 1));
       for (const std::int64_t batch : {5, 5, 2}) {  // the last one is short
         SCOPED_TRACE(c.name() + ", levels " + std::to_string(levels) + ", batch " + std::to_string(batch));
-        const Result result = Run(parameters, c.layers, batch, [&](const at::Tensor& x, const at::Tensor& first) {
-          return parallel.Forward(x, first);
-        });
+        const Result result =
+            Run(parameters, c.layers, batch,
+                [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); });
         const Result serial = Serial(c, parameters, batch);
         ExpectNear(result.state, serial.state, "state");
         ASSERT_EQ(result.gradients.size(), serial.gradients.size());
@@ -165,7 +167,9 @@ TEST(LayerParallelGru, NewParametersAreSeenAtTheNextForward) {
   const Case c;
   std::vector<at::Tensor> parameters = Parameters(c);
   LayerParallelGru parallel = Parallel(c, parameters, comm::testing::World(), Options(2, kSteps / 4 + 1));
-  const auto forward = [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); };
+  const auto forward = [&](const at::Tensor& x, const at::Tensor& first) {
+    return parallel.Forward(x, first);
+  };
   const at::Tensor before = Run(parameters, c.layers, 3, forward).state;
   {
     const at::NoGradGuard no_grad;

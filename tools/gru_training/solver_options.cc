@@ -1,0 +1,29 @@
+#include "tools/gru_training/solver_options.h"
+
+namespace plait::gru_training {
+
+mgrit::LayerParallelOptions SolverOptions(const Config& config) {
+  mgrit::LayerParallelOptions options;
+  options.forward.max_levels = config.lp_levels;
+  options.forward.cfactors = config.lp_cfactor;
+  options.forward.skip_downcycle = config.lp_levels > 1 && !config.lp_use_downcycle;
+  options.backward = options.forward;
+  options.forward.cf_sweeps = {config.lp_fwd_finerelax, config.lp_fwd_relax};
+  options.forward.max_iterations = ForwardIterations(config);
+  options.backward.cf_sweeps = {0, config.lp_bwd_relax};
+  options.backward.max_iterations = config.lp_iters;
+  return options;
+}
+
+gru::GruStepOptions StepOptions(const Config& config) {
+  gru::GruStepOptions options;
+  if (config.lp_coarse_input == "mean") options.coarse_input = gru::CoarseInput::kMean;
+  if (config.lp_coarse_adjoint == "fine") options.coarse_adjoint = gru::CoarseAdjoint::kFineGates;
+  return options;
+}
+
+absl::Status CheckFits(const Config& config) {
+  return mgrit::LayerParallel::Check(SolverOptions(config), config.sequence_length);
+}
+
+}  // namespace plait::gru_training

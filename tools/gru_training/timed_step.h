@@ -1,0 +1,43 @@
+// A step of the solver with a stopwatch around each call.
+#ifndef PLAIT_TOOLS_GRU_TRAINING_TIMED_STEP_H_
+#define PLAIT_TOOLS_GRU_TRAINING_TIMED_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/timer.h"
+#include "mgrit/layer_parallel/tensor_step.h"
+
+namespace plait::gru_training {
+
+// Rows of the timer table: ForWD::step, BckWD::step (one step each, of any level), gradient (of the weights,
+// over the own steps of one C-interval).
+class TimedStep final : public mgrit::TensorStep {
+ public:
+  // `timers` outlives the step.
+  TimedStep(std::shared_ptr<mgrit::TensorStep> step, base::TimerSet& timers);
+
+  std::vector<at::Tensor> Parameters() override { return step_->Parameters(); }
+  bool SharedParameters() const override { return step_->SharedParameters(); }
+  void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
+  void Begin(bool differentiable) override { step_->Begin(differentiable); }
+  void BeginAdjoint() override { step_->BeginAdjoint(); }
+  bool PrefersMany() const override { return step_->PrefersMany(); }
+  void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
+  void ForwardMany(absl::Span<const Task> tasks) override;
+  void Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
+               at::Tensor& out) override;
+  void AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
+                    absl::Span<at::Tensor> gradients) override;
+
+ private:
+  std::shared_ptr<mgrit::TensorStep> step_;
+  base::Timer& forward_;
+  base::Timer& adjoint_;
+  base::Timer& gradient_;
+};
+
+}  // namespace plait::gru_training
+
+#endif  // PLAIT_TOOLS_GRU_TRAINING_TIMED_STEP_H_
