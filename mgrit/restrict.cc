@@ -88,6 +88,7 @@ void Hierarchy::RestrictGuess() {
     std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
     if (grid.empty()) continue;
+    // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is corrected first.
     for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) {
       const State& u = fine.point(k * fine.grid.cfactor);
       const std::int64_t own = grid.local(k);
@@ -99,9 +100,6 @@ void Hierarchy::RestrictGuess() {
       if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(index + 1);
       problem_.Copy(*coarse.u[own], *coarse.v[own]);
     }
-    // The ghost's fine point may be another rank's.
-    if (grid.right_rank >= 0) Send(coarse);
-    if (grid.left_rank >= 0) Receive(coarse);
   }
 }
 
