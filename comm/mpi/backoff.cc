@@ -11,7 +11,7 @@
 namespace plait::comm {
 
 void Backoff::Pause() {
-  constexpr long kLongestSleep = 200'000;
+  constexpr long kLongestSleep = 1'000'000;
   if (spins_left_ > 0) {
     --spins_left_;
   } else if (yields_left_ > 0) {
@@ -20,7 +20,7 @@ void Backoff::Pause() {
   } else {
     const timespec pause = {0, sleep_nanoseconds_};
     nanosleep(&pause, nullptr);
-    sleep_nanoseconds_ = std::min(2 * sleep_nanoseconds_, kLongestSleep);
+    sleep_nanoseconds_ = std::min(sleep_nanoseconds_ + sleep_nanoseconds_ / 10, kLongestSleep);
   }
 }
 

@@ -18,13 +18,23 @@ namespace {
 using plait::comm::BufferOf;
 using plait::comm::Communicator;
 
-void Misbehave(const Communicator& tp, const std::string& fault) {
+// As a launcher does that kills a job because one rank has died: SIGTERM comes to the others at the same
+// moment.
+void KillUnderSigterm(const std::vector<std::int32_t>& pids) {
+  for (const std::int32_t pid : pids) {
+    if (pid != getpid()) kill(pid, SIGTERM);
+  }
+  kill(getpid(), SIGKILL);
+}
+
+void Misbehave(const Communicator& tp, const std::string& fault, const std::vector<std::int32_t>& pids) {
   std::vector<float> values(4096, 1);
   if (fault == "exit_0") exit(0);
   if (fault == "exit_3") exit(3);
   if (fault == "quick_exit_0") _exit(0);
   if (fault == "quick_exit_3") _exit(3);
   if (fault == "kill") kill(getpid(), SIGKILL);
+  if (fault == "kill_under_sigterm") KillUnderSigterm(pids);
   if (fault == "stop") kill(getpid(), SIGSTOP);
   if (fault == "crash") raise(SIGSEGV);
   if (fault == "sleep") sleep(600);
@@ -48,6 +58,9 @@ int main(int argc, char** argv) {
   const plait::comm::SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 2};
   return plait::comm::RunMain(argc, argv, options, [&](plait::comm::Session& session) -> absl::Status {
     const Communicator tp = session.world().Split(0, session.world().rank(), "tp");
+    std::int32_t pid[1] = {getpid()};
+    std::vector<std::int32_t> pids(tp.size());
+    session.world().AllGather(BufferOf(absl::MakeSpan(pid)), BufferOf(absl::MakeSpan(pids)));
     session.EnterSteps();
     std::vector<float> values(4096, 1);
     for (int step = 0; step < 8; ++step) tp.AllReduce(BufferOf(absl::MakeSpan(values)));
@@ -60,7 +73,7 @@ int main(int argc, char** argv) {
     if (fault == "no_send") MissSend(tp, guilty);
     if (fault == "own_error" && tp.rank() == guilty) return absl::InvalidArgumentError("no such file");
     if (fault == "same_error") return tp.Agree(absl::DataLossError(tp.rank() < guilty ? "" : "truncated"));
-    if (tp.rank() == guilty) Misbehave(tp, fault);
+    if (tp.rank() == guilty) Misbehave(tp, fault, pids);
     tp.AllReduce(BufferOf(absl::MakeSpan(values)));
     tp.AllReduce(BufferOf(absl::MakeSpan(values)));
     return absl::OkStatus();
