@@ -2,9 +2,10 @@
 //
 //   bazel run //models/gru:gru_benchmark -- [repeats] [classic|implicit|bfloat16|all]
 //
-// prints, per variant, `gru_step program=plait variant=classic median=0.0801 min=0.0790 max=0.0840 cpu_median=0.0800
-// repeats=20`; cpu_median counts only the time that the thread ran, for a machine that others use too.
-// torch_gru_benchmark.py beside it prints the same line for torch.nn.GRU and can run both alternately.
+// prints, per variant, `gru_step program=plait variant=classic median=0.0801 min=0.0790 max=0.0840
+// cpu_median=0.0800 repeats=20`; cpu_median counts only the time that the thread ran, for a machine that
+// others use too. torch_gru_benchmark.py beside it prints the same line for torch.nn.GRU and can run both
+// alternately.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
@@ -47,7 +48,8 @@ double Median(std::vector<double> values) {
 }
 
 void Measure(const Variant& variant, int repeats) {
-  plait::gru::SequenceClassifier classifier({{{9, 100, 2, variant.kind, variant.products}, {}}, 6}, at::kFloat);
+  plait::gru::SequenceClassifier classifier({{{9, 100, 2, variant.kind, variant.products}, {}}, 6},
+                                            at::kFloat);
   const at::Tensor x = at::randn({100, 128, 9});
   const at::Tensor labels = at::randint(6, {100}, at::kLong);
   std::vector<double> seconds, cpu_seconds;

@@ -29,7 +29,8 @@ class GruParameters final : public torch::nn::Module {
 
 }  // namespace
 
-std::shared_ptr<torch::nn::Module> NewGruParameters(const GruConfig& config, const at::TensorOptions& options) {
+std::shared_ptr<torch::nn::Module> NewGruParameters(const GruConfig& config,
+                                                    const at::TensorOptions& options) {
   return std::make_shared<GruParameters>(config, options);
 }
 

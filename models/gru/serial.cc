@@ -42,12 +42,15 @@ struct Sweep {
 
 class SerialSweeps {
  public:
-  SerialSweeps(const GruConfig& config, const at::TensorOptions& options) : cell_(NewGruCell(config, options)) {}
+  SerialSweeps(const GruConfig& config, const at::TensorOptions& options)
+      : cell_(NewGruCell(config, options)) {}
 
   GruCell& cell() { return *cell_; }
 
   std::unique_ptr<Sweep> Take(std::int64_t batch, std::int64_t steps, bool adjoint) {
-    const auto fits = [&](const auto& s) { return s->batch == batch && s->steps == steps && s->adjoint == adjoint; };
+    const auto fits = [&](const auto& s) {
+      return s->batch == batch && s->steps == steps && s->adjoint == adjoint;
+    };
     const auto it = std::find_if(free_.begin(), free_.end(), fits);
     if (it == free_.end()) return NewSweep(batch, steps, adjoint);
     std::unique_ptr<Sweep> sweep = std::move(*it);
@@ -66,10 +69,12 @@ class SerialSweeps {
     sweep->batch = batch;
     sweep->steps = steps;
     sweep->adjoint = adjoint;
-    for (std::int64_t i = 0; i < (adjoint ? steps + 1 : 2); ++i) sweep->states.push_back(cell_->NewState(batch));
+    for (std::int64_t i = 0; i < (adjoint ? steps + 1 : 2); ++i)
+      sweep->states.push_back(cell_->NewState(batch));
     if (!adjoint) return sweep;
     for (std::int64_t i = 0; i < steps; ++i) sweep->saved.push_back(cell_->NewSaved(batch));
-    for (std::int64_t i = 0; i < kGradientBlock; ++i) sweep->gate_gradients.push_back(cell_->NewGateGradients(batch));
+    for (std::int64_t i = 0; i < kGradientBlock; ++i)
+      sweep->gate_gradients.push_back(cell_->NewGateGradients(batch));
     return sweep;
   }
 
@@ -104,8 +109,8 @@ struct Call {
 };
 
 // {state} or {state, output of all steps}
-variable_list RunForward(GruCell& cell, const at::Tensor& x, const at::Tensor& initial_state, const Call& call,
-                         Sweep& sweep) {
+variable_list RunForward(GruCell& cell, const at::Tensor& x, const at::Tensor& initial_state,
+                         const Call& call, Sweep& sweep) {
   const bool all = call.output == GruOutput::kAllSteps;
   at::Tensor outputs;
   if (all) outputs = at::empty({sweep.batch, sweep.steps, cell.config().hidden}, cell.options());
@@ -113,7 +118,8 @@ variable_list RunForward(GruCell& cell, const at::Tensor& x, const at::Tensor& i
   sweep.state(0).copy_(initial_state);
   for (std::int64_t step = 0; step < sweep.steps; ++step) {
     at::Tensor& next = sweep.state(step + 1);
-    cell.Step(call.dt, sweep.inputs, step, sweep.state(step), next, call.adjoint ? &sweep.saved[step] : nullptr);
+    cell.Step(call.dt, sweep.inputs, step, sweep.state(step), next,
+              call.adjoint ? &sweep.saved[step] : nullptr);
     if (all) outputs.select(1, step).copy_(next.select(0, cell.config().layers - 1));
   }
   variable_list result = {sweep.state(sweep.steps).clone()};
@@ -121,9 +127,10 @@ variable_list RunForward(GruCell& cell, const at::Tensor& x, const at::Tensor& i
   return result;
 }
 
-// Turns `lambda` from the gradient with respect to the last state into that of the first one; adds to the others.
-void RunBackward(GruCell& cell, double dt, Sweep& sweep, const at::Tensor& output_gradient, at::Tensor& lambda,
-                 at::Tensor& x_gradient, const variable_list& weight_gradients) {
+// Turns `lambda` from the gradient with respect to the last state into that of the first one; adds to the
+// others.
+void RunBackward(GruCell& cell, double dt, Sweep& sweep, const at::Tensor& output_gradient,
+                 at::Tensor& lambda, at::Tensor& x_gradient, const variable_list& weight_gradients) {
   std::vector<GruGradientTerm> terms;
   at::Tensor top = lambda.select(0, cell.config().layers - 1);
   for (std::int64_t step = sweep.steps - 1; step >= 0; --step) {
@@ -162,7 +169,8 @@ struct SerialFunction : torch::autograd::Function<SerialFunction> {
     const auto capsule = context->saved_data["sweep"].toCapsule();
     SweepHolder& holder = static_cast<SweepHolder&>(*capsule);
     GruCell& cell = holder.cell();
-    const variable_list saved = context->get_saved_variables();  // throws if a parameter was changed since forward
+    const variable_list saved =
+        context->get_saved_variables();  // throws if a parameter was changed since forward
     const variable_list parameters(saved.begin() + 1, saved.end());
     cell.SetParameters(parameters);
 
@@ -203,15 +211,17 @@ GruResult SerialGru::Forward(const at::Tensor& x, const at::Tensor& initial_stat
       sweeps_->cell().options().device() != tensor_options.device()) {
     sweeps_ = std::make_shared<SerialSweeps>(options_.cell, tensor_options);
   }
-  TORCH_CHECK(x.dim() == 3 && x.size(1) > 0, "SerialGru: x must be (batch, steps, input) with steps > 0, is ", x.sizes());
+  TORCH_CHECK(x.dim() == 3 && x.size(1) > 0, "SerialGru: x must be (batch, steps, input) with steps > 0, is ",
+              x.sizes());
   const at::Tensor first = initial_state.defined() ? initial_state : sweeps_->cell().NewState(x.size(0));
   TORCH_CHECK(first.sizes() == at::IntArrayRef({options_.cell.layers, x.size(0), options_.cell.hidden}),
               "SerialGru: initial_state must be (layers, batch, hidden), is ", first.sizes());
   Call call{sweeps_, 1.0, false, output};
   if (options_.final_time) call.dt = *options_.final_time / static_cast<double>(x.size(1));
-  call.adjoint = c10::GradMode::is_enabled() &&
-                 (x.requires_grad() || first.requires_grad() ||
-                  std::any_of(parameters.begin(), parameters.end(), [](const auto& p) { return p.requires_grad(); }));
+  call.adjoint =
+      c10::GradMode::is_enabled() &&
+      (x.requires_grad() || first.requires_grad() ||
+       std::any_of(parameters.begin(), parameters.end(), [](const auto& p) { return p.requires_grad(); }));
   const variable_list results = SerialFunction::apply(x, first, at::TensorList(parameters), call);
   const at::Tensor last = results[0].select(0, options_.cell.layers - 1);
   return {output == GruOutput::kAllSteps ? results[1] : last, results[0]};

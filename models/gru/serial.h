@@ -4,10 +4,10 @@
 //   auto [output, state] = gru.Forward(x);          // x: (batch, steps, 9); output: (batch, 100)
 //   loss(output).backward();                        // gradients of gru.parameters()
 //
-// Enters autograd as one function, whose backward runs the adjoint steps of models/gru/cell.h; gradients also reach x
-// and the initial state. The classic kind with dt = 1 computes what torch::nn::GRU(batch_first) does.
-// A handle: copies share parameters. Memory of a sweep (states and gates of all steps) is kept for the next one.
-// Local; no threads of its own. Wrong shapes and types throw c10::Error.
+// Enters autograd as one function, whose backward runs the adjoint steps of models/gru/cell.h; gradients also
+// reach x and the initial state. The classic kind with dt = 1 computes what torch::nn::GRU(batch_first) does.
+// A handle: copies share parameters. Memory of a sweep (states and gates of all steps) is kept for the next
+// one. Local; no threads of its own. Wrong shapes and types throw c10::Error.
 #ifndef PLAIT_MODELS_GRU_SERIAL_H_
 #define PLAIT_MODELS_GRU_SERIAL_H_
 

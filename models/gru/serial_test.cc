@@ -36,7 +36,8 @@ struct Results {
 struct Case {
   std::int64_t batch, steps, input, hidden, layers;
 };
-constexpr Case kCases[] = {{1, 5, 1, 1, 1}, {7, 6, 9, 5, 2}, {33, 4, 40, 100, 3}, {3, 9, 64, 33, 2}, {20, 12, 9, 130, 1}};
+constexpr Case kCases[] = {
+    {1, 5, 1, 1, 1}, {7, 6, 9, 5, 2}, {33, 4, 40, 100, 3}, {3, 9, 64, 33, 2}, {20, 12, 9, 130, 1}};
 
 struct Data {
   Data(const Case& c, at::ScalarType dtype)
@@ -45,7 +46,8 @@ struct Data {
         w(at::randn({c.batch, c.steps, c.hidden}, dtype)),
         v(at::randn({c.layers, c.batch, c.hidden}, dtype)) {}
 
-  Results Gather(const at::Tensor& output, const at::Tensor& state, const std::vector<at::Tensor>& parameters) const {
+  Results Gather(const at::Tensor& output, const at::Tensor& state,
+                 const std::vector<at::Tensor>& parameters) const {
     ((output * w).sum() + (state * v).sum()).backward();
     Results results{{output.detach(), state.detach(), x.grad().clone(), h.grad().clone()}};
     x.mutable_grad().reset();
@@ -65,8 +67,8 @@ Results RunSerial(SerialGru& gru, const Data& data) {
   return data.Gather(result.output, result.state, gru.parameters());
 }
 
-// Rounding in a chain of all steps and layers, with sums over the batch in the weight gradients; a GRU's step does
-// not enlarge differences much (its state map is near a contraction), so they add up along the chain.
+// Rounding in a chain of all steps and layers, with sums over the batch in the weight gradients; a GRU's step
+// does not enlarge differences much (its state map is near a contraction), so they add up along the chain.
 void ExpectSame(const Results& actual, const Results& expected, const Case& c, double eps) {
   ASSERT_EQ(actual.values.size(), expected.values.size());
   const double chain = static_cast<double>(c.steps * (c.layers * (3 * c.hidden + c.input) + c.batch + 16));
@@ -109,7 +111,8 @@ TEST(SerialGruTest, ClassicEqualsTorchWithAllGradients) {
 }
 
 // The formulas of models/gru/cell.h, written out.
-at::Tensor FormulaStep(GruKind kind, double dt, const at::Tensor& x, const at::Tensor& h, const at::Tensor* p) {
+at::Tensor FormulaStep(GruKind kind, double dt, const at::Tensor& x, const at::Tensor& h,
+                       const at::Tensor* p) {
   const auto in = at::addmm(p[2], x, p[0].t()).chunk(3, 1);
   const auto hid = at::addmm(p[3], h, p[1].t()).chunk(3, 1);
   const at::Tensor r = at::sigmoid(at::Tensor(in[0]) + at::Tensor(hid[0]));
@@ -119,12 +122,14 @@ at::Tensor FormulaStep(GruKind kind, double dt, const at::Tensor& x, const at::T
   return h + dt * (1 - z) * (n - h);
 }
 
-Results RunFormulas(GruKind kind, double dt, const Case& c, const Data& data, const std::vector<at::Tensor>& p) {
+Results RunFormulas(GruKind kind, double dt, const Case& c, const Data& data,
+                    const std::vector<at::Tensor>& p) {
   std::vector<at::Tensor> h = data.h.unbind(0);
   std::vector<at::Tensor> outputs;
   for (std::int64_t step = 0; step < c.steps; ++step) {
     for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-      h[layer] = FormulaStep(kind, dt, layer == 0 ? data.x.select(1, step) : h[layer - 1], h[layer], &p[4 * layer]);
+      h[layer] =
+          FormulaStep(kind, dt, layer == 0 ? data.x.select(1, step) : h[layer - 1], h[layer], &p[4 * layer]);
     }
     outputs.push_back(h.back());
   }
@@ -176,7 +181,8 @@ TEST(SerialGruTest, DefaultsAreTheLastStepAndAZeroState) {
   const Data data(c, at::kDouble);
   SerialGru gru(Options(c, GruKind::kImplicit), at::kDouble);
   const GruResult last = gru.Forward(data.x);
-  const GruResult all = gru.Forward(data.x, at::zeros({c.layers, c.batch, c.hidden}, at::kDouble), GruOutput::kAllSteps);
+  const GruResult all =
+      gru.Forward(data.x, at::zeros({c.layers, c.batch, c.hidden}, at::kDouble), GruOutput::kAllSteps);
   EXPECT_TRUE(at::equal(last.output, all.output.select(1, c.steps - 1)));
   EXPECT_TRUE(at::equal(last.state, all.state));
   const c10::NoGradGuard no_grad;
@@ -210,7 +216,7 @@ TEST(SerialGruTest, SweepsThatOverlapDoNotMix) {
   const at::Tensor loss_x = loss_of(x), loss_y = loss_of(y);
   ExpectEqual(Gradients(gru, loss_x, true), of_x);
   ExpectEqual(Gradients(gru, loss_y), of_y);
-  (void)loss_of(y);                            // takes the sweep that loss_y gave back
+  (void)loss_of(y);                           // takes the sweep that loss_y gave back
   ExpectEqual(Gradients(gru, loss_x), of_x);  // again, from the retained graph
   EXPECT_THROW(loss_x.backward(), c10::Error);
 }

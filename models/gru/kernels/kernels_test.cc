@@ -48,8 +48,8 @@ double LargestRelativeError(const std::vector<T>& x, const std::vector<T>& y, do
   return worst;
 }
 
-// Half an ulp for each of the last operations, 1/3 for the polynomial, 1/2 for 2^n (1 + p), and at most |f| * 1/2 for
-// f: below 2.5 eps; 4 leaves room for portable tables, which round twice in each multiply-add.
+// Half an ulp for each of the last operations, 1/3 for the polynomial, 1/2 for 2^n (1 + p), and at most |f| *
+// 1/2 for f: below 2.5 eps; 4 leaves room for portable tables, which round twice in each multiply-add.
 constexpr double kActivationErrorInEps = 4.0;
 
 TYPED_TEST(KernelsTest, ActivationsHaveTheStatedError) {
@@ -64,7 +64,8 @@ TYPED_TEST(KernelsTest, ActivationsHaveTheStatedError) {
               kActivationErrorInEps)
         << kernels->name;
     kernels->tanh(x.data(), static_cast<std::int64_t>(x.size()), y.data());
-    EXPECT_LE(LargestRelativeError(x, y, 1e-300, [](long double v) { return std::tanh(v); }), kActivationErrorInEps)
+    EXPECT_LE(LargestRelativeError(x, y, 1e-300, [](long double v) { return std::tanh(v); }),
+              kActivationErrorInEps)
         << kernels->name;
   }
 }
@@ -90,7 +91,8 @@ struct Layer {
     hidden_weights.resize(3 * padded * hidden);
     bias.resize(4 * padded);
     kernels->pack_weights(Uniform<T>(3 * hidden * input, 0.5, 2).data(), hidden, input, input_weights.data());
-    kernels->pack_weights(Uniform<T>(3 * hidden * hidden, 0.5, 3).data(), hidden, hidden, hidden_weights.data());
+    kernels->pack_weights(Uniform<T>(3 * hidden * hidden, 0.5, 3).data(), hidden, hidden,
+                          hidden_weights.data());
     kernels->pack_bias(Uniform<T>(3 * hidden, 0.5, 4).data(), Uniform<T>(3 * hidden, 0.5, 5).data(), hidden,
                        bias.data());
     step.hidden = hidden;
@@ -164,8 +166,10 @@ float Widen(std::uint32_t bits) {
 TEST(OperandTest, RoundsToBFloat16AsIeeeAsks) {
   // Exact, ties to even (down, up), above a tie, a carry into the exponent, infinity by rounding, -0, NaN.
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> from = {1.0f, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 0x1.fffffep0f, 0x1.fffffep127f, -0.0f, nan, 3.0f};
-  const std::vector<float> expected = {1.0f, 1.0f, 0x1.04p0f, 0x1.02p0f, 2.0f, std::numeric_limits<float>::infinity(), -0.0f, nan, 3.0f};
+  const std::vector<float> from = {1.0f,  0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 0x1.fffffep0f, 0x1.fffffep127f,
+                                   -0.0f, nan,       3.0f};
+  const std::vector<float> expected = {
+      1.0f, 1.0f, 0x1.04p0f, 0x1.02p0f, 2.0f, std::numeric_limits<float>::infinity(), -0.0f, nan, 3.0f};
   const std::int64_t count = static_cast<std::int64_t>(from.size());
   for (const auto* kernels : UsableKernels<float>(true)) {
     std::vector<float> to(from.size());
@@ -180,7 +184,8 @@ TEST(OperandTest, RoundsToBFloat16AsIeeeAsks) {
       }
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : actual[i] == expected[i]) << kernels->name << " " << i;
+      EXPECT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : actual[i] == expected[i])
+          << kernels->name << " " << i;
     }
     EXPECT_TRUE(std::signbit(actual[6]));
   }

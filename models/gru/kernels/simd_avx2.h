@@ -18,14 +18,23 @@ using HalfF32 = float __attribute__((vector_size(16)));
 using WideF64 = double __attribute__((vector_size(32)));
 using HalfF64 = double __attribute__((vector_size(16)));
 
-// Reading `lanes` entries from Mask + lanes - count gives -1 for the first `count` lanes and 0 for the others.
+// Reading `lanes` entries from Mask + lanes - count gives -1 for the first `count` lanes and 0 for the
+// others.
 constexpr std::int32_t kMask32[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 constexpr std::int64_t kMask64[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
-inline const __m256i* Mask32(std::int64_t count) { return reinterpret_cast<const __m256i*>(kMask32 + 8 - count); }
-inline const __m256i* Mask64(std::int64_t count) { return reinterpret_cast<const __m256i*>(kMask64 + 4 - count); }
+inline const __m256i* Mask32(std::int64_t count) {
+  return reinterpret_cast<const __m256i*>(kMask32 + 8 - count);
+}
+inline const __m256i* Mask64(std::int64_t count) {
+  return reinterpret_cast<const __m256i*>(kMask64 + 4 - count);
+}
 
-inline WideF32 Fma(WideF32 a, WideF32 b, WideF32 c) { return (WideF32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-inline HalfF32 Fma(HalfF32 a, HalfF32 b, HalfF32 c) { return (HalfF32)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c); }
+inline WideF32 Fma(WideF32 a, WideF32 b, WideF32 c) {
+  return (WideF32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+inline HalfF32 Fma(HalfF32 a, HalfF32 b, HalfF32 c) {
+  return (HalfF32)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+}
 inline WideF64 Fma(WideF64 a, WideF64 b, WideF64 c) {
   return (WideF64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }

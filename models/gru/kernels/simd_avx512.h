@@ -20,8 +20,12 @@ using HalfF64 = double __attribute__((vector_size(32)));
 
 inline unsigned FirstLanes(std::int64_t count) { return (1u << count) - 1; }
 
-inline WideF32 Fma(WideF32 a, WideF32 b, WideF32 c) { return (WideF32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-inline HalfF32 Fma(HalfF32 a, HalfF32 b, HalfF32 c) { return (HalfF32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline WideF32 Fma(WideF32 a, WideF32 b, WideF32 c) {
+  return (WideF32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+inline HalfF32 Fma(HalfF32 a, HalfF32 b, HalfF32 c) {
+  return (HalfF32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
 inline WideF64 Fma(WideF64 a, WideF64 b, WideF64 c) {
   return (WideF64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 }

@@ -1,4 +1,5 @@
-// Vectors of 16 bytes for any processor, by the compiler's vector extension; no half. Included by one .cc only.
+// Vectors of 16 bytes for any processor, by the compiler's vector extension; no half. Included by one .cc
+// only.
 #ifndef PLAIT_MODELS_GRU_KERNELS_SIMD_PORTABLE_H_
 #define PLAIT_MODELS_GRU_KERNELS_SIMD_PORTABLE_H_
 

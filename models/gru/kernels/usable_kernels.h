@@ -8,7 +8,8 @@
 
 namespace plait::gru {
 
-// Those with bfloat16 products, or the others; the fastest first. Never empty: the portable table is always there.
+// Those with bfloat16 products, or the others; the fastest first. Never empty: the portable table is always
+// there.
 template <typename T>
 std::vector<const KernelTable<T>*> UsableKernels(bool bfloat16);
 

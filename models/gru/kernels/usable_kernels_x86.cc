@@ -13,7 +13,8 @@ std::vector<const KernelTable<T>*> UsableKernels(bool bfloat16) {
     if (bfloat16 && avx512 && __builtin_cpu_supports("avx512bf16")) usable.push_back(Avx512PairKernels());
   }
   if (avx512) usable.push_back(Avx512Kernels<T>(bfloat16));
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(Avx2Kernels<T>(bfloat16));
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    usable.push_back(Avx2Kernels<T>(bfloat16));
   usable.push_back(PortableKernels<T>(bfloat16));
   return usable;
 }

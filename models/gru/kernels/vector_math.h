@@ -1,8 +1,10 @@
-// exp-based sigmoid and tanh on vectors, and the traits the kernels use. Included through the simd_*.h of a family.
+// exp-based sigmoid and tanh on vectors, and the traits the kernels use. Included through the simd_*.h of a
+// family.
 //
-// exp(y) = 2^n (1 + p(f)), n = round(y / ln 2), f = y - n ln 2 in two parts, p the Taylor polynomial of expm1. With
-// |f| <= 0.3467 its remainder is below |f|^8/8! = 5.2e-9 in float (degree 7), |f|^14/14! = 4.1e-18 in double
-// (degree 13): under a third of an ulp. Sigmoid and tanh are within 4 ulp (test: kernels_test.cc).
+// exp(y) = 2^n (1 + p(f)), n = round(y / ln 2), f = y - n ln 2 in two parts, p the Taylor polynomial of
+// expm1. With |f| <= 0.3467 its remainder is below |f|^8/8! = 5.2e-9 in float (degree 7), |f|^14/14!
+// = 4.1e-18 in double (degree 13): under a third of an ulp. Sigmoid and tanh are within 4 ulp (test:
+// kernels_test.cc).
 #ifndef PLAIT_MODELS_GRU_KERNELS_VECTOR_MATH_H_
 #define PLAIT_MODELS_GRU_KERNELS_VECTOR_MATH_H_
 
@@ -110,7 +112,8 @@ PLAIT_INLINE ScaledExp<V> Exp(V y) {
   f = Fma(n, Splat<V>(-C::kLn2Low), f);
   V q = Splat<V>(C::kTaylor[0]);
 #pragma GCC unroll 16
-  for (std::size_t i = 1; i < sizeof(C::kTaylor) / sizeof(C::kTaylor[0]); ++i) q = Fma(q, f, Splat<V>(C::kTaylor[i]));
+  for (std::size_t i = 1; i < sizeof(C::kTaylor) / sizeof(C::kTaylor[0]); ++i)
+    q = Fma(q, f, Splat<V>(C::kTaylor[i]));
   const V p = Fma(f * f, q, f);
   const Bits exponent = ((Bits)shifted << C::kMantissa) + C::kOne;
   return {(V)exponent, p};
