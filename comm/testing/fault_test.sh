@@ -1,5 +1,5 @@
 #!/bin/sh
-# fault_test.sh LAUNCH PROGRAM FAULT RANK LINE: four ranks, of which RANK commits FAULT two seconds before the timeout.
+# fault_test.sh LAUNCH PROGRAM FAULT RANK LINE: four ranks, of which RANK commits FAULT.
 # The job must end in time with a non-zero code, exactly one line that begins with a rank, which is RANK's and goes on
 # as the pattern LINE says, and no process left.
 set -u
@@ -18,8 +18,9 @@ fail() {
 [ "$code" -ne 0 ] || fail "the exit code is 0"
 began=$(sed -n 's/^fault at //p' "$out")
 [ -n "$began" ] || fail "the fault was not reached"
-# The timeout is 2 s.
-awk "BEGIN { exit !($ended - $began <= 3.0) }" || fail "the job took too long: $began to $ended"
+# The timeout is 2 s. Where other work keeps all cores busy, the scheduler's delays come on top.
+limit=$(awk -v cores="$(nproc)" '{ print $1 > cores ? 6 : 3 }' /proc/loadavg)
+awk "BEGIN { exit !($ended - $began <= $limit) }" || fail "the job took too long: $began to $ended"
 [ "$(grep -c '^rank [0-9]' "$out")" = 1 ] || fail "not one line for the guilty rank"
 grep -q "^rank $rank ([^ ]*, pid [0-9]*):* *$line" "$out" || fail "the line is not: rank $rank ... $line"
 # A zombie has ended; its parent, which was mpirun, has not been there to see it.
