@@ -37,6 +37,14 @@ enum class GruKind { kClassic, kImplicit };
 // keep the dtype.
 enum class GruProducts { kFull, kBFloat16 };
 
+// A step of size `dt`, done `repeats` times with the gates of the first: what `repeats` steps would do if the gates stood still. A coarse level
+// of a solver in time follows its fine level more closely with repeats of the fine dt than with one long step.
+struct GruStepSize {
+  GruStepSize(double step_dt, int step_repeats = 1) : dt(step_dt), repeats(step_repeats) {}  // NOLINT: a plain dt is one
+  double dt;
+  int repeats;
+};
+
 struct GruConfig {
   std::int64_t input = 1;
   std::int64_t hidden = 1;
@@ -79,12 +87,12 @@ class GruCell {
   virtual at::Tensor NewSaved(std::int64_t batch) const = 0;
   virtual at::Tensor NewGateGradients(std::int64_t batch) const = 0;
 
-  // new_state = Phi(state) over step `step` of `inputs` with step size dt; they must be different tensors, contiguous.
-  virtual void Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+  // new_state = Phi(state) over step `step` of `inputs`; they must be different tensors, contiguous.
+  virtual void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
                     at::Tensor& new_state, at::Tensor* saved) = 0;
 
   // lambda_in = (d Phi / d state)^T lambda_out, with `saved` and `state` of the step. lambda_in may be lambda_out.
-  virtual void StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
+  virtual void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
                            at::Tensor& lambda_in, at::Tensor* gate_gradients) = 0;
 
   // gradients += sum over terms of (d Phi / d parameters)^T lambda_out; gradients as in SetParameters, contiguous.

@@ -57,7 +57,7 @@ struct Problem {
     parameters = To(To(parameters, at::kFloat), at::kDouble);
   }
 
-  Computed Run(GruCell& cell, double dt) const {
+  Computed Run(GruCell& cell, GruStepSize size) const {
     const at::ScalarType dtype = c10::typeMetaToScalarType(cell.options().dtype());
     const std::int64_t batch = x.size(0);
     const std::vector<at::Tensor> converted = To(parameters, dtype);
@@ -67,12 +67,12 @@ struct Problem {
     std::vector<at::Tensor> saved = {cell.NewSaved(batch), cell.NewSaved(batch)};
     std::vector<at::Tensor> gates = {cell.NewGateGradients(batch), cell.NewGateGradients(batch)};
     Computed computed;
-    for (int i = 0; i < 2; ++i) cell.Step(dt, inputs, i, states[i], states[i + 1], &saved[i]);
+    for (int i = 0; i < 2; ++i) cell.Step(size, inputs, i, states[i], states[i + 1], &saved[i]);
     computed.new_state = states[2];
     computed.lambda = at::zeros_like(states[0]);
     at::Tensor middle = at::zeros_like(states[0]);
-    cell.StepAdjoint(dt, saved[1], states[1], lambda.to(dtype), middle, &gates[1]);
-    cell.StepAdjoint(dt, saved[0], states[0], middle, computed.lambda, &gates[0]);
+    cell.StepAdjoint(size, saved[1], states[1], lambda.to(dtype), middle, &gates[1]);
+    cell.StepAdjoint(size, saved[0], states[0], middle, computed.lambda, &gates[0]);
     for (const at::Tensor& p : converted) computed.gradients.push_back(at::zeros_like(p));
     cell.AddWeightGradients(inputs, {{&gates[1], &states[1], &states[2], 1}, {&gates[0], &states[0], &states[1], 0}},
                             computed.gradients);
@@ -133,12 +133,13 @@ void ForEachProblem(GruProducts products, const F& f) {
 TYPED_TEST(CellTest, KernelsAgreeWithOperatorsInFloat64) {
   using T = TypeParam;
   ForEachProblem<T>(GruProducts::kFull, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
-    for (double dt : {1.0, 0.25, 4.0}) {
+    for (const GruStepSize size : {GruStepSize(1), GruStepSize(0.25), GruStepSize(4), GruStepSize(1, 4), GruStepSize(0.5, 7)}) {
       const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
       const auto oracle = NewOperatorGruCell(problem.config, at::kDouble);
-      // An explicit step with dt > 1 multiplies rounding by up to |1 - dt| in each of two steps.
-      ExpectClose(problem.Run(*cell, dt), problem.Run(*oracle, dt), sizes,
-                  std::max(1.0, dt * dt) * std::numeric_limits<T>::epsilon());
+      // An explicit step with dt > 1 multiplies rounding by up to |1 - dt| in each of two steps; a power multiplies
+      // that of its base by its exponent.
+      ExpectClose(problem.Run(*cell, size), problem.Run(*oracle, size), sizes,
+                  std::max(1.0, size.dt * size.dt) * size.repeats * std::numeric_limits<T>::epsilon());
     }
   });
 }
@@ -169,7 +170,8 @@ TEST(AdjointTest, IsTheTransposeOfTheDerivative) {
   // with e = 1e-4 about 1e-8 and 1e-11 times the number of entries' root, in float64.
   using T = double;
   ForEachProblem<T>(GruProducts::kFull, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
-    const double e = 1e-4, dt = 0.5;
+    const double e = 1e-4;
+    const GruStepSize size(0.5, 1 + static_cast<int>(sizes.hidden) % 3);
     const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
     cell->SetParameters(To(problem.parameters, kType<T>));
     const GruInputs inputs = cell->PrepareInputs(problem.x.to(kType<T>));
@@ -178,14 +180,32 @@ TEST(AdjointTest, IsTheTransposeOfTheDerivative) {
     at::Tensor saved = cell->NewSaved(sizes.batch), next = cell->NewState(sizes.batch);
     at::Tensor plus = cell->NewState(sizes.batch), minus = cell->NewState(sizes.batch);
     at::Tensor pulled_back = cell->NewState(sizes.batch);
-    cell->Step(dt, inputs, 1, h, next, &saved);
-    cell->Step(dt, inputs, 1, h + e * v, plus, nullptr);
-    cell->Step(dt, inputs, 1, h - e * v, minus, nullptr);
-    cell->StepAdjoint(dt, saved, h, lambda, pulled_back, nullptr);
+    cell->Step(size, inputs, 1, h, next, &saved);
+    cell->Step(size, inputs, 1, h + e * v, plus, nullptr);
+    cell->Step(size, inputs, 1, h - e * v, minus, nullptr);
+    cell->StepAdjoint(size, saved, h, lambda, pulled_back, nullptr);
     const double pushed = (lambda * (plus - minus)).sum().item<double>() / (2 * e);
     const double pulled = (pulled_back * v).sum().item<double>();
     EXPECT_NEAR(pushed, pulled, 1e-7 * std::sqrt(static_cast<double>(h.numel())));
   });
+}
+
+// With weights that ignore state and input, gates do stand still, and repeats are steps.
+TEST(StepSizeTest, RepeatsAreStepsOfFrozenGates) {
+  for (GruKind kind : {GruKind::kClassic, GruKind::kImplicit}) {
+    const auto cell = NewGruCell({.input = 2, .hidden = 5, .layers = 1, .kind = kind}, at::kDouble);
+    cell->SetParameters(
+        {at::zeros({15, 2}, at::kDouble), at::zeros({15, 5}, at::kDouble), at::randn({15}, at::kDouble), at::randn({15}, at::kDouble)});
+    const GruInputs inputs = cell->PrepareInputs(at::zeros({3, 1, 2}, at::kDouble));
+    const at::Tensor h = at::randn({1, 3, 5}, at::kDouble);
+    at::Tensor once = cell->NewState(3), from = h.clone(), to = cell->NewState(3);
+    cell->Step({0.7, 6}, inputs, 0, h, once, nullptr);
+    for (int i = 0; i < 6; ++i) {
+      cell->Step(0.7, inputs, 0, from, to, nullptr);
+      std::swap(from, to);
+    }
+    EXPECT_LE(MaxAbs(once - from), 6 * 4 * std::numeric_limits<double>::epsilon() * std::max(1.0, MaxAbs(h)));
+  }
 }
 
 TYPED_TEST(CellTest, SavingAndWorkInPlaceChangeNoBits) {

@@ -36,9 +36,9 @@ class CpuGruCell final : public GruCell {
   GruInputs PrepareInputs(const at::Tensor& x) override;
   at::Tensor NewSaved(std::int64_t batch) const override { return Empty(config().layers * SavedSlot(batch)); }
   at::Tensor NewGateGradients(std::int64_t batch) const override { return Empty(config().layers * GateSlot(batch)); }
-  void Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
+  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
             at::Tensor* saved) override;
-  void StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
+  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
                    at::Tensor& lambda_in, at::Tensor* gate_gradients) override;
   void AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
                           at::TensorList gradients) override;
@@ -135,7 +135,7 @@ void CpuGruCell<T>::CheckState(const at::Tensor& state, const char* name) const 
 }
 
 template <typename T>
-void CpuGruCell<T>::Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+void CpuGruCell<T>::Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
                          at::Tensor& new_state, at::Tensor* saved) {
   CheckState(state, "state");
   CheckState(new_state, "new_state");
@@ -146,7 +146,8 @@ void CpuGruCell<T>::Step(double dt, const GruInputs& inputs, std::int64_t step, 
   p.rows = batch;
   p.hidden = hidden();
   p.implicit = config().kind == GruKind::kImplicit;
-  p.dt = static_cast<T>(dt);
+  p.dt = static_cast<T>(size.dt);
+  p.repeats = size.repeats;
   if (inputs.gates.defined()) {
     p.input_gates = Read(inputs.gates) + step * inputs.gates.stride(0);
   } else {
@@ -169,7 +170,7 @@ void CpuGruCell<T>::Step(double dt, const GruInputs& inputs, std::int64_t step, 
 }
 
 template <typename T>
-void CpuGruCell<T>::StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state,
+void CpuGruCell<T>::StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
                                 const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) {
   CheckState(state, "state");
   CheckState(lambda_out, "lambda_out");
@@ -182,7 +183,8 @@ void CpuGruCell<T>::StepAdjoint(double dt, const at::Tensor& saved, const at::Te
   p.rows = batch;
   p.hidden = hidden();
   p.implicit = config().kind == GruKind::kImplicit;
-  p.dt = static_cast<T>(dt);
+  p.dt = static_cast<T>(size.dt);
+  p.repeats = size.repeats;
   for (std::int64_t layer = config().layers - 1; layer >= 0; --layer) {
     const std::int64_t offset = layer * batch * hidden();
     p.saved = Read(saved) + layer * SavedSlot(batch);

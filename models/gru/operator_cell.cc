@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tanh.h>
@@ -41,7 +42,7 @@ class OperatorGruCell final : public GruCell {
     return at::empty({config().layers, batch, 4 * config().hidden}, options());
   }
 
-  void Step(double dt, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
+  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
             at::Tensor* saved) override {
     const c10::NoGradGuard no_grad;
     at::Tensor x = inputs.x.select(1, step);
@@ -53,13 +54,13 @@ class OperatorGruCell final : public GruCell {
       const at::Tensor r = at::sigmoid(in[0] + hid[0]);
       const at::Tensor z = at::sigmoid(in[1] + hid[1]);
       const at::Tensor n = at::tanh(in[2] + r * hid[2]);
-      x = h + Share(dt, z) * (n - h);
+      x = h + Share(size, z) * (n - h);
       new_state.select(0, layer).copy_(x);
       if (saved) saved->select(0, layer).copy_(at::stack({r, z, n, hid[2]}));
     }
   }
 
-  void StepAdjoint(double dt, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
+  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
                    at::Tensor& lambda_in, at::Tensor* gate_gradients) override {
     const c10::NoGradGuard no_grad;
     const std::int64_t hidden = config().hidden;
@@ -70,9 +71,9 @@ class OperatorGruCell final : public GruCell {
       const auto s = saved.select(0, layer).unbind(0);
       const at::Tensor &r = s[0], &z = s[1], &n = s[2], &hn = s[3];
       const at::Tensor h = state.select(0, layer);
-      const at::Tensor share = Share(dt, z);
+      const at::Tensor share = Share(size, z);
       const at::Tensor gn = lambda * share * (1 - n * n);
-      const at::Tensor gz = lambda * (n - h) * ShareSlope(dt, z) * z * (1 - z);
+      const at::Tensor gz = lambda * (n - h) * ShareSlope(size, z) * z * (1 - z);
       const at::Tensor gr = gn * hn * r * (1 - r);
       const at::Tensor gates = Factor(at::cat({gr, gz, gn, gn * r}, 1));
       const at::Tensor* p = &parameters_[4 * layer];
@@ -111,14 +112,16 @@ class OperatorGruCell final : public GruCell {
     return config().products == GruProducts::kBFloat16 ? t.to(at::kBFloat16).to(t.dtype()) : t;
   }
   // h' = h + share (n - h)
-  at::Tensor Share(double dt, const at::Tensor& z) const {
-    const at::Tensor share = dt * (1 - z);
-    return config().kind == GruKind::kImplicit ? share / (1 + share) : share;
+  at::Tensor Share(GruStepSize size, const at::Tensor& z) const { return 1 - at::pow(Kept(size, z), size.repeats); }
+  at::Tensor ShareSlope(GruStepSize size, const at::Tensor& z) const {
+    const at::Tensor kept = Kept(size, z);
+    const int power = config().kind == GruKind::kClassic ? size.repeats - 1 : size.repeats + 1;
+    return -size.dt * size.repeats * at::pow(kept, power);
   }
-  at::Tensor ShareSlope(double dt, const at::Tensor& z) const {
-    if (config().kind == GruKind::kClassic) return at::full({}, -dt, options());
-    const at::Tensor inverse = 1 / (1 + dt * (1 - z));
-    return -dt * inverse * inverse;
+  // The old state's part after one of the repeats.
+  at::Tensor Kept(GruStepSize size, const at::Tensor& z) const {
+    const at::Tensor part = size.dt * (1 - z);
+    return config().kind == GruKind::kClassic ? 1 - part : 1 / (1 + part);
   }
   void AddLayerGradients(const at::Tensor& gates, const at::Tensor& below, const at::Tensor& states,
                          const at::Tensor* to) const {

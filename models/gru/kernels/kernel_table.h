@@ -35,6 +35,7 @@ struct LayerStep {
   std::int64_t hidden = 0;
   bool implicit = false;
   T dt = 1;
+  int repeats = 1;
   Rows<T> input;                   // what is multiplied by weight_ih, as operand; not read if input_gates is given
   const T* input_gates = nullptr;  // bias and input product, computed before
   Rows<T> state_operand;           // what is multiplied by weight_hh: the state as operand
@@ -52,6 +53,7 @@ struct LayerGateGradients {
   std::int64_t hidden = 0;
   bool implicit = false;
   T dt = 1;
+  int repeats = 1;
   const T* saved = nullptr;
   const T* state = nullptr;       // (rows, hidden), before the step
   const T* lambda_out = nullptr;  // (rows, hidden): gradient with respect to the new state

@@ -8,6 +8,7 @@
 
 #include "models/gru/kernels/kernel_table.h"
 #include "models/gru/kernels/products.h"
+#include "models/gru/kernels/state_share.h"
 #include "models/gru/kernels/vector_math.h"
 
 namespace plait::gru {
@@ -162,14 +163,12 @@ PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
                        p.hidden_weights + 3 * unit * places, 3 * kL, kL);
 
   T* saved = p.saved ? p.saved + 4 * (unit * p.rows + row * kL) : nullptr;
-  const V one = Splat<V>(1);
   for (int i = 0; i < kRows; ++i) {
     const V r = Sigmoid(tile.wide[i][0]);
     const V z = Sigmoid(tile.wide[i][1]);
     const V hn = tile.wide[i][2];
     const V n = Tanh(Fma(r, hn, input_n[i]));
-    V share = Splat<V>(p.dt) * (one - z);
-    if (p.implicit) share = share / (one + share);
+    const V share = StateShare(p, z).share;
     const Index at = (row + i) * p.hidden + unit;
     const V h = Load<V>(p.state + at, count);
     Store(p.new_state + at, count, Fma(share, n - h, h));
@@ -252,14 +251,7 @@ PLAIT_INLINE GateVectors<V> GateGradientRow(const LayerGateGradients<Lane<V>>& p
   const V h = Load<V>(p.state + at, count);
   const V lambda = Load<V>(p.lambda_out + at, count);
   const V one = Splat<V>(1);
-  // h' = h + share (n - h); classic: share = dt (1 - z); implicit: share = dt (1 - z) / (1 + dt (1 - z)).
-  V share = Splat<V>(p.dt) * (one - z);
-  V slope = Splat<V>(-p.dt);  // d share / d z
-  if (p.implicit) {
-    const V inverse = one / (one + share);
-    share = share * inverse;
-    slope = slope * inverse * inverse;
-  }
+  const auto [share, slope] = StateShare(p, z);
   const V gn = lambda * share * (one - n * n);
   const V ghn = gn * r;
   const V gz = lambda * (n - h) * slope * (z * (one - z));

@@ -62,15 +62,21 @@ const GruInputs& GruStep::InputsOf(const mgrit::StepInterval& interval, std::int
   return inputs;
 }
 
+GruStepSize GruStep::SizeOf(const mgrit::StepInterval& interval) const {
+  const int items = static_cast<int>(interval.fine_stop - interval.fine_start);
+  if (options_.coarse_step == CoarseStep::kOneStep || items == 1) return interval.dt();
+  return {interval.dt() / items, items};
+}
+
 void GruStep::Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
   std::int64_t index = 0;
   const GruInputs& inputs = InputsOf(interval, &index);
   if (!differentiable_ || interval.level > 0 || !interval.final) {
-    cell_->Step(interval.dt(), inputs, index, u, out, nullptr);
+    cell_->Step(SizeOf(interval), inputs, index, u, out, nullptr);
     return;
   }
   Slot& slot = SlotOf(0, interval.fine_start);
-  cell_->Step(interval.dt(), inputs, index, u, out, &slot.saved);
+  cell_->Step(SizeOf(interval), inputs, index, u, out, &slot.saved);
   slot.saved_valid = true;
 }
 
@@ -81,7 +87,7 @@ GruStep::Slot& GruStep::Linearised(const mgrit::StepInterval& interval, const at
   const GruInputs& inputs = InputsOf(interval, &index);
   if (interval.level == 0 && !slot.new_state.defined()) slot.new_state = cell_->NewState(batch_);
   at::Tensor& out = interval.level == 0 ? slot.new_state : scratch_;
-  cell_->Step(interval.dt(), inputs, index, u, out, &slot.saved);
+  cell_->Step(SizeOf(interval), inputs, index, u, out, &slot.saved);
   slot.saved_valid = true;
   slot.has_new_state = interval.level == 0;
   return slot;
@@ -96,16 +102,16 @@ void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, 
       at.fine_stop = at.fine_start + 1;
       at.t_stop = at.t_start + interval.dt() / static_cast<double>(interval.fine_stop - interval.fine_start);
     }
-    cell_->StepAdjoint(interval.dt(), Linearised(at, u).saved, u, lambda, out, nullptr);
+    cell_->StepAdjoint(SizeOf(interval), Linearised(at, u).saved, u, lambda, out, nullptr);
     return;
   }
   Slot& slot = Linearised(interval, u);
   if (!interval.final) {
-    cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, nullptr);
+    cell_->StepAdjoint(SizeOf(interval), slot.saved, u, lambda, out, nullptr);
     return;
   }
   if (!slot.gates.defined()) slot.gates = cell_->NewGateGradients(batch_);
-  cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, &slot.gates);
+  cell_->StepAdjoint(SizeOf(interval), slot.saved, u, lambda, out, &slot.gates);
   slot.gates_valid = true;
 }
 

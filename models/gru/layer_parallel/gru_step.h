@@ -20,8 +20,13 @@ enum class CoarseInput { kFirst, kMean };
 // end, which are at hand (for one layer both are the same).
 enum class CoarseAdjoint { kCoarseStep, kFineGates };
 
+// What a coarse step over several items does: one step of their common length, or the fine step repeated with the gates
+// of its beginning (GruStepSize), which follows the fine level more closely at the same cost.
+enum class CoarseStep { kOneStep, kFrozenGates };
+
 struct GruStepOptions {
-  CoarseInput coarse_input = CoarseInput::kFirst;
+  CoarseStep coarse_step = CoarseStep::kFrozenGates;
+  CoarseInput coarse_input = CoarseInput::kMean;
   CoarseAdjoint coarse_adjoint = CoarseAdjoint::kCoarseStep;
 };
 
@@ -61,6 +66,7 @@ class GruStep final : public mgrit::TensorStep {
 
   Slot& SlotOf(int level, std::int64_t fine_start);
   const GruInputs& InputsOf(const mgrit::StepInterval& interval, std::int64_t* index);
+  GruStepSize SizeOf(const mgrit::StepInterval& interval) const;
   Slot& Linearised(const mgrit::StepInterval& interval, const at::Tensor& u);
 
   std::unique_ptr<GruCell> cell_;
