@@ -19,7 +19,7 @@ fail() {
 began=$(sed -n 's/^fault at //p' "$out")
 [ -n "$began" ] || fail "the fault was not reached"
 # The timeout is 2 s. Where other work keeps all cores busy, the scheduler's delays come on top.
-limit=$(awk -v cores="$(nproc)" '{ print $1 > cores ? 6 : 3 }' /proc/loadavg)
+limit=$(awk -v cores="$(nproc)" '{ print (($1 > cores) ? 6 : 3) }' /proc/loadavg)
 awk "BEGIN { exit !($ended - $began <= $limit) }" || fail "the job took too long: $began to $ended"
 [ "$(grep -c '^rank [0-9]' "$out")" = 1 ] || fail "not one line for the guilty rank"
 grep -q "^rank $rank ([^ ]*, pid [0-9]*):* *$line" "$out" || fail "the line is not: rank $rank ... $line"
