@@ -78,8 +78,8 @@ struct Result {
 };
 
 template <typename Forward>
-Result Run(const std::vector<at::Tensor>& parameters, std::int64_t layers, std::int64_t batch,
-           const Forward& forward) {
+Result Differentiated(const std::vector<at::Tensor>& parameters, std::int64_t layers, std::int64_t batch,
+                      const Forward& forward) {
   at::Tensor x = Numbers({batch, kSteps, kInput}, 7 + batch).requires_grad_(true);
   at::Tensor first = Numbers({layers, batch, kHidden}, 8).requires_grad_(true);
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();
@@ -98,8 +98,9 @@ Result Serial(const Case& c, const std::vector<at::Tensor>& parameters, std::int
     const std::vector<at::Tensor> own = serial.parameters();
     for (std::size_t i = 0; i < own.size(); ++i) at::Tensor(own[i]).copy_(parameters[i]);
   }
-  return Run(serial.parameters(), c.layers, batch,
-             [&](const at::Tensor& x, const at::Tensor& first) { return serial.Forward(x, first).state; });
+  return Differentiated(
+      serial.parameters(), c.layers, batch,
+      [&](const at::Tensor& x, const at::Tensor& first) { return serial.Forward(x, first).state; });
 }
 
 mgrit::LayerParallelOptions Options(int levels, int iterations) {
@@ -129,9 +130,9 @@ TEST(LayerParallelGru, ConvergedEqualsSerial) {
           Parallel(c, parameters, comm::testing::World(), Options(levels, levels == 3 ? 12 : kSteps / 4 + 1));
       for (const std::int64_t batch : {5, 5, 2}) {  // the last one is short
         SCOPED_TRACE(c.name() + ", levels " + std::to_string(levels) + ", batch " + std::to_string(batch));
-        const Result result =
-            Run(parameters, c.layers, batch,
-                [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); });
+        const Result result = Differentiated(
+            parameters, c.layers, batch,
+            [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); });
         const Result serial = Serial(c, parameters, batch);
         ExpectNear(result.state, serial.state, "state");
         ASSERT_EQ(result.gradients.size(), serial.gradients.size());
@@ -150,9 +151,9 @@ TEST(LayerParallelGru, FewIterationsAreTheSameBitsOnAnyRanks) {
     std::vector<Result> results;
     for (const comm::Communicator& ranks : {comm::testing::World(), comm::Communicator::Self()}) {
       LayerParallelGru parallel = Parallel(c, parameters, ranks, Options(3, 1));
-      results.push_back(Run(parameters, c.layers, 4, [&](const at::Tensor& x, const at::Tensor& first) {
-        return parallel.Forward(x, first);
-      }));
+      results.push_back(Differentiated(
+          parameters, c.layers, 4,
+          [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); }));
     }
     EXPECT_TRUE(at::equal(results[0].state, results[1].state));
     for (std::size_t i = 0; i < results[1].gradients.size(); ++i) {
@@ -170,12 +171,12 @@ TEST(LayerParallelGru, NewParametersAreSeenAtTheNextForward) {
   const auto forward = [&](const at::Tensor& x, const at::Tensor& first) {
     return parallel.Forward(x, first);
   };
-  const at::Tensor before = Run(parameters, c.layers, 3, forward).state;
+  const at::Tensor before = Differentiated(parameters, c.layers, 3, forward).state;
   {
     const at::NoGradGuard no_grad;
     for (at::Tensor& parameter : parameters) parameter.mul_(0.5);
   }
-  const at::Tensor after = Run(parameters, c.layers, 3, forward).state;
+  const at::Tensor after = Differentiated(parameters, c.layers, 3, forward).state;
   EXPECT_GT((after - before).norm().item<double>(), 1e-3);
   ExpectNear(after, Serial(c, parameters, 3).state, "state");
 }
