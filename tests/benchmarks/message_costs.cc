@@ -1,0 +1,63 @@
+#include "tests/benchmarks/message_costs.h"
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "tests/benchmarks/spread.h"
+
+namespace plait::benchmarks {
+namespace {
+
+constexpr int kRepetitions = 15;
+constexpr std::int64_t kLargeBytes = 80000;
+
+double SecondsOf(const std::function<void()>& call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Seconds of one way.
+double PingPong(const comm::Communicator& communicator, std::int64_t bytes) {
+  constexpr int kTurns = 50;
+  std::vector<std::byte> buffer(bytes);
+  const comm::Buffer values = comm::BufferOf(absl::MakeSpan(buffer));
+  std::vector<double> samples;
+  for (int i = 0; i < kRepetitions; ++i) {
+    communicator.Barrier();
+    const double seconds = SecondsOf([&] {
+      for (int turn = 0; turn < kTurns && communicator.rank() < 2; ++turn) {
+        if (communicator.rank() == 0) communicator.Send(values, 1, 0);
+        communicator.Receive(values, 1 - communicator.rank(), 0);
+        if (communicator.rank() == 1) communicator.Send(values, 0, 0);
+      }
+    });
+    samples.push_back(seconds / (2 * kTurns));
+  }
+  return SpreadOf(samples).median;
+}
+
+double Contention(const comm::Communicator& communicator, const std::function<void()>& work) {
+  std::vector<double> alone, together;
+  work();
+  for (int i = 0; i < kRepetitions; ++i) {
+    communicator.Barrier();
+    if (communicator.rank() == 0) alone.push_back(SecondsOf(work));
+    communicator.Barrier();
+    together.push_back(SecondsOf(work));
+  }
+  return communicator.rank() == 0 ? SpreadOf(together).median / SpreadOf(alone).median : 1.0;
+}
+
+}  // namespace
+
+MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work) {
+  MessageCosts costs;
+  costs.latency_seconds = PingPong(communicator, 8);
+  costs.byte_seconds = (PingPong(communicator, kLargeBytes) - costs.latency_seconds) / kLargeBytes;
+  costs.contention = Contention(communicator, work);
+  return costs;
+}
+
+}  // namespace plait::benchmarks

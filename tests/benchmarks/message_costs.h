@@ -1,0 +1,23 @@
+// What messages cost between two ranks, and how much ranks that compute at the same time slow each other down.
+#ifndef PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
+#define PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
+
+#include <functional>
+
+#include "comm/communicator.h"
+
+namespace plait::benchmarks {
+
+struct MessageCosts {
+  double latency_seconds = 0;  // of a message of 8 bytes, one way
+  double byte_seconds = 0;     // more for every byte, at 80 kB, the size of a GRU state
+  // Time of `work` with all ranks (at most as many as cores) at it, over its time on rank 0 alone.
+  double contention = 1;
+};
+
+// Collective. Ping-pong between the ranks 0 and 1: the median of several repetitions.
+MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work);
+
+}  // namespace plait::benchmarks
+
+#endif  // PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_

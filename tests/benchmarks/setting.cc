@@ -1,0 +1,131 @@
+#include "tests/benchmarks/setting.h"
+
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "tools/gru_training/config.h"
+#include "tools/gru_training/solver_options.h"
+
+namespace plait::benchmarks {
+namespace {
+
+using gru::CoarseAdjoint;
+using gru::CoarseInput;
+using gru::CoarseStep;
+using mgrit::Options;
+
+absl::Status Unexpected(absl::string_view key, absl::string_view value, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat("setting: ", key, "=", value, ": expected ", expected));
+}
+
+absl::StatusOr<std::vector<int>> Numbers(absl::string_view key, absl::string_view value) {
+  std::vector<int> numbers;
+  for (const absl::string_view part : absl::StrSplit(value, ',')) {
+    numbers.emplace_back();
+    if (!absl::SimpleAtoi(part, &numbers.back())) return Unexpected(key, value, "whole numbers, such as 8,4");
+  }
+  return numbers;
+}
+
+// The words of a choice of two, the first one first.
+template <typename Choice>
+absl::Status Choose(absl::string_view key, absl::string_view value, absl::string_view first, Choice first_choice,
+                    absl::string_view second, Choice second_choice, Choice& out) {
+  if (value != first && value != second) return Unexpected(key, value, absl::StrCat(first, " or ", second));
+  out = value == first ? first_choice : second_choice;
+  return absl::OkStatus();
+}
+
+absl::Status SetWord(absl::string_view key, absl::string_view value, gru::GruStepOptions& step, bool& known) {
+  known = true;
+  if (key == "input") {
+    return Choose(key, value, "first", CoarseInput::kFirst, "mean", CoarseInput::kMean, step.coarse_input);
+  }
+  if (key == "adjoint") {
+    return Choose(key, value, "step", CoarseAdjoint::kCoarseStep, "fine", CoarseAdjoint::kFineGates,
+                  step.coarse_adjoint);
+  }
+  if (key == "step") {
+    return Choose(key, value, "one", CoarseStep::kOneStep, "frozen", CoarseStep::kFrozenGates, step.coarse_step);
+  }
+  known = false;
+  return absl::OkStatus();
+}
+
+absl::Status SetNumbers(absl::string_view key, absl::string_view value, mgrit::LayerParallelOptions& solver) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<int> numbers, Numbers(key, value));
+  Options& forward = solver.forward;
+  Options& backward = solver.backward;
+  if (key == "levels") {
+    forward.max_levels = backward.max_levels = numbers[0];
+  } else if (key == "cfactor") {
+    forward.cfactors = backward.cfactors = numbers;
+  } else if (key == "iterations") {
+    forward.max_iterations = numbers.front();
+    backward.max_iterations = numbers.back();
+  } else if (key == "sweeps") {
+    forward.cf_sweeps = backward.cf_sweeps = numbers;
+  } else if (key == "bsweeps") {
+    backward.cf_sweeps = numbers;
+  } else if (key == "fmg") {
+    forward.fmg = backward.fmg = numbers[0] != 0;
+  } else if (key == "bfmg") {
+    backward.fmg = numbers[0] != 0;
+  } else if (key == "skip") {
+    forward.skip_downcycle = backward.skip_downcycle = numbers[0] != 0;
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("setting: no key ", key));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Set(absl::string_view part, Setting& setting) {
+  const std::pair<absl::string_view, absl::string_view> entry = absl::StrSplit(part, absl::MaxSplits('=', 1));
+  bool known = false;
+  PLAIT_RETURN_IF_ERROR(SetWord(entry.first, entry.second, setting.step, known));
+  return known ? absl::OkStatus() : SetNumbers(entry.first, entry.second, setting.solver);
+}
+
+}  // namespace
+
+Setting PublishedSetting() {
+  return {mgrit::MakeLayerParallelOptions(3, 4, 2, 1),
+          {.coarse_step = CoarseStep::kOneStep,
+           .coarse_input = CoarseInput::kFirst,
+           .coarse_adjoint = CoarseAdjoint::kCoarseStep}};
+}
+
+absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
+  Setting setting = PublishedSetting();
+  if (text == "published") return setting;
+  if (text == "default") {
+    const gru_training::Config config;
+    return Setting{gru_training::SolverOptions(config), gru_training::StepOptions(config)};
+  }
+  for (const absl::string_view part : absl::StrSplit(text, '/')) PLAIT_RETURN_IF_ERROR(Set(part, setting));
+  return setting;
+}
+
+std::string TextOf(const Setting& setting) {
+  const Options& forward = setting.solver.forward;
+  const Options& backward = setting.solver.backward;
+  std::string text = absl::StrCat(
+      "levels=", forward.max_levels, "/cfactor=", absl::StrJoin(forward.cfactors, ","),
+      "/iterations=", forward.max_iterations, ",", backward.max_iterations,
+      "/sweeps=", absl::StrJoin(forward.cf_sweeps, ","), "/fmg=", forward.fmg ? 1 : 0);
+  if (backward.cf_sweeps != forward.cf_sweeps) {
+    absl::StrAppend(&text, "/bsweeps=", absl::StrJoin(backward.cf_sweeps, ","));
+  }
+  if (backward.fmg != forward.fmg) absl::StrAppend(&text, "/bfmg=", backward.fmg ? 1 : 0);
+  absl::StrAppend(&text, "/skip=", forward.skip_downcycle ? 1 : 0,
+                  "/input=", setting.step.coarse_input == CoarseInput::kFirst ? "first" : "mean",
+                  "/adjoint=", setting.step.coarse_adjoint == CoarseAdjoint::kCoarseStep ? "step" : "fine",
+                  "/step=", setting.step.coarse_step == CoarseStep::kOneStep ? "one" : "frozen");
+  return text;
+}
+
+}  // namespace plait::benchmarks

@@ -1,0 +1,35 @@
+// A way to solve the GRU layer-parallel, as one word of text that programs print and read.
+//
+//   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/input=first/adjoint=step/step=one
+//
+// `cfactor` and `sweeps` are lists by level (mgrit/options.h); `iterations` are forward, backward; `bsweeps` and `bfmg`
+// are those of the backward solve where it differs. What is left out is as in the published settings.
+#ifndef PLAIT_TESTS_BENCHMARKS_SETTING_H_
+#define PLAIT_TESTS_BENCHMARKS_SETTING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "mgrit/layer_parallel/layer_parallel.h"
+#include "models/gru/layer_parallel/gru_step.h"
+
+namespace plait::benchmarks {
+
+struct Setting {
+  mgrit::LayerParallelOptions solver;
+  gru::GruStepOptions step;
+};
+
+// Three levels, factor 4, 2 forward and 1 backward iterations, F-relaxation on the finest level and FCF- on the others,
+// coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).
+Setting PublishedSetting();
+
+// `text`, or one of the words `published`, `default` (what train_gru does without flags).
+absl::StatusOr<Setting> ParseSetting(absl::string_view text);
+std::string TextOf(const Setting& setting);
+
+}  // namespace plait::benchmarks
+
+#endif  // PLAIT_TESTS_BENCHMARKS_SETTING_H_

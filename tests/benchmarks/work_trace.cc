@@ -1,0 +1,186 @@
+#include "tests/benchmarks/work_trace.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "mgrit/adjoint.h"
+#include "tests/benchmarks/cycle_replay.h"
+#include "tests/benchmarks/linearised_steps.h"
+
+namespace plait::benchmarks {
+namespace {
+
+using mgrit::Grid;
+using mgrit::Partition;
+using mgrit::TimeGrid;
+
+// Appends to a rank's events; equal work in a row is one event.
+class Recorder {
+ public:
+  explicit Recorder(RankTrace& trace) : trace_(trace) {}
+
+  void Work(WorkKind kind, std::int64_t count = 1) {
+    trace_.work[kind] += count;
+    const bool same = !trace_.events.empty() && trace_.events.back().type == Event::Type::kWork &&
+                      trace_.events.back().work == kind;
+    if (same) {
+      trace_.events.back().count += count;
+    } else {
+      trace_.events.push_back({.type = Event::Type::kWork, .work = kind, .count = count});
+    }
+  }
+  void Message(Event::Type type, int peer, int tag, Payload payload) {
+    trace_.events.push_back({.type = type, .peer = peer, .tag = tag, .payload = payload});
+  }
+  void FinishSends() { trace_.events.push_back({.type = Event::Type::kFinishSends}); }
+  void Collective(Payload payload, std::int64_t count = 1) {
+    trace_.events.push_back({.type = Event::Type::kCollective, .count = count, .payload = payload});
+  }
+  RankTrace& trace() { return trace_; }
+
+ private:
+  RankTrace& trace_;
+};
+
+// What a rank does in a batch; collectives are events of all ranks.
+class RankBatch {
+ public:
+  RankBatch(const BatchShape& shape, const Partition& partition, int rank, RankTrace& trace)
+      : shape_(shape),
+        partition_(partition),
+        rank_(rank),
+        recorder_(trace),
+        time_{.start = 0, .stop = 1, .steps = shape.steps},
+        linearised_(shape.setting.step.coarse_adjoint) {}
+
+  void Run() {
+    Forward();
+    if (shape_.ranks > 1) recorder_.Collective(Payload::kState);
+    Backward();
+    SumGradients();
+    if (shape_.ranks > 1) recorder_.Collective(Payload::kGradient);
+  }
+
+ private:
+  void Forward() {
+    RankTrace& trace = recorder_.trace();
+    mgrit::Options options = shape_.setting.solver.forward;
+    options.final_relaxation = mgrit::FinalRelaxation::kAllPoints;
+    const Grid grid(time_, options, partition_, rank_);
+    trace.forward_steps.assign(grid.levels(), 0);
+    CycleObserver observer = Observer(trace.forward_messages, 0);
+    observer.step = [&](int level, std::int64_t index, bool final) {
+      ++trace.forward_steps[level];
+      ForwardStep(grid, level, index, final);
+    };
+    CycleReplay(options, grid, rank_, observer).Solve();
+    recorder_.FinishSends();
+  }
+
+  void ForwardStep(const Grid& grid, int level, std::int64_t index, bool final) {
+    if (level > 0) {
+      const bool means = shape_.setting.step.coarse_input == gru::CoarseInput::kMean;
+      const bool first = std::find(prepared_.begin(), prepared_.end(), level) == prepared_.end();
+      if (means && first) {
+        prepared_.push_back(level);
+        recorder_.Work(WorkKind::kCoarseInput, grid.level(level).steps);
+      }
+      recorder_.Work(WorkKind::kCoarseStep);
+      return;
+    }
+    if (final) linearised_.Add(0, index);
+    recorder_.Work(final ? WorkKind::kKeptFineStep : WorkKind::kFineStep);
+  }
+
+  void Backward() {
+    RankTrace& trace = recorder_.trace();
+    mgrit::Options options = shape_.setting.solver.backward;
+    options.final_relaxation = mgrit::FinalRelaxation::kAllPoints;
+    const Grid grid(mgrit::Reversed(time_), options, partition_.Mirrored(), rank_);
+    trace.backward_steps.assign(grid.levels(), 0);
+    CycleObserver observer = Observer(trace.backward_messages, grid.levels());
+    observer.step = [&](int level, std::int64_t index, bool final) {
+      ++trace.backward_steps[level];
+      const std::int64_t fine_start = mgrit::ForwardInterval(grid.Interval(level, index), time_).fine_start;
+      if (linearised_.Add(level, fine_start)) recorder_.Work(WorkKind::kLinearisation);
+      const WorkKind fine = final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
+      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine);
+    };
+    CycleReplay(options, grid, rank_, observer).Solve();
+    recorder_.FinishSends();
+  }
+
+  CycleObserver Observer(std::int64_t& messages, int first_tag) {
+    CycleObserver observer;
+    observer.send = [this, &messages, first_tag](int level, int rank) {
+      ++messages;
+      recorder_.Message(Event::Type::kSend, rank, first_tag + level, Payload::kState);
+    };
+    observer.receive = [this, first_tag](int level, int rank) {
+      recorder_.Message(Event::Type::kReceive, rank, first_tag + level, Payload::kState);
+    };
+    observer.all_reduce = [this](std::int64_t values) {
+      if (shape_.ranks > 1) recorder_.Collective(Payload::kNorms, values);
+    };
+    return observer;
+  }
+
+  // mgrit/layer_parallel/tree_sum.h: the terms are the C-intervals.
+  void SumGradients() {
+    const mgrit::Options& options = shape_.setting.solver.forward;
+    interval_ = options.max_levels > 1 ? mgrit::AtLevel(options.cfactors, 0) : 1;
+    leaves_ = (shape_.steps + interval_ - 1) / interval_;
+    int height = 0;
+    while ((std::int64_t{1} << height) < leaves_) ++height;
+    SumNode(height, 0);
+  }
+
+  int PositionOf(std::int64_t leaf) const { return partition_.OwnerPosition(leaf * interval_); }
+
+  void SumNode(int height, std::int64_t index) {
+    const std::int64_t first = index << height;
+    const std::int64_t last = std::min(first + (std::int64_t{1} << height), leaves_) - 1;
+    const int left = PositionOf(first);
+    const int left_owner = partition_.RankAt(left);
+    if (left == PositionOf(last) && left_owner != rank_) return;
+    if (height == 0) {
+      recorder_.Work(WorkKind::kGradient);
+      return;
+    }
+    SumNode(height - 1, 2 * index);
+    const std::int64_t middle = (2 * index + 1) << (height - 1);
+    if (middle > last) return;
+    SumNode(height - 1, 2 * index + 1);
+    const int right_owner = partition_.RankAt(PositionOf(middle));
+    if (right_owner == left_owner) return;
+    const int tag = kFirstGradientTag + height;
+    if (rank_ == right_owner) {
+      recorder_.Message(Event::Type::kSend, left_owner, tag, Payload::kGradient);
+      recorder_.FinishSends();
+    }
+    if (rank_ == left_owner) recorder_.Message(Event::Type::kReceive, right_owner, tag, Payload::kGradient);
+  }
+
+  static constexpr int kFirstGradientTag = 1000;
+
+  const BatchShape& shape_;
+  const Partition& partition_;
+  int rank_;
+  Recorder recorder_;
+  TimeGrid time_;
+  LinearisedSteps linearised_;
+  std::vector<int> prepared_;  // coarse levels whose inputs are there
+  std::int64_t interval_ = 1;
+  std::int64_t leaves_ = 1;
+};
+
+}  // namespace
+
+std::vector<RankTrace> TraceBatch(const BatchShape& shape) {
+  const Partition partition = Partition::OfWholeIntervals(shape.steps, shape.ranks, shape.setting.solver.forward);
+  std::vector<RankTrace> traces(shape.ranks);
+  for (int rank = 0; rank < shape.ranks; ++rank) RankBatch(shape, partition, rank, traces[rank]).Run();
+  return traces;
+}
+
+}  // namespace plait::benchmarks
