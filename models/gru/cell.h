@@ -1,4 +1,5 @@
-// A stack of gated recurrent units, one step at a time: the step, its adjoint, and weight gradients over many steps.
+// A stack of gated recurrent units, one step at a time: the step, its adjoint, and weight gradients over many
+// steps.
 //
 //   auto cell = plait::gru::NewGruCell({.input = 9, .hidden = 100, .layers = 2}, at::kFloat);
 //   cell->SetParameters(parameters);                        // after each optimizer step
@@ -11,15 +12,17 @@
 // One layer, with x the step's input or the new state of the layer below in the same step (s = sigmoid):
 //   r = s(W_ir x + b_ir + W_hr h + b_hr)      z = s(W_iz x + b_iz + W_hz h + b_hz)
 //   n = tanh(W_in x + b_in + r (W_hn h + b_hn))
-//   classic   h' = h + dt (1 - z) (n - h)                      dt = 1: h' = z h + (1 - z) n, as torch::nn::GRU
-//   implicit  (1 + dt (1 - z)) h' = h + dt (1 - z) n           (Moon and Cyr, ICLR 2022, arXiv 2203.04738)
+//   classic   h' = h + dt (1 - z) (n - h)                      dt = 1: h' = z h + (1 - z) n, as
+//   torch::nn::GRU implicit  (1 + dt (1 - z)) h' = h + dt (1 - z) n           (Moon and Cyr, ICLR 2022, arXiv
+//   2203.04738)
 // The coarse levels of a solver in time call the same step with their own dt and, perhaps, averaged inputs.
 //
-// Tensors of one cell have one dtype (float32 or float64) and one device. On CPUs, kernels of this library work on
-// one thread; elsewhere, and where NewOperatorGruCell is asked for, LibTorch's operators do. On CPUs a sample's
-// result has the same bits whatever the batch around it, the alignment, and the way its inputs were prepared.
-// Nothing is recorded by autograd. Nothing allocates after the first call with a batch size, but on the operator
-// path. Not thread-safe: a cell has scratch memory. Wrong shapes and types throw c10::Error.
+// Tensors of one cell have one dtype (float32 or float64) and one device. On CPUs, kernels of this library
+// work on one thread; elsewhere, and where NewOperatorGruCell is asked for, LibTorch's operators do. On CPUs
+// a sample's result has the same bits whatever the batch around it, the alignment, and the way its inputs
+// were prepared. Nothing is recorded by autograd. Nothing allocates after the first call with a batch size,
+// but on the operator path. Not thread-safe: a cell has scratch memory. Wrong shapes and types throw
+// c10::Error.
 #ifndef PLAIT_MODELS_GRU_CELL_H_
 #define PLAIT_MODELS_GRU_CELL_H_
 
@@ -33,14 +36,16 @@ namespace plait::gru {
 
 enum class GruKind { kClassic, kImplicit };
 
-// kBFloat16: both factors of every matrix product are rounded to bfloat16; sums, states, activations and parameters
-// keep the dtype.
+// kBFloat16: both factors of every matrix product are rounded to bfloat16; sums, states, activations and
+// parameters keep the dtype.
 enum class GruProducts { kFull, kBFloat16 };
 
-// A step of size `dt`, done `repeats` times with the gates of the first: what `repeats` steps would do if the gates stood still. A coarse level
-// of a solver in time follows its fine level more closely with repeats of the fine dt than with one long step.
+// A step of size `dt`, done `repeats` times with the gates of the first: what `repeats` steps would do if the
+// gates stood still. A coarse level of a solver in time follows its fine level more closely with repeats of
+// the fine dt than with one long step.
 struct GruStepSize {
-  GruStepSize(double step_dt, int step_repeats = 1) : dt(step_dt), repeats(step_repeats) {}  // NOLINT: a plain dt is one
+  GruStepSize(double step_dt, int step_repeats = 1)
+      : dt(step_dt), repeats(step_repeats) {}  // NOLINT: a plain dt is one
   double dt;
   int repeats;
 };
@@ -56,7 +61,8 @@ struct GruConfig {
 // Inputs of all steps, in the form that Step reads. Holds x or a copy.
 struct GruInputs {
   at::Tensor x;      // (batch, steps, input), last dimension contiguous
-  at::Tensor gates;  // (steps, private layout): bias and product with layer 0's weights; undefined where Step forms it
+  at::Tensor gates;  // (steps, private layout): bias and product with layer 0's weights; undefined where Step
+                     // forms it
 };
 
 // One step's share in the weight gradients.
@@ -74,8 +80,9 @@ class GruCell {
   const GruConfig& config() const { return config_; }
   const at::TensorOptions& options() const { return options_; }
 
-  // Per layer weight_ih (3 hidden, input or hidden), weight_hh (3 hidden, hidden), bias_ih, bias_hh (3 hidden), as
-  // torch orders them. Copies: later changes are seen at the next call. Cheap: about a tenth of a step.
+  // Per layer weight_ih (3 hidden, input or hidden), weight_hh (3 hidden, hidden), bias_ih, bias_hh (3
+  // hidden), as torch orders them. Copies: later changes are seen at the next call. Cheap: about a tenth of a
+  // step.
   virtual void SetParameters(at::TensorList parameters) = 0;
 
   // x: (batch, steps, input). Once for all levels and iterations, after SetParameters.
@@ -91,17 +98,22 @@ class GruCell {
   virtual void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
                     at::Tensor& new_state, at::Tensor* saved) = 0;
 
-  // lambda_in = (d Phi / d state)^T lambda_out, with `saved` and `state` of the step. lambda_in may be lambda_out.
-  virtual void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
-                           at::Tensor& lambda_in, at::Tensor* gate_gradients) = 0;
+  // lambda_in = (d Phi / d state)^T lambda_out, with `saved` and `state` of the step. lambda_in may be
+  // lambda_out.
+  virtual void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
+                           const at::Tensor& lambda_out, at::Tensor& lambda_in,
+                           at::Tensor* gate_gradients) = 0;
 
-  // gradients += sum over terms of (d Phi / d parameters)^T lambda_out; gradients as in SetParameters, contiguous.
-  // The sum of one call is formed in the order of `terms` and added once: its bits depend on this block alone.
+  // gradients += sum over terms of (d Phi / d parameters)^T lambda_out; gradients as in SetParameters,
+  // contiguous. The sum of one call is formed in the order of `terms` and added once: its bits depend on this
+  // block alone.
   virtual void AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
                                   at::TensorList gradients) = 0;
 
-  // x_gradient(:, step, :) += (d Phi / d x)^T lambda_out; x_gradient (batch, steps, input), last dimension contiguous.
-  virtual void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) = 0;
+  // x_gradient(:, step, :) += (d Phi / d x)^T lambda_out; x_gradient (batch, steps, input), last dimension
+  // contiguous.
+  virtual void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step,
+                                at::Tensor& x_gradient) = 0;
 
  protected:
   GruCell(const GruConfig& config, const at::TensorOptions& options);
@@ -119,8 +131,8 @@ std::unique_ptr<GruCell> NewGruCell(const GruConfig& config, const at::TensorOpt
 // A cell on LibTorch's operators, for any device.
 std::unique_ptr<GruCell> NewOperatorGruCell(const GruConfig& config, const at::TensorOptions& options);
 
-// Means over intervals of `width` steps: (batch, ceil(steps / width), input); the last one may be shorter. Inputs for
-// a coarse level, whose step i then reads entry i.
+// Means over intervals of `width` steps: (batch, ceil(steps / width), input); the last one may be shorter.
+// Inputs for a coarse level, whose step i then reads entry i.
 at::Tensor AverageInputs(const at::Tensor& x, std::int64_t width);
 
 }  // namespace plait::gru

@@ -21,12 +21,15 @@ namespace {
 struct Sizes {
   std::int64_t batch, input, hidden, layers;
 };
-constexpr Sizes kSizes[] = {{1, 1, 1, 1}, {7, 9, 5, 2}, {33, 40, 100, 2}, {7, 60, 33, 1}, {1, 9, 130, 3}, {33, 1, 16, 3}};
+constexpr Sizes kSizes[] = {{1, 1, 1, 1},   {7, 9, 5, 2},   {33, 40, 100, 2},
+                            {7, 60, 33, 1}, {1, 9, 130, 3}, {33, 1, 16, 3}};
 
 std::vector<at::Tensor> Parameters(const GruConfig& config) {
   std::vector<at::Tensor> parameters;
   const double bound = 1 / std::sqrt(static_cast<double>(config.hidden));
-  const auto add = [&](at::IntArrayRef sizes) { parameters.push_back(at::zeros(sizes, at::kDouble).uniform_(-bound, bound)); };
+  const auto add = [&](at::IntArrayRef sizes) {
+    parameters.push_back(at::zeros(sizes, at::kDouble).uniform_(-bound, bound));
+  };
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     add({3 * config.hidden, layer == 0 ? config.input : config.hidden});
     add({3 * config.hidden, config.hidden});
@@ -52,7 +55,10 @@ struct Problem {
   Problem(const Sizes& sizes, GruKind kind, GruProducts products)
       : config{sizes.input, sizes.hidden, sizes.layers, kind, products}, parameters(Parameters(config)) {
     x = at::randn({sizes.batch, 2, sizes.input}, at::kDouble).to(at::kFloat).to(at::kDouble);
-    h = at::randn({sizes.layers, sizes.batch, sizes.hidden}, at::kDouble).tanh().to(at::kFloat).to(at::kDouble);
+    h = at::randn({sizes.layers, sizes.batch, sizes.hidden}, at::kDouble)
+            .tanh()
+            .to(at::kFloat)
+            .to(at::kDouble);
     lambda = at::randn(h.sizes(), at::kDouble).to(at::kFloat).to(at::kDouble);
     parameters = To(To(parameters, at::kFloat), at::kDouble);
   }
@@ -74,7 +80,8 @@ struct Problem {
     cell.StepAdjoint(size, saved[1], states[1], lambda.to(dtype), middle, &gates[1]);
     cell.StepAdjoint(size, saved[0], states[0], middle, computed.lambda, &gates[0]);
     for (const at::Tensor& p : converted) computed.gradients.push_back(at::zeros_like(p));
-    cell.AddWeightGradients(inputs, {{&gates[1], &states[1], &states[2], 1}, {&gates[0], &states[0], &states[1], 0}},
+    cell.AddWeightGradients(inputs,
+                            {{&gates[1], &states[1], &states[2], 1}, {&gates[0], &states[0], &states[1], 0}},
                             computed.gradients);
     computed.x_gradient = at::zeros({batch, 2, config.input}, dtype);
     for (int i = 0; i < 2; ++i) cell.AddInputGradient(gates[i], i, computed.x_gradient);
@@ -88,9 +95,10 @@ struct Problem {
 
 double MaxAbs(const at::Tensor& t) { return t.abs().max().item<double>(); }
 
-// Rounding of a chain of `length` multiply-adds is below length * eps * (sum of |terms|), and grows with its root in
-// fact; the sums of |terms| here are below 4 times the largest result or 4.
-void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, double length, double eps, const char* what) {
+// Rounding of a chain of `length` multiply-adds is below length * eps * (sum of |terms|), and grows with its
+// root in fact; the sums of |terms| here are below 4 times the largest result or 4.
+void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, double length, double eps,
+                 const char* what) {
   const double tolerance = 4 * length * eps * std::max(1.0, MaxAbs(expected));
   EXPECT_LE(MaxAbs(actual.to(at::kDouble) - expected), tolerance) << what;
 }
@@ -103,8 +111,8 @@ void ExpectClose(const Computed& actual, const Computed& expected, const Sizes& 
   ExpectClose(actual.x_gradient, expected.x_gradient, chain, eps, "x_gradient");
   for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
     SCOPED_TRACE("parameter " + std::to_string(i));
-    ExpectClose(actual.gradients[i], expected.gradients[i], chain + 2.0 * static_cast<double>(sizes.batch), eps,
-                "weight gradient");
+    ExpectClose(actual.gradients[i], expected.gradients[i], chain + 2.0 * static_cast<double>(sizes.batch),
+                eps, "weight gradient");
   }
 }
 
@@ -133,11 +141,12 @@ void ForEachProblem(GruProducts products, const F& f) {
 TYPED_TEST(CellTest, KernelsAgreeWithOperatorsInFloat64) {
   using T = TypeParam;
   ForEachProblem<T>(GruProducts::kFull, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
-    for (const GruStepSize size : {GruStepSize(1), GruStepSize(0.25), GruStepSize(4), GruStepSize(1, 4), GruStepSize(0.5, 7)}) {
+    for (const GruStepSize size :
+         {GruStepSize(1), GruStepSize(0.25), GruStepSize(4), GruStepSize(1, 4), GruStepSize(0.5, 7)}) {
       const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
       const auto oracle = NewOperatorGruCell(problem.config, at::kDouble);
-      // An explicit step with dt > 1 multiplies rounding by up to |1 - dt| in each of two steps; a power multiplies
-      // that of its base by its exponent.
+      // An explicit step with dt > 1 multiplies rounding by up to |1 - dt| in each of two steps; a power
+      // multiplies that of its base by its exponent.
       ExpectClose(problem.Run(*cell, size), problem.Run(*oracle, size), sizes,
                   std::max(1.0, size.dt * size.dt) * size.repeats * std::numeric_limits<T>::epsilon());
     }
@@ -146,28 +155,33 @@ TYPED_TEST(CellTest, KernelsAgreeWithOperatorsInFloat64) {
 
 TYPED_TEST(CellTest, BFloat16ProductsAgreeWithOperators) {
   using T = TypeParam;
-  ForEachProblem<T>(GruProducts::kBFloat16, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
-    const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
-    const auto oracle = NewOperatorGruCell(problem.config, at::kDouble);
-    const Computed actual = problem.Run(*cell, 1.0);
-    const Computed expected = problem.Run(*oracle, 1.0);
-    // A factor that rounding in T moves across a tie rounds to the other bfloat16 neighbour, 2^-8 away; in products
-    // of `hidden` terms of size 1/sqrt(hidden) that is 2^-8, once per factor and product in a chain of two steps.
-    const double flips = static_cast<double>(4 * sizes.layers);
-    const double eps = std::ldexp(flips, -8) / static_cast<double>(8 * sizes.layers * (3 * sizes.hidden + sizes.input + 16));
-    ExpectClose(actual, expected, sizes, eps);
-    // And the products are rounded: full ones differ by a noticeable part of 2^-8, where there are enough of them.
-    if (sizes.hidden == 1) return;
-    GruConfig full = problem.config;
-    full.products = GruProducts::kFull;
-    const auto unrounded = NewOperatorGruCell(full, at::kDouble);
-    EXPECT_GT(MaxAbs(actual.new_state.to(at::kDouble) - problem.Run(*unrounded, 1.0).new_state), std::ldexp(1.0, -16));
-  });
+  ForEachProblem<T>(
+      GruProducts::kBFloat16, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
+        const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
+        const auto oracle = NewOperatorGruCell(problem.config, at::kDouble);
+        const Computed actual = problem.Run(*cell, 1.0);
+        const Computed expected = problem.Run(*oracle, 1.0);
+        // A factor that rounding in T moves across a tie rounds to the other bfloat16 neighbour, 2^-8 away;
+        // in products of `hidden` terms of size 1/sqrt(hidden) that is 2^-8, once per factor and product in a
+        // chain of two steps.
+        const double flips = static_cast<double>(4 * sizes.layers);
+        const double eps = std::ldexp(flips, -8) /
+                           static_cast<double>(8 * sizes.layers * (3 * sizes.hidden + sizes.input + 16));
+        ExpectClose(actual, expected, sizes, eps);
+        // And the products are rounded: full ones differ by a noticeable part of 2^-8, where there are enough
+        // of them.
+        if (sizes.hidden == 1) return;
+        GruConfig full = problem.config;
+        full.products = GruProducts::kFull;
+        const auto unrounded = NewOperatorGruCell(full, at::kDouble);
+        EXPECT_GT(MaxAbs(actual.new_state.to(at::kDouble) - problem.Run(*unrounded, 1.0).new_state),
+                  std::ldexp(1.0, -16));
+      });
 }
 
 TEST(AdjointTest, IsTheTransposeOfTheDerivative) {
-  // <lambda, (Phi(h + e v) - Phi(h - e v)) / 2e> = <adjoint(lambda), v> up to e^2 |third derivative| and eps / e:
-  // with e = 1e-4 about 1e-8 and 1e-11 times the number of entries' root, in float64.
+  // <lambda, (Phi(h + e v) - Phi(h - e v)) / 2e> = <adjoint(lambda), v> up to e^2 |third derivative| and eps
+  // / e: with e = 1e-4 about 1e-8 and 1e-11 times the number of entries' root, in float64.
   using T = double;
   ForEachProblem<T>(GruProducts::kFull, [](const auto* kernels, const Sizes& sizes, const Problem& problem) {
     const double e = 1e-4;
@@ -194,8 +208,8 @@ TEST(AdjointTest, IsTheTransposeOfTheDerivative) {
 TEST(StepSizeTest, RepeatsAreStepsOfFrozenGates) {
   for (GruKind kind : {GruKind::kClassic, GruKind::kImplicit}) {
     const auto cell = NewGruCell({.input = 2, .hidden = 5, .layers = 1, .kind = kind}, at::kDouble);
-    cell->SetParameters(
-        {at::zeros({15, 2}, at::kDouble), at::zeros({15, 5}, at::kDouble), at::randn({15}, at::kDouble), at::randn({15}, at::kDouble)});
+    cell->SetParameters({at::zeros({15, 2}, at::kDouble), at::zeros({15, 5}, at::kDouble),
+                         at::randn({15}, at::kDouble), at::randn({15}, at::kDouble)});
     const GruInputs inputs = cell->PrepareInputs(at::zeros({3, 1, 2}, at::kDouble));
     const at::Tensor h = at::randn({1, 3, 5}, at::kDouble);
     at::Tensor once = cell->NewState(3), from = h.clone(), to = cell->NewState(3);
@@ -233,10 +247,12 @@ TYPED_TEST(CellTest, ASampleHasTheSameBitsInAnyBatchAndLayoutOfX) {
     const auto cell = NewCpuGruCell<T>(problem.config, kType<T>, kernels);
     cell->SetParameters(To(problem.parameters, kType<T>));
     const at::Tensor x = problem.x.to(kType<T>), h = problem.h.to(kType<T>);
-    at::Tensor whole = cell->NewState(sizes.batch), one = cell->NewState(1), strided = cell->NewState(sizes.batch);
+    at::Tensor whole = cell->NewState(sizes.batch), one = cell->NewState(1),
+               strided = cell->NewState(sizes.batch);
     cell->Step(2.0, cell->PrepareInputs(x), 1, h, whole, nullptr);
     const std::int64_t row = sizes.batch / 2;
-    cell->Step(2.0, cell->PrepareInputs(x.narrow(0, row, 1)), 1, h.narrow(1, row, 1).contiguous(), one, nullptr);
+    cell->Step(2.0, cell->PrepareInputs(x.narrow(0, row, 1)), 1, h.narrow(1, row, 1).contiguous(), one,
+               nullptr);
     EXPECT_TRUE(at::equal(whole.narrow(1, row, 1), one));
     const at::Tensor transposed = x.permute({2, 1, 0}).contiguous().permute({2, 1, 0});
     cell->Step(2.0, cell->PrepareInputs(transposed), 1, h, strided, nullptr);
@@ -261,7 +277,8 @@ TEST(CellTest, WeightGradientsOfABlockAreOneSumAddedOnce) {
   const std::vector<GruGradientTerm> terms(2, {&gates, &h, &next, 3});
   cell->AddWeightGradients(inputs, terms, from_zero);
   cell->AddWeightGradients(inputs, terms, from_one);
-  for (std::size_t i = 0; i < from_zero.size(); ++i) EXPECT_TRUE(at::equal(from_zero[i] + 1, from_one[i])) << i;
+  for (std::size_t i = 0; i < from_zero.size(); ++i)
+    EXPECT_TRUE(at::equal(from_zero[i] + 1, from_one[i])) << i;
 }
 
 TEST(CellTest, AveragesInputsOverIntervals) {

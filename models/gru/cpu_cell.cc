@@ -8,8 +8,8 @@
 namespace plait::gru {
 namespace {
 
-// From this many input features on it pays to store the input's product with the weights rather than form it again
-// at each use: a row of gates then costs less memory traffic than arithmetic.
+// From this many input features on it pays to store the input's product with the weights rather than form it
+// again at each use: a row of gates then costs less memory traffic than arithmetic.
 constexpr std::int64_t kPrecomputeInputs = 48;
 
 constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -27,19 +27,21 @@ class CpuGruCell final : public GruCell {
       : GruCell(config, options), kernels_(kernels), padded_(kernels->padded_hidden(config.hidden)) {
     TORCH_CHECK(options.dtype() == caffe2::TypeMeta::Make<T>() && options.device().is_cpu(),
                 "CpuGruCell: kernels and options differ in dtype or device");
-    TORCH_CHECK(kernels->bfloat16 == (config.products == GruProducts::kBFloat16), "CpuGruCell: kernels ", kernels->name,
-                " do not form the products asked for");
+    TORCH_CHECK(kernels->bfloat16 == (config.products == GruProducts::kBFloat16), "CpuGruCell: kernels ",
+                kernels->name, " do not form the products asked for");
     for (std::int64_t layer = 0; layer < config.layers; ++layer) layers_.push_back(EmptyLayer(layer));
   }
 
   void SetParameters(at::TensorList parameters) override;
   GruInputs PrepareInputs(const at::Tensor& x) override;
   at::Tensor NewSaved(std::int64_t batch) const override { return Empty(config().layers * SavedSlot(batch)); }
-  at::Tensor NewGateGradients(std::int64_t batch) const override { return Empty(config().layers * GateSlot(batch)); }
-  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
-            at::Tensor* saved) override;
-  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
-                   at::Tensor& lambda_in, at::Tensor* gate_gradients) override;
+  at::Tensor NewGateGradients(std::int64_t batch) const override {
+    return Empty(config().layers * GateSlot(batch));
+  }
+  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+            at::Tensor& new_state, at::Tensor* saved) override;
+  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
+                   const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) override;
   void AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
                           at::TensorList gradients) override;
   void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) override;
@@ -135,8 +137,8 @@ void CpuGruCell<T>::CheckState(const at::Tensor& state, const char* name) const 
 }
 
 template <typename T>
-void CpuGruCell<T>::Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
-                         at::Tensor& new_state, at::Tensor* saved) {
+void CpuGruCell<T>::Step(GruStepSize size, const GruInputs& inputs, std::int64_t step,
+                         const at::Tensor& state, at::Tensor& new_state, at::Tensor* saved) {
   CheckState(state, "state");
   CheckState(new_state, "new_state");
   const std::int64_t batch = state.size(1);
@@ -171,14 +173,16 @@ void CpuGruCell<T>::Step(GruStepSize size, const GruInputs& inputs, std::int64_t
 
 template <typename T>
 void CpuGruCell<T>::StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
-                                const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) {
+                                const at::Tensor& lambda_out, at::Tensor& lambda_in,
+                                at::Tensor* gate_gradients) {
   CheckState(state, "state");
   CheckState(lambda_out, "lambda_out");
   CheckState(lambda_in, "lambda_in");
   const std::int64_t batch = state.size(1);
   T* lambda = Write(lambda_in);
   if (lambda != Read(lambda_out)) std::memcpy(lambda, Read(lambda_out), lambda_out.nbytes());
-  T* gates = gate_gradients ? Write(*gate_gradients) : Scratch(gate_scratch_, config().layers * GateSlot(batch));
+  T* gates =
+      gate_gradients ? Write(*gate_gradients) : Scratch(gate_scratch_, config().layers * GateSlot(batch));
   LayerGateGradients<T> p;
   p.rows = batch;
   p.hidden = hidden();
@@ -192,8 +196,9 @@ void CpuGruCell<T>::StepAdjoint(GruStepSize size, const at::Tensor& saved, const
     p.lambda_out = p.lambda_in = lambda + offset;
     p.gate_gradients = gates + layer * GateSlot(batch);
     kernels_->gate_gradients(p);
-    GateProduct<T> product{batch,           hidden(), hidden(), true, p.gate_gradients, Read(layers_[layer].hidden_columns),
-                           lambda + offset, hidden()};
+    GateProduct<T> product{
+        batch,           hidden(), hidden(), true, p.gate_gradients, Read(layers_[layer].hidden_columns),
+        lambda + offset, hidden()};
     kernels_->gate_product(product);
     if (layer == 0) break;
     product.hidden_path = false;
@@ -221,8 +226,8 @@ void CpuGruCell<T>::AddOuterProducts(OuterProduct<T> product, std::vector<OuterT
 }
 
 template <typename T>
-void CpuGruCell<T>::AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms, const at::Tensor& bias_ih,
-                                const at::Tensor& bias_hh) {
+void CpuGruCell<T>::AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms,
+                                const at::Tensor& bias_ih, const at::Tensor& bias_hh) {
   T* sums = Scratch(bias_sums_, 4 * hidden());
   std::memset(sums, 0, 4 * hidden() * sizeof(T));
   for (const OuterTerm<T>& term : terms) kernels_->bias_sums(batch, hidden(), term.gate_gradients, sums);
@@ -248,8 +253,9 @@ void CpuGruCell<T>::AddWeightGradients(const GruInputs& inputs, const std::vecto
       products[i].operand = layer == 0 ? Read(inputs.x) + terms[i].step * inputs.x.stride(1)
                                        : Read(*terms[i].new_state) + offset - batch * hidden();
     }
-    OuterProduct<T> product{batch, hidden(), InputOf(layer), layer == 0 ? inputs.x.stride(0) : hidden(),
-                            false, nullptr,  0,              Write(to[0])};
+    OuterProduct<T> product{
+        batch,   hidden(), InputOf(layer), layer == 0 ? inputs.x.stride(0) : hidden(), false,
+        nullptr, 0,        Write(to[0])};
     AddOuterProducts(product, products);
     for (std::size_t i = 0; i < terms.size(); ++i) products[i].operand = Read(*terms[i].state) + offset;
     product = {batch, hidden(), hidden(), hidden(), true, nullptr, 0, Write(to[1])};
@@ -259,9 +265,11 @@ void CpuGruCell<T>::AddWeightGradients(const GruInputs& inputs, const std::vecto
 }
 
 template <typename T>
-void CpuGruCell<T>::AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) {
+void CpuGruCell<T>::AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step,
+                                     at::Tensor& x_gradient) {
   CheckInputs(x_gradient);
-  TORCH_CHECK(x_gradient.stride(2) == 1 || x_gradient.size(2) == 1, "GruCell: x_gradient's last dimension must be contiguous");
+  TORCH_CHECK(x_gradient.stride(2) == 1 || x_gradient.size(2) == 1,
+              "GruCell: x_gradient's last dimension must be contiguous");
   kernels_->gate_product({x_gradient.size(0), hidden(), config().input, false, Read(gate_gradients),
                           Read(layers_[0].input_columns), Write(x_gradient) + step * x_gradient.stride(1),
                           x_gradient.stride(0)});
@@ -275,7 +283,9 @@ std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig& config, const at::Tensor
   return std::make_unique<CpuGruCell<T>>(config, options, kernels);
 }
 
-template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&, const KernelTable<float>*);
-template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&, const KernelTable<double>*);
+template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&,
+                                                const KernelTable<float>*);
+template std::unique_ptr<GruCell> NewCpuGruCell(const GruConfig&, const at::TensorOptions&,
+                                                const KernelTable<double>*);
 
 }  // namespace plait::gru

@@ -42,8 +42,8 @@ class OperatorGruCell final : public GruCell {
     return at::empty({config().layers, batch, 4 * config().hidden}, options());
   }
 
-  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state, at::Tensor& new_state,
-            at::Tensor* saved) override {
+  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+            at::Tensor& new_state, at::Tensor* saved) override {
     const c10::NoGradGuard no_grad;
     at::Tensor x = inputs.x.select(1, step);
     for (std::int64_t layer = 0; layer < config().layers; ++layer) {
@@ -60,8 +60,8 @@ class OperatorGruCell final : public GruCell {
     }
   }
 
-  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state, const at::Tensor& lambda_out,
-                   at::Tensor& lambda_in, at::Tensor* gate_gradients) override {
+  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
+                   const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) override {
     const c10::NoGradGuard no_grad;
     const std::int64_t hidden = config().hidden;
     at::Tensor from_above;  // what the layer above adds through its input
@@ -78,8 +78,9 @@ class OperatorGruCell final : public GruCell {
       const at::Tensor gates = Factor(at::cat({gr, gz, gn, gn * r}, 1));
       const at::Tensor* p = &parameters_[4 * layer];
       const at::Tensor rz = gates.narrow(1, 0, 2 * hidden);
-      lambda_in.select(0, layer).copy_(lambda * (1 - share) + rz.mm(p[1].narrow(0, 0, 2 * hidden)) +
-                                       gates.narrow(1, 3 * hidden, hidden).mm(p[1].narrow(0, 2 * hidden, hidden)));
+      lambda_in.select(0, layer).copy_(
+          lambda * (1 - share) + rz.mm(p[1].narrow(0, 0, 2 * hidden)) +
+          gates.narrow(1, 3 * hidden, hidden).mm(p[1].narrow(0, 2 * hidden, hidden)));
       if (layer > 0) from_above = gates.narrow(1, 0, 3 * hidden).mm(p[0]);
       if (gate_gradients) gate_gradients->select(0, layer).copy_(gates);
     }
@@ -97,13 +98,16 @@ class OperatorGruCell final : public GruCell {
         states.push_back(term.state->select(0, layer));
         below.push_back(layer == 0 ? inputs.x.select(1, term.step) : term.new_state->select(0, layer - 1));
       }
-      AddLayerGradients(at::cat(gates), Factor(at::cat(below)), Factor(at::cat(states)), &gradients[4 * layer]);
+      AddLayerGradients(at::cat(gates), Factor(at::cat(below)), Factor(at::cat(states)),
+                        &gradients[4 * layer]);
     }
   }
 
-  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) override {
+  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step,
+                        at::Tensor& x_gradient) override {
     const c10::NoGradGuard no_grad;
-    x_gradient.select(1, step).add_(gate_gradients.select(0, 0).narrow(1, 0, 3 * config().hidden).mm(parameters_[0]));
+    x_gradient.select(1, step).add_(
+        gate_gradients.select(0, 0).narrow(1, 0, 3 * config().hidden).mm(parameters_[0]));
   }
 
  private:
@@ -112,7 +116,9 @@ class OperatorGruCell final : public GruCell {
     return config().products == GruProducts::kBFloat16 ? t.to(at::kBFloat16).to(t.dtype()) : t;
   }
   // h' = h + share (n - h)
-  at::Tensor Share(GruStepSize size, const at::Tensor& z) const { return 1 - at::pow(Kept(size, z), size.repeats); }
+  at::Tensor Share(GruStepSize size, const at::Tensor& z) const {
+    return 1 - at::pow(Kept(size, z), size.repeats);
+  }
   at::Tensor ShareSlope(GruStepSize size, const at::Tensor& z) const {
     const at::Tensor kept = Kept(size, z);
     const int power = config().kind == GruKind::kClassic ? size.repeats - 1 : size.repeats + 1;
@@ -127,7 +133,8 @@ class OperatorGruCell final : public GruCell {
                          const at::Tensor* to) const {
     const std::int64_t hidden = config().hidden;
     const at::Tensor input_gates = gates.narrow(1, 0, 3 * hidden);
-    const at::Tensor hidden_gates = at::cat({gates.narrow(1, 0, 2 * hidden), gates.narrow(1, 3 * hidden, hidden)}, 1);
+    const at::Tensor hidden_gates =
+        at::cat({gates.narrow(1, 0, 2 * hidden), gates.narrow(1, 3 * hidden, hidden)}, 1);
     to[0].add_(input_gates.t().mm(below));
     to[1].add_(hidden_gates.t().mm(states));
     to[2].add_(input_gates.sum(0));

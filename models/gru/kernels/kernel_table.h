@@ -1,19 +1,22 @@
 // The arithmetic of one GRU layer on plain arrays, for one processor family and number type.
 //
-// Sizes: rows = batch, hidden, input (features of what the layer reads). Gate order everywhere: r, z, n (as torch),
-// and hn, the hidden product inside n. Matrices are row-major.
+// Sizes: rows = batch, hidden, input (features of what the layer reads). Gate order everywhere: r, z, n (as
+// torch), and hn, the hidden product inside n. Matrices are row-major.
 //
-// Blocked layouts cut the hidden units into blocks of as many lanes as a vector has (the last block may be a half
-// vector); `padded_hidden` is the sum of the lanes. They are private to a table: pack and use with the same one.
+// Blocked layouts cut the hidden units into blocks of as many lanes as a vector has (the last block may be a
+// half vector); `padded_hidden` is the sum of the lanes. They are private to a table: pack and use with the
+// same one.
 //   packed layer weights  [block][k][r, z, n][lane]          gates bias   [block][r, z, n, hn][lane]
 //   input gates           [block][row][r, z, n][lane]        saved        [block][row][r, z, n, hn][lane]
-//   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights) [panel][k][column]
+//   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights)
+//   [panel][k][column]
 // A bfloat16 table rounds both factors of each product. Where the processor multiplies pairs of bfloat16, two
-// neighbours in k share a number's place in operands and packed weights, and gate gradients are held twice, in pairs
-// of units and in pairs of rows.
+// neighbours in k share a number's place in operands and packed weights, and gate gradients are held twice,
+// in pairs of units and in pairs of rows.
 //
-// Every result is a fixed chain of multiply-adds (k ascending: bias, input, hidden), so that it does not depend on
-// the other rows, on alignment, or on whether input gates were computed before. No function allocates.
+// Every result is a fixed chain of multiply-adds (k ascending: bias, input, hidden), so that it does not
+// depend on the other rows, on alignment, or on whether input gates were computed before. No function
+// allocates.
 #ifndef PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 #define PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 
@@ -36,7 +39,7 @@ struct LayerStep {
   bool implicit = false;
   T dt = 1;
   int repeats = 1;
-  Rows<T> input;                   // what is multiplied by weight_ih, as operand; not read if input_gates is given
+  Rows<T> input;  // what is multiplied by weight_ih, as operand; not read if input_gates is given
   const T* input_gates = nullptr;  // bias and input product, computed before
   Rows<T> state_operand;           // what is multiplied by weight_hh: the state as operand
   const T* state = nullptr;        // (rows, hidden)
@@ -81,8 +84,8 @@ struct OuterTerm {
   const T* operand = nullptr;  // (rows, columns) as outer operand, row stride operand_stride
 };
 
-// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of the call is formed
-// first, in the order of the terms, then added once.
+// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of the call is
+// formed first, in the order of the terms, then added once.
 template <typename T>
 struct OuterProduct {
   std::int64_t rows = 0;
@@ -123,8 +126,8 @@ struct KernelTable {
 
   void (*sigmoid)(const T* from, std::int64_t count, T* to);
   void (*tanh)(const T* from, std::int64_t count, T* to);
-  // For bfloat16 tables: factors in the form that products read. `to` has rows * columns numbers (an even number of
-  // rows for outer_operand); the result is it and its row stride, columns as given.
+  // For bfloat16 tables: factors in the form that products read. `to` has rows * columns numbers (an even
+  // number of rows for outer_operand); the result is it and its row stride, columns as given.
   Rows<T> (*operand)(std::int64_t rows, const Rows<T>& from, T* to);
   Rows<T> (*outer_operand)(std::int64_t rows, const Rows<T>& from, T* to);
 };
