@@ -71,7 +71,8 @@ void CycleReplay::RunFirstCycleFromCoarsest() {
   RestrictGuess();
   for (int level = levels() - 1; level > 0; --level) {
     const bool inner = level + 1 < levels();
-    for (int v = 0; inner && CycleOf(0) == Cycle::kF && v < options_.fmg_v_cycles; ++v) RunCycle(level, Cycle::kV);
+    for (int v = 0; inner && CycleOf(0) == Cycle::kF && v < options_.fmg_v_cycles; ++v)
+      RunCycle(level, Cycle::kV);
     Interpolate(level);
   }
 }
@@ -131,7 +132,8 @@ void CycleReplay::ReceiveCPoint(const Level& level) {
 }
 
 void CycleReplay::CPointsChanged(Level& level) {
-  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval()); q < level.grid.last_interval(); ++q) {
+  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval());
+       q < level.grid.last_interval(); ++q) {
     level.relaxed[level.interval(q)] = 0;
     level.first_known[level.interval(q)] = 0;
   }

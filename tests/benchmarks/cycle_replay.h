@@ -1,5 +1,5 @@
-// One solve of mgrit::Solver on one rank without states: who is stepped, sent and received, in the solver's order.
-// Private to work_trace.
+// One solve of mgrit::Solver on one rank without states: who is stepped, sent and received, in the solver's
+// order. Private to work_trace.
 #ifndef PLAIT_TESTS_BENCHMARKS_CYCLE_REPLAY_H_
 #define PLAIT_TESTS_BENCHMARKS_CYCLE_REPLAY_H_
 

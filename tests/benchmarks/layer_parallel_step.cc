@@ -1,17 +1,19 @@
 // Seconds per batch of the layer-parallel GRU, on as many ranks as it is started on:
 //
-//   bazel run //tests/benchmarks:layer_parallel_step -- --nproc=2 --setting=published --batches=20 --windows=2947
+//   bazel run //tests/benchmarks:layer_parallel_step -- --nproc=2 --setting=published --batches=20
+//   --windows=2947
 //
 //   serial_step ranks=1 steps=128 batch=100 hidden=100 median=0.0811 min=... max=...
-//   lp_step ranks=2 steps=128 batch=100 hidden=100 setting=levels=3/... median=... min=... max=... forward=... head=...
+//   lp_step ranks=2 steps=128 batch=100 hidden=100 setting=levels=3/... median=... min=... max=...
+//   forward=... head=...
 //       backward=... overhead=0.021 overhead_without_wait=0.014 wait=... evaluations=... (one line)
 //   lp_costs ranks=2 steps=128 setting=... fine_step=0.00021 ... inputs=... head=... solver=... sum=...
 //   lp_inference ranks=2 steps=128 setting=... windows=2947 seconds=...
 //   messages ranks=2 latency=... per_byte=... contention=...
 //
-// Parts are means over the ranks' batches; the median is of the slowest rank's time. `overhead` is the share of forward
-// and backward outside Phi, its adjoint and the weight gradients. One thread per rank. Without --setting, train_gru's
-// own flags choose the solver. tests/benchmarks/scaling reads these lines.
+// Parts are means over the ranks' batches; the median is of the slowest rank's time. `overhead` is the share
+// of forward and backward outside Phi, its adjoint and the weight gradients. One thread per rank. Without
+// --setting, train_gru's own flags choose the solver. tests/benchmarks/scaling reads these lines.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -29,7 +31,8 @@
 #include "tools/gru_training/flags.h"
 #include "tools/gru_training/solver_options.h"
 
-ABSL_FLAG(std::string, setting, "", "published, default, or a setting's text; without it, the solver flags choose");
+ABSL_FLAG(std::string, setting, "",
+          "published, default, or a setting's text; without it, the solver flags choose");
 ABSL_FLAG(int, batches, 20, "measured batches");
 ABSL_FLAG(int, warmup, 3, "batches before the measured ones");
 ABSL_FLAG(int, windows, 0, "sequences of the inference that is timed; 0: none");
@@ -43,8 +46,9 @@ base::ToolUsage Usage() {
   base::ToolUsage usage = gru_training::Usage();
   usage.name = "layer_parallel_step";
   usage.summary = "Times batches of the layer-parallel GRU: forward, head and loss, backward.";
-  usage.examples = {"layer_parallel_step --nproc=2 --setting=published --windows=2947",
-                    "layer_parallel_step --nproc=4 --lp-levels 2 --lp-cfactor 8 --lp-fwd-iters 2 --lp-iters 1"};
+  usage.examples = {
+      "layer_parallel_step --nproc=2 --setting=published --windows=2947",
+      "layer_parallel_step --nproc=4 --lp-levels 2 --lp-cfactor 8 --lp-fwd-iters 2 --lp-iters 1"};
   usage.groups.insert(usage.groups.begin(),
                       {"Measurement", {"setting", "batches", "warmup", "windows", "serial", "messages"}});
   return usage;
@@ -106,8 +110,8 @@ void PrintSpread(const Spread& spread) {
   std::printf(" median=%.6f min=%.6f max=%.6f", spread.median, spread.min, spread.max);
 }
 
-// Seconds of each kind of work, by one piece of it; then what is not in them: by item of the sequence (inputs), by
-// batch (head), by evaluation (solver), by C-interval (sum of gradients).
+// Seconds of each kind of work, by one piece of it; then what is not in them: by item of the sequence
+// (inputs), by batch (head), by evaluation (solver), by C-interval (sum of gradients).
 void PrintCosts(StepRun& run, const BatchSeconds& mean, const StepShape& shape, const Setting& setting,
                 double evaluations, const comm::Communicator& world) {
   WorkSeconds seconds = run.work().Seconds();
@@ -124,9 +128,12 @@ void PrintCosts(StepRun& run, const BatchSeconds& mean, const StepShape& shape, 
   const double gradients = seconds.values[gradient] / batches / world.size();
   const double steps = static_cast<double>(shape.steps);
   const double solver = mean.forward_solve + mean.backward_solve - (mean.work - gradients) - mean.wait;
-  std::printf(" inputs=%.9f head=%.9f solver=%.9f sum=%.9f\n", (mean.forward - mean.forward_solve) / steps, mean.head,
-              solver * world.size() / evaluations,
-              (mean.backward - mean.backward_solve - gradients) * world.size() / (counts[gradient] / batches));
+  const double state_bytes = 4.0 * static_cast<double>(shape.cell.layers * shape.batch * shape.cell.hidden);
+  std::printf(" state_bytes=%.0f gradient_bytes=%.0f", state_bytes, 4.0 * run.GradientCount());
+  std::printf(
+      " inputs=%.9f head=%.9f solver=%.9f sum=%.9f\n", (mean.forward - mean.forward_solve) / steps, mean.head,
+      solver * world.size() / evaluations,
+      (mean.backward - mean.backward_solve - gradients) * world.size() / (counts[gradient] / batches));
 }
 
 void MeasureSerial(StepRun& run, const StepShape& shape) {
@@ -163,10 +170,11 @@ absl::Status Run(const gru_training::Config& config, const Setting& setting, com
     PrintWhere("lp_step", shape, world.size(), TextOf(setting));
     PrintSpread(SpreadOf(measured.totals));
     const double solves = mean.forward + mean.backward;
-    std::printf(" forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_wait=%.4f wait=%.6f "
-                "forward_evaluations=%.0f backward_evaluations=%.0f\n",
-                mean.forward, mean.head, mean.backward, 1 - mean.work / solves,
-                1 - (mean.work + mean.wait) / solves, mean.wait, forward, backward);
+    std::printf(
+        " forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_wait=%.4f wait=%.6f "
+        "forward_evaluations=%.0f backward_evaluations=%.0f\n",
+        mean.forward, mean.head, mean.backward, 1 - mean.work / solves, 1 - (mean.work + mean.wait) / solves,
+        mean.wait, forward, backward);
   }
   PrintCosts(run, mean, shape, setting, forward + backward, world);
   const int windows = absl::GetFlag(FLAGS_windows);
@@ -192,9 +200,11 @@ int Main(int argc, char** argv) {
     status = comm::RelaunchOnRanks(config->nproc, argv);  // comes back only if it fails
   }
   if (status.ok()) {
-    return comm::RunMain(argc, argv, {}, [&](comm::Session& session) { return Run(*config, *setting, session); });
+    return comm::RunMain(argc, argv, {},
+                         [&](comm::Session& session) { return Run(*config, *setting, session); });
   }
-  if (launcher.rank == 0) std::fprintf(stderr, "layer_parallel_step: %s\n", std::string(status.message()).c_str());
+  if (launcher.rank == 0)
+    std::fprintf(stderr, "layer_parallel_step: %s\n", std::string(status.message()).c_str());
   return 1;
 }
 

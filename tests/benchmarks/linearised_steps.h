@@ -1,5 +1,5 @@
-// Which forward steps have their activations at hand, as models/gru/layer_parallel/gru_step.h keeps them: the final ones
-// of level 0, and every step whose adjoint has been asked for.
+// Which forward steps have their activations at hand, as models/gru/layer_parallel/gru_step.h keeps them: the
+// final ones of level 0, and every step whose adjoint has been asked for.
 #ifndef PLAIT_TESTS_BENCHMARKS_LINEARISED_STEPS_H_
 #define PLAIT_TESTS_BENCHMARKS_LINEARISED_STEPS_H_
 

@@ -1,4 +1,5 @@
-// What messages cost between two ranks, and how much ranks that compute at the same time slow each other down.
+// What messages cost between two ranks, and how much ranks that compute at the same time slow each other
+// down.
 #ifndef PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
 #define PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
 

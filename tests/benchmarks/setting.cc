@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<int>> Numbers(absl::string_view key, absl::string_vie
 
 // The words of a choice of two, the first one first.
 template <typename Choice>
-absl::Status Choose(absl::string_view key, absl::string_view value, absl::string_view first, Choice first_choice,
-                    absl::string_view second, Choice second_choice, Choice& out) {
+absl::Status Choose(absl::string_view key, absl::string_view value, absl::string_view first,
+                    Choice first_choice, absl::string_view second, Choice second_choice, Choice& out) {
   if (value != first && value != second) return Unexpected(key, value, absl::StrCat(first, " or ", second));
   out = value == first ? first_choice : second_choice;
   return absl::OkStatus();
@@ -50,7 +50,8 @@ absl::Status SetWord(absl::string_view key, absl::string_view value, gru::GruSte
                   step.coarse_adjoint);
   }
   if (key == "step") {
-    return Choose(key, value, "one", CoarseStep::kOneStep, "frozen", CoarseStep::kFrozenGates, step.coarse_step);
+    return Choose(key, value, "one", CoarseStep::kOneStep, "frozen", CoarseStep::kFrozenGates,
+                  step.coarse_step);
   }
   known = false;
   return absl::OkStatus();
@@ -113,10 +114,10 @@ absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
 std::string TextOf(const Setting& setting) {
   const Options& forward = setting.solver.forward;
   const Options& backward = setting.solver.backward;
-  std::string text = absl::StrCat(
-      "levels=", forward.max_levels, "/cfactor=", absl::StrJoin(forward.cfactors, ","),
-      "/iterations=", forward.max_iterations, ",", backward.max_iterations,
-      "/sweeps=", absl::StrJoin(forward.cf_sweeps, ","), "/fmg=", forward.fmg ? 1 : 0);
+  std::string text =
+      absl::StrCat("levels=", forward.max_levels, "/cfactor=", absl::StrJoin(forward.cfactors, ","),
+                   "/iterations=", forward.max_iterations, ",", backward.max_iterations,
+                   "/sweeps=", absl::StrJoin(forward.cf_sweeps, ","), "/fmg=", forward.fmg ? 1 : 0);
   if (backward.cf_sweeps != forward.cf_sweeps) {
     absl::StrAppend(&text, "/bsweeps=", absl::StrJoin(backward.cf_sweeps, ","));
   }

@@ -2,8 +2,9 @@
 //
 //   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/input=first/adjoint=step/step=one
 //
-// `cfactor` and `sweeps` are lists by level (mgrit/options.h); `iterations` are forward, backward; `bsweeps` and `bfmg`
-// are those of the backward solve where it differs. What is left out is as in the published settings.
+// `cfactor` and `sweeps` are lists by level (mgrit/options.h); `iterations` are forward, backward; `bsweeps`
+// and `bfmg` are those of the backward solve where it differs. What is left out is as in the published
+// settings.
 #ifndef PLAIT_TESTS_BENCHMARKS_SETTING_H_
 #define PLAIT_TESTS_BENCHMARKS_SETTING_H_
 
@@ -22,8 +23,8 @@ struct Setting {
   gru::GruStepOptions step;
 };
 
-// Three levels, factor 4, 2 forward and 1 backward iterations, F-relaxation on the finest level and FCF- on the others,
-// coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).
+// Three levels, factor 4, 2 forward and 1 backward iterations, F-relaxation on the finest level and FCF- on
+// the others, coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).
 Setting PublishedSetting();
 
 // `text`, or one of the words `published`, `default` (what train_gru does without flags).

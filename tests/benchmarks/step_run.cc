@@ -94,6 +94,13 @@ double StepRun::SumOverRanks(const mgrit::WorkCount& count) const {
   return sum;
 }
 
+double StepRun::GradientCount() const {
+  double count = 0;
+  for (const at::Tensor& parameter : classifier_.parameters())
+    count += static_cast<double>(parameter.numel());
+  return count - static_cast<double>(kClasses * (shape_.cell.hidden + 1));  // without the head's
+}
+
 double StepRun::ForwardEvaluations() const { return SumOverRanks(parallel_.solver().last_forward().work); }
 double StepRun::BackwardEvaluations() const { return SumOverRanks(parallel_.solver().last_backward().work); }
 

@@ -1,5 +1,5 @@
-// Batches of the layer-parallel GRU classifier with a stopwatch on each part. Inputs are random numbers: times do not
-// depend on them, and any number of steps can be had.
+// Batches of the layer-parallel GRU classifier with a stopwatch on each part. Inputs are random numbers:
+// times do not depend on them, and any number of steps can be had.
 #ifndef PLAIT_TESTS_BENCHMARKS_STEP_RUN_H_
 #define PLAIT_TESTS_BENCHMARKS_STEP_RUN_H_
 
@@ -24,8 +24,8 @@ struct StepShape {
   double final_time = 128;
 };
 
-// Seconds of one batch on this rank. A gradient with respect to the GRU's state is taken by hand between head and
-// backward solve, so that the parts can be told apart.
+// Seconds of one batch on this rank. A gradient with respect to the GRU's state is taken by hand between head
+// and backward solve, so that the parts can be told apart.
 struct BatchSeconds {
   double forward = 0;   // the GRU: inputs, solve, broadcast of the last state
   double head = 0;      // linear head, loss, and their backward
@@ -46,11 +46,14 @@ class StepRun {
   BatchSeconds RunBatch();
   // Collective. Seconds of the scores of `windows` sequences, without gradients, in batches.
   double RunInference(std::int64_t windows);
-  // Seconds of a batch of the same network, step after step on this rank alone: forward, loss, backward. Local.
+  // Seconds of a batch of the same network, step after step on this rank alone: forward, loss, backward.
+  // Local.
   double RunSerialBatch();
   // Evaluations of all ranks in the last batch.
   double ForwardEvaluations() const;
   double BackwardEvaluations() const;
+  // Numbers in the gradient of the GRU.
+  double GradientCount() const;
 
   TimedWork& work() { return *work_; }
 

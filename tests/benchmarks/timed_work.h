@@ -4,9 +4,9 @@
 //   gru::LayerParallelGru net(..., [&](auto step) { return work->Around(step); });
 //   work->Seconds()[WorkKind::kFineStep] / work->Counts()[WorkKind::kFineStep]
 //
-// Two clock reads a step. A linearisation happens inside the adjoint step that first needs it, the preparation of coarse
-// inputs inside the first coarse step: such calls are noted apart, and taken apart in Seconds() by what the others of
-// their kind cost on average.
+// Two clock reads a step. A linearisation happens inside the adjoint step that first needs it, the
+// preparation of coarse inputs inside the first coarse step: such calls are noted apart, and taken apart in
+// Seconds() by what the others of their kind cost on average.
 #ifndef PLAIT_TESTS_BENCHMARKS_TIMED_WORK_H_
 #define PLAIT_TESTS_BENCHMARKS_TIMED_WORK_H_
 
@@ -50,8 +50,8 @@ class TimedWork : public std::enable_shared_from_this<TimedWork> {
   LinearisedSteps linearised_;
   std::set<int> prepared_;  // coarse levels whose inputs are there
   WorkCounts counts_;
-  WorkSeconds seconds_;  // without the mixed calls
-  WorkCounts plain_;     // calls in seconds_
+  WorkSeconds seconds_;                    // without the mixed calls
+  WorkCounts plain_;                       // calls in seconds_
   PerWorkKind<Mixed> with_linearisation_;  // by adjoint kind
   Mixed with_input_;
 };

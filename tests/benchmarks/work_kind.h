@@ -1,4 +1,5 @@
-// What a rank's time goes into: the kinds of work that the model of scaling counts and that runs are measured by.
+// What a rank's time goes into: the kinds of work that the model of scaling counts and that runs are measured
+// by.
 #ifndef PLAIT_TESTS_BENCHMARKS_WORK_KIND_H_
 #define PLAIT_TESTS_BENCHMARKS_WORK_KIND_H_
 

@@ -177,7 +177,8 @@ class RankBatch {
 }  // namespace
 
 std::vector<RankTrace> TraceBatch(const BatchShape& shape) {
-  const Partition partition = Partition::OfWholeIntervals(shape.steps, shape.ranks, shape.setting.solver.forward);
+  const Partition partition =
+      Partition::OfWholeIntervals(shape.steps, shape.ranks, shape.setting.solver.forward);
   std::vector<RankTrace> traces(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) RankBatch(shape, partition, rank, traces[rank]).Run();
   return traces;

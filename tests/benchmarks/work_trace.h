@@ -3,9 +3,9 @@
 //   BatchShape shape = {.setting = setting, .steps = 128, .ranks = 4};
 //   std::vector<RankTrace> traces = TraceBatch(shape);       // by rank
 //
-// Replays mgrit/hierarchy.h, mgrit/layer_parallel (two solves, the tree sum of gradients) and the GRU's step; the test
-// beside it compares steps, kinds of work and messages with those of real solves. Fixed iteration counts only: no
-// tolerance is looked at. Local.
+// Replays mgrit/hierarchy.h, mgrit/layer_parallel (two solves, the tree sum of gradients) and the GRU's step;
+// the test beside it compares steps, kinds of work and messages with those of real solves. Fixed iteration
+// counts only: no tolerance is looked at. Local.
 #ifndef PLAIT_TESTS_BENCHMARKS_WORK_TRACE_H_
 #define PLAIT_TESTS_BENCHMARKS_WORK_TRACE_H_
 

@@ -42,7 +42,8 @@ Real Solve(const BatchShape& shape, const comm::Communicator& world) {
 
 std::vector<std::string> Settings() {
   std::vector<std::string> settings;
-  for (const char* grid : {"levels=3/cfactor=4", "levels=2/cfactor=8", "levels=4/cfactor=2,3,2", "levels=2/cfactor=3"}) {
+  for (const char* grid :
+       {"levels=3/cfactor=4", "levels=2/cfactor=8", "levels=4/cfactor=2,3,2", "levels=2/cfactor=3"}) {
     for (const char* work :
          {"/iterations=2,1", "/iterations=1,1/fmg=1/sweeps=0", "/iterations=3,2/skip=0/sweeps=1",
           "/iterations=2,2/fmg=1/input=mean/adjoint=fine", "/iterations=2,3/sweeps=0/step=frozen/input=mean",
@@ -60,7 +61,8 @@ TEST(WorkTrace, CountsAreThoseOfTheSolver) {
       const BatchShape shape = {.setting = *ParseSetting(text), .steps = steps, .ranks = world.size()};
       const Real real = Solve(shape, world);
       const RankTrace trace = TraceBatch(shape)[world.rank()];
-      const std::string where = text + " steps " + std::to_string(steps) + " rank " + std::to_string(world.rank());
+      const std::string where =
+          text + " steps " + std::to_string(steps) + " rank " + std::to_string(world.rank());
       EXPECT_EQ(trace.forward_steps, real.forward.steps) << where;
       EXPECT_EQ(trace.backward_steps, real.backward.steps) << where;
       EXPECT_EQ(trace.forward_messages, real.forward.messages) << where;

@@ -1,0 +1,48 @@
+// A model of scaling: what a step, a message and the rest cost on one rank -> seconds per batch on P ranks.
+//
+//   Costs costs = ...;                                        // measured (tests/benchmarks/scaling.cc reads
+//   them) double seconds = PredictBatch({.setting = setting, .steps = 1024, .ranks = 64}, costs, {.cores =
+//   64});
+//
+// The work of every rank (work_trace.h) is played through against clocks: a rank computes, sends without
+// waiting but for its previous message of the same tag, waits for what it receives, and takes part in
+// collectives, whose trees cost ceil(log2 ranks) messages. Ranks that compute at the same time share the
+// cores. So relaxation runs in parallel, the coarsest level's chain from rank to rank does not, and both
+// follow from the trace instead of from a formula. Local.
+#ifndef PLAIT_TESTS_BENCHMARKS_SCALING_MODEL_H_
+#define PLAIT_TESTS_BENCHMARKS_SCALING_MODEL_H_
+
+#include <cstdint>
+
+#include "tests/benchmarks/work_kind.h"
+#include "tests/benchmarks/work_trace.h"
+
+namespace plait::benchmarks {
+
+// Seconds on one rank that has a core for itself.
+struct Costs {
+  WorkSeconds work;    // of one piece; kinds that were not measured as MeasuredOrLike says
+  double input = 0;    // per item of the sequence, on every rank
+  double head = 0;     // per batch, on every rank
+  double solver = 0;   // besides Phi, per evaluation
+  double sum = 0;      // besides the weight gradients themselves, per C-interval
+  double latency = 0;  // of a message
+  double byte = 0;     // per byte of a message
+  double state_bytes = 0;
+  double gradient_bytes = 0;
+};
+
+struct Machine {
+  int cores = 1;
+  double contention = 1;  // how much slower a core is when others compute too
+};
+
+// Kinds without a time of their own get that of the nearest kind that has one.
+WorkSeconds MeasuredOrLike(WorkSeconds seconds);
+
+// From the barrier before a batch to the end of its gradients on the slowest rank.
+double PredictBatch(const BatchShape& shape, const Costs& costs, const Machine& machine);
+
+}  // namespace plait::benchmarks
+
+#endif  // PLAIT_TESTS_BENCHMARKS_SCALING_MODEL_H_
