@@ -50,6 +50,7 @@ absl::Status CheckNumbers(const Config& c) {
 absl::Status CheckWords(const Config& c) {
   if (!c.gru.empty()) PLAIT_RETURN_IF_ERROR(CheckOneOf("gru", c.gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckOneOf("dtype", c.dtype, {"float32", "float64", "bfloat16"}));
+  PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-step", c.lp_coarse_step, {"frozen", "one"}));
   PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-input", c.lp_coarse_input, {"first", "mean"}));
   PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-adjoint", c.lp_coarse_adjoint, {"step", "fine"}));
   return absl::OkStatus();

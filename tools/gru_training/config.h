@@ -44,7 +44,8 @@ struct Config {
   int lp_fwd_finerelax = 0;  // CF-sweeps: 0 is F-, 1 is FCF-relaxation
   int lp_fwd_relax = 1;
   int lp_bwd_relax = 1;
-  std::string lp_coarse_input = "first";   // mean
+  std::string lp_coarse_step = "frozen";   // one
+  std::string lp_coarse_input = "mean";    // first
   std::string lp_coarse_adjoint = "step";  // fine
   int lp_print = 0;
   int lp_braid_print = 0;

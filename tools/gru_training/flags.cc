@@ -50,6 +50,9 @@ ABSL_FLAG(int, lp_fwd_finerelax, Config().lp_fwd_finerelax,
 ABSL_FLAG(int, lp_fwd_relax, Config().lp_fwd_relax, "the same on the other levels");
 ABSL_FLAG(int, lp_bwd_relax, Config().lp_bwd_relax,
           "the same on the other levels, backward; the finest has F-");
+ABSL_FLAG(std::string, lp_coarse_step, Config().lp_coarse_step,
+          "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one "
+          "long step");
 ABSL_FLAG(std::string, lp_coarse_input, Config().lp_coarse_input,
           "what a coarse step reads of its items of the sequence: the first, or their mean");
 ABSL_FLAG(std::string, lp_coarse_adjoint, Config().lp_coarse_adjoint,
@@ -100,7 +103,7 @@ base::ToolUsage Usage() {
                      {"Layer-parallel solver",
                       {"force_lp", "lp_levels", "lp_iters", "lp_fwd_iters", "lp_print", "lp_braid_print",
                        "lp_cfactor", "lp_use_downcycle", "lp_fwd_finerelax", "lp_fwd_relax", "lp_bwd_relax",
-                       "lp_coarse_input", "lp_coarse_adjoint"}},
+                       "lp_coarse_step", "lp_coarse_input", "lp_coarse_adjoint"}},
                      {"Arithmetic", {"gru", "dtype"}},
                      {"Ranks", {"nproc", "timeout"}},
                      {"Files", {"data_dir", "checkpoint_dir", "resume", "history"}}}};
@@ -132,6 +135,7 @@ absl::StatusOr<Config> ConfigFromFlags() {
   c.lp_fwd_finerelax = absl::GetFlag(FLAGS_lp_fwd_finerelax);
   c.lp_fwd_relax = absl::GetFlag(FLAGS_lp_fwd_relax);
   c.lp_bwd_relax = absl::GetFlag(FLAGS_lp_bwd_relax);
+  c.lp_coarse_step = absl::GetFlag(FLAGS_lp_coarse_step);
   c.lp_coarse_input = absl::GetFlag(FLAGS_lp_coarse_input);
   c.lp_coarse_adjoint = absl::GetFlag(FLAGS_lp_coarse_adjoint);
   c.lp_print = absl::GetFlag(FLAGS_lp_print);

@@ -29,10 +29,12 @@ at::TensorOptions TensorOptions(const Config& config) {
   return at::TensorOptions(config.dtype == "float64" ? at::kDouble : at::kFloat);
 }
 
-gru::SequenceClassifier SeededClassifier(const Config& config,
-                                         const gru::SequenceClassifierOptions& options) {
+// Drawn in float32 for every type: float64 then starts from the same numbers.
+gru::SequenceClassifier SeededClassifier(const Config& config, const gru::SequenceClassifierOptions& options) {
   at::manual_seed(config.seed);
-  return gru::SequenceClassifier(options, TensorOptions(config));
+  gru::SequenceClassifier classifier(options, at::kFloat);
+  if (config.dtype == "float64") classifier.module()->to(at::kDouble);
+  return classifier;
 }
 
 SolveReport ReportOf(const mgrit::Solution& solution) {

@@ -17,8 +17,12 @@ mgrit::LayerParallelOptions SolverOptions(const Config& config) {
 
 gru::GruStepOptions StepOptions(const Config& config) {
   gru::GruStepOptions options;
-  if (config.lp_coarse_input == "mean") options.coarse_input = gru::CoarseInput::kMean;
-  if (config.lp_coarse_adjoint == "fine") options.coarse_adjoint = gru::CoarseAdjoint::kFineGates;
+  const bool frozen = config.lp_coarse_step == "frozen";
+  options.coarse_step = frozen ? gru::CoarseStep::kFrozenGates : gru::CoarseStep::kOneStep;
+  const bool mean = config.lp_coarse_input == "mean";
+  options.coarse_input = mean ? gru::CoarseInput::kMean : gru::CoarseInput::kFirst;
+  const bool fine = config.lp_coarse_adjoint == "fine";
+  options.coarse_adjoint = fine ? gru::CoarseAdjoint::kFineGates : gru::CoarseAdjoint::kCoarseStep;
   return options;
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,6 @@
 #include "base/status_macros.h"
 #include "base/timer_report.h"
 #include "comm/flight_recorder.h"
-#include "data/hdf5/atomic_file.h"
 #include "tools/gru_training/agreement.h"
 #include "tools/gru_training/batches.h"
 #include "tools/gru_training/finite.h"
@@ -34,10 +34,18 @@ absl::Status CheckFolder(const Config& config) {
   if (config.checkpoint_dir.empty()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFolder(config.checkpoint_dir), "--checkpoint-dir"));
   const std::string file = CheckpointFile(config.checkpoint_dir);
-  if (!data::ReadWholeFile(file).ok() || CheckpointFile(config.resume) == file) return absl::OkStatus();
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored) || CheckpointFile(config.resume) == file)
+    return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(file, ": the checkpoint of an earlier run; go on with --resume=", config.checkpoint_dir,
                    ", or name another folder"));
+}
+
+absl::Status CheckPlaces(const Config& config) {
+  PLAIT_RETURN_IF_ERROR(CheckFolder(config));
+  if (config.history.empty()) return absl::OkStatus();
+  return base::Prefixed(base::ProbeWritableFile(config.history), "--history");
 }
 
 }  // namespace
@@ -66,7 +74,7 @@ absl::Status Training::Run() {
 }
 
 absl::Status Training::Begin() {
-  PLAIT_RETURN_IF_ERROR(lp_.Agree(lp_.rank() == 0 ? CheckFolder(config_) : absl::OkStatus()));
+  PLAIT_RETURN_IF_ERROR(lp_.Agree(lp_.rank() == 0 ? CheckPlaces(config_) : absl::OkStatus()));
   if (!config_.resume.empty()) PLAIT_RETURN_IF_ERROR(Resume());
   if (lp_.rank() == 0) {
     absl::StatusOr<RunHistory> history =

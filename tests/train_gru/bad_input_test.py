@@ -1,0 +1,131 @@
+"""Bad input: one clear line, a non-zero exit code, nothing overwritten."""
+import os
+import random
+
+import runs
+
+
+class BadInputTest(runs.TrainTest):
+    def fails(self, expected, *flags, ranks=2, small=runs.SMALL):
+        """The one line of the error, on several ranks."""
+        process = self.start(ranks, [*small, *flags])
+        out, err = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0, out)
+        run = runs.Run(process.returncode, out, err)
+        errors = [line for line in run.errors() if "mpirun" not in line]
+        self.assertEqual(len(errors), 1, errors)
+        self.assertRegex(errors[0], expected)
+        return run
+
+    def test_settings(self):
+        table = [
+            ("unknown flag --lp-level; did you mean --lp-levels", "--lp-level=3"),
+            ("9 levels with coarsening factor 4 do not fit 128 steps: at most 4 levels", "--lp-levels=9"),
+            ("--lp-cfactor=x: expected a whole number", "--lp-cfactor=x"),
+            ("--lp-cfactor=1: must be at least 2", "--lp-cfactor=4,1"),
+            ("--lp-iters=0: must be at least 1", "--lp-iters=0"),
+            ("--gru=clasic: expected implicit or classic", "--gru=clasic"),
+            ("--dtype=float16: expected float32 or float64 or bfloat16", "--dtype=float16"),
+            ("--percent-data=0: a share", "--percent-data=0"),
+            ("--epochs.*expected a whole number", "--epochs=two"),
+            ("--lr=-1: must be a positive number", "--lr=-1"),
+            ("--ensemble-size: .* --history", "--ensemble-size=2", "--history=x.h5"),
+        ]
+        for expected, *flags in table:
+            with self.subTest(flags=flags):
+                run = self.fails(expected, *flags, ranks=0)
+                self.assertEqual(run.code, 2)
+                self.assertEqual(run.out, "")  # before any work
+        self.fails("--nproc=3: a launcher has started 2 ranks", "--nproc=3")
+        self.fails("unknown flag --epoch; did you mean --epochs", "--epoch=3")
+
+    def write_har(self):
+        """A tiny set in the UCI HAR text layout."""
+        numbers = random.Random(1)
+        for split, count in (("train", 4), ("test", 2)):
+            folder = self.path(f"data/{split}/Inertial Signals")
+            os.makedirs(folder)
+            for signal in ("body_acc", "body_gyro", "total_acc"):
+                for axis in "xyz":
+                    with open(f"{folder}/{signal}_{axis}_{split}.txt", "w") as file:
+                        for _ in range(count):
+                            file.write(" ".join(f"{numbers.uniform(-1, 1):.7e}" for _ in range(128)) + "\n")
+            with open(self.path(f"data/{split}/y_{split}.txt"), "w") as file:
+                file.write("".join(f"{k % 6 + 1}\n" for k in range(count)))
+
+    def test_data(self):
+        self.write_har()
+        flags = ["--data-dir=" + self.path("data"), "--hidden-size=4", "--epochs=1"]
+        self.assertNotIn("synthetic", self.train(2, *flags).out)
+        signal = self.path("data/train/Inertial Signals/body_gyro_y_train.txt")
+        with open(signal) as file:
+            lines = file.readlines()
+        with open(signal, "w") as file:
+            file.writelines(lines[:2] + [lines[2].replace(" ", " x", 1)] + lines[3:])
+        self.fails(r"body_gyro_y_train.txt:3: expected .*", *flags, small=[])
+        with open(signal, "w") as file:
+            file.writelines(lines[:3])
+        self.fails(r"body_gyro_y_train.txt", *flags, small=[])
+        os.remove(signal)
+        self.fails(r"NOT_FOUND: .*body_gyro_y_train.txt", *flags, small=[])
+        self.fails(r"NOT_FOUND: /nonexistent: ", "--data-dir=/nonexistent")
+        self.fails(r"--sequence-length=129: the sequences have 128 steps", "--sequence-length=129")
+
+    def test_places(self):
+        with open(self.path("file"), "w") as file:
+            file.write("in the way")
+        self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file/folder"))
+        self.fails("--history: .*nonexistent", "--history=" + self.path("nonexistent/run.h5"))
+        self.fails("NOT_FOUND: .*nonexistent", "--resume=" + self.path("nonexistent"))
+
+    def test_checkpoints(self):
+        kept = self.path("kept")
+        self.train(2, "--epochs=1", "--checkpoint-dir=" + kept, "--history=" + self.path("run.h5"), *runs.SMALL)
+        file = kept + "/last.h5"
+        with open(file, "rb") as opened:
+            good = opened.read()
+        resume = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
+        self.fails("ALREADY_EXISTS: .*last.h5: .* --resume", "--checkpoint-dir=" + kept)
+        self.fails("ALREADY_EXISTS: .*run.h5", "--history=" + self.path("run.h5"))
+        self.fails("last.h5: checkpoint of another run: hidden_size is 12 there and 13 here", *resume, "--hidden-size=13")
+        self.fails("optimizer is adam there and sgd here", *resume, "--use-sgd")
+        self.fails("cell is implicit there and classic here", *resume, "--gru=classic")
+        self.fails("seed is .* there and 5 here", *resume, "--seed=5")
+        with open(file, "rb") as opened:
+            self.assertEqual(opened.read(), good)
+        position = good.index(b"train_gru 1")
+        for what, data in {
+                "format": good[:position] + b"train_gru 0" + good[position + 11:],
+                "short": good[:len(good) // 2],
+                "not HDF5": b"nothing" * 100,
+                "byte": self.flipped(good)}.items():
+            with self.subTest(what=what):
+                with open(file, "wb") as opened:
+                    opened.write(data)
+                self.fails("DATA_LOSS: .*last.h5", *resume)
+                with open(file, "rb") as opened:
+                    self.assertEqual(opened.read(), data)
+        with open(file, "wb") as opened:
+            opened.write(good)
+        self.train(2, *resume, *runs.SMALL)
+
+    def flipped(self, good):
+        """One bit of a parameter changed: in the longest stretch without zeros, which numbers are."""
+        start = max(range(0, len(good) - 64, 8), key=lambda k: sum(byte != 0 for byte in good[k:k + 64]))
+        return good[:start] + bytes([good[start] ^ 1]) + good[start + 1:]
+
+    def test_no_number(self):
+        kept = self.path("kept")
+        self.train(2, "--epochs=1", "--use-sgd", "--checkpoint-dir=" + kept, *runs.SMALL)
+        with open(kept + "/last.h5", "rb") as opened:
+            good = opened.read()
+        run = self.fails(r"the (loss|gradient) is -?(inf|nan) at epoch 2, batch \d; first non-finite tensor: \w.*last "
+                         r"good checkpoint", "--use-sgd", "--lr=1e38", "--epochs=2", "--resume=" + kept,
+                         "--checkpoint-dir=" + kept)
+        self.assertNotIn("Test set epoch  2", run.out)
+        with open(kept + "/last.h5", "rb") as opened:
+            self.assertEqual(opened.read(), good)
+
+
+if __name__ == "__main__":
+    runs.main()

@@ -1,0 +1,114 @@
+"""What train_gru prints: every line of the published command's output, on several ranks and on one."""
+import re
+import unittest
+
+import runs
+
+FLOAT = r"\d+\.\d{6}"
+EXPONENT = r"-?\d\.\d\de[+-]\d\d"
+PUBLISHED = ("--lp-levels 3 --lp-cfactor 4 --epochs=4 --lp-iters=1 --lp-fwd-finerelax=0 --lp-fwd-relax=1 "
+             "--seed 3649905550453979348 --lp-fwd-iters 2").split()
+MARK = r"\t\(synthetic data\)"
+
+LINES = [
+    r"Plait REV:      ([0-9a-f]{40}|unknown)",
+    r"MPI: procs = \d",
+    r"INPUT: Namespace\(seed=\d+, log_interval=\d+, percent_data=[\d.]+, ensemble_size=1, sequence_length=128, "
+    r"tf=128\.0, .*lp_levels=3, lp_iters=1, lp_fwd_iters=2, .*lp_cfactor=4, .*\)",
+    r"Prepared 2400 \+ 600 sequences in [\d.]+ s: synthetic.*",
+    r"No recordings in .*: synthetic stand-in",
+    r"USING SEED: 3649905550453979348",
+    r"Loading UCI HAR Dataset: synthetic.*: 240 \+ 60 sequences of 128 x 9",
+    r"Using (Parallel|Serial)Net:",
+    r"-- (max_levels = 3|max_iters  = 1|fwd_iters  = 2|cfactor    = 4|fwd0 relax = 0|fwd relax  = 1|skip down  = True)",
+    r"-- (bwd relax|cell     |serial   |coarse   |coarse in|coarse adj|dtype    ) +?= \w+",
+    rf"Train Epoch:  [1-4] \[ ?\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"
+    rf"(, fp={FLOAT}, cm={FLOAT}, bp={FLOAT})?{MARK}",
+    rf"(PARALLEL:|SERIAL:  ) Test set epoch  [1-4]: Accuracy: \d+/60 \(\d+%\)\tTime Per Batch {FLOAT}{MARK}",
+    r"   \*\*\* Proc = \d        \*\*\*",
+    r"              timer              \|\|      count       \|      total       \|       mean       \|      stdev       \|",
+    r"=+",
+    r"  [\w:]+ +\|\| +\d+ +\|( +\d\.\d{4}e[+-]\d\d +\|){3}",
+    rf"TIME PER EPOCH: {EXPONENT}{MARK}",
+    rf"TIME PER TEST:  {EXPONENT}{MARK}",
+]
+
+
+class OutputTest(runs.TrainTest):
+    def check_lines(self, run):
+        for line in run.lines:
+            if line.strip():
+                self.assertTrue(any(re.fullmatch(shape, line) for shape in LINES), repr(line))
+
+    def rows(self, run, rank):
+        """Counts by timer of a rank's table."""
+        table = run.out.split(f"Proc = {rank} ")[1].split("***")[1]
+        return {m[0]: int(m[1]) for m in re.findall(r"^  ([\w:]+) +\|\| +(\d+)", table, re.M)}
+
+    def test_published_command(self):
+        self.cache = self.path("cache")  # empty: the data are prepared here
+        run = self.train(4, *PUBLISHED, "--percent-data=0.1", "--hidden-size=20")
+        self.check_lines(run)
+        for shape in LINES:
+            self.assertTrue(any(re.fullmatch(shape, line) for line in run.lines), shape)
+        block = run.lines.index("Using ParallelNet:")
+        self.assertEqual(run.lines[block + 1:block + 8],
+                         ["-- max_levels = 3", "-- max_iters  = 1", "-- fwd_iters  = 2", "-- cfactor    = 4",
+                          "-- fwd0 relax = 0", "-- fwd relax  = 1", "-- skip down  = True"])
+        # A first batch and the end of each epoch, with the backward solve's residual, of which there is none.
+        self.assertEqual(len(run.losses()), 8)
+        self.assertEqual(len(re.findall(r"F 2/\d\.\d\de[+-]\d\d, B 1/-1\.00e\+00", run.out)), 8)
+        ends = [line for line in run.lines if "fp=" in line]
+        self.assertEqual(len(ends), 4)
+        for line in ends:
+            # Units: all are seconds per batch, so the parts make the whole.
+            whole, fp, cm, bp = (float(x) for x in re.search(
+                rf"Batch ({FLOAT}).*fp=({FLOAT}), cm=({FLOAT}), bp=({FLOAT})", line).groups())
+            self.assertAlmostEqual(whole, fp + cm + bp, delta=3e-6)  # printed to 1e-6 each
+        # 3 training batches and 1 test batch an epoch; every rank has its table.
+        for rank in range(4):
+            rows = self.rows(run, rank)
+            self.assertEqual(rows["ForWD::func:run"], 16)
+            self.assertEqual(rows["BckWD::func:run"], 12)
+            self.assertGreater(rows["ForWD::step"], 16 * 32)
+            self.assertGreater(rows["BckWD::step"], 12 * 32)
+            self.assertEqual(rows["optimizer"], 12)
+
+    def test_serial(self):
+        run = self.train(1, "--epochs=1", *runs.SMALL)
+        self.assertIn("Using SerialNet:", run.lines)
+        self.assertIn("-- cell       = classic", run.lines)
+        self.assertRegex(run.out, r"F 1/0\.00e\+00, B 1/0\.00e\+00")
+        implicit = self.train(1, "--epochs=1", "--implicit-serial", *runs.SMALL)
+        self.assertIn("-- cell       = implicit", implicit.lines)
+        self.assertNotEqual(run.losses(), implicit.losses())
+
+    def test_starts_itself_on_ranks(self):
+        run = self.train(0, "--nproc=2", "--epochs=1", *runs.SMALL)
+        self.assertIn("MPI: procs = 2", run.lines)
+        self.assertIn("Using ParallelNet:", run.lines)
+
+    def test_residuals_by_iteration(self):
+        run = self.train(1, "--force_lp", "--epochs=1", "--lp_print=1", "--lp_iters=3", *runs.SMALL)
+        self.assertEqual(len(re.findall(r"^  forward   iter 0  \|r\| = none$", run.out, re.M)), 6)
+        self.assertEqual(len(re.findall(r"^  backward  iter 2  \|r\| = \S+e\S+  factor = 0\.\d+$", run.out, re.M)), 6)
+
+    def test_ensemble(self):
+        run = self.train(1, "--force-lp", "--ensemble-size=2", "--epochs=1", *runs.SMALL)
+        seeds = re.findall(r"USING SEED: (\d+)", run.out)
+        self.assertEqual(len(set(seeds)), 2)
+        self.assertEqual(len(re.findall(r"AVG EPOCH TIME: [\d.]+s", run.out)), 3)
+        shares = [int(x) for x in re.findall(r"parallel = (\d+)%", run.out)]
+        self.assertAlmostEqual(shares[2], (shares[0] + shares[1]) / 2, delta=1.01)  # whole percents
+
+    def test_help_names_every_flag(self):
+        run = self.train(1, "--help")
+        for flag in ("lp-levels lp-cfactor lp-iters lp-fwd-iters lp-fwd-relax lp-fwd-finerelax lp-use-downcycle lp-print "
+                     "lp-braid-print lp-bwd-relax force-lp implicit-serial epochs batch-size seed lr use-sgd percent-data "
+                     "ensemble-size log-interval hidden-size num-layers sequence-length tf gru nproc data-dir dtype "
+                     "checkpoint-dir resume history").split():
+            self.assertRegex(run.out, rf"--(\[no\])?{flag}\s")
+
+
+if __name__ == "__main__":
+    runs.main()
