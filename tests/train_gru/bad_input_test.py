@@ -7,8 +7,8 @@ import runs
 
 class BadInputTest(runs.TrainTest):
     def fails(self, expected, *flags, ranks=2, small=runs.SMALL):
-        """The one line of the error, on several ranks."""
-        process = self.start(ranks, [*small, *flags])
+        """Fails with one line of error; 0 ranks: without mpirun, which is slow to end a job."""
+        process = self.start(ranks, [*small, *flags, *([] if ranks else ["--nproc=1", "--force-lp"])])
         out, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0, out)
         run = runs.Run(process.returncode, out, err)
@@ -69,14 +69,14 @@ class BadInputTest(runs.TrainTest):
         os.remove(signal)
         self.fails(r"NOT_FOUND: .*body_gyro_y_train.txt", *flags, small=[])
         self.fails(r"NOT_FOUND: /nonexistent: ", "--data-dir=/nonexistent")
-        self.fails(r"--sequence-length=129: the sequences have 128 steps", "--sequence-length=129")
+        self.fails(r"--sequence-length=129: the sequences have 128 steps", "--sequence-length=129", ranks=0)
 
     def test_places(self):
         with open(self.path("file"), "w") as file:
             file.write("in the way")
         self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file/folder"))
-        self.fails("--history: .*nonexistent", "--history=" + self.path("nonexistent/run.h5"))
-        self.fails("NOT_FOUND: .*nonexistent", "--resume=" + self.path("nonexistent"))
+        self.fails("--history: .*nonexistent", "--history=" + self.path("nonexistent/run.h5"), ranks=0)
+        self.fails("NOT_FOUND: .*nonexistent", "--resume=" + self.path("nonexistent"), ranks=0)
 
     def test_checkpoints(self):
         kept = self.path("kept")
@@ -86,11 +86,11 @@ class BadInputTest(runs.TrainTest):
             good = opened.read()
         resume = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
         self.fails("ALREADY_EXISTS: .*last.h5: .* --resume", "--checkpoint-dir=" + kept)
-        self.fails("ALREADY_EXISTS: .*run.h5", "--history=" + self.path("run.h5"))
+        self.fails("ALREADY_EXISTS: .*run.h5", "--history=" + self.path("run.h5"), ranks=0)
         self.fails("last.h5: checkpoint of another run: hidden_size is 12 there and 13 here", *resume, "--hidden-size=13")
-        self.fails("optimizer is adam there and sgd here", *resume, "--use-sgd")
-        self.fails("cell is implicit there and classic here", *resume, "--gru=classic")
-        self.fails("seed is .* there and 5 here", *resume, "--seed=5")
+        self.fails("optimizer is adam there and sgd here", *resume, "--use-sgd", ranks=0)
+        self.fails("cell is implicit there and classic here", *resume, "--gru=classic", ranks=0)
+        self.fails("seed is .* there and 5 here", *resume, "--seed=5", ranks=0)
         with open(file, "rb") as opened:
             self.assertEqual(opened.read(), good)
         position = good.index(b"train_gru 1")
@@ -102,7 +102,7 @@ class BadInputTest(runs.TrainTest):
             with self.subTest(what=what):
                 with open(file, "wb") as opened:
                     opened.write(data)
-                self.fails("DATA_LOSS: .*last.h5", *resume)
+                self.fails("DATA_LOSS: .*last.h5", *resume, ranks=0)
                 with open(file, "rb") as opened:
                     self.assertEqual(opened.read(), data)
         with open(file, "wb") as opened:
