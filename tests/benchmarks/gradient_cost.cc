@@ -209,11 +209,11 @@ absl::StatusOr<std::vector<Setting>> Settings(std::int64_t steps) {
 absl::StatusOr<std::vector<int>> TrainBatches() {
   std::vector<int> counts;
   for (const absl::string_view part : absl::StrSplit(absl::GetFlag(FLAGS_train_batches), ',')) {
-    counts.emplace_back();
-    const bool rises = counts.size() < 2 || counts[counts.size() - 2] < counts.back();
-    if (!absl::SimpleAtoi(part, &counts.back()) || counts.back() < 0 || !rises) {
+    int count = 0;
+    if (!absl::SimpleAtoi(part, &count) || count < 0 || (!counts.empty() && count <= counts.back())) {
       return absl::InvalidArgumentError("--train-batches: expected rising numbers, such as 0,48");
     }
+    counts.push_back(count);
   }
   return counts;
 }
