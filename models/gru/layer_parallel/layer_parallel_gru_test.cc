@@ -40,20 +40,25 @@ struct Case {
   GruConfig config() const { return {.input = kInput, .hidden = kHidden, .layers = layers, .kind = kind}; }
   std::string name() const {
     return std::string(kind == GruKind::kImplicit ? "implicit" : "classic") + ", layers " +
-           std::to_string(layers) + ", input " + std::to_string(static_cast<int>(step.coarse_input)) +
-           ", adjoint " + std::to_string(static_cast<int>(step.coarse_adjoint));
+           std::to_string(layers) + ", step " + std::to_string(static_cast<int>(step.coarse_step)) +
+           ", input " + std::to_string(static_cast<int>(step.coarse_input)) + ", adjoint " +
+           std::to_string(static_cast<int>(step.coarse_adjoint));
   }
 };
 
 std::vector<Case> AllCases() {
+  std::vector<GruStepOptions> steps;
+  for (const CoarseStep step : {CoarseStep::kOneStep, CoarseStep::kFrozenGates}) {
+    for (const CoarseInput input : {CoarseInput::kFirst, CoarseInput::kMean}) {
+      for (const CoarseAdjoint adjoint : {CoarseAdjoint::kCoarseStep, CoarseAdjoint::kFineGates}) {
+        steps.push_back({step, input, adjoint});
+      }
+    }
+  }
   std::vector<Case> cases;
   for (const GruKind kind : {GruKind::kImplicit, GruKind::kClassic}) {
     for (const std::int64_t layers : {1, 2}) {
-      for (const CoarseInput input : {CoarseInput::kFirst, CoarseInput::kMean}) {
-        for (const CoarseAdjoint adjoint : {CoarseAdjoint::kCoarseStep, CoarseAdjoint::kFineGates}) {
-          cases.push_back({kind, layers, {input, adjoint}});
-        }
-      }
+      for (const GruStepOptions& step : steps) cases.push_back({kind, layers, step});
     }
   }
   return cases;
