@@ -62,19 +62,27 @@ absl::Status AddCosts(const Entries& entries, Measurements& all) {
   return absl::OkStatus();
 }
 
-// The ping-pong and contention of the run on the fewest ranks: more ranks than cores measure something else.
-absl::Status SetMessages(const Entries& entries, double& fewest, Measurements& all) {
+// Figures of messages from the runs on the fewest ranks: more ranks than cores measure something else.
+struct MessageRuns {
+  double ranks = 1e9;
+  std::vector<double> latency, byte, contention;
+};
+
+absl::Status AddMessages(const Entries& entries, MessageRuns& runs) {
   PLAIT_ASSIGN_OR_RETURN(const double ranks, Number(entries, "ranks"));
-  if (ranks > fewest) return absl::OkStatus();
-  fewest = ranks;
-  all.has_messages = true;
-  PLAIT_ASSIGN_OR_RETURN(all.latency, Number(entries, "latency"));
-  PLAIT_ASSIGN_OR_RETURN(all.byte, Number(entries, "per_byte"));
-  PLAIT_ASSIGN_OR_RETURN(all.contention, Number(entries, "contention"));
+  if (ranks > runs.ranks) return absl::OkStatus();
+  if (ranks < runs.ranks) runs = MessageRuns();
+  runs.ranks = ranks;
+  PLAIT_ASSIGN_OR_RETURN(const double latency, Number(entries, "latency"));
+  PLAIT_ASSIGN_OR_RETURN(const double byte, Number(entries, "per_byte"));
+  PLAIT_ASSIGN_OR_RETURN(const double contention, Number(entries, "contention"));
+  runs.latency.push_back(latency);
+  runs.byte.push_back(byte);
+  runs.contention.push_back(contention);
   return absl::OkStatus();
 }
 
-absl::Status AddLine(const std::string& line, double& fewest, Measurements& all) {
+absl::Status AddLine(const std::string& line, MessageRuns& messages, Measurements& all) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
   if (words.empty()) return absl::OkStatus();
   Entries entries;
@@ -85,7 +93,7 @@ absl::Status AddLine(const std::string& line, double& fewest, Measurements& all)
   if (words[0] == "serial_step") return AddStep(entries, all.serial);
   if (words[0] == "lp_step") return AddStep(entries, all.parallel);
   if (words[0] == "lp_costs") return AddCosts(entries, all);
-  if (words[0] == "messages") return SetMessages(entries, fewest, all);
+  if (words[0] == "messages") return AddMessages(entries, messages);
   return absl::OkStatus();
 }
 
@@ -102,15 +110,20 @@ absl::StatusOr<Measurements> ReadMeasurements(const std::string& path) {
   std::ifstream file(path);
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   Measurements all;
-  double fewest = 1e9;
+  MessageRuns messages;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(AddLine(line, fewest, all), absl::StrCat(path, ":", ++number)));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(AddLine(line, messages, all), absl::StrCat(path, ":", ++number)));
   }
   if (all.costs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected a line lp_costs ranks=1 of layer_parallel_step, found none"));
   }
+  all.has_messages = !messages.latency.empty();
+  if (!all.has_messages) return all;
+  all.latency = SpreadOf(messages.latency).median;
+  all.byte = SpreadOf(messages.byte).median;
+  all.contention = SpreadOf(messages.contention).median;
   return all;
 }
 

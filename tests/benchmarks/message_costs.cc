@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 #include "tests/benchmarks/spread.h"
@@ -38,14 +39,19 @@ double PingPong(const comm::Communicator& communicator, std::int64_t bytes) {
   return SpreadOf(samples).median;
 }
 
+// While rank 0 works alone, the others sleep: a rank that polls for a message may slow its neighbour.
 double Contention(const comm::Communicator& communicator, const std::function<void()>& work) {
   std::vector<double> alone, together;
   work();
   for (int i = 0; i < kRepetitions; ++i) {
     communicator.Barrier();
-    if (communicator.rank() == 0) alone.push_back(SecondsOf(work));
-    communicator.Barrier();
     together.push_back(SecondsOf(work));
+    communicator.Barrier();
+    if (communicator.rank() == 0) {
+      alone.push_back(SecondsOf(work));
+    } else {
+      std::this_thread::sleep_for(std::chrono::duration<double>(1.2 * together.back()));
+    }
   }
   return communicator.rank() == 0 ? SpreadOf(together).median / SpreadOf(alone).median : 1.0;
 }

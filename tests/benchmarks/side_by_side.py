@@ -17,6 +17,7 @@ tests/benchmarks:scaling), curve.csv and curve.svg.
 
 import argparse
 import csv
+import itertools
 import os
 import platform
 import re
@@ -174,14 +175,13 @@ def start_round(session, programs):
 
 
 def scaling_runs(session, programs):
-    """Other lengths, for the model to predict."""
-    for setting in ("published", "default"):
-        for steps in (64, 256, 512):
-            for ranks in (1, 2):
-                session.run([
-                    programs["layer_parallel_step"], f"--setting={setting}", f"--sequence-length={steps}",
-                    f"--nproc={ranks}", f"--batches={session.args.batches}",
-                ])
+    """Other lengths, for the model to predict; 128 steps again, for it to be calibrated at the same time."""
+    for _ in range(3):
+        for setting, steps, ranks in itertools.product(("published", "default"), (64, 128, 256, 512), (1, 2)):
+            session.run([
+                programs["layer_parallel_step"], f"--setting={setting}", f"--sequence-length={steps}",
+                f"--nproc={ranks}", f"--batches={max(session.args.batches // 3, 1)}",
+            ])
 
 
 def machine():
