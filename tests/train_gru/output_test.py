@@ -22,7 +22,7 @@ LINES = [
     r"Using (Parallel|Serial)Net:",
     r"-- (max_levels = 3|max_iters  = 1|fwd_iters  = 2|cfactor    = 4|fwd0 relax = 0|fwd relax  = 1|skip down  = True)",
     r"-- (bwd relax|cell     |serial   |coarse   |coarse in|coarse adj|dtype    ) +?= \w+",
-    rf"Train Epoch:  [1-4] \[ ?\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"
+    rf"Train Epoch:  [1-4] \[ *\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"
     rf"(, fp={FLOAT}, cm={FLOAT}, bp={FLOAT})?{MARK}",
     rf"(PARALLEL:|SERIAL:  ) Test set epoch  [1-4]: Accuracy: \d+/60 \(\d+%\)\tTime Per Batch {FLOAT}{MARK}",
     r"   \*\*\* Proc = \d        \*\*\*",
@@ -41,13 +41,15 @@ class OutputTest(runs.TrainTest):
                 self.assertTrue(any(re.fullmatch(shape, line) for shape in LINES), repr(line))
 
     def rows(self, run, rank):
-        """Counts by timer of a rank's table."""
+        """Count and total by timer of a rank's table."""
         table = run.out.split(f"Proc = {rank} ")[1].split("***")[1]
-        return {m[0]: int(m[1]) for m in re.findall(r"^  ([\w:]+) +\|\| +(\d+)", table, re.M)}
+        shape = r"^  ([\w:]+) +\|\| +(\d+) +\| +(\S+)"
+        return {m[0]: (int(m[1]), float(m[2])) for m in re.findall(shape, table, re.M)}
 
     def test_published_command(self):
         self.cache = self.path("cache")  # empty: the data are prepared here
-        run = self.train(4, *PUBLISHED, "--percent-data=0.1", "--hidden-size=20")
+        run = self.train(4, *PUBLISHED, "--percent-data=0.1", "--batch-size=40",
+                         "--hidden-size=20")
         self.check_lines(run)
         for shape in LINES:
             self.assertTrue(any(re.fullmatch(shape, line) for line in run.lines), shape)
@@ -65,14 +67,25 @@ class OutputTest(runs.TrainTest):
             whole, fp, cm, bp = (float(x) for x in re.search(
                 rf"Batch ({FLOAT}).*fp=({FLOAT}), cm=({FLOAT}), bp=({FLOAT})", line).groups())
             self.assertAlmostEqual(whole, fp + cm + bp, delta=3e-6)  # printed to 1e-6 each
-        # Each rank takes its 32 fine steps, and more. 3 training batches and 1 test batch an epoch; every rank has its table.
+        # Each rank takes its 32 fine steps, and more. 6 training and 2 test batches an epoch.
         for rank in range(4):
             rows = self.rows(run, rank)
-            self.assertEqual(rows["ForWD::func:run"], 16)
-            self.assertEqual(rows["BckWD::func:run"], 12)
-            self.assertGreaterEqual(rows["ForWD::step"], 16 * 32)
-            self.assertGreaterEqual(rows["BckWD::step"], 12 * 32)
-            self.assertEqual(rows["optimizer"], 12)
+            self.assertEqual(rows["ForWD::func:run"][0], 32)
+            self.assertEqual(rows["BckWD::func:run"][0], 24)
+            self.assertGreaterEqual(rows["ForWD::step"][0], 32 * 32)
+            self.assertGreaterEqual(rows["BckWD::step"][0], 24 * 32)
+            self.assertEqual(rows["optimizer"][0], 24)
+        self.check_units(run, ends)
+
+    def check_units(self, run, ends):
+        """Lines say seconds per batch: their means over the epochs are those of the timers' totals."""
+        rows = self.rows(run, 0)
+        for row, name in (("forward", "fp"), ("loss", "cm"), ("backward", "bp")):
+            shown = [float(re.search(rf"{name}=({FLOAT})", line)[1]) for line in ends]
+            self.assertAlmostEqual(sum(shown) / 4, rows[row][1] / 24, delta=1e-6 + 1e-4 * rows[row][1] / 24)
+        tests = [float(x) for x in re.findall(rf"^PARALLEL: .*Batch ({FLOAT})", run.out, re.M)]
+        per_test = float(re.search(r"TIME PER TEST:  (\S+)", run.out)[1])
+        self.assertAlmostEqual(2 * sum(tests) / 4, per_test, delta=0.01 * per_test)
 
     def test_serial(self):
         run = self.train(1, "--epochs=1", *runs.SMALL)
