@@ -36,16 +36,18 @@ struct Config {
   bool use_sgd = false;
 
   bool force_lp = false;
-  int lp_levels = 3;
+  // Chosen from the curve of gradient error against cost in docs/benchmarks.md.
+  int lp_levels = 2;
   std::vector<int> lp_cfactor = {4};
-  int lp_iters = 2;
-  int lp_fwd_iters = -1;  // -1: lp_iters
+  int lp_iters = 1;
+  int lp_fwd_iters = 2;  // -1: lp_iters
   bool lp_use_downcycle = false;
+  bool lp_fmg = true;  // the first iteration of a solve is full multigrid
   int lp_fwd_finerelax = 0;  // CF-sweeps: 0 is F-, 1 is FCF-relaxation
   int lp_fwd_relax = 1;
   int lp_bwd_relax = 1;
   std::string lp_coarse_step = "frozen";   // one
-  std::string lp_coarse_input = "mean";    // first
+  std::string lp_coarse_input = "first";   // mean
   std::string lp_coarse_adjoint = "step";  // fine
   int lp_print = 0;
   int lp_braid_print = 0;

@@ -45,6 +45,8 @@ ABSL_FLAG(std::string, lp_cfactor, absl::StrJoin(Config().lp_cfactor, ","),
           "coarsening factor, or one for each level from the finest on: 4,2");
 ABSL_FLAG(bool, lp_use_downcycle, Config().lp_use_downcycle,
           "begin on the finest level; without it the first iteration begins on the coarsest");
+ABSL_FLAG(bool, lp_fmg, Config().lp_fmg,
+          "the first iteration is full multigrid: a cycle on each coarse level before the next finer one");
 ABSL_FLAG(int, lp_fwd_finerelax, Config().lp_fwd_finerelax,
           "CF-sweeps after the F-sweep on the finest level, forward: 0 is F-, 1 is FCF-relaxation");
 ABSL_FLAG(int, lp_fwd_relax, Config().lp_fwd_relax, "the same on the other levels");
@@ -102,7 +104,7 @@ base::ToolUsage Usage() {
                      {"Training", {"batch_size", "epochs", "lr", "use_sgd"}},
                      {"Layer-parallel solver",
                       {"force_lp", "lp_levels", "lp_iters", "lp_fwd_iters", "lp_print", "lp_braid_print",
-                       "lp_cfactor", "lp_use_downcycle", "lp_fwd_finerelax", "lp_fwd_relax", "lp_bwd_relax",
+                       "lp_cfactor", "lp_use_downcycle", "lp_fmg", "lp_fwd_finerelax", "lp_fwd_relax", "lp_bwd_relax",
                        "lp_coarse_step", "lp_coarse_input", "lp_coarse_adjoint"}},
                      {"Arithmetic", {"gru", "dtype"}},
                      {"Ranks", {"nproc", "timeout"}},
@@ -135,6 +137,7 @@ absl::StatusOr<Config> ConfigFromFlags() {
   c.lp_fwd_finerelax = absl::GetFlag(FLAGS_lp_fwd_finerelax);
   c.lp_fwd_relax = absl::GetFlag(FLAGS_lp_fwd_relax);
   c.lp_bwd_relax = absl::GetFlag(FLAGS_lp_bwd_relax);
+  c.lp_fmg = absl::GetFlag(FLAGS_lp_fmg);
   c.lp_coarse_step = absl::GetFlag(FLAGS_lp_coarse_step);
   c.lp_coarse_input = absl::GetFlag(FLAGS_lp_coarse_input);
   c.lp_coarse_adjoint = absl::GetFlag(FLAGS_lp_coarse_adjoint);
