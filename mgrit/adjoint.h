@@ -3,16 +3,16 @@
 //
 //   mgrit::Solver forward(problem, time, options, comm);
 //   forward.Solve();
-//   mgrit::AdjointProblem<S> adjoint(problem, time, [&](std::int64_t i) -> const S& { return forward.state<S>(i); });
-//   adjoint.set_terminal(dJ_du_end);
-//   mgrit::Solver backward(adjoint, adjoint.time(), options, comm, forward.grid().partition().Mirrored());
-//   backward.Solve();
-//   backward.state<S>(adjoint.PointOf(0))                              // dJ/du_0, on the rank that owns step 0
+//   mgrit::AdjointProblem<S> adjoint(problem, time, [&](std::int64_t i) -> const S& { return
+//   forward.state<S>(i); }); adjoint.set_terminal(dJ_du_end); mgrit::Solver backward(adjoint, adjoint.time(),
+//   options, comm, forward.grid().partition().Mirrored()); backward.Solve();
+//   backward.state<S>(adjoint.PointOf(0))                              // dJ/du_0, on the rank that owns step
+//   0
 //
-// Point j of the adjoint grid is point N - j of the forward grid. A coarse adjoint step uses the forward problem's
-// coarse step over the same fine points, linearised at the fine state at its left end, which its rank owns.
-// (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural networks, SIAM J. Math.
-// Data Sci. 2, 2020, section 3.2.)
+// Point j of the adjoint grid is point N - j of the forward grid. A coarse adjoint step uses the forward
+// problem's coarse step over the same fine points, linearised at the fine state at its left end, which its
+// rank owns. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural
+// networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.)
 #ifndef PLAIT_MGRIT_ADJOINT_H_
 #define PLAIT_MGRIT_ADJOINT_H_
 

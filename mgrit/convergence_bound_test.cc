@@ -1,6 +1,6 @@
-// Two-level convergence for linear steps: one mode, fine step lambda, coarse step mu, N C-intervals of m steps, s CF-
-// sweeps. (Dobrev, Kolev, Petersson, Schroder: Two-level convergence theory for multigrid reduction in time, SIAM J.
-// Sci. Comput. 39, 2017: Lemma 3.1, 3.2 and Theorem 3.3, there for s = 0 and 1.)
+// Two-level convergence for linear steps: one mode, fine step lambda, coarse step mu, N C-intervals of m
+// steps, s CF- sweeps. (Dobrev, Kolev, Petersson, Schroder: Two-level convergence theory for multigrid
+// reduction in time, SIAM J. Sci. Comput. 39, 2017: Lemma 3.1, 3.2 and Theorem 3.3, there for s = 0 and 1.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,9 @@ struct Mode {
   int cf_sweeps = 0;
 };
 
-double PowerOfLambda(const Mode& mode, int intervals) { return std::pow(mode.lambda, intervals * mode.cfactor); }
+double PowerOfLambda(const Mode& mode, int intervals) {
+  return std::pow(mode.lambda, intervals * mode.cfactor);
+}
 
 // ||e_{k+1}|| <= bound ||e_k||, over the C-points i > 0, whose error at point 0 is 0.
 double Bound(const Mode& mode) {
@@ -93,7 +95,8 @@ TEST(ConvergenceBound, HoldsForEveryIterationAndIsNearlyReached) {
           // An iteration commits a rounding error of some ulp of the states of each of the N intervals.
           const double rounding = 8 * kEps * kIntervals * Norm(errors[k]) / (1 - std::fabs(mode.mu));
           EXPECT_LE(Norm(errors[k + 1]), Bound(mode) * Norm(errors[k]) + rounding)
-              << "lambda " << mode.lambda << " mu " << mode.mu << " m " << m << " s " << s << " iteration " << k;
+              << "lambda " << mode.lambda << " mu " << mode.mu << " m " << m << " s " << s << " iteration "
+              << k;
         }
         nearest = std::max(nearest, Norm(errors[1]) / Norm(errors[0]) / Bound(mode));
       }

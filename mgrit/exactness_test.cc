@@ -1,6 +1,6 @@
-// Two levels give the states of the serial sweep after N_c iterations with F-relaxation, ceil(N_c / 2) with FCF-
-// relaxation, and not before: every FC-sweep or coarse solve carries the exact solution one C-interval further.
-// (Dobrev, Kolev, Petersson, Schroder 2017, section 2; here N_c is the number of C-intervals.)
+// Two levels give the states of the serial sweep after N_c iterations with F-relaxation, ceil(N_c / 2) with
+// FCF- relaxation, and not before: every FC-sweep or coarse solve carries the exact solution one C-interval
+// further. (Dobrev, Kolev, Petersson, Schroder 2017, section 2; here N_c is the number of C-intervals.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,10 +49,12 @@ Errors ErrorsAfter(Problem<S>& problem, const TimeGrid& time, Options options, i
   return errors;
 }
 
-// `amplification`: by how much the problem can enlarge a rounding error between two points, 1 where it contracts. The
-// front is exact but for the rounding of U = R r + V - Phi_c(V) + Phi_c(U) and of the residual, a few ulp an interval.
+// `amplification`: by how much the problem can enlarge a rounding error between two points, 1 where it
+// contracts. The front is exact but for the rounding of U = R r + V - Phi_c(V) + Phi_c(U) and of the
+// residual, a few ulp an interval.
 template <typename S>
-void ExpectExactAfter(Problem<S>& problem, const TimeGrid& time, const Options& options, double amplification) {
+void ExpectExactAfter(Problem<S>& problem, const TimeGrid& time, const Options& options,
+                      double amplification) {
   const std::int64_t intervals = time.steps / options.cfactors[0];
   const int sweeps = options.cf_sweeps[0];
   const int needed = static_cast<int>((intervals + sweeps) / (1 + sweeps));
@@ -61,7 +63,8 @@ void ExpectExactAfter(Problem<S>& problem, const TimeGrid& time, const Options& 
   const double rounding = 8 * kEps * static_cast<double>(intervals) * exact.scale * amplification;
   EXPECT_LE(exact.largest, rounding) << "after " << needed << " iterations";
   const Errors before = ErrorsAfter(problem, time, options, needed - 1);
-  EXPECT_GT(before.largest, 4 * rounding) << "exact one iteration too early: the problem is too easy for this test";
+  EXPECT_GT(before.largest, 4 * rounding)
+      << "exact one iteration too early: the problem is too easy for this test";
 }
 
 Options TwoLevel(int cfactor, int cf_sweeps) {
@@ -81,7 +84,8 @@ TEST_P(ExactnessTest, DahlquistWithTrailingPoints) {
   ExpectExactAfter(problem, {0, 23, 23}, TwoLevel(3, GetParam()), 1.0);
 }
 
-// Coarse steps of 0.13 are rough. Errors grow by exp(0.9 t) on average, over this short time by less than 100.
+// Coarse steps of 0.13 are rough. Errors grow by exp(0.9 t) on average, over this short time by less than
+// 100.
 TEST_P(ExactnessTest, Lorenz) {
   examples::LorenzProblem problem({});
   ExpectExactAfter(problem, {0, 0.8, 24}, TwoLevel(4, GetParam()), 100.0);

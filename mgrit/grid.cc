@@ -13,7 +13,8 @@ std::int64_t CoarseBound(std::int64_t fine_bound, std::int64_t stride, std::int6
   return std::min(fine_bound / stride, coarse_steps);
 }
 
-int NearestOwner(const Partition& partition, int position, int direction, std::int64_t stride, std::int64_t steps) {
+int NearestOwner(const Partition& partition, int position, int direction, std::int64_t stride,
+                 std::int64_t steps) {
   for (int p = position + direction; p >= 0 && p < partition.positions(); p += direction) {
     const auto first = CoarseBound(partition.first_step(p), stride, steps);
     const auto last = CoarseBound(partition.last_step(p), stride, steps);
@@ -58,7 +59,8 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
   }
   for (int factor : options.cfactors) {
     if (factor >= 2) continue;
-    return absl::InvalidArgumentError(absl::StrFormat("coarsening factor %d is too small: use 2 or more", factor));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("coarsening factor %d is too small: use 2 or more", factor));
   }
   for (int sweeps : options.cf_sweeps) {
     if (sweeps < 0) return absl::InvalidArgumentError("the number of CF-sweeps must not be negative");
@@ -67,7 +69,8 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
   const int fit = LevelCount(options, steps);
   if (fit == options.max_levels) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
-      "%d levels with coarsening factor %d do not fit %d steps: at most %d levels do (or, with %d levels, a smaller "
+      "%d levels with coarsening factor %d do not fit %d steps: at most %d levels do (or, with %d levels, a "
+      "smaller "
       "factor)",
       options.max_levels, AtLevel(options.cfactors, fit - 1), steps, fit, options.max_levels));
 }
@@ -98,7 +101,8 @@ int Partition::OwnerPosition(std::int64_t step) const {
 Partition Partition::Mirrored() const {
   Partition other;
   other.mirrored_ = !mirrored_;
-  for (auto bound = bounds_.rbegin(); bound != bounds_.rend(); ++bound) other.bounds_.push_back(bounds_.back() - *bound);
+  for (auto bound = bounds_.rbegin(); bound != bounds_.rend(); ++bound)
+    other.bounds_.push_back(bounds_.back() - *bound);
   return other;
 }
 

@@ -1,9 +1,9 @@
 // Time points, levels, and who owns what.
 //
-// Level 0 has the points 0 ... N; a rank owns consecutive *steps* and keeps both end points of each: the first point
-// of its range is a ghost, a copy of what its left neighbour computes. Point i of level l + 1 is the C-point
-// i * cfactor of level l; a coarse point belongs to the rank that computes it on the finer level, so restriction and
-// interpolation never communicate. Points after the last C-point of a level are F-points.
+// Level 0 has the points 0 ... N; a rank owns consecutive *steps* and keeps both end points of each: the
+// first point of its range is a ghost, a copy of what its left neighbour computes. Point i of level l + 1 is
+// the C-point i * cfactor of level l; a coarse point belongs to the rank that computes it on the finer level,
+// so restriction and interpolation never communicate. Points after the last C-point of a level are F-points.
 #ifndef PLAIT_MGRIT_GRID_H_
 #define PLAIT_MGRIT_GRID_H_
 
@@ -28,8 +28,8 @@ struct TimeGrid {
 // Position p is rank p, or, mirrored (for the adjoint, which runs from right to left), rank size - 1 - p.
 class Partition {
  public:
-  // Even shares in units that follow the coarsest level for which every rank gets some, so that relaxation of no
-  // level waits for a neighbour if that can be had.
+  // Even shares in units that follow the coarsest level for which every rank gets some, so that relaxation of
+  // no level waits for a neighbour if that can be had.
   static Partition Even(std::int64_t steps, int ranks, const Options& options);
   // As Even, yet never cutting a C-interval of level 0: further ranks own nothing.
   static Partition OfWholeIntervals(std::int64_t steps, int ranks, const Options& options);
@@ -59,7 +59,7 @@ struct GridLevel {
   std::int64_t stride = 1;   // fine steps in a step of this level
   std::int64_t first = 0;    // own steps are first ... last - 1, own points first (a ghost) ... last
   std::int64_t last = 0;
-  int left_rank = -1;   // the neighbours that own steps of this level; -1 if there is none
+  int left_rank = -1;  // the neighbours that own steps of this level; -1 if there is none
   int right_rank = -1;
 
   bool empty() const { return first == last; }
@@ -68,7 +68,9 @@ struct GridLevel {
   // Own C-intervals, whole or in part: those with an own step. C-interval q spans the points
   // q * cfactor ... (q + 1) * cfactor; the last one of the level may be cut short.
   std::int64_t first_interval() const { return first / cfactor; }
-  std::int64_t last_interval() const { return empty() ? first_interval() : (last - 1) / cfactor + 1; }  // one past
+  std::int64_t last_interval() const {
+    return empty() ? first_interval() : (last - 1) / cfactor + 1;
+  }  // one past
   std::int64_t local(std::int64_t point) const { return point - first; }
 };
 

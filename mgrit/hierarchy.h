@@ -1,10 +1,11 @@
-// The states of all levels on one rank and the operations between them; the cycle (mgrit/solver.cc) is made of these.
+// The states of all levels on one rank and the operations between them; the cycle (mgrit/solver.cc) is made
+// of these.
 //
 // The coarse equations are those of the full approximation scheme: on level l + 1 the unknowns U satisfy
 //   U_k = Phi_c(U_{k-1}) + g_k,   g_k = R r_k + V_k - Phi_c(V_{k-1}),   V_k = R u_{km},
-// with the residual r_k = Phi(u_{km-1}) + g_{km} - u_{km} of level l after F-relaxation; then u_{km} += P (U_k - V_k).
-// (Falgout, Friedhoff, Kolev, MacLachlan, Schroder: Parallel time integration with multigrid, SIAM J. Sci. Comput.
-// 36, 2014.)
+// with the residual r_k = Phi(u_{km-1}) + g_{km} - u_{km} of level l after F-relaxation; then u_{km} += P
+// (U_k - V_k). (Falgout, Friedhoff, Kolev, MacLachlan, Schroder: Parallel time integration with multigrid,
+// SIAM J. Sci. Comput. 36, 2014.)
 #ifndef PLAIT_MGRIT_HIERARCHY_H_
 #define PLAIT_MGRIT_HIERARCHY_H_
 
@@ -48,13 +49,14 @@ class Hierarchy {
 
   // Each is collective over the ranks that own steps of the level.
 
-  // One F-sweep: every F-point from the C-point before it. On the coarsest level, which has a single interval, this
-  // is the solution. Points that are still right from the sweep before are not computed again.
+  // One F-sweep: every F-point from the C-point before it. On the coarsest level, which has a single
+  // interval, this is the solution. Points that are still right from the sweep before are not computed again.
   void FRelax(int level);
   // One F-sweep, then every C-point from the F-point before it.
   void FcSweep(int level);
-  // F-sweep, residual at the C-points, and the equations of `level` + 1. Returns this rank's squared norms of the
-  // residual at its C-points through `norms_squared` (indexed by C-point - 1 over the whole level) if not null.
+  // F-sweep, residual at the C-points, and the equations of `level` + 1. Returns this rank's squared norms of
+  // the residual at its C-points through `norms_squared` (indexed by C-point - 1 over the whole level) if not
+  // null.
   void Restrict(int level, std::vector<double>* norms_squared);
   // The initial guess of all coarse levels from level 0, with homogeneous equations.
   void RestrictGuess();
@@ -64,8 +66,8 @@ class Hierarchy {
   void Residual(std::vector<double>* norms_squared);
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
-  // Shows every own point but the ghost, from the right to the left interval, within an interval from left to right.
-  // F-points that are not stored, or do not follow from their C-point yet, are computed.
+  // Shows every own point but the ghost, from the right to the left interval, within an interval from left to
+  // right. F-points that are not stored, or do not follow from their C-point yet, are computed.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   // Waits until every message sent has left. Local.
   void FinishMessages();

@@ -14,19 +14,21 @@ namespace plait::mgrit {
 struct Hierarchy::Level {
   GridLevel grid;
   bool stores_f_points = true;
-  // By own point, the ghost first. Null where a state is not stored (F-points of level 0 with Storage::kCPoints).
+  // By own point, the ghost first. Null where a state is not stored (F-points of level 0 with
+  // Storage::kCPoints).
   std::vector<std::unique_ptr<State>> u;
   // Right-hand sides; empty on level 0. Null entries while the equations are homogeneous.
   std::vector<std::unique_ptr<State>> g;
   bool homogeneous = true;
-  // The C-points of the finer level have not changed since they were corrected from this level, whose F-points follow
-  // from its C-points: restricted again, Phi(u_{k-1}) = u_k - g_k is known there. `g_before` keeps that g_k.
+  // The C-points of the finer level have not changed since they were corrected from this level, whose
+  // F-points follow from its C-points: restricted again, Phi(u_{k-1}) = u_k - g_k is known there. `g_before`
+  // keeps that g_k.
   bool unchanged_above = false;
   std::vector<std::unique_ptr<State>> g_before;
   // Restricted states, where space is coarsened too; else the finer level still holds them.
   std::vector<std::unique_ptr<State>> v;
-  // By own interval. `relaxed`: its F-points follow from its C-point. `first_known`: its first F-point does, because
-  // forming the equations has computed that step already.
+  // By own interval. `relaxed`: its F-points follow from its C-point. `first_known`: its first F-point does,
+  // because forming the equations has computed that step already.
   std::vector<char> relaxed;
   std::vector<char> first_known;
   // By own interval, filled by MarchTogether: the step to the C-point that ends it.
@@ -41,7 +43,9 @@ struct Hierarchy::Level {
   comm::Work sending;
 
   State& point(std::int64_t index) { return *u[grid.local(index)]; }
-  std::size_t interval(std::int64_t index) const { return static_cast<std::size_t>(index - grid.first_interval()); }
+  std::size_t interval(std::int64_t index) const {
+    return static_cast<std::size_t>(index - grid.first_interval());
+  }
 };
 
 }  // namespace plait::mgrit

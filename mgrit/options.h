@@ -1,4 +1,5 @@
-// How a solve is done. Every per-level list holds level 0 (the finest) first; its last entry serves all coarser levels.
+// How a solve is done. Every per-level list holds level 0 (the finest) first; its last entry serves all
+// coarser levels.
 #ifndef PLAIT_MGRIT_OPTIONS_H_
 #define PLAIT_MGRIT_OPTIONS_H_
 
@@ -13,17 +14,18 @@ namespace plait::mgrit {
 // V: one visit of each coarse level. W: two. F: a V-cycle on each level on the way up.
 enum class Cycle { kV, kW, kF };
 
-// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; F-points are computed
-// in every sweep, those of the first interval too, and again by Solver::Visit.
+// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; F-points
+// are computed in every sweep, those of the first interval too, and again by Solver::Visit.
 enum class Storage { kAllPoints, kCPoints };
 
-// When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it costs
-// nothing (XBraid's convention). kCycle: of the result of the cycle, one step more per C-point (PyMGRIT's).
-// kNever: no norm is computed, and the tolerance is ignored.
+// When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it
+// costs nothing (XBraid's convention). kCycle: of the result of the cycle, one step more per C-point
+// (PyMGRIT's). kNever: no norm is computed, and the tolerance is ignored.
 enum class ResidualTime { kRestriction, kCycle, kNever };
 
-// What the finest level gets after the last iteration: nothing (the C-points are valid), its last interval (the
-// solution's end is valid), or all F-points. With Storage::kCPoints, all but kNone make the solution's end valid.
+// What the finest level gets after the last iteration: nothing (the C-points are valid), its last interval
+// (the solution's end is valid), or all F-points. With Storage::kCPoints, all but kNone make the solution's
+// end valid.
 enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
 
 struct Options {
@@ -37,12 +39,13 @@ struct Options {
   std::vector<double> c_weights = {1.0};
 
   Cycle cycle = Cycle::kV;
-  // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles a level.
+  // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles
+  // a level.
   bool fmg = false;
   int fmg_iterations = -1;
   int fmg_v_cycles = 1;
-  // The first iteration starts on the coarsest level with the initial guess, without a down-sweep: with fmg, nested
-  // iteration. It has no residual.
+  // The first iteration starts on the coarsest level with the initial guess, without a down-sweep: with fmg,
+  // nested iteration. It has no residual.
   bool skip_downcycle = false;
 
   int max_iterations = 30;
@@ -53,15 +56,16 @@ struct Options {
   Storage storage = Storage::kAllPoints;
   ResidualTime residual_time = ResidualTime::kRestriction;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
-  // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is always
-  // initialised.
+  // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is
+  // always initialised.
   bool keep_previous_states = false;
 };
 
 // The entry of a per-level list that serves `level`.
 template <typename T>
 const T& AtLevel(const std::vector<T>& list, int level) {
-  return list[static_cast<std::size_t>(level) < list.size() ? static_cast<std::size_t>(level) : list.size() - 1];
+  return list[static_cast<std::size_t>(level) < list.size() ? static_cast<std::size_t>(level)
+                                                            : list.size() - 1];
 }
 
 // OK if the levels and factors fit `steps`; else says what does not, and the largest that does. Local.

@@ -5,8 +5,9 @@
 //     void Step(const StepInterval& s, const double& u, double& out) override { out = u / (1 + s.dt()); }
 //   };
 //
-// A state is any type S with StateOperations<S> (mgrit/state.h): double, std::vector<double>, std::array, at::Tensor
-// (mgrit/layer_parallel/tensor_state.h). mgrit/testing/problem_conformance.h checks a problem of one's own.
+// A state is any type S with StateOperations<S> (mgrit/state.h): double, std::vector<double>, std::array,
+// at::Tensor (mgrit/layer_parallel/tensor_state.h). mgrit/testing/problem_conformance.h checks a problem of
+// one's own.
 #ifndef PLAIT_MGRIT_PROBLEM_H_
 #define PLAIT_MGRIT_PROBLEM_H_
 
@@ -20,8 +21,8 @@
 
 namespace plait::mgrit {
 
-// One step: from point `index` to point `index + 1` of `level`; level 0 is the finest. A step of a coarse level
-// spans the fine points fine_start ... fine_stop.
+// One step: from point `index` to point `index + 1` of `level`; level 0 is the finest. A step of a coarse
+// level spans the fine points fine_start ... fine_stop.
 struct StepInterval {
   int level = 0;
   std::int64_t index = 0;
@@ -29,8 +30,8 @@ struct StepInterval {
   std::int64_t fine_stop = 0;
   double t_start = 0;
   double t_stop = 0;
-  // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the solution
-  // (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs.
+  // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the
+  // solution (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs.
   bool final = false;
 
   double dt() const { return t_stop - t_start; }
@@ -55,8 +56,8 @@ class AnyProblem {
   virtual void Step(const StepInterval& interval, const State& u, State& out) = 0;
   // All tasks are independent. The results must be the bits that Step gives.
   virtual void StepMany(absl::Span<const StepTask> tasks);
-  // True if the solver should offer all its intervals together; false to walk interval after interval, which is
-  // kinder to the cache.
+  // True if the solver should offer all its intervals together; false to walk interval after interval, which
+  // is kinder to the cache.
   virtual bool PrefersMany() const { return false; }
 
   virtual void Copy(const State& x, State& y) = 0;

@@ -1,4 +1,5 @@
-// The same bits on any number of ranks: every rank also solves the whole problem alone and compares its points.
+// The same bits on any number of ranks: every rank also solves the whole problem alone and compares its
+// points.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -75,7 +76,8 @@ std::vector<std::vector<std::byte>> VisitedPoints(AnyProblem& problem, Solver& s
 class RankIndependenceTest : public ::testing::TestWithParam<Case> {
  protected:
   // Solves alone and together, `solves` times each, and compares after every solve.
-  static void Compare(const Case& c, const Options& options_alone, const Options& options_together, int solves = 1) {
+  static void Compare(const Case& c, const Options& options_alone, const Options& options_together,
+                      int solves = 1) {
     const TimeGrid time = {.start = 0, .stop = 2, .steps = c.steps};
     const auto problem_alone = MakeProblem(c.equation);
     const auto problem_together = MakeProblem(c.equation);
@@ -84,10 +86,12 @@ class RankIndependenceTest : public ::testing::TestWithParam<Case> {
     for (int solve = 0; solve < solves; ++solve) {
       const Solution solution_alone = alone.Solve();
       const Solution solution_together = together.Solve();
-      EXPECT_TRUE(SameBits(solution_alone.residual_norms, solution_together.residual_norms)) << "residual norms";
+      EXPECT_TRUE(SameBits(solution_alone.residual_norms, solution_together.residual_norms))
+          << "residual norms";
       EXPECT_EQ(solution_alone.iterations, solution_together.iterations);
       if (options_alone.storage == options_together.storage) {
-        EXPECT_EQ(solution_alone.work.steps, OfAllRanks(solution_together.work.steps)) << "evaluations of Phi";
+        EXPECT_EQ(solution_alone.work.steps, OfAllRanks(solution_together.work.steps))
+            << "evaluations of Phi";
       }
       const auto expected = VisitedPoints(*problem_alone, alone, c.steps);
       const auto actual = VisitedPoints(*problem_together, together, c.steps);
@@ -124,7 +128,8 @@ TEST_P(RankIndependenceTest, SameBitsWhenSolvedAgain) {
   Compare(GetParam(), options, options, /*solves=*/3);
 }
 
-// Every point is owned, the ends included, and the points without F-relaxation are right where they are shown.
+// Every point is owned, the ends included, and the points without F-relaxation are right where they are
+// shown.
 TEST_P(RankIndependenceTest, SameBitsWithoutFinalRelaxation) {
   Options none = GetParam().options;
   none.final_relaxation = FinalRelaxation::kNone;
@@ -150,7 +155,10 @@ std::vector<Case> Cases() {
       {"TwoLevelsF", E::kDahlquist, 64, {.max_levels = 2, .cfactors = {4}, .cf_sweeps = {0}}},
       {"ThreeLevelsFcf", E::kLorenz, 128, {.max_levels = 3, .cfactors = {4}}},
       {"StepsDivideByNothing", E::kLorenz, 103, {.max_levels = 3, .cfactors = {4}}},
-      {"FactorsPerLevel", E::kDahlquist, 211, {.max_levels = 4, .cfactors = {5, 3, 2}, .cf_sweeps = {0, 2, 1}}},
+      {"FactorsPerLevel",
+       E::kDahlquist,
+       211,
+       {.max_levels = 4, .cfactors = {5, 3, 2}, .cf_sweeps = {0, 2, 1}}},
       {"MoreRanksThanCPoints", E::kLorenz, 13, {.max_levels = 2, .cfactors = {6}}},
       {"MoreRanksThanCoarsestPoints", E::kDahlquist, 64, {.max_levels = 7}},
       {"MoreRanksThanCoarsestPointsSkipped", E::kDahlquist, 64, {.max_levels = 7, .skip_downcycle = true}},
@@ -159,8 +167,14 @@ std::vector<Case> Cases() {
       {"OneLevel", E::kLorenz, 37, {.max_levels = 1}},
       {"WCycle", E::kLorenz, 150, {.max_levels = 4, .cfactors = {3}, .cycle = Cycle::kW}},
       {"FCycle", E::kLorenz, 150, {.max_levels = 4, .cfactors = {3}, .cycle = Cycle::kF}},
-      {"FullMultigrid", E::kLorenz, 130, {.max_levels = 5, .fmg = true, .fmg_v_cycles = 2, .skip_downcycle = true}},
-      {"Weights", E::kDahlquist, 99, {.max_levels = 3, .cfactors = {4, 2}, .cf_sweeps = {2}, .c_weights = {0.8, 1.2}}},
+      {"FullMultigrid",
+       E::kLorenz,
+       130,
+       {.max_levels = 5, .fmg = true, .fmg_v_cycles = 2, .skip_downcycle = true}},
+      {"Weights",
+       E::kDahlquist,
+       99,
+       {.max_levels = 3, .cfactors = {4, 2}, .cf_sweeps = {2}, .c_weights = {0.8, 1.2}}},
       {"Heat", E::kHeat, 90, {.max_levels = 3, .cfactors = {4}}},
       {"SpatialCoarsening", E::kHeatSpatialCoarsening, 90, {.max_levels = 3, .cfactors = {4}}},
       {"SpatialCoarseningSkipped", E::kHeatSpatialCoarsening, 77, {.max_levels = 5, .skip_downcycle = true}},

@@ -25,7 +25,8 @@ double NormOfCPoints(AnyProblem& problem, const Solver& solver, int cfactor) {
   return std::sqrt(sum);
 }
 
-// Eight digits, down to rounding: a residual is a difference of states, each of them right to half an ulp or so.
+// Eight digits, down to rounding: a residual is a difference of states, each of them right to half an ulp or
+// so.
 TEST_P(ReferenceHistoryTest, IsReproduced) {
   const ReferenceHistory& reference = GetParam();
   const auto problem = reference.make_problem();
@@ -50,8 +51,10 @@ TEST_P(ReferenceHistoryTest, IsReproduced) {
 
 const auto kName = [](const ::testing::TestParamInfo<ReferenceHistory>& info) { return info.param.name; };
 
-INSTANTIATE_TEST_SUITE_P(XBraid, ReferenceHistoryTest, ::testing::ValuesIn(testing::XBraidHistories()), kName);
-INSTANTIATE_TEST_SUITE_P(PyMgrit, ReferenceHistoryTest, ::testing::ValuesIn(testing::PyMgritHistories()), kName);
+INSTANTIATE_TEST_SUITE_P(XBraid, ReferenceHistoryTest, ::testing::ValuesIn(testing::XBraidHistories()),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(PyMgrit, ReferenceHistoryTest, ::testing::ValuesIn(testing::PyMgritHistories()),
+                         kName);
 
 }  // namespace
 }  // namespace plait::mgrit

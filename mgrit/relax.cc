@@ -91,7 +91,8 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint&
   const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
   for (std::int64_t q = grid.last_interval() - 1; q >= std::max(first_interval, grid.first_interval()); --q) {
     const std::int64_t c_point = (q + 1) * grid.cfactor;
-    if (at_c_point && c_point > grid.steps) continue;  // F-points after the last C-point: nothing depends on them
+    if (at_c_point && c_point > grid.steps)
+      continue;  // F-points after the last C-point: nothing depends on them
     if (q == grid.first_interval() && ghost_is_f_point) Receive(level);
     const State& before = March(level, q);
     if (q == grid.last_interval() - 1 && last_is_f_point) Send(level);
@@ -102,7 +103,8 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint&
 
 void Hierarchy::StepToCPoint(Level& level, std::int64_t point, const State& before, State& out) {
   State* known = nullptr;
-  if (level.c_steps_known) known = level.step_to_c_point[level.interval((point - 1) / level.grid.cfactor)].get();
+  if (level.c_steps_known)
+    known = level.step_to_c_point[level.interval((point - 1) / level.grid.cfactor)].get();
   const bool whole = (point - level.grid.cfactor) >= level.grid.first;
   if (known != nullptr && whole) {
     problem_.Copy(*known, out);
@@ -142,7 +144,8 @@ void Hierarchy::ReceiveCPoint(Level& level) {
 }
 
 void Hierarchy::CPointsChanged(Level& level) {
-  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval()); q < level.grid.last_interval(); ++q) {
+  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval());
+       q < level.grid.last_interval(); ++q) {
     level.relaxed[level.interval(q)] = 0;
     level.first_known[level.interval(q)] = 0;
   }

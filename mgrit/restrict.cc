@@ -50,8 +50,9 @@ void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, c
   if (coarse_point == coarse.grid.last && coarse.grid.right_rank >= 0) Send(coarse);
 }
 
-// g_k = R r_k + V_k - Phi_c(V_{k-1}), from the right, so that V_{k-1} is still there when it is needed. For the first
-// F-point of an interval, R r_k + V_k is at the same time what F-relaxation would give: its C-point has not changed.
+// g_k = R r_k + V_k - Phi_c(V_{k-1}), from the right, so that V_{k-1} is still there when it is needed. For
+// the first F-point of an interval, R r_k + V_k is at the same time what F-relaxation would give: its C-point
+// has not changed.
 void Hierarchy::FormCoarseEquations(Level& coarse) {
   const GridLevel& grid = coarse.grid;
   if (grid.empty()) return;
@@ -88,7 +89,8 @@ void Hierarchy::RestrictGuess() {
     std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
     if (grid.empty()) continue;
-    // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is corrected first.
+    // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is
+    // corrected first.
     for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) {
       const State& u = fine.point(k * fine.grid.cfactor);
       const std::int64_t own = grid.local(k);

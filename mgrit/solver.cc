@@ -24,7 +24,8 @@ double Solution::last_residual_norm() const {
   return residual_norms.empty() ? kNoResidual : residual_norms.back();
 }
 
-Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator)
+Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options,
+               const comm::Communicator& communicator)
     : Solver(problem, time, options, communicator,
              Partition::Even(time.steps, communicator.size(), Checked(options, time.steps))) {}
 

@@ -1,4 +1,5 @@
-// Multigrid-reduction-in-time: solves u_0 given, u_{i+1} = Phi_i(u_i), for all i at once, by multigrid over the points.
+// Multigrid-reduction-in-time: solves u_0 given, u_{i+1} = Phi_i(u_i), for all i at once, by multigrid over
+// the points.
 //
 //   mgrit::Options options;
 //   options.max_levels = 3;
@@ -9,17 +10,18 @@
 //   mgrit::Solution solution = solver.Solve();
 //   const double& u_end = solver.state<double>(64);
 //
-// The work is distributed over the ranks of the communicator by intervals of points. States and residuals are the
-// same bits for any number of ranks. Two levels give the states of the serial sweep after N_c iterations with
-// F-relaxation, ceil(N_c / 2) with FCF-relaxation (N_c: number of C-intervals).
+// The work is distributed over the ranks of the communicator by intervals of points. States and residuals are
+// the same bits for any number of ranks. Two levels give the states of the serial sweep after N_c iterations
+// with F-relaxation, ceil(N_c / 2) with FCF-relaxation (N_c: number of C-intervals).
 //
-// Evaluations of Phi in K V-cycles, n_l steps, factor m_l and s_l CF-sweeps on level l, L the coarsest, all s_l > 0:
+// Evaluations of Phi in K V-cycles, n_l steps, factor m_l and s_l CF-sweeps on level l, L the coarsest, all
+// s_l > 0:
 //   level 0:          K (s_0 + 1) ((n_1 - 1) m_0 + 1) + n_0 - n_1
 //   level 0 < l < L:  K [ 2 (n_l - n_{l+1}) + (s_l + 1) ((n_{l+1} - 1) m_l + 1) ]
 //   level L:          K (2 n_L - 1)
-// mgrit/README.md has the other cycles, and what F-relaxation (s_l = 0) saves. No step is taken twice from the same
-// state, but for those to C-points that are exact already: what one sweep, or the forming of the coarse equations, has
-// computed is not computed by the next.
+// mgrit/README.md has the other cycles, and what F-relaxation (s_l = 0) saves. No step is taken twice from
+// the same state, but for those to C-points that are exact already: what one sweep, or the forming of the
+// coarse equations, has computed is not computed by the next.
 #ifndef PLAIT_MGRIT_SOLVER_H_
 #define PLAIT_MGRIT_SOLVER_H_
 
@@ -41,8 +43,8 @@ struct Solution {
   int iterations = 0;
   bool converged = false;  // the tolerance was reached
   bool diverged = false;   // a residual was not finite; the solve has stopped
-  // Per iteration, the 2-norm over the C-points of the residual of level 0; see ResidualTime. NaN where there is none
-  // (a skipped down-sweep, ResidualTime::kNever).
+  // Per iteration, the 2-norm over the C-points of the residual of level 0; see ResidualTime. NaN where there
+  // is none (a skipped down-sweep, ResidualTime::kNever).
   std::vector<double> residual_norms;
   WorkCount work;
   double seconds = 0;
@@ -55,8 +57,9 @@ class Solver {
   // Called after every iteration, on every rank: iteration (from 0), residual norm.
   using Observer = std::function<void(int iteration, double residual_norm)>;
 
-  // `problem` outlives the solver. The options are valid (mgrit::Validate), else the program ends. Collective.
-  Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator);
+  // `problem` outlives the solver. The options are valid (mgrit::Validate), else the program ends.
+  // Collective.
+  Solver(AnyProblem& problem, TimeGrid time, const Options& options, const comm::Communicator& communicator);
   // With a partition of one's own; `partition` has as many positions as the communicator has ranks.
   Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator,
          Partition partition);
@@ -77,8 +80,8 @@ class Solver {
   const S& state(std::int64_t point) const {
     return Value<S>(state(point));
   }
-  // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored, or that
-  // the solve has not relaxed last (Options::final_relaxation), are computed.
+  // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored,
+  // or that the solve has not relaxed last (Options::final_relaxation), are computed.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   const Grid& grid() const { return hierarchy_.grid(); }
 

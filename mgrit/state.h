@@ -1,7 +1,7 @@
 // States u_i as the solver holds them: boxes whose content only the problem knows.
 //
-// StateOperations<S> says how to copy, combine, measure and send an S. It is given here for arithmetic types and for
-// contiguous ranges of them (std::vector, std::array); specialise it for a type of your own.
+// StateOperations<S> says how to copy, combine, measure and send an S. It is given here for arithmetic types
+// and for contiguous ranges of them (std::vector, std::array); specialise it for a type of your own.
 #ifndef PLAIT_MGRIT_STATE_H_
 #define PLAIT_MGRIT_STATE_H_
 

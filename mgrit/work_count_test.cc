@@ -47,8 +47,8 @@ void AddIteration(const std::vector<std::int64_t>& n, const Options& options, in
     if (level > 0) {
       reused = AtLevel(options.cf_sweeps, level - 1) == 0 ? finer.down - finer.formed + reused : 0;
       work[level] += visits.formed * n[level] - reused * (n[level] - c_points);  // equations
-      work[level] += solved * (n[level] - c_points);                            // F-relaxation on the way up
-      work[level] -= visits.formed * (level == coarsest ? 1 : c_points);        // first F-points, known by then
+      work[level] += solved * (n[level] - c_points);                             // F-relaxation on the way up
+      work[level] -= visits.formed * (level == coarsest ? 1 : c_points);  // first F-points, known by then
     }
     if (level < coarsest) {
       const std::int64_t sweeps = visits.down * (AtLevel(options.cf_sweeps, level) + 1);
@@ -65,7 +65,8 @@ Counts Formula(const Options& options, std::int64_t steps) {
     n.push_back(n.back() / AtLevel(options.cfactors, static_cast<int>(n.size()) - 1));
   }
   Counts work(n.size(), 0);
-  work[0] = n.size() > 1 ? n[0] - n[1] : n[0];  // once: the F-points of the first interval, the final F-relaxation
+  work[0] =
+      n.size() > 1 ? n[0] - n[1] : n[0];  // once: the F-points of the first interval, the final F-relaxation
   for (int iteration = 0; iteration < options.max_iterations && n.size() > 1; ++iteration) {
     AddIteration(n, options, iteration, work);
   }
@@ -78,7 +79,8 @@ void ForAllCycles(const Check& check) {
   for (const Cycle cycle : {Cycle::kV, Cycle::kW, Cycle::kF}) {
     for (const bool fmg : {false, true}) {
       for (const bool skip : {false, true}) {
-        for (const std::vector<int>& sweeps : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1}, {2, 0, 1}}) {
+        for (const std::vector<int>& sweeps :
+             std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1}, {2, 0, 1}}) {
           Options options = {.cf_sweeps = sweeps, .cycle = cycle, .fmg = fmg, .skip_downcycle = skip};
           options.max_iterations = 3;
           if (fmg) options.fmg_iterations = 2;
@@ -95,15 +97,17 @@ struct Size {
   std::vector<int> cfactors;
 };
 const std::vector<Size>& Sizes() {
-  static const std::vector<Size>& sizes = *new std::vector<Size>{
-      {64, 2, {2}}, {64, 4, {2}}, {103, 3, {4}}, {211, 4, {5, 3, 2}}, {37, 5, {2}}, {9, 2, {9}}, {20, 1, {2}}};
+  static const std::vector<Size>& sizes =
+      *new std::vector<Size>{{64, 2, {2}}, {64, 4, {2}}, {103, 3, {4}}, {211, 4, {5, 3, 2}},
+                             {37, 5, {2}}, {9, 2, {9}},  {20, 1, {2}}};
   return sizes;
 }
 
 std::string Describe(const Options& options) {
-  return "cycle " + std::to_string(static_cast<int>(options.cycle)) + " fmg " + std::to_string(options.fmg) + " skip " +
-         std::to_string(options.skip_downcycle) + " sweeps " + std::to_string(options.cf_sweeps[0]) + " levels " +
-         std::to_string(options.max_levels) + " factor " + std::to_string(options.cfactors[0]);
+  return "cycle " + std::to_string(static_cast<int>(options.cycle)) + " fmg " + std::to_string(options.fmg) +
+         " skip " + std::to_string(options.skip_downcycle) + " sweeps " +
+         std::to_string(options.cf_sweeps[0]) + " levels " + std::to_string(options.max_levels) + " factor " +
+         std::to_string(options.cfactors[0]);
 }
 
 TEST(WorkCount, EqualsTheFormula) {
@@ -112,7 +116,8 @@ TEST(WorkCount, EqualsTheFormula) {
       options.max_levels = size.levels;
       options.cfactors = size.cfactors;
       for (const int v_cycles : {1, 2}) {
-        for (const ResidualTime time : {ResidualTime::kRestriction, ResidualTime::kCycle, ResidualTime::kNever}) {
+        for (const ResidualTime time :
+             {ResidualTime::kRestriction, ResidualTime::kCycle, ResidualTime::kNever}) {
           for (const bool many : {false, true}) {
             options.fmg_v_cycles = v_cycles;
             options.residual_time = time;
@@ -120,7 +125,8 @@ TEST(WorkCount, EqualsTheFormula) {
             problem.set_prefers_many(many);
             Solver solver(problem, {0, 1, size.steps}, options, comm::Communicator::Self());
             const Solution solution = solver.Solve();
-            ASSERT_EQ(solution.work.steps, Formula(options, size.steps)) << Describe(options) << " many " << many;
+            ASSERT_EQ(solution.work.steps, Formula(options, size.steps))
+                << Describe(options) << " many " << many;
             std::int64_t total = 0;
             for (std::int64_t count : solution.work.steps) total += count;
             ASSERT_EQ(total, static_cast<std::int64_t>(problem.evaluations().size()));
@@ -149,8 +155,9 @@ TEST(WorkCount, EqualsTheFormulaWithCPointsStored) {
   }
 }
 
-// The C-points that are exact already are the same in every iteration, and with them their steps: a front that every
-// CF-sweep of level 0 and every coarse solve moves one interval on. Beyond it, no step is taken twice from one state.
+// The C-points that are exact already are the same in every iteration, and with them their steps: a front
+// that every CF-sweep of level 0 and every coarse solve moves one interval on. Beyond it, no step is taken
+// twice from one state.
 template <typename Problem>
 std::int64_t RepeatedBeyondTheFront(const Problem& problem, std::int64_t front) {
   std::map<std::tuple<int, std::int64_t, std::vector<std::byte>>, std::int64_t> times;

@@ -187,7 +187,7 @@ Lines FindCircle(const Reports& reports, double timeout_seconds) {
 }  // namespace
 
 Lines FindGuilty(const Reports& reports, double timeout_seconds, double now_seconds) {
-  const Lines gone = FindGone(reports, now_seconds);
+  Lines gone = FindGone(reports, now_seconds);
   const bool failed = !FindFailed(reports).empty();
   const bool overdue = std::any_of(reports.begin(), reports.end(), [&](const RankReport& r) {
     return r.position.WaitingSeconds() >= timeout_seconds;

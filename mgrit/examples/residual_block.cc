@@ -27,7 +27,9 @@ constexpr int kWidth = 8;
 
 // u + dt tanh(W u + b): everything that a layer-parallel network needs to know of its block.
 struct ResidualBlock : Block {
-  at::Tensor Forward(const at::Tensor& u, double dt) override { return u + dt * torch::tanh(linear->forward(u)); }
+  at::Tensor Forward(const at::Tensor& u, double dt) override {
+    return u + dt * torch::tanh(linear->forward(u));
+  }
   std::vector<at::Tensor> Parameters() override { return linear->parameters(); }
   torch::nn::Linear linear{kWidth, kWidth};
 };
@@ -73,10 +75,13 @@ absl::Status Train(comm::Session& session) {
     loss.backward();
     adam.step();
     if (session.world().rank() != 0 || (batch % 20 != 0 && batch != 1)) continue;
-    const double right = scores.argmax(1).eq(data.y).sum().item<double>() / static_cast<double>(data.y.size(0));
-    std::printf("batch %3d  loss %.6f  accuracy %5.1f %%  forward |r| = %.3e  backward |r| = %.3e  (synthetic data)\n",
-                batch, loss.item<double>(), 100 * right, net.last_forward().last_residual_norm(),
-                net.last_backward().last_residual_norm());
+    const double right =
+        scores.argmax(1).eq(data.y).sum().item<double>() / static_cast<double>(data.y.size(0));
+    std::printf(
+        "batch %3d  loss %.6f  accuracy %5.1f %%  forward |r| = %.3e  backward |r| = %.3e  (synthetic "
+        "data)\n",
+        batch, loss.item<double>(), 100 * right, net.last_forward().last_residual_norm(),
+        net.last_backward().last_residual_norm());
   }
   return absl::OkStatus();
 }

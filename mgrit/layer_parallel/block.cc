@@ -36,7 +36,8 @@ std::vector<at::Tensor> BlockStep::Parameters() {
 
 Block& BlockStep::BlockOf(std::int64_t step) const {
   if (shared_ != nullptr) return *shared_;
-  PLAIT_CHECK(first_ <= step && step < last_) << "step " << step << " is not one of " << first_ << " ... " << last_ - 1;
+  PLAIT_CHECK(first_ <= step && step < last_)
+      << "step " << step << " is not one of " << first_ << " ... " << last_ - 1;
   return *own_[step - first_];
 }
 
@@ -92,8 +93,9 @@ void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorA
     const std::int64_t step = interval.fine_start;
     const Recorded& recorded = RecordedAt(interval, u(step));
     const std::vector<at::Tensor> parameters = BlockOf(step).Parameters();
-    const auto parts = torch::autograd::grad({recorded.out}, parameters, {lambda(step + 1)}, /*retain_graph=*/true,
-                                             /*create_graph=*/false, /*allow_unused=*/true);
+    const auto parts =
+        torch::autograd::grad({recorded.out}, parameters, {lambda(step + 1)}, /*retain_graph=*/true,
+                              /*create_graph=*/false, /*allow_unused=*/true);
     const at::NoGradGuard no_grad;
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       if (parts[p].defined()) gradients[offset + p].add_(parts[p]);

@@ -1,9 +1,9 @@
 // A user's own step, differentiated by autograd.
 //
 //   struct Residual : mgrit::Block {
-//     at::Tensor Forward(const at::Tensor& u, double dt) override { return u + dt * at::tanh(linear->forward(u)); }
-//     std::vector<at::Tensor> Parameters() override { return linear->parameters(); }
-//     torch::nn::Linear linear{8, 8};
+//     at::Tensor Forward(const at::Tensor& u, double dt) override { return u + dt *
+//     at::tanh(linear->forward(u)); } std::vector<at::Tensor> Parameters() override { return
+//     linear->parameters(); } torch::nn::Linear linear{8, 8};
 //   };
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_BLOCK_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_BLOCK_H_
@@ -22,20 +22,20 @@ namespace plait::mgrit {
 class Block {
  public:
   virtual ~Block() = default;
-  // (batch, ...) -> the same shape. A coarse level calls it with a larger dt, so `u + dt f(u)` is the natural form.
-  // The same arguments give the same result: randomness (dropout) is fixed for the time of a batch.
+  // (batch, ...) -> the same shape. A coarse level calls it with a larger dt, so `u + dt f(u)` is the natural
+  // form. The same arguments give the same result: randomness (dropout) is fixed for the time of a batch.
   virtual at::Tensor Forward(const at::Tensor& u, double dt) = 0;
   virtual std::vector<at::Tensor> Parameters() = 0;
 };
 
-// Blocks as a TensorStep. Coarse forward steps use the block of their last fine step, coarse adjoint steps that of
-// their first: both belong to the rank that takes the step.
+// Blocks as a TensorStep. Coarse forward steps use the block of their last fine step, coarse adjoint steps
+// that of their first: both belong to the rank that takes the step.
 class BlockStep final : public TensorStep {
  public:
   using Factory = std::function<std::shared_ptr<Block>(std::int64_t step)>;
 
-  explicit BlockStep(Factory make_block);              // a block per step
-  explicit BlockStep(std::shared_ptr<Block> shared);   // one for all
+  explicit BlockStep(Factory make_block);             // a block per step
+  explicit BlockStep(std::shared_ptr<Block> shared);  // one for all
 
   std::vector<at::Tensor> Parameters() override;
   bool SharedParameters() const override { return shared_ != nullptr; }

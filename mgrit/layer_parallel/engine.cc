@@ -36,8 +36,8 @@ void NetworkProblem::StepAdjoint(const StepInterval& interval, const at::Tensor&
   step_.Adjoint(interval, u, lambda, out);
 }
 
-LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
-                              double final_time, const LayerParallelOptions& options)
+LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
+                              std::int64_t steps, double final_time, const LayerParallelOptions& options)
     : communicator_(std::move(communicator)),
       step_(std::move(step)),
       time_{.start = 0, .stop = final_time, .steps = steps},
@@ -68,7 +68,8 @@ std::int64_t LayerParallel::Engine::LeafBegin(std::int64_t leaf) const {
 // The memory of a solve is kept as long as the states keep their shape.
 void LayerParallel::Engine::PrepareSolvers(const at::Tensor& u_0, bool differentiable) {
   problem_.set_input(u_0);
-  const bool same_states = forward_ != nullptr && u_0.sizes() == state_sizes_ && u_0.dtype() == state_options_.dtype();
+  const bool same_states =
+      forward_ != nullptr && u_0.sizes() == state_sizes_ && u_0.dtype() == state_options_.dtype();
   if (same_states && differentiable == differentiable_) return;
   state_sizes_ = u_0.sizes().vec();
   state_options_ = u_0.options();
@@ -82,7 +83,8 @@ void LayerParallel::Engine::PrepareSolvers(const at::Tensor& u_0, bool different
   forward_ = std::make_unique<Solver>(problem_, time_, forward, communicator_, partition_);
   backward_.reset();
   if (!differentiable) return;
-  backward_ = std::make_unique<Solver>(adjoint_, adjoint_.time(), backward, communicator_, partition_.Mirrored());
+  backward_ =
+      std::make_unique<Solver>(adjoint_, adjoint_.time(), backward, communicator_, partition_.Mirrored());
 }
 
 at::Tensor LayerParallel::Engine::Forward(const at::Tensor& u_0, bool differentiable) {
@@ -91,7 +93,8 @@ at::Tensor LayerParallel::Engine::Forward(const at::Tensor& u_0, bool differenti
   step_->Begin(differentiable);
   last_forward_ = forward_->Solve();
   const int end_owner = partition_.OwnerPosition(time_.steps - 1);
-  at::Tensor end = position_ == end_owner ? StateAt(time_.steps).clone() : at::empty(state_sizes_, state_options_);
+  at::Tensor end =
+      position_ == end_owner ? StateAt(time_.steps).clone() : at::empty(state_sizes_, state_options_);
   if (communicator_.size() > 1) comm::Broadcast(communicator_, end, partition_.RankAt(end_owner));
   return end;
 }

@@ -37,8 +37,8 @@ class NetworkProblem final : public Problem<at::Tensor> {
 
 class LayerParallel::Engine {
  public:
-  Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps, double final_time,
-         const LayerParallelOptions& options);
+  Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
+         double final_time, const LayerParallelOptions& options);
 
   // u_N on every rank, detached.
   at::Tensor Forward(const at::Tensor& u_0, bool differentiable);

@@ -49,18 +49,20 @@ LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forwa
   return options;
 }
 
-LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block, std::int64_t steps,
-                             double final_time, const LayerParallelOptions& options)
-    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(make_block), steps, final_time, options) {}
+LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block,
+                             std::int64_t steps, double final_time, const LayerParallelOptions& options)
+    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(make_block), steps, final_time,
+                    options) {}
 
 LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<Block> shared_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options)
-    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(std::move(shared_block)), steps, final_time,
-                    options) {}
+    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(std::move(shared_block)), steps,
+                    final_time, options) {}
 
-LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
-                             double final_time, const LayerParallelOptions& options)
-    : engine_(std::make_shared<Engine>(std::move(communicator), std::move(step), steps, final_time, options)) {}
+LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
+                             std::int64_t steps, double final_time, const LayerParallelOptions& options)
+    : engine_(
+          std::make_shared<Engine>(std::move(communicator), std::move(step), steps, final_time, options)) {}
 
 LayerParallel::~LayerParallel() = default;
 

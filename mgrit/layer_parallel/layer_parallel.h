@@ -6,10 +6,11 @@
 //   at::Tensor u_end = net.Forward(u_0);                       // (batch, ...), recorded by autograd
 //   Loss(u_end, target).backward();
 //
-// Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the same u_end
-// and, for shared parameters, the same gradients, bit for bit and for any number of ranks; work and states are
-// distributed over the steps. With parameters per step, each rank holds, and gets gradients of, those of its own steps.
-// While gradients are recorded, one Forward is followed by at most one backward before the next Forward.
+// Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the
+// same u_end and, for shared parameters, the same gradients, bit for bit and for any number of ranks; work
+// and states are distributed over the steps. With parameters per step, each rank holds, and gets gradients
+// of, those of its own steps. While gradients are recorded, one Forward is followed by at most one backward
+// before the next Forward.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 
@@ -35,14 +36,15 @@ struct LayerParallelOptions {
   Options backward;
 };
 
-// The settings of the published experiments: `forward_iterations` and one backward iteration, F-relaxation on the
-// finest level, FCF- on the others, no first down-sweep.
+// The settings of the published experiments: `forward_iterations` and one backward iteration, F-relaxation on
+// the finest level, FCF- on the others, no first down-sweep.
 LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forward_iterations,
                                               int backward_iterations);
 
 class LayerParallel {
  public:
-  // A block per step: `make_block(i)` is called for the own steps i alone, so that no rank holds the whole network.
+  // A block per step: `make_block(i)` is called for the own steps i alone, so that no rank holds the whole
+  // network.
   using BlockFactory = std::function<std::shared_ptr<Block>(std::int64_t step)>;
 
   // Collective. The options fit `steps` (Check), else the program ends.

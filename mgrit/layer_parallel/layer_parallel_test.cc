@@ -112,7 +112,8 @@ TEST_P(LayerParallelShapes, ConvergedSharedBlockEqualsPlainAutograd) {
   const Shape shape = GetParam();
   auto block = std::make_shared<Residual>(1);
   const Result serial = Serial(std::vector<std::shared_ptr<Residual>>(shape.steps, block));
-  LayerParallel net(comm::testing::World(), block, shape.steps, kFinalTime, Converged(shape.levels, shape.cfactor));
+  LayerParallel net(comm::testing::World(), block, shape.steps, kFinalTime,
+                    Converged(shape.levels, shape.cfactor));
   const Result parallel = Parallel(net);
   EXPECT_LT(RelativeError(parallel.output, serial.output), 1e-12);
   EXPECT_LT(RelativeError(parallel.input_gradient, serial.input_gradient), 1e-12);
@@ -136,7 +137,8 @@ TEST_P(LayerParallelShapes, ConvergedBlocksOfTheirOwnEqualPlainAutograd) {
   ASSERT_EQ(static_cast<std::int64_t>(parallel.gradients.size()), 2 * (net.last_step() - net.first_step()));
   for (std::int64_t step = net.first_step(); step < net.last_step(); ++step) {
     for (int p = 0; p < 2; ++p) {
-      EXPECT_LT(RelativeError(parallel.gradients[2 * (step - net.first_step()) + p], serial.gradients[2 * step + p]),
+      EXPECT_LT(RelativeError(parallel.gradients[2 * (step - net.first_step()) + p],
+                              serial.gradients[2 * step + p]),
                 1e-12)
           << "step " << step << " parameter " << p;
     }

@@ -36,7 +36,8 @@ void StateOperations<at::Tensor>::Combine(double alpha, const at::Tensor& x, dou
 
 double StateOperations<at::Tensor>::NormSquared(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
-  const double norm = at::linalg_vector_norm(x, 2, at::OptionalIntArrayRef(), false, at::kDouble).item<double>();
+  const double norm =
+      at::linalg_vector_norm(x, 2, at::OptionalIntArrayRef(), false, at::kDouble).item<double>();
   return norm * norm;
 }
 

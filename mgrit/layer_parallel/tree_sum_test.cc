@@ -46,7 +46,8 @@ TEST(TreeSum, HasTheBitsOfOneTreeOnAnyNumberOfRanks) {
     for (std::int64_t e = 0; e < 7; ++e) EXPECT_EQ(sum[e].item<float>(), Expected(0, width, leaves, e));
     const int position = world.size() - 1 - world.rank();
     ASSERT_EQ(static_cast<std::int64_t>(asked.size()), bounds[position + 1] - bounds[position]);
-    for (std::size_t i = 0; i < asked.size(); ++i) EXPECT_EQ(asked[i], bounds[position] + static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      EXPECT_EQ(asked[i], bounds[position] + static_cast<std::int64_t>(i));
   }
 }
 

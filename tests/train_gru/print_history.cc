@@ -1,5 +1,5 @@
-// Prints a history or any other HDF5 file of one-dimensional numbers for the tests: "name v v v", a line per array,
-// every bit of the numbers (%a).
+// Prints a history or any other HDF5 file of one-dimensional numbers for the tests: "name v v v", a line per
+// array, every bit of the numbers (%a).
 #include <cmath>
 #include <cstdio>
 

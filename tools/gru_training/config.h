@@ -42,7 +42,7 @@ struct Config {
   int lp_iters = 1;
   int lp_fwd_iters = 2;  // -1: lp_iters
   bool lp_use_downcycle = false;
-  bool lp_fmg = true;  // the first iteration of a solve is full multigrid
+  bool lp_fmg = true;        // the first iteration of a solve is full multigrid
   int lp_fwd_finerelax = 0;  // CF-sweeps: 0 is F-, 1 is FCF-relaxation
   int lp_fwd_relax = 1;
   int lp_bwd_relax = 1;

@@ -104,8 +104,8 @@ base::ToolUsage Usage() {
                      {"Training", {"batch_size", "epochs", "lr", "use_sgd"}},
                      {"Layer-parallel solver",
                       {"force_lp", "lp_levels", "lp_iters", "lp_fwd_iters", "lp_print", "lp_braid_print",
-                       "lp_cfactor", "lp_use_downcycle", "lp_fmg", "lp_fwd_finerelax", "lp_fwd_relax", "lp_bwd_relax",
-                       "lp_coarse_step", "lp_coarse_input", "lp_coarse_adjoint"}},
+                       "lp_cfactor", "lp_use_downcycle", "lp_fmg", "lp_fwd_finerelax", "lp_fwd_relax",
+                       "lp_bwd_relax", "lp_coarse_step", "lp_coarse_input", "lp_coarse_adjoint"}},
                      {"Arithmetic", {"gru", "dtype"}},
                      {"Ranks", {"nproc", "timeout"}},
                      {"Files", {"data_dir", "checkpoint_dir", "resume", "history"}}}};

@@ -30,7 +30,8 @@ at::TensorOptions TensorOptions(const Config& config) {
 }
 
 // Drawn in float32 for every type: float64 then starts from the same numbers.
-gru::SequenceClassifier SeededClassifier(const Config& config, const gru::SequenceClassifierOptions& options) {
+gru::SequenceClassifier SeededClassifier(const Config& config,
+                                         const gru::SequenceClassifierOptions& options) {
   at::manual_seed(config.seed);
   gru::SequenceClassifier classifier(options, at::kFloat);
   if (config.dtype == "float64") classifier.module()->to(at::kDouble);

@@ -7,7 +7,8 @@ mgrit::LayerParallelOptions SolverOptions(const Config& config) {
   options.forward.max_levels = config.lp_levels;
   options.forward.cfactors = config.lp_cfactor;
   options.forward.skip_downcycle = config.lp_levels > 1 && !config.lp_use_downcycle;
-  // Without a down-sweep, full multigrid is nested iteration: a cycle on each coarse level before the next finer one.
+  // Without a down-sweep, full multigrid is nested iteration: a cycle on each coarse level before the next
+  // finer one.
   options.forward.fmg = config.lp_fmg;
   options.forward.fmg_iterations = 1;
   options.backward = options.forward;

@@ -115,8 +115,8 @@ void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, 
   slot.gates_valid = true;
 }
 
-void GruStep::AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
-                           absl::Span<at::Tensor> gradients) {
+void GruStep::AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u,
+                           const TensorAt& lambda, absl::Span<at::Tensor> gradients) {
   std::vector<GruGradientTerm> terms;
   for (const mgrit::StepInterval& interval : steps) {
     const std::int64_t step = interval.fine_start;

@@ -1,4 +1,5 @@
-// The GRU as a step of the layer-parallel solver: kernels, a hand-written adjoint, weight gradients in blocks.
+// The GRU as a step of the layer-parallel solver: kernels, a hand-written adjoint, weight gradients in
+// blocks.
 #ifndef PLAIT_MODELS_GRU_LAYER_PARALLEL_GRU_STEP_H_
 #define PLAIT_MODELS_GRU_LAYER_PARALLEL_GRU_STEP_H_
 
@@ -16,12 +17,12 @@ namespace plait::gru {
 
 // What a coarse step over several items of the sequence reads: the first of them, or their mean.
 enum class CoarseInput { kFirst, kMean };
-// Where a coarse adjoint step is linearised: at the coarse step itself, or with the gates of the fine step at its left
-// end, which are at hand (for one layer both are the same).
+// Where a coarse adjoint step is linearised: at the coarse step itself, or with the gates of the fine step at
+// its left end, which are at hand (for one layer both are the same).
 enum class CoarseAdjoint { kCoarseStep, kFineGates };
 
-// What a coarse step over several items does: one step of their common length, or the fine step repeated with the gates
-// of its beginning (GruStepSize), which follows the fine level more closely at the same cost.
+// What a coarse step over several items does: one step of their common length, or the fine step repeated with
+// the gates of its beginning (GruStepSize), which follows the fine level more closely at the same cost.
 enum class CoarseStep { kOneStep, kFrozenGates };
 
 struct GruStepOptions {
@@ -73,7 +74,7 @@ class GruStep final : public mgrit::TensorStep {
   ParameterList parameters_;
   GruStepOptions options_;
   at::Tensor x_;
-  std::vector<GruInputs> inputs_;       // by level; level 0 first, others when coarse inputs are means
+  std::vector<GruInputs> inputs_;         // by level; level 0 first, others when coarse inputs are means
   std::vector<std::vector<Slot>> slots_;  // by level, then by own fine step at the left end
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;

@@ -1,6 +1,7 @@
 // The GRU solved layer-parallel: drop-in for the serial module, whose parameters it shares.
 //
-//   LayerParallelGru parallel(serial_parameters, {.input = 9, .hidden = 100, .layers = 2, .kind = GruKind::kImplicit},
+//   LayerParallelGru parallel(serial_parameters, {.input = 9, .hidden = 100, .layers = 2, .kind =
+//   GruKind::kImplicit},
 //                             comm, /*steps=*/128, /*final_time=*/128.0, options);
 //   at::Tensor h_end = parallel.Forward(x);                       // (layers, batch, hidden)
 #ifndef PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
@@ -24,16 +25,16 @@ class LayerParallelGru {
   // What stands between the solver and the step: something that times or records its calls, say.
   using StepDecorator = std::function<std::shared_ptr<mgrit::TensorStep>(std::shared_ptr<mgrit::TensorStep>)>;
 
-  // `parameters`: gives the current ones, as GruCell::SetParameters orders them; float32 or float64 by `options`.
-  // Collective. The settings fit `steps` (mgrit::LayerParallel::Check), else the program ends.
-  LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config, const at::TensorOptions& tensor_options,
-                   comm::Communicator communicator, std::int64_t steps, double final_time,
-                   const mgrit::LayerParallelOptions& options, const GruStepOptions& step_options = {},
-                   const StepDecorator& decorate = nullptr);
+  // `parameters`: gives the current ones, as GruCell::SetParameters orders them; float32 or float64 by
+  // `options`. Collective. The settings fit `steps` (mgrit::LayerParallel::Check), else the program ends.
+  LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config,
+                   const at::TensorOptions& tensor_options, comm::Communicator communicator,
+                   std::int64_t steps, double final_time, const mgrit::LayerParallelOptions& options,
+                   const GruStepOptions& step_options = {}, const StepDecorator& decorate = nullptr);
 
-  // Collective. x: (batch, steps, input) and `initial`: (layers, batch, hidden), zero if not defined; the same on every
-  // rank. The state after the last step, (layers, batch, hidden), recorded by autograd with respect to the parameters,
-  // x and `initial`.
+  // Collective. x: (batch, steps, input) and `initial`: (layers, batch, hidden), zero if not defined; the
+  // same on every rank. The state after the last step, (layers, batch, hidden), recorded by autograd with
+  // respect to the parameters, x and `initial`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
 
   mgrit::LayerParallel& solver() { return solver_; }
