@@ -10,8 +10,10 @@
 namespace plait::comm {
 namespace {
 
-void PrintError(const absl::Status& status) {
-  const std::string line = status.ToString() + "\n";
+// As other programs of the system do: "train_gru: cannot read ...".
+void PrintError(const char* program, const absl::Status& status) {
+  const std::string path = program;
+  const std::string line = path.substr(path.rfind('/') + 1) + ": " + std::string(status.message()) + "\n";
   std::fflush(stdout);
   std::fputs(line.c_str(), stderr);
 }
@@ -30,12 +32,12 @@ int RunMain(int argc, char** argv, const SessionOptions& options,
             const std::function<absl::Status(Session&)>& program) {
   absl::StatusOr<Session> session = Session::Start(&argc, &argv, options);
   if (!session.ok()) {
-    PrintError(session.status());
+    PrintError(argv[0], session.status());
     return 1;
   }
   try {
     const absl::Status status = RunAndAgree(*session, program);
-    if (!status.ok() && session->world().rank() == 0) PrintError(status);
+    if (!status.ok() && session->world().rank() == 0) PrintError(argv[0], status);
     session->Finish();
     return status.ok() ? 0 : 1;
   } catch (const std::exception& error) {

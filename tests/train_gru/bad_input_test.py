@@ -67,8 +67,8 @@ class BadInputTest(runs.TrainTest):
             file.writelines(lines[:3])
         self.fails(r"body_gyro_y_train.txt", *flags, small=[])
         os.remove(signal)
-        self.fails(r"NOT_FOUND: .*body_gyro_y_train.txt", *flags, small=[])
-        self.fails(r"NOT_FOUND: /nonexistent: ", "--data-dir=/nonexistent")
+        self.fails(r"train_gru: .*body_gyro_y_train.txt", *flags, small=[])
+        self.fails(r"train_gru: /nonexistent: ", "--data-dir=/nonexistent")
         self.fails(r"--sequence-length=129: the sequences have 128 steps", "--sequence-length=129", ranks=0)
 
     def test_places(self):
@@ -76,7 +76,7 @@ class BadInputTest(runs.TrainTest):
             file.write("in the way")
         self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file/folder"))
         self.fails("--history: .*nonexistent", "--history=" + self.path("nonexistent/run.h5"), ranks=0)
-        self.fails("NOT_FOUND: .*nonexistent", "--resume=" + self.path("nonexistent"), ranks=0)
+        self.fails("train_gru: .*nonexistent", "--resume=" + self.path("nonexistent"), ranks=0)
 
     def test_checkpoints(self):
         kept = self.path("kept")
@@ -85,8 +85,8 @@ class BadInputTest(runs.TrainTest):
         with open(file, "rb") as opened:
             good = opened.read()
         resume = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
-        self.fails("ALREADY_EXISTS: .*last.h5: .* --resume", "--checkpoint-dir=" + kept)
-        self.fails("ALREADY_EXISTS: .*run.h5", "--history=" + self.path("run.h5"), ranks=0)
+        self.fails("train_gru: .*last.h5: .* --resume", "--checkpoint-dir=" + kept)
+        self.fails("train_gru: .*run.h5", "--history=" + self.path("run.h5"), ranks=0)
         self.fails("last.h5: checkpoint of another run: hidden_size is 12 there and 13 here", *resume, "--hidden-size=13")
         self.fails("optimizer is adam there and sgd here", *resume, "--use-sgd", ranks=0)
         self.fails("cell is implicit there and classic here", *resume, "--gru=classic", ranks=0)
@@ -102,7 +102,7 @@ class BadInputTest(runs.TrainTest):
             with self.subTest(what=what):
                 with open(file, "wb") as opened:
                     opened.write(data)
-                self.fails("DATA_LOSS: .*last.h5", *resume, ranks=0)
+                self.fails("train_gru: .*last.h5", *resume, ranks=0)
                 with open(file, "rb") as opened:
                     self.assertEqual(opened.read(), data)
         with open(file, "wb") as opened:
