@@ -31,13 +31,13 @@ std::string Points(const std::vector<CurvePoint>& points, int train_batches, boo
 std::string Script(const std::string& path, const std::string& data, const std::vector<CurvePoint>& points) {
   std::set<int> series;
   for (const CurvePoint& p : points) series.insert(p.train_batches);
-  std::string script =
-      absl::StrCat("set terminal svg size 900,600 font 'sans,13'\nset output ", Quoted(path),
-                   "\nset logscale xy\nset grid\nset format y '10^{%L}'\nset offsets 0.1, 0.4, 0, 0\n",
-                   "set title ", Quoted("Gradient error against cost, " + data), " noenhanced\n",
-                   "set xlabel 'seconds per batch: forward, loss, backward, one rank'\nset "
-                   "ylabel 'relative error of the gradient'\n",
-                   "set key bottom left\n");
+  std::string script = absl::StrCat(
+      "set terminal svg size 900,600 font 'sans,13'\nset output ", Quoted(path),
+      "\nset logscale xy\nset grid\nset format y '10^{%L}'\nset offsets graph 0.05, graph 0.1, 0, 0\n",
+      "set title ", Quoted("Gradient error against cost, " + data), " noenhanced\n",
+      "set xlabel 'seconds per batch: forward, loss, backward, one rank'\nset "
+      "ylabel 'relative error of the gradient'\n",
+      "set key bottom left\n");
   std::string plot;
   for (const int batches : series) {
     const std::string own = Points(points, batches, false), marked = Points(points, batches, true);
