@@ -44,8 +44,8 @@ class PathTest : public testing::Test {
 };
 
 TEST_F(PathTest, RelativeToWhereTheUserTyped) {
-  const ScopedVariable typed("BUILD_WORKING_DIRECTORY", "/home/ada/work");
-  EXPECT_EQ(FromUser("data/x.h5"), "/home/ada/work/data/x.h5");
+  const ScopedVariable typed("BUILD_WORKING_DIRECTORY", "/home/ada/runs");
+  EXPECT_EQ(FromUser("data/x.h5"), "/home/ada/runs/data/x.h5");
   EXPECT_EQ(FromUser("../x"), "/home/ada/x");
   EXPECT_EQ(FromUser("/tmp/x"), "/tmp/x");
   EXPECT_EQ(FromUser(""), "");
