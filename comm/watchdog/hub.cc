@@ -22,8 +22,8 @@ constexpr double kSigtermSeconds =
 constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
 
-// Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are left, here
-// the hub. The end of a child would wake it; so does the signal alone.
+// Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are
+// left, here the hub. The end of a child would wake it; so does the signal alone.
 void WakeLauncher() {
   if (getenv("OMPI_COMM_WORLD_RANK") == nullptr) return;
   for (int i = 0; i < 10; ++i) {

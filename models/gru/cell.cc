@@ -59,14 +59,4 @@ std::unique_ptr<GruCell> NewGruCell(const GruConfig& config, const at::TensorOpt
   return NewCpuGruCell<double>(config, options, UsableKernels<double>(bfloat16)[0]);
 }
 
-at::Tensor AverageInputs(const at::Tensor& x, std::int64_t width) {
-  TORCH_CHECK(x.dim() == 3 && width > 0, "AverageInputs: x must be (batch, steps, input) and width positive");
-  const std::int64_t whole = x.size(1) / width;
-  const at::Tensor means =
-      x.narrow(1, 0, whole * width).reshape({x.size(0), whole, width, x.size(2)}).mean(at::IntArrayRef{2});
-  if (whole * width == x.size(1)) return means;
-  return at::cat(
-      {means, x.narrow(1, whole * width, x.size(1) - whole * width).mean(at::IntArrayRef{1}, true)}, 1);
-}
-
 }  // namespace plait::gru

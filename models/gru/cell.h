@@ -15,7 +15,7 @@
 //   classic   h' = h + dt (1 - z) (n - h)                      dt = 1: h' = z h + (1 - z) n, as
 //   torch::nn::GRU implicit  (1 + dt (1 - z)) h' = h + dt (1 - z) n           (Moon and Cyr, ICLR 2022, arXiv
 //   2203.04738)
-// The coarse levels of a solver in time call the same step with their own dt and, perhaps, averaged inputs.
+// The coarse levels of a solver in time call the same step with sizes of their own.
 //
 // Tensors of one cell have one dtype (float32 or float64) and one device. On CPUs, kernels of this library
 // work on one thread; elsewhere, and where NewOperatorGruCell is asked for, LibTorch's operators do. On CPUs
@@ -130,10 +130,6 @@ class GruCell {
 std::unique_ptr<GruCell> NewGruCell(const GruConfig& config, const at::TensorOptions& options);
 // A cell on LibTorch's operators, for any device.
 std::unique_ptr<GruCell> NewOperatorGruCell(const GruConfig& config, const at::TensorOptions& options);
-
-// Means over intervals of `width` steps: (batch, ceil(steps / width), input); the last one may be shorter.
-// Inputs for a coarse level, whose step i then reads entry i.
-at::Tensor AverageInputs(const at::Tensor& x, std::int64_t width);
 
 }  // namespace plait::gru
 

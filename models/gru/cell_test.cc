@@ -281,18 +281,6 @@ TEST(CellTest, WeightGradientsOfABlockAreOneSumAddedOnce) {
     EXPECT_TRUE(at::equal(from_zero[i] + 1, from_one[i])) << i;
 }
 
-TEST(CellTest, AveragesInputsOverIntervals) {
-  const at::Tensor x = at::randn({3, 10, 2}, at::kDouble);
-  const at::Tensor means = AverageInputs(x, 4);
-  ASSERT_EQ(means.sizes(), at::IntArrayRef({3, 3, 2}));
-  for (std::int64_t i = 0; i < 3; ++i) {
-    const std::int64_t width = std::min<std::int64_t>(4, 10 - 4 * i);
-    at::Tensor sum = at::zeros({3, 2}, at::kDouble);
-    for (std::int64_t j = 0; j < width; ++j) sum += x.select(1, 4 * i + j);
-    EXPECT_LE(MaxAbs(means.select(1, i) - sum / width), 4e-15);
-  }
-}
-
 TEST(CellTest, WrongShapesAreRefused) {
   const GruConfig config{9, 20, 2};
   const auto cell = NewGruCell(config, at::kFloat);

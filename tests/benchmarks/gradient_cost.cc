@@ -16,7 +16,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <numeric>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -112,8 +111,8 @@ class Comparison {
     point.cosine =
         ((found.flat * exact_.flat).sum() / (found.flat.norm() * exact_.flat.norm())).item<double>();
     point.state_error = RelativeError(found.state, exact_.state);
-    point.forward_sweeps = Sweeps(net.solver().last_forward());
-    point.backward_sweeps = Sweeps(net.solver().last_backward());
+    point.forward_sweeps = Sweeps(setting, net.solver().last_forward());
+    point.backward_sweeps = Sweeps(setting, net.solver().last_backward());
     point.seconds = found.seconds;
     point.serial_seconds = exact_.seconds;
     return point;
@@ -172,10 +171,9 @@ class Comparison {
     return gradient;
   }
 
-  double Sweeps(const mgrit::Solution& solution) const {
-    const std::int64_t evaluations =
-        std::accumulate(solution.work.steps.begin(), solution.work.steps.end(), std::int64_t{0});
-    return static_cast<double>(evaluations) / static_cast<double>(set_.train.steps);
+  double Sweeps(const Setting& setting, const mgrit::Solution& solution) const {
+    return static_cast<double>(Evaluations(setting, solution.work.steps)) /
+           static_cast<double>(set_.train.steps);
   }
 
   const data::SequenceSet& set_;

@@ -9,9 +9,7 @@
 namespace plait::benchmarks {
 namespace {
 
-bool IsEvaluation(WorkKind kind) {
-  return kind != WorkKind::kCoarseInput && kind != WorkKind::kLinearisation && kind != WorkKind::kGradient;
-}
+bool IsEvaluation(WorkKind kind) { return kind != WorkKind::kLinearisation && kind != WorkKind::kGradient; }
 
 }  // namespace
 

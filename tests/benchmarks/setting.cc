@@ -13,8 +13,6 @@
 namespace plait::benchmarks {
 namespace {
 
-using gru::CoarseAdjoint;
-using gru::CoarseInput;
 using gru::CoarseStep;
 using mgrit::Options;
 
@@ -40,14 +38,11 @@ absl::Status Choose(absl::string_view key, absl::string_view value, absl::string
   return absl::OkStatus();
 }
 
-absl::Status SetWord(absl::string_view key, absl::string_view value, gru::GruStepOptions& step, bool& known) {
+absl::Status SetStep(absl::string_view key, absl::string_view value, gru::GruStepOptions& step, bool& known) {
   known = true;
-  if (key == "input") {
-    return Choose(key, value, "first", CoarseInput::kFirst, "mean", CoarseInput::kMean, step.coarse_input);
-  }
-  if (key == "adjoint") {
-    return Choose(key, value, "step", CoarseAdjoint::kCoarseStep, "fine", CoarseAdjoint::kFineGates,
-                  step.coarse_adjoint);
+  if (key == "hold") {
+    PLAIT_ASSIGN_OR_RETURN(step.coarse_hold, Numbers(key, value));
+    return absl::OkStatus();
   }
   if (key == "step") {
     return Choose(key, value, "one", CoarseStep::kOneStep, "frozen", CoarseStep::kFrozenGates,
@@ -87,17 +82,25 @@ absl::Status SetNumbers(absl::string_view key, absl::string_view value, mgrit::L
 absl::Status Set(absl::string_view part, Setting& setting) {
   const std::pair<absl::string_view, absl::string_view> entry = absl::StrSplit(part, absl::MaxSplits('=', 1));
   bool known = false;
-  PLAIT_RETURN_IF_ERROR(SetWord(entry.first, entry.second, setting.step, known));
+  PLAIT_RETURN_IF_ERROR(SetStep(entry.first, entry.second, setting.step, known));
   return known ? absl::OkStatus() : SetNumbers(entry.first, entry.second, setting.solver);
 }
 
 }  // namespace
 
+std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>& steps) {
+  std::int64_t evaluations = 0;
+  std::int64_t items = 1;
+  for (std::size_t level = 0; level < steps.size(); ++level) {
+    evaluations += steps[level] * gru::PartsOfStep(setting.step, static_cast<int>(level), items);
+    items *= mgrit::AtLevel(setting.solver.forward.cfactors, static_cast<int>(level));
+  }
+  return evaluations;
+}
+
 Setting PublishedSetting() {
   return {mgrit::MakeLayerParallelOptions(3, 4, 2, 1),
-          {.coarse_step = CoarseStep::kOneStep,
-           .coarse_input = CoarseInput::kFirst,
-           .coarse_adjoint = CoarseAdjoint::kCoarseStep}};
+          {.coarse_step = CoarseStep::kOneStep, .coarse_hold = {0}}};
 }
 
 absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
@@ -123,9 +126,8 @@ std::string TextOf(const Setting& setting) {
   }
   if (backward.fmg != forward.fmg) absl::StrAppend(&text, "/bfmg=", backward.fmg ? 1 : 0);
   absl::StrAppend(&text, "/skip=", forward.skip_downcycle ? 1 : 0,
-                  "/input=", setting.step.coarse_input == CoarseInput::kFirst ? "first" : "mean",
-                  "/adjoint=", setting.step.coarse_adjoint == CoarseAdjoint::kCoarseStep ? "step" : "fine",
-                  "/step=", setting.step.coarse_step == CoarseStep::kOneStep ? "one" : "frozen");
+                  "/step=", setting.step.coarse_step == CoarseStep::kOneStep ? "one" : "frozen",
+                  "/hold=", absl::StrJoin(setting.step.coarse_hold, ","));
   return text;
 }
 

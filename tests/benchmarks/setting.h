@@ -1,13 +1,14 @@
 // A way to solve the GRU layer-parallel, as one word of text that programs print and read.
 //
-//   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/input=first/adjoint=step/step=one
+//   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/step=one/hold=0
 //
-// `cfactor` and `sweeps` are lists by level (mgrit/options.h); `iterations` are forward, backward; `bsweeps`
-// and `bfmg` are those of the backward solve where it differs. What is left out is as in the published
-// settings.
+// `cfactor`, `sweeps` (mgrit/options.h) and `hold` (GruStepOptions) are lists by level; `iterations` are
+// forward, backward; `bsweeps` and `bfmg` are those of the backward solve where it differs. What is left out
+// is as in the published settings.
 #ifndef PLAIT_TESTS_BENCHMARKS_SETTING_H_
 #define PLAIT_TESTS_BENCHMARKS_SETTING_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Setting {
   mgrit::LayerParallelOptions solver;
   gru::GruStepOptions step;
 };
+
+// Evaluations of the cell in `steps` steps of each level: a coarse step may have several (GruStepOptions).
+std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>& steps);
 
 // Three levels, factor 4, 2 forward and 1 backward iterations, F-relaxation on the finest level and FCF- on
 // the others, coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).

@@ -38,9 +38,10 @@ gru::SequenceClassifier SeededClassifier(const StepShape& shape) {
 
 StepRun::StepRun(const StepShape& shape, const Setting& setting, const comm::Communicator& communicator)
     : shape_(shape),
+      setting_(setting),
       communicator_(communicator),
       classifier_(SeededClassifier(shape)),
-      work_(std::make_shared<TimedWork>(setting.step, shape.steps)),
+      work_(std::make_shared<TimedWork>(setting.step)),
       parallel_([parameters = classifier_.gru().parameters()] { return parameters; }, shape.cell, at::kFloat,
                 communicator, shape.steps, shape.final_time, setting.solver, setting.step,
                 [this](std::shared_ptr<mgrit::TensorStep> step) { return work_->Around(std::move(step)); }),
@@ -88,8 +89,7 @@ double StepRun::RunSerialBatch() {
 }
 
 double StepRun::SumOverRanks(const mgrit::WorkCount& count) const {
-  double sum = 0;
-  for (const std::int64_t steps : count.steps) sum += static_cast<double>(steps);
+  double sum = static_cast<double>(Evaluations(setting_, count.steps));
   communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(&sum, 1)));
   return sum;
 }

@@ -61,6 +61,7 @@ class StepRun {
   double SumOverRanks(const mgrit::WorkCount& count) const;
 
   StepShape shape_;
+  Setting setting_;
   comm::Communicator communicator_;
   gru::SequenceClassifier classifier_;
   std::shared_ptr<TimedWork> work_;

@@ -25,19 +25,15 @@ class TimedStep final : public mgrit::TensorStep {
   bool SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   void Begin(bool differentiable) override {
-    work_->linearised_.Clear();
-    work_->prepared_.clear();
+    work_->linearised_.clear();
     step_->Begin(differentiable);
   }
   void BeginAdjoint() override { step_->BeginAdjoint(); }
 
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override {
     const double seconds = SecondsOf([&] { step_->Forward(interval, u, out); });
-    if (interval.level > 0) {
-      AddCoarse(interval, seconds);
-      return;
-    }
-    if (interval.final) work_->linearised_.Add(0, interval.fine_start);
+    if (interval.level > 0) return Add(WorkKind::kCoarseStep, seconds, PartsOf(interval));
+    if (interval.final) work_->linearised_.insert({0, interval.fine_start});
     Add(interval.final ? WorkKind::kKeptFineStep : WorkKind::kFineStep, seconds);
   }
 
@@ -46,13 +42,14 @@ class TimedStep final : public mgrit::TensorStep {
     const double seconds = SecondsOf([&] { step_->Adjoint(interval, u, lambda, out); });
     const WorkKind fine = interval.final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
     const WorkKind kind = interval.level > 0 ? WorkKind::kCoarseAdjoint : fine;
-    if (!work_->linearised_.Add(interval.level, interval.fine_start)) {
-      Add(kind, seconds);
-      return;
+    const std::int64_t parts = PartsOf(interval);
+    if (!work_->linearised_.insert({interval.level, interval.fine_start}).second) {
+      return Add(kind, seconds, parts);
     }
-    ++work_->counts_[kind];
-    ++work_->counts_[WorkKind::kLinearisation];
-    AddMixed(work_->with_linearisation_[kind], seconds);
+    work_->counts_[kind] += parts;
+    work_->counts_[WorkKind::kLinearisation] += parts;
+    work_->with_linearisation_[kind].pieces += parts;
+    work_->with_linearisation_[kind].seconds += seconds;
   }
 
   void AddGradients(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
@@ -61,34 +58,19 @@ class TimedStep final : public mgrit::TensorStep {
   }
 
  private:
-  void Add(WorkKind kind, double seconds) {
-    ++work_->counts_[kind];
-    ++work_->plain_[kind];
+  std::int64_t PartsOf(const mgrit::StepInterval& interval) const {
+    return gru::PartsOfStep(work_->options_, interval.level, interval.fine_stop - interval.fine_start);
+  }
+
+  void Add(WorkKind kind, double seconds, std::int64_t pieces = 1) {
+    work_->counts_[kind] += pieces;
+    work_->plain_[kind] += pieces;
     work_->seconds_[kind] += seconds;
-  }
-
-  static void AddMixed(TimedWork::Mixed& mixed, double seconds) {
-    ++mixed.calls;
-    mixed.seconds += seconds;
-  }
-
-  void AddCoarse(const mgrit::StepInterval& interval, double seconds) {
-    const bool means = work_->options_.coarse_input == gru::CoarseInput::kMean;
-    if (!means || !work_->prepared_.insert(interval.level).second) {
-      Add(WorkKind::kCoarseStep, seconds);
-      return;
-    }
-    ++work_->counts_[WorkKind::kCoarseStep];
-    work_->counts_[WorkKind::kCoarseInput] += work_->steps_ / (interval.fine_stop - interval.fine_start);
-    AddMixed(work_->with_input_, seconds);
   }
 
   std::shared_ptr<TimedWork> work_;
   std::shared_ptr<mgrit::TensorStep> step_;
 };
-
-TimedWork::TimedWork(const gru::GruStepOptions& options, std::int64_t steps)
-    : options_(options), steps_(steps), linearised_(options.coarse_adjoint) {}
 
 std::shared_ptr<mgrit::TensorStep> TimedWork::Around(std::shared_ptr<mgrit::TensorStep> step) {
   return std::make_shared<TimedStep>(shared_from_this(), std::move(step));
@@ -98,25 +80,23 @@ void TimedWork::Reset() {
   counts_ = plain_ = WorkCounts();
   seconds_ = WorkSeconds();
   with_linearisation_ = PerWorkKind<Mixed>();
-  with_input_ = Mixed();
 }
 
 void TimedWork::Split(const Mixed& mixed, WorkKind kind, WorkKind other, WorkSeconds& seconds) const {
-  if (mixed.calls == 0) return;
-  // Where no call does `kind` alone, a kept step tells what a linearisation costs.
+  if (mixed.pieces == 0) return;
+  // Where none does `kind` alone, a kept step tells what a linearisation costs.
   const auto mean = [&](WorkKind of) {
     return plain_[of] > 0 ? seconds_[of] / static_cast<double>(plain_[of]) : 0.0;
   };
-  const double calls = static_cast<double>(mixed.calls);
+  const double pieces = static_cast<double>(mixed.pieces);
   const double own =
-      plain_[kind] > 0 ? mean(kind) * calls : mixed.seconds - calls * mean(WorkKind::kKeptFineStep);
+      plain_[kind] > 0 ? mean(kind) * pieces : mixed.seconds - pieces * mean(WorkKind::kKeptFineStep);
   seconds[kind] += std::clamp(own, 0.0, mixed.seconds);
   seconds[other] += std::clamp(mixed.seconds - own, 0.0, mixed.seconds);
 }
 
 WorkSeconds TimedWork::Seconds() const {
   WorkSeconds seconds = seconds_;
-  Split(with_input_, WorkKind::kCoarseStep, WorkKind::kCoarseInput, seconds);
   for (const WorkKind kind : {WorkKind::kFineAdjoint, WorkKind::kKeptFineAdjoint, WorkKind::kCoarseAdjoint}) {
     Split(with_linearisation_[kind], kind, WorkKind::kLinearisation, seconds);
   }
@@ -124,7 +104,7 @@ WorkSeconds TimedWork::Seconds() const {
 }
 
 double TimedWork::TotalSeconds() const {
-  double total = with_input_.seconds;
+  double total = 0;
   for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
     total += seconds_.values[kind] + with_linearisation_.values[kind].seconds;
   }

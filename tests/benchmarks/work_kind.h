@@ -12,18 +12,17 @@ namespace plait::benchmarks {
 enum class WorkKind {
   kFineStep,         // Phi on level 0
   kKeptFineStep,     // the same, its activations kept for the adjoint
-  kCoarseStep,       // Phi on a coarser level
-  kCoarseInput,      // one item of the inputs of a coarser level, prepared once in a solve
+  kCoarseStep,       // Phi on a coarser level, one part of it (GruStepOptions)
   kLinearisation,    // Phi again at the final states, its activations kept, for the first adjoint step there
   kFineAdjoint,      // adjoint step of level 0
   kKeptFineAdjoint,  // the same, its gate gradients kept for the weight gradients
-  kCoarseAdjoint,    // adjoint step of a coarser level
+  kCoarseAdjoint,    // adjoint step of a coarser level, one part of it
   kGradient,         // the weight gradients of one C-interval
 };
 
-inline constexpr std::size_t kWorkKinds = 9;
+inline constexpr std::size_t kWorkKinds = 8;
 inline constexpr std::array<const char*, kWorkKinds> kWorkNames = {
-    "fine_step",    "kept_fine_step",    "coarse_step",    "coarse_input", "linearisation",
+    "fine_step",    "kept_fine_step",    "coarse_step",    "linearisation",
     "fine_adjoint", "kept_fine_adjoint", "coarse_adjoint", "gradient"};
 
 template <typename T>

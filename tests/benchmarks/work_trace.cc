@@ -1,11 +1,11 @@
 #include "tests/benchmarks/work_trace.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "mgrit/adjoint.h"
 #include "tests/benchmarks/cycle_replay.h"
-#include "tests/benchmarks/linearised_steps.h"
 
 namespace plait::benchmarks {
 namespace {
@@ -50,8 +50,7 @@ class RankBatch {
         partition_(partition),
         rank_(rank),
         recorder_(trace),
-        time_{.start = 0, .stop = 1, .steps = shape.steps},
-        linearised_(shape.setting.step.coarse_adjoint) {}
+        time_{.start = 0, .stop = 1, .steps = shape.steps} {}
 
   void Run() {
     Forward();
@@ -78,18 +77,13 @@ class RankBatch {
   }
 
   void ForwardStep(const Grid& grid, int level, std::int64_t index, bool final) {
-    if (level > 0) {
-      const bool means = shape_.setting.step.coarse_input == gru::CoarseInput::kMean;
-      const bool first = std::find(prepared_.begin(), prepared_.end(), level) == prepared_.end();
-      if (means && first) {
-        prepared_.push_back(level);
-        recorder_.Work(WorkKind::kCoarseInput, grid.level(level).steps);
-      }
-      recorder_.Work(WorkKind::kCoarseStep);
-      return;
-    }
-    if (final) linearised_.Add(0, index);
+    if (level > 0) return recorder_.Work(WorkKind::kCoarseStep, PartsOf(level, grid.Interval(level, index)));
+    if (final) linearised_.insert({0, index});
     recorder_.Work(final ? WorkKind::kKeptFineStep : WorkKind::kFineStep);
+  }
+
+  std::int64_t PartsOf(int level, const mgrit::StepInterval& interval) const {
+    return gru::PartsOfStep(shape_.setting.step, level, interval.fine_stop - interval.fine_start);
   }
 
   void Backward() {
@@ -101,10 +95,13 @@ class RankBatch {
     CycleObserver observer = Observer(trace.backward_messages, grid.levels());
     observer.step = [&](int level, std::int64_t index, bool final) {
       ++trace.backward_steps[level];
-      const std::int64_t fine_start = mgrit::ForwardInterval(grid.Interval(level, index), time_).fine_start;
-      if (linearised_.Add(level, fine_start)) recorder_.Work(WorkKind::kLinearisation);
+      const mgrit::StepInterval interval = mgrit::ForwardInterval(grid.Interval(level, index), time_);
+      const std::int64_t parts = PartsOf(level, interval);
+      if (linearised_.insert({level, interval.fine_start}).second) {
+        recorder_.Work(WorkKind::kLinearisation, parts);
+      }
       const WorkKind fine = final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
-      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine);
+      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine, parts);
     };
     CycleReplay(options, grid, rank_, observer).Solve();
     recorder_.FinishSends();
@@ -168,8 +165,8 @@ class RankBatch {
   int rank_;
   Recorder recorder_;
   TimeGrid time_;
-  LinearisedSteps linearised_;
-  std::vector<int> prepared_;  // coarse levels whose inputs are there
+  // Level and first item of the forward steps whose activations are at hand, as GruStep keeps them.
+  std::set<std::pair<int, std::int64_t>> linearised_;
   std::int64_t interval_ = 1;
   std::int64_t leaves_ = 1;
 };

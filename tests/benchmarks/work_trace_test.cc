@@ -29,7 +29,7 @@ struct Real {
 Real Solve(const BatchShape& shape, const comm::Communicator& world) {
   const gru::GruConfig config = {.input = 2, .hidden = 3, .layers = 2, .kind = gru::GruKind::kImplicit};
   const auto module = gru::NewGruParameters(config, at::kDouble);
-  const auto work = std::make_shared<TimedWork>(shape.setting.step, shape.steps);
+  const auto work = std::make_shared<TimedWork>(shape.setting.step);
   gru::LayerParallelGru net([&] { return module->parameters(); }, config, at::kDouble, world, shape.steps,
                             static_cast<double>(shape.steps), shape.setting.solver, shape.setting.step,
                             [&](std::shared_ptr<mgrit::TensorStep> step) { return work->Around(step); });
@@ -46,7 +46,7 @@ std::vector<std::string> Settings() {
        {"levels=3/cfactor=4", "levels=2/cfactor=8", "levels=4/cfactor=2,3,2", "levels=2/cfactor=3"}) {
     for (const char* work :
          {"/iterations=2,1", "/iterations=1,1/fmg=1/sweeps=0", "/iterations=3,2/skip=0/sweeps=1",
-          "/iterations=2,2/fmg=1/input=mean/adjoint=fine", "/iterations=2,3/sweeps=0/step=frozen/input=mean",
+          "/iterations=2,2/fmg=1/hold=2", "/iterations=2,3/sweeps=0/step=frozen/hold=3,1",
           "/iterations=1,2/sweeps=2,0/bsweeps=1,2/bfmg=1"}) {
       settings.push_back(std::string(grid) + work);
     }
@@ -101,7 +101,8 @@ TEST(Setting, TextIsReadBack) {
   }
   EXPECT_FALSE(ParseSetting("levels=three").ok());
   EXPECT_FALSE(ParseSetting("depth=3").ok());
-  EXPECT_FALSE(ParseSetting("input=last").ok());
+  EXPECT_FALSE(ParseSetting("step=two").ok());
+  EXPECT_FALSE(ParseSetting("hold=a").ok());
 }
 
 }  // namespace

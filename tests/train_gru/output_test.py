@@ -21,7 +21,8 @@ LINES = [
     r"Loading UCI HAR Dataset: synthetic.*: 240 \+ 60 sequences of 128 x 9",
     r"Using (Parallel|Serial)Net:",
     r"-- (max_levels = 3|max_iters  = 1|fwd_iters  = 2|cfactor    = 4|fwd0 relax = 0|fwd relax  = 1|skip down  = True)",
-    r"-- (bwd relax|cell     |serial   |coarse   |coarse in|coarse adj|dtype    ) +?= \w+",
+    r"-- (bwd relax|cell     |serial   |coarse   |dtype    ) +?= \w+",
+    r"-- (cfactor   |hold      ) = \d+(,\d+)*",
     rf"Train Epoch:  [1-4] \[ *\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"
     rf"(, fp={FLOAT}, cm={FLOAT}, bp={FLOAT})?{MARK}",
     rf"(PARALLEL:|SERIAL:  ) Test set epoch  [1-4]: Accuracy: \d+/60 \(\d+%\)\tTime Per Batch {FLOAT}{MARK}",

@@ -51,8 +51,6 @@ absl::Status CheckWords(const Config& c) {
   if (!c.gru.empty()) PLAIT_RETURN_IF_ERROR(CheckOneOf("gru", c.gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckOneOf("dtype", c.dtype, {"float32", "float64", "bfloat16"}));
   PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-step", c.lp_coarse_step, {"frozen", "one"}));
-  PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-input", c.lp_coarse_input, {"first", "mean"}));
-  PLAIT_RETURN_IF_ERROR(CheckOneOf("lp-coarse-adjoint", c.lp_coarse_adjoint, {"step", "fine"}));
   return absl::OkStatus();
 }
 
@@ -60,9 +58,11 @@ absl::Status CheckSolver(const Config& c) {
   PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-levels", c.lp_levels, 1));
   PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-iters", c.lp_iters, 1));
   if (c.lp_fwd_iters != -1) PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-fwd-iters", c.lp_fwd_iters, 1));
+  PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-fmg-iterations", c.lp_fmg_iterations, -1));
   PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-fwd-finerelax", c.lp_fwd_finerelax, 0));
   PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-fwd-relax", c.lp_fwd_relax, 0));
   PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-bwd-relax", c.lp_bwd_relax, 0));
+  for (const int hold : c.lp_coarse_hold) PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-coarse-hold", hold, 0));
   for (const int cfactor : c.lp_cfactor) PLAIT_RETURN_IF_ERROR(CheckAtLeast("lp-cfactor", cfactor, 2));
   return base::Prefixed(CheckFits(c), "--lp-levels, --lp-cfactor, --sequence-length");
 }

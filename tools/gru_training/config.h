@@ -42,13 +42,12 @@ struct Config {
   int lp_iters = 1;
   int lp_fwd_iters = 2;  // -1: lp_iters
   bool lp_use_downcycle = false;
-  bool lp_fmg = true;        // the first iteration of a solve is full multigrid
-  int lp_fwd_finerelax = 0;  // CF-sweeps: 0 is F-, 1 is FCF-relaxation
+  int lp_fmg_iterations = 0;  // iterations of a solve that are full multigrid; -1: all
+  int lp_fwd_finerelax = 0;   // CF-sweeps: 0 is F-, 1 is FCF-relaxation
   int lp_fwd_relax = 1;
   int lp_bwd_relax = 1;
-  std::string lp_coarse_step = "frozen";   // one
-  std::string lp_coarse_input = "first";   // mean
-  std::string lp_coarse_adjoint = "step";  // fine
+  std::string lp_coarse_step = "frozen";     // one
+  std::vector<int> lp_coarse_hold = {2, 4};  // items for which the gates stand still, from level 1 on
   int lp_print = 0;
   int lp_braid_print = 0;
 

@@ -45,8 +45,10 @@ ABSL_FLAG(std::string, lp_cfactor, absl::StrJoin(Config().lp_cfactor, ","),
           "coarsening factor, or one for each level from the finest on: 4,2");
 ABSL_FLAG(bool, lp_use_downcycle, Config().lp_use_downcycle,
           "begin on the finest level; without it the first iteration begins on the coarsest");
-ABSL_FLAG(bool, lp_fmg, Config().lp_fmg,
-          "the first iteration is full multigrid: a cycle on each coarse level before the next finer one");
+ABSL_FLAG(
+    int, lp_fmg_iterations, Config().lp_fmg_iterations,
+    "how many iterations of a solve are full multigrid, with a cycle on each coarse level before the next "
+    "finer one; -1: all");
 ABSL_FLAG(int, lp_fwd_finerelax, Config().lp_fwd_finerelax,
           "CF-sweeps after the F-sweep on the finest level, forward: 0 is F-, 1 is FCF-relaxation");
 ABSL_FLAG(int, lp_fwd_relax, Config().lp_fwd_relax, "the same on the other levels");
@@ -55,10 +57,9 @@ ABSL_FLAG(int, lp_bwd_relax, Config().lp_bwd_relax,
 ABSL_FLAG(std::string, lp_coarse_step, Config().lp_coarse_step,
           "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one "
           "long step");
-ABSL_FLAG(std::string, lp_coarse_input, Config().lp_coarse_input,
-          "what a coarse step reads of its items of the sequence: the first, or their mean");
-ABSL_FLAG(std::string, lp_coarse_adjoint, Config().lp_coarse_adjoint,
-          "where a coarse adjoint step is linearised: at the coarse step, or with the gates of the fine one");
+ABSL_FLAG(std::string, lp_coarse_hold, absl::StrJoin(Config().lp_coarse_hold, ","),
+          "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
+          "over more is done in parts; 0: never");
 ABSL_FLAG(int, nproc, Config().nproc,
           "starts itself on so many ranks where no launcher did; 0: one per core, at most 8");
 ABSL_FLAG(
@@ -76,17 +77,17 @@ ABSL_FLAG(double, timeout, Config().timeout_seconds,
 namespace plait::gru_training {
 namespace {
 
-absl::StatusOr<std::vector<int>> Factors(const std::string& text) {
-  std::vector<int> factors;
+absl::StatusOr<std::vector<int>> List(absl::string_view flag, const std::string& text) {
+  std::vector<int> numbers;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    int factor = 0;
-    if (!absl::SimpleAtoi(part, &factor)) {
+    int number = 0;
+    if (!absl::SimpleAtoi(part, &number)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--lp-cfactor=", text, ": expected a whole number, or a list such as 4,2"));
+          absl::StrCat("--", flag, "=", text, ": expected a whole number, or a list such as 4,2"));
     }
-    factors.push_back(factor);
+    numbers.push_back(number);
   }
-  return factors;
+  return numbers;
 }
 
 }  // namespace
@@ -104,8 +105,8 @@ base::ToolUsage Usage() {
                      {"Training", {"batch_size", "epochs", "lr", "use_sgd"}},
                      {"Layer-parallel solver",
                       {"force_lp", "lp_levels", "lp_iters", "lp_fwd_iters", "lp_print", "lp_braid_print",
-                       "lp_cfactor", "lp_use_downcycle", "lp_fmg", "lp_fwd_finerelax", "lp_fwd_relax",
-                       "lp_bwd_relax", "lp_coarse_step", "lp_coarse_input", "lp_coarse_adjoint"}},
+                       "lp_cfactor", "lp_use_downcycle", "lp_fmg_iterations", "lp_fwd_finerelax",
+                       "lp_fwd_relax", "lp_bwd_relax", "lp_coarse_step", "lp_coarse_hold"}},
                      {"Arithmetic", {"gru", "dtype"}},
                      {"Ranks", {"nproc", "timeout"}},
                      {"Files", {"data_dir", "checkpoint_dir", "resume", "history"}}}};
@@ -130,17 +131,16 @@ absl::StatusOr<Config> ConfigFromFlags() {
   c.use_sgd = absl::GetFlag(FLAGS_use_sgd);
   c.force_lp = absl::GetFlag(FLAGS_force_lp);
   c.lp_levels = absl::GetFlag(FLAGS_lp_levels);
-  PLAIT_ASSIGN_OR_RETURN(c.lp_cfactor, Factors(absl::GetFlag(FLAGS_lp_cfactor)));
+  PLAIT_ASSIGN_OR_RETURN(c.lp_cfactor, List("lp-cfactor", absl::GetFlag(FLAGS_lp_cfactor)));
   c.lp_iters = absl::GetFlag(FLAGS_lp_iters);
   c.lp_fwd_iters = absl::GetFlag(FLAGS_lp_fwd_iters);
   c.lp_use_downcycle = absl::GetFlag(FLAGS_lp_use_downcycle);
   c.lp_fwd_finerelax = absl::GetFlag(FLAGS_lp_fwd_finerelax);
   c.lp_fwd_relax = absl::GetFlag(FLAGS_lp_fwd_relax);
   c.lp_bwd_relax = absl::GetFlag(FLAGS_lp_bwd_relax);
-  c.lp_fmg = absl::GetFlag(FLAGS_lp_fmg);
+  c.lp_fmg_iterations = absl::GetFlag(FLAGS_lp_fmg_iterations);
   c.lp_coarse_step = absl::GetFlag(FLAGS_lp_coarse_step);
-  c.lp_coarse_input = absl::GetFlag(FLAGS_lp_coarse_input);
-  c.lp_coarse_adjoint = absl::GetFlag(FLAGS_lp_coarse_adjoint);
+  PLAIT_ASSIGN_OR_RETURN(c.lp_coarse_hold, List("lp-coarse-hold", absl::GetFlag(FLAGS_lp_coarse_hold)));
   c.lp_print = absl::GetFlag(FLAGS_lp_print);
   c.lp_braid_print = absl::GetFlag(FLAGS_lp_braid_print);
   c.nproc = absl::GetFlag(FLAGS_nproc);
@@ -153,12 +153,16 @@ absl::StatusOr<Config> ConfigFromFlags() {
 }
 
 std::string FlagSettings() {
-  // A single factor is a number to the reader.
-  const std::string factors = absl::GetFlag(FLAGS_lp_cfactor);
-  const std::string shown =
-      factors.find(',') == std::string::npos ? factors : absl::StrCat("[", factors, "]");
-  return absl::StrReplaceAll(base::Settings(Usage()), {{absl::StrCat("lp_cfactor='", factors, "'"),
-                                                        absl::StrCat("lp_cfactor=", shown)}});
+  std::string settings = base::Settings(Usage());
+  for (const auto& [name, text] : {std::pair("lp_cfactor=", absl::GetFlag(FLAGS_lp_cfactor)),
+                                   std::pair("lp_coarse_hold=", absl::GetFlag(FLAGS_lp_coarse_hold))}) {
+    // A single entry is a number to the reader.
+    const bool single = text.find(',') == std::string::npos;
+    settings =
+        absl::StrReplaceAll(settings, {{absl::StrCat(name, "'", text, "'"),
+                                        absl::StrCat(name, single ? "" : "[", text, single ? "" : "]")}});
+  }
+  return settings;
 }
 
 }  // namespace plait::gru_training

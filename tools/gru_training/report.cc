@@ -36,11 +36,11 @@ std::string NetworkBlock(const Config& config, int ranks) {
   return absl::StrFormat(
       "Using ParallelNet:\n-- max_levels = %d\n-- max_iters  = %d\n-- fwd_iters  = %d\n-- cfactor    = %s\n"
       "-- fwd0 relax = %d\n-- fwd relax  = %d\n-- skip down  = %s\n-- bwd relax  = %d\n-- cell       = %s\n"
-      "-- serial     = %s\n-- coarse     = %s\n-- coarse in  = %s\n-- coarse adj = %s\n-- dtype      = %s\n",
+      "-- serial     = %s\n-- coarse     = %s\n-- hold       = %s\n-- dtype      = %s\n",
       config.lp_levels, config.lp_iters, ForwardIterations(config), absl::StrJoin(config.lp_cfactor, ","),
       config.lp_fwd_finerelax, config.lp_fwd_relax, config.lp_use_downcycle ? "False" : "True",
       config.lp_bwd_relax, cell, Cell(TestsImplicit(config, ranks)), config.lp_coarse_step,
-      config.lp_coarse_input, config.lp_coarse_adjoint, config.dtype);
+      absl::StrJoin(config.lp_coarse_hold, ","), config.dtype);
 }
 
 void EpochTimes::Add(const BatchTimes& batch) {

@@ -9,8 +9,8 @@ mgrit::LayerParallelOptions SolverOptions(const Config& config) {
   options.forward.skip_downcycle = config.lp_levels > 1 && !config.lp_use_downcycle;
   // Without a down-sweep, full multigrid is nested iteration: a cycle on each coarse level before the next
   // finer one.
-  options.forward.fmg = config.lp_fmg;
-  options.forward.fmg_iterations = 1;
+  options.forward.fmg = config.lp_fmg_iterations != 0;
+  options.forward.fmg_iterations = config.lp_fmg_iterations;
   options.backward = options.forward;
   options.forward.cf_sweeps = {config.lp_fwd_finerelax, config.lp_fwd_relax};
   options.forward.max_iterations = ForwardIterations(config);
@@ -23,10 +23,7 @@ gru::GruStepOptions StepOptions(const Config& config) {
   gru::GruStepOptions options;
   const bool frozen = config.lp_coarse_step == "frozen";
   options.coarse_step = frozen ? gru::CoarseStep::kFrozenGates : gru::CoarseStep::kOneStep;
-  const bool mean = config.lp_coarse_input == "mean";
-  options.coarse_input = mean ? gru::CoarseInput::kMean : gru::CoarseInput::kFirst;
-  const bool fine = config.lp_coarse_adjoint == "fine";
-  options.coarse_adjoint = fine ? gru::CoarseAdjoint::kFineGates : gru::CoarseAdjoint::kCoarseStep;
+  options.coarse_hold = config.lp_coarse_hold;
   return options;
 }
 

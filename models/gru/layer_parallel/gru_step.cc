@@ -1,8 +1,16 @@
 #include "models/gru/layer_parallel/gru_step.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace plait::gru {
+
+std::int64_t PartsOfStep(const GruStepOptions& options, int level, std::int64_t items) {
+  if (level == 0 || options.coarse_hold.empty()) return 1;
+  const std::size_t entry = std::min<std::size_t>(level - 1, options.coarse_hold.size() - 1);
+  const std::int64_t hold = options.coarse_hold[entry];
+  return hold == 0 ? 1 : (items + hold - 1) / hold;
+}
 
 GruStep::GruStep(std::unique_ptr<GruCell> cell, ParameterList parameters, const GruStepOptions& options)
     : cell_(std::move(cell)), parameters_(std::move(parameters)), options_(options) {}
@@ -12,11 +20,11 @@ void GruStep::SetInput(const at::Tensor& x) {
   if (x.size(0) != batch_) {
     slots_.clear();
     scratch_ = cell_->NewState(x.size(0));
+    for (at::Tensor& state : between_) state = cell_->NewState(x.size(0));
   }
   batch_ = x.size(0);
   x_ = x;
-  inputs_.clear();
-  inputs_.push_back(cell_->PrepareInputs(x.detach()));
+  inputs_ = cell_->PrepareInputs(x.detach());
 }
 
 std::vector<at::Tensor> GruStep::Parameters() {
@@ -25,10 +33,7 @@ std::vector<at::Tensor> GruStep::Parameters() {
   return all;
 }
 
-void GruStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
-  first_ = first;
-  last_ = last;
-}
+void GruStep::SetOwnSteps(std::int64_t first, std::int64_t /*last*/) { first_ = first; }
 
 void GruStep::Begin(bool differentiable) {
   differentiable_ = differentiable;
@@ -45,73 +50,104 @@ void GruStep::BeginAdjoint() {
 
 GruStep::Slot& GruStep::SlotOf(int level, std::int64_t fine_start) {
   if (slots_.size() <= static_cast<std::size_t>(level)) slots_.resize(level + 1);
-  if (slots_[level].empty()) slots_[level].resize(last_ - first_);
-  Slot& slot = slots_[level][fine_start - first_];
+  const auto index = static_cast<std::size_t>(fine_start - first_);
+  if (slots_[level].size() <= index) slots_[level].resize(index + 1);  // moves no slot
+  Slot& slot = slots_[level][index];
   if (!slot.saved.defined()) slot.saved = cell_->NewSaved(batch_);
   return slot;
 }
 
-const GruInputs& GruStep::InputsOf(const mgrit::StepInterval& interval, std::int64_t* index) {
-  *index = interval.fine_start;
-  if (interval.level == 0 || options_.coarse_input == CoarseInput::kFirst) return inputs_[0];
-  const std::int64_t width = interval.fine_stop - interval.fine_start;
-  while (inputs_.size() <= static_cast<std::size_t>(interval.level)) inputs_.emplace_back();
-  GruInputs& inputs = inputs_[interval.level];
-  if (!inputs.x.defined()) inputs = cell_->PrepareInputs(AverageInputs(x_.detach(), width));
-  *index = interval.fine_start / width;
-  return inputs;
+std::int64_t GruStep::PartsOf(const mgrit::StepInterval& interval) const {
+  return PartsOfStep(options_, interval.level, interval.fine_stop - interval.fine_start);
 }
 
-GruStepSize GruStep::SizeOf(const mgrit::StepInterval& interval) const {
-  const int items = static_cast<int>(interval.fine_stop - interval.fine_start);
-  if (options_.coarse_step == CoarseStep::kOneStep || items == 1) return interval.dt();
-  return {interval.dt() / items, items};
+GruStep::Part GruStep::PartOf(const mgrit::StepInterval& interval, std::int64_t index) const {
+  const std::int64_t parts = PartsOf(interval);
+  const std::int64_t items = interval.fine_stop - interval.fine_start;
+  const double item_dt = interval.dt() / static_cast<double>(items);
+  Part part = {.start = interval.fine_start + items * index / parts,
+               .stop = interval.fine_start + items * (index + 1) / parts};
+  const std::int64_t width = part.stop - part.start;
+  if (options_.coarse_step == CoarseStep::kFrozenGates) {
+    part.size = {item_dt, static_cast<int>(width)};
+  } else {
+    part.size = parts == 1 ? interval.dt() : item_dt * static_cast<double>(width);
+  }
+  return part;
+}
+
+at::Tensor& GruStep::NewStateOf(Slot& slot) const {
+  if (!slot.new_state.defined()) slot.new_state = cell_->NewState(batch_);
+  return slot.new_state;
 }
 
 void GruStep::Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  std::int64_t index = 0;
-  const GruInputs& inputs = InputsOf(interval, &index);
-  if (!differentiable_ || interval.level > 0 || !interval.final) {
-    cell_->Step(SizeOf(interval), inputs, index, u, out, nullptr);
+  if (interval.level > 0) return CoarseForward(interval, u, out);
+  if (!differentiable_ || !interval.final) {
+    cell_->Step(interval.dt(), inputs_, interval.fine_start, u, out, nullptr);
     return;
   }
   Slot& slot = SlotOf(0, interval.fine_start);
-  cell_->Step(SizeOf(interval), inputs, index, u, out, &slot.saved);
+  cell_->Step(interval.dt(), inputs_, interval.fine_start, u, out, &slot.saved);
   slot.saved_valid = true;
 }
 
-GruStep::Slot& GruStep::Linearised(const mgrit::StepInterval& interval, const at::Tensor& u) {
-  Slot& slot = SlotOf(interval.level, interval.fine_start);
+void GruStep::CoarseForward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
+  const std::int64_t parts = PartsOf(interval);
+  const at::Tensor* state = &u;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const Part part = PartOf(interval, i);
+    at::Tensor& next = i + 1 == parts ? out : between_[i % 2];
+    cell_->Step(part.size, inputs_, part.start, *state, next, nullptr);
+    state = &next;
+  }
+}
+
+GruStep::Slot& GruStep::LinearisedFineStep(const mgrit::StepInterval& interval, const at::Tensor& u) {
+  Slot& slot = SlotOf(0, interval.fine_start);
   if (slot.saved_valid) return slot;
-  std::int64_t index = 0;
-  const GruInputs& inputs = InputsOf(interval, &index);
-  if (interval.level == 0 && !slot.new_state.defined()) slot.new_state = cell_->NewState(batch_);
-  at::Tensor& out = interval.level == 0 ? slot.new_state : scratch_;
-  cell_->Step(SizeOf(interval), inputs, index, u, out, &slot.saved);
+  cell_->Step(interval.dt(), inputs_, interval.fine_start, u, NewStateOf(slot), &slot.saved);
   slot.saved_valid = true;
-  slot.has_new_state = interval.level == 0;
+  slot.has_new_state = true;
   return slot;
+}
+
+void GruStep::LineariseCoarseStep(const mgrit::StepInterval& interval, const at::Tensor& u) {
+  const std::int64_t parts = PartsOf(interval);
+  const at::Tensor* state = &u;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const Part part = PartOf(interval, i);
+    Slot& slot = SlotOf(interval.level, part.start);
+    if (slot.saved_valid) return;  // then all of them are
+    at::Tensor& next = i + 1 == parts ? scratch_ : NewStateOf(slot);
+    cell_->Step(part.size, inputs_, part.start, *state, next, &slot.saved);
+    slot.saved_valid = true;
+    state = &next;
+  }
+}
+
+void GruStep::CoarseAdjoint(const mgrit::StepInterval& interval, const at::Tensor& u,
+                            const at::Tensor& lambda, at::Tensor& out) {
+  LineariseCoarseStep(interval, u);
+  const at::Tensor* adjoint = &lambda;
+  for (std::int64_t i = PartsOf(interval); i-- > 0;) {
+    const Part part = PartOf(interval, i);
+    const at::Tensor& state = i == 0 ? u : SlotOf(interval.level, PartOf(interval, i - 1).start).new_state;
+    cell_->StepAdjoint(part.size, SlotOf(interval.level, part.start).saved, state, *adjoint, out, nullptr);
+    adjoint = &out;
+  }
 }
 
 void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                       at::Tensor& out) {
-  if (interval.level > 0) {
-    mgrit::StepInterval at = interval;
-    if (options_.coarse_adjoint == CoarseAdjoint::kFineGates) {
-      at.level = 0;
-      at.fine_stop = at.fine_start + 1;
-      at.t_stop = at.t_start + interval.dt() / static_cast<double>(interval.fine_stop - interval.fine_start);
-    }
-    cell_->StepAdjoint(SizeOf(interval), Linearised(at, u).saved, u, lambda, out, nullptr);
-    return;
-  }
-  Slot& slot = Linearised(interval, u);
+  if (interval.level > 0) return CoarseAdjoint(interval, u, lambda, out);
+  Slot& slot = LinearisedFineStep(interval, u);
   if (!interval.final) {
-    cell_->StepAdjoint(SizeOf(interval), slot.saved, u, lambda, out, nullptr);
+    cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, nullptr);
     return;
   }
   if (!slot.gates.defined()) slot.gates = cell_->NewGateGradients(batch_);
-  cell_->StepAdjoint(SizeOf(interval), slot.saved, u, lambda, out, &slot.gates);
+  cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, &slot.gates);
   slot.gates_valid = true;
 }
 
@@ -126,7 +162,7 @@ void GruStep::AddGradients(absl::Span<const mgrit::StepInterval> steps, const Te
   }
   const bool with_input = x_.requires_grad();
   const std::size_t weights = gradients.size() - (with_input ? 1 : 0);
-  cell_->AddWeightGradients(inputs_[0], terms, at::TensorList(gradients.data(), weights));
+  cell_->AddWeightGradients(inputs_, terms, at::TensorList(gradients.data(), weights));
   for (const GruGradientTerm& term : terms) {
     if (with_input) cell_->AddInputGradient(*term.gate_gradients, term.step, gradients.back());
   }

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -15,21 +16,21 @@
 
 namespace plait::gru {
 
-// What a coarse step over several items of the sequence reads: the first of them, or their mean.
-enum class CoarseInput { kFirst, kMean };
-// Where a coarse adjoint step is linearised: at the coarse step itself, or with the gates of the fine step at
-// its left end, which are at hand (for one layer both are the same).
-enum class CoarseAdjoint { kCoarseStep, kFineGates };
-
-// What a coarse step over several items does: one step of their common length, or the fine step repeated with
-// the gates of its beginning (GruStepSize), which follows the fine level more closely at the same cost.
+// What stands for several steps of level 0 on a coarser level: one step of their common length, or the fine
+// step repeated with the gates of its beginning (GruStepSize), which follows the fine level more closely at
+// the same cost. Both read the first of the items.
 enum class CoarseStep { kOneStep, kFrozenGates };
 
 struct GruStepOptions {
   CoarseStep coarse_step = CoarseStep::kFrozenGates;
-  CoarseInput coarse_input = CoarseInput::kMean;
-  CoarseAdjoint coarse_adjoint = CoarseAdjoint::kCoarseStep;
+  // For how many items of the sequence the gates stand still, by level, level 1 first; the last entry serves
+  // the coarser levels. A coarse step over more items is done in parts; 0: never. Shorter parts follow the
+  // fine level more closely and cost one evaluation of the cell each.
+  std::vector<int> coarse_hold = {2, 4};
 };
+
+// The parts of a step of `level` over `items` items, each one evaluation of the cell: 1 on level 0.
+std::int64_t PartsOfStep(const GruStepOptions& options, int level, std::int64_t items);
 
 class GruStep final : public mgrit::TensorStep {
  public:
@@ -55,32 +56,46 @@ class GruStep final : public mgrit::TensorStep {
                     absl::Span<at::Tensor> gradients) override;
 
  private:
-  // What is kept of a step at the forward states: its activations and, after the adjoint, its gate gradients.
+  // What is kept of a step, or of a coarse step's part, at the forward states: its activations and, after the
+  // adjoint, its gate gradients.
   struct Slot {
     at::Tensor saved;
     at::Tensor gates;
-    at::Tensor new_state;  // where the solver's own next state is not this step's result
+    at::Tensor new_state;  // where the solver does not hold this step's result
     bool saved_valid = false;
     bool gates_valid = false;
     bool has_new_state = false;
   };
 
+  // Items [start, stop) of a coarse step, over which the gates stand still.
+  struct Part {
+    std::int64_t start = 0;
+    std::int64_t stop = 0;
+    GruStepSize size = 1.0;
+  };
+  std::int64_t PartsOf(const mgrit::StepInterval& interval) const;
+  Part PartOf(const mgrit::StepInterval& interval, std::int64_t index) const;
+
   Slot& SlotOf(int level, std::int64_t fine_start);
-  const GruInputs& InputsOf(const mgrit::StepInterval& interval, std::int64_t* index);
-  GruStepSize SizeOf(const mgrit::StepInterval& interval) const;
-  Slot& Linearised(const mgrit::StepInterval& interval, const at::Tensor& u);
+  at::Tensor& NewStateOf(Slot& slot) const;
+  Slot& LinearisedFineStep(const mgrit::StepInterval& interval, const at::Tensor& u);
+  void LineariseCoarseStep(const mgrit::StepInterval& interval, const at::Tensor& u);
+  void CoarseForward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out);
+  void CoarseAdjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
+                     at::Tensor& out);
 
   std::unique_ptr<GruCell> cell_;
   ParameterList parameters_;
   GruStepOptions options_;
   at::Tensor x_;
-  std::vector<GruInputs> inputs_;         // by level; level 0 first, others when coarse inputs are means
-  std::vector<std::vector<Slot>> slots_;  // by level, then by own fine step at the left end
+  GruInputs inputs_;
+  // By level, then by first item, from the first own one on. A coarse step may end behind the last own item.
+  std::vector<std::deque<Slot>> slots_;
   std::int64_t first_ = 0;
-  std::int64_t last_ = 0;
   std::int64_t batch_ = 0;
   bool differentiable_ = false;
   at::Tensor scratch_;
+  at::Tensor between_[2];  // states between the parts of a coarse step
 };
 
 }  // namespace plait::gru

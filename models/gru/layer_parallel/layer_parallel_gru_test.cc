@@ -42,19 +42,15 @@ struct Case {
   std::string name() const {
     return std::string(kind == GruKind::kImplicit ? "implicit" : "classic") + ", layers " +
            std::to_string(layers) + ", step " + std::to_string(static_cast<int>(step.coarse_step)) +
-           ", input " + std::to_string(static_cast<int>(step.coarse_input)) + ", adjoint " +
-           std::to_string(static_cast<int>(step.coarse_adjoint));
+           ", hold " + std::to_string(step.coarse_hold[0]);
   }
 };
 
 std::vector<Case> AllCases() {
   std::vector<GruStepOptions> steps;
   for (const CoarseStep step : {CoarseStep::kOneStep, CoarseStep::kFrozenGates}) {
-    for (const CoarseInput input : {CoarseInput::kFirst, CoarseInput::kMean}) {
-      for (const CoarseAdjoint adjoint : {CoarseAdjoint::kCoarseStep, CoarseAdjoint::kFineGates}) {
-        steps.push_back({step, input, adjoint});
-      }
-    }
+    // One part; parts of 2 items on level 1 and, unevenly, 5, 5 and 6 on level 2.
+    for (const std::vector<int>& hold : {std::vector<int>{0}, {2, 6}}) steps.push_back({step, hold});
   }
   std::vector<Case> cases;
   for (const GruKind kind : {GruKind::kImplicit, GruKind::kClassic}) {
@@ -174,6 +170,23 @@ TEST(LayerParallelGru, FewIterationsAreTheSameBitsOnAnyRanks) {
       EXPECT_TRUE(at::equal(result.gradients[i], alone.gradients[i])) << "gradient " << i;
     }
     EXPECT_GT((result.state - Serial(c, parameters, 4).state).norm().item<double>(), 1e-8);
+  }
+}
+
+// A coarse step in parts of one item is the fine steps themselves: one iteration is exact, on all levels.
+TEST(LayerParallelGru, PartsOfOneItemAreExactAtOnce) {
+  for (const CoarseStep step : {CoarseStep::kOneStep, CoarseStep::kFrozenGates}) {
+    const Case c = {.step = {step, {1}}};
+    const std::vector<at::Tensor> parameters = Parameters(c);
+    LayerParallelGru parallel = Parallel(c, parameters, comm::testing::World(), Options(3, 1));
+    const Result result = Differentiated(
+        parameters, c.layers, 3,
+        [&](const at::Tensor& x, const at::Tensor& first) { return parallel.Forward(x, first); });
+    const Result serial = Serial(c, parameters, 3);
+    ExpectNear(result.state, serial.state, "state");
+    for (std::size_t i = 0; i < serial.gradients.size(); ++i) {
+      ExpectNear(result.gradients[i], serial.gradients[i], "gradient " + std::to_string(i));
+    }
   }
 }
 
