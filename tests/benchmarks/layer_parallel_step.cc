@@ -6,7 +6,7 @@
 //   serial_step ranks=1 steps=128 batch=100 hidden=100 median=0.0811 min=... max=...
 //   lp_step ranks=2 steps=128 batch=100 hidden=100 setting=levels=3/... median=... min=... max=...
 //   forward=... head=...
-//       backward=... overhead=0.021 overhead_without_wait=0.014 wait=... evaluations=... (one line)
+//       backward=... overhead=0.021 overhead_without_messages=0.014 messages=... evaluations=... (one line)
 //   lp_costs ranks=2 steps=128 setting=... fine_step=0.00021 ... inputs=... head=... solver=... sum=...
 //   lp_inference ranks=2 steps=128 setting=... windows=2947 seconds=...
 //   messages ranks=2 latency=... per_byte=... contention=...
@@ -92,7 +92,7 @@ Measured Measure(StepRun& run, const comm::Communicator& world) {
     double total = s.total();
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&total, 1)), comm::ReduceOp::kMax);
     measured.totals.push_back(total);
-    const double parts[] = {s.forward, s.head, s.backward, s.forward_solve, s.backward_solve, s.work, s.wait};
+    const double parts[] = {s.forward, s.head, s.backward, s.forward_solve, s.backward_solve, s.work, s.messages};
     for (std::size_t part = 0; part < sums.size(); ++part) sums[part] += parts[part] / batches / world.size();
   }
   world.AllReduce(comm::BufferOf(absl::MakeSpan(sums)));
@@ -127,7 +127,7 @@ void PrintCosts(StepRun& run, const BatchSeconds& mean, const StepShape& shape, 
   const double batches = absl::GetFlag(FLAGS_batches);
   const double gradients = seconds.values[gradient] / batches / world.size();
   const double steps = static_cast<double>(shape.steps);
-  const double solver = mean.forward_solve + mean.backward_solve - (mean.work - gradients) - mean.wait;
+  const double solver = mean.forward_solve + mean.backward_solve - (mean.work - gradients) - mean.messages;
   const double state_bytes = 4.0 * static_cast<double>(shape.cell.layers * shape.batch * shape.cell.hidden);
   std::printf(" state_bytes=%.0f gradient_bytes=%.0f", state_bytes, 4.0 * run.GradientCount());
   std::printf(
@@ -171,10 +171,10 @@ absl::Status Run(const gru_training::Config& config, const Setting& setting, com
     PrintSpread(SpreadOf(measured.totals));
     const double solves = mean.forward + mean.backward;
     std::printf(
-        " forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_wait=%.4f wait=%.6f "
+        " forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_messages=%.4f messages=%.6f "
         "forward_evaluations=%.0f backward_evaluations=%.0f\n",
-        mean.forward, mean.head, mean.backward, 1 - mean.work / solves, 1 - (mean.work + mean.wait) / solves,
-        mean.wait, forward, backward);
+        mean.forward, mean.head, mean.backward, 1 - mean.work / solves, 1 - (mean.work + mean.messages) / solves,
+        mean.messages, forward, backward);
   }
   PrintCosts(run, mean, shape, setting, forward + backward, world);
   const int windows = absl::GetFlag(FLAGS_windows);

@@ -139,7 +139,7 @@ def parallel_round(session, programs):
             for line in lines(output, "lp_step"):
                 session.sample(name, "s/batch", float(line["median"]))
                 session.sample(name, "overhead %", 100 * float(line["overhead"]))
-                session.sample(name, "overhead without waiting %", 100 * float(line["overhead_without_wait"]))
+                session.sample(name, "overhead without messages %", 100 * float(line["overhead_without_messages"]))
             for line in lines(output, "lp_inference"):
                 session.sample(name, "s/test", float(line["seconds"]))
 
@@ -224,7 +224,7 @@ def report(session, collectives, scaling, curve):
         table(session, "s/test", None),
         "Time outside Phi, its adjoint and the weight gradients, of forward + backward:\n",
         table(session, "overhead %", None),
-        table(session, "overhead without waiting %", None),
+        table(session, "overhead without messages %", None),
         "From the command to the first batch of train_gru, data prepared:\n",
         table(session, "s", None),
         "## Collectives against plain MPI, 2 ranks\n",

@@ -52,6 +52,7 @@ BatchSeconds StepRun::RunBatch() {
   for (at::Tensor& parameter : classifier_.parameters()) parameter.mutable_grad().reset();
   const double work_before = work_->TotalSeconds();
   communicator_.Barrier();
+  const double messages_before = MessageSeconds();
   BatchSeconds seconds;
   Clock clock;
   const at::Tensor state = parallel_.Forward(x_);
@@ -65,7 +66,7 @@ BatchSeconds StepRun::RunBatch() {
   const mgrit::Solution& backward = parallel_.solver().last_backward();
   seconds.forward_solve = forward.seconds;
   seconds.backward_solve = backward.seconds;
-  seconds.wait = forward.work.wait_seconds + backward.work.wait_seconds;
+  seconds.messages = MessageSeconds() - messages_before;
   seconds.work = work_->TotalSeconds() - work_before;
   return seconds;
 }
@@ -86,6 +87,14 @@ double StepRun::RunSerialBatch() {
   Clock clock;
   at::cross_entropy_loss(classifier_.Forward(x_), labels_).backward();
   return clock.Lap();
+}
+
+double StepRun::MessageSeconds() const {
+  double seconds = 0;
+  for (const auto& [axis, operations] : communicator_.stats()) {
+    for (const comm::OperationStats& operation : operations) seconds += operation.exposed_seconds;
+  }
+  return seconds;
 }
 
 double StepRun::SumOverRanks(const mgrit::WorkCount& count) const {

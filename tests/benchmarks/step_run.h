@@ -33,7 +33,7 @@ struct BatchSeconds {
   double forward_solve = 0;
   double backward_solve = 0;
   double work = 0;  // inside Phi, its adjoint and the weight gradients
-  double wait = 0;  // for the neighbours, in both solves
+  double messages = 0;  // this rank stood still in them: for a neighbour that is late, or for the data
   double total() const { return forward + head + backward; }
 };
 
@@ -58,6 +58,7 @@ class StepRun {
   TimedWork& work() { return *work_; }
 
  private:
+  double MessageSeconds() const;
   double SumOverRanks(const mgrit::WorkCount& count) const;
 
   StepShape shape_;
