@@ -31,8 +31,8 @@ class TensorStep {
   // shared by all steps; else those of the own steps.
   virtual std::vector<at::Tensor> Parameters() = 0;
   virtual bool SharedParameters() const = 0;
-  // This rank will be asked for the steps [first, last) of level 0 and for coarse steps within. Called before
-  // any step.
+  // This rank will be asked for the steps [first, last) of level 0, and for the coarse steps that end there
+  // (Forward) or begin there (Adjoint). Called before any step.
   virtual void SetOwnSteps(std::int64_t first, std::int64_t last) = 0;
   // A forward solve begins; with `differentiable`, an adjoint solve may follow.
   virtual void Begin(bool differentiable) = 0;
