@@ -92,7 +92,8 @@ Measured Measure(StepRun& run, const comm::Communicator& world) {
     double total = s.total();
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&total, 1)), comm::ReduceOp::kMax);
     measured.totals.push_back(total);
-    const double parts[] = {s.forward, s.head, s.backward, s.forward_solve, s.backward_solve, s.work, s.messages};
+    const double parts[] = {s.forward,        s.head, s.backward, s.forward_solve,
+                            s.backward_solve, s.work, s.messages};
     for (std::size_t part = 0; part < sums.size(); ++part) sums[part] += parts[part] / batches / world.size();
   }
   world.AllReduce(comm::BufferOf(absl::MakeSpan(sums)));
@@ -173,8 +174,8 @@ absl::Status Run(const gru_training::Config& config, const Setting& setting, com
     std::printf(
         " forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_messages=%.4f messages=%.6f "
         "forward_evaluations=%.0f backward_evaluations=%.0f\n",
-        mean.forward, mean.head, mean.backward, 1 - mean.work / solves, 1 - (mean.work + mean.messages) / solves,
-        mean.messages, forward, backward);
+        mean.forward, mean.head, mean.backward, 1 - mean.work / solves,
+        1 - (mean.work + mean.messages) / solves, mean.messages, forward, backward);
   }
   PrintCosts(run, mean, shape, setting, forward + backward, world);
   const int windows = absl::GetFlag(FLAGS_windows);

@@ -32,7 +32,7 @@ struct BatchSeconds {
   double backward = 0;  // the GRU: adjoint solve, weight gradients and their sum over ranks
   double forward_solve = 0;
   double backward_solve = 0;
-  double work = 0;  // inside Phi, its adjoint and the weight gradients
+  double work = 0;      // inside Phi, its adjoint and the weight gradients
   double messages = 0;  // this rank stood still in them: for a neighbour that is late, or for the data
   double total() const { return forward + head + backward; }
 };
