@@ -60,6 +60,14 @@ void Compare(const char* operation, std::int64_t bytes, const Call& plain, const
   }
 }
 
+// Growing by four; the last one is `largest`.
+std::vector<std::int64_t> Sizes(std::int64_t smallest, std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = smallest; size < largest; size *= 4) sizes.push_back(size);
+  sizes.push_back(largest);
+  return sizes;
+}
+
 absl::Status Run(const Communicator& world, std::int64_t largest_bytes) {
   const bool print = world.rank() == 0;
   const std::int64_t unit = static_cast<std::int64_t>(sizeof(float)) * world.size();
@@ -67,7 +75,7 @@ absl::Status Run(const Communicator& world, std::int64_t largest_bytes) {
   if (print)
     std::printf("%-11s %10s %13s %13s %13s %8s\n", "operation", "bytes", "plain_us", "plait_us",
                 "difference_us", "ratio");
-  for (std::int64_t bytes = 8; bytes <= largest_bytes; bytes *= 4) {
+  for (const std::int64_t bytes : Sizes(8, largest_bytes)) {
     const int count = static_cast<int>(bytes / 4);
     const Buffer values = {in.data(), count, DataType::kFloat32};
     Compare(
@@ -76,7 +84,7 @@ absl::Status Run(const Communicator& world, std::int64_t largest_bytes) {
         [&] { world.AllReduce(values); }, print);
     std::fill(in.begin(), in.end(), 0.0f);
   }
-  for (std::int64_t bytes = std::max<std::int64_t>(8, unit); bytes <= largest_bytes; bytes *= 4) {
+  for (const std::int64_t bytes : Sizes(std::max<std::int64_t>(8, unit), largest_bytes)) {
     const int part = static_cast<int>(bytes / unit);
     const std::int64_t count = std::int64_t{part} * world.size();
     Compare(

@@ -6,9 +6,10 @@ import runs
 
 
 class BadInputTest(runs.TrainTest):
-    def fails(self, expected, *flags, ranks=2, small=runs.SMALL):
+    def fails(self, expected, *flags, ranks=2, small=runs.SMALL, largest_file=None):
         """Fails with one line of error; 0 ranks: without mpirun, which is slow to end a job."""
-        process = self.start(ranks, [*small, *flags, *([] if ranks else ["--nproc=1", "--force-lp"])])
+        alone = [] if ranks else ["--nproc=1", "--force-lp"]
+        process = self.start(ranks, [*small, *flags, *alone], largest_file)
         out, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0, out)
         run = runs.Run(process.returncode, out, err)
@@ -23,6 +24,7 @@ class BadInputTest(runs.TrainTest):
             ("9 levels with coarsening factor 4 do not fit 128 steps: at most 4 levels", "--lp-levels=9"),
             ("--lp-cfactor=x: expected a whole number", "--lp-cfactor=x"),
             ("--lp-cfactor=1: must be at least 2", "--lp-cfactor=4,1"),
+            ("--lp-coarse-hold=-1: must be at least 0", "--lp-coarse-hold=2,-1"),
             ("--lp-iters=0: must be at least 1", "--lp-iters=0"),
             ("--gru=clasic: expected implicit or classic", "--gru=clasic"),
             ("--dtype=float16: expected float32 or float64 or bfloat16", "--dtype=float16"),
@@ -77,6 +79,26 @@ class BadInputTest(runs.TrainTest):
         self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file/folder"))
         self.fails("--history: .*nonexistent", "--history=" + self.path("nonexistent/run.h5"), ranks=0)
         self.fails("train_gru: .*nonexistent", "--resume=" + self.path("nonexistent"), ranks=0)
+
+    def test_full_disk(self):
+        kept = self.path("kept")
+        first = ["--checkpoint-dir=" + kept, "--history=" + self.path("run.h5")]
+        self.train(0, "--epochs=1", "--nproc=1", "--force-lp", *first, *runs.SMALL)
+        with open(kept + "/last.h5", "rb") as opened:
+            good = opened.read()
+        self.train(0, "--epochs=2", "--nproc=1", "--force-lp", "--resume=" + kept, *runs.SMALL)
+        # The checkpoint of the second epoch finds no room for its last kilobyte; then there is none for anything.
+        second = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
+        run = self.fails("train_gru: .*last.h5.*", *second, ranks=0, largest_file=len(good) - 1024)
+        self.assertIn("Test set epoch  2", run.out)
+        run = self.fails("--checkpoint-dir: cannot write in .*kept: No space left", *second, ranks=0, largest_file=100)
+        self.assertNotIn("Test set", run.out)
+        with open(kept + "/last.h5", "rb") as opened:
+            self.assertEqual(opened.read(), good)
+        self.assertEqual(os.listdir(kept), ["last.h5"])
+        self.fails("--history: cannot write in .*: No space left", "--history=" + self.path("other.h5"), ranks=0,
+                   largest_file=100)
+        self.assertFalse(os.path.exists(self.path("other.h5")))
 
     def test_checkpoints(self):
         kept = self.path("kept")

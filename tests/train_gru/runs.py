@@ -1,6 +1,7 @@
 """Runs train_gru for the tests: on some ranks, on small data of its own, with its output and history at hand."""
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -53,9 +54,15 @@ class TrainTest(unittest.TestCase):
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks else []
         return launcher + [PROGRAM] + flags
 
-    def start(self, ranks, flags):
+    def start(self, ranks, flags, largest_file=None):
+        """`largest_file`: in bytes; a write beyond it fails, as on a full disk."""
+        def limit():
+            if largest_file is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        # Python ignores the signal that comes with such a write; so does the program then.
         return subprocess.Popen(self.command(ranks, flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                stdin=subprocess.DEVNULL, text=True, env=self.environment(), cwd=self.folder)
+                                stdin=subprocess.DEVNULL, text=True, env=self.environment(), cwd=self.folder,
+                                preexec_fn=limit, restore_signals=False)
 
     def train(self, ranks, *flags, code=0):
         process = self.start(ranks, list(flags))
