@@ -32,7 +32,7 @@
 #include "tools/gru_training/solver_options.h"
 
 ABSL_FLAG(std::string, setting, "",
-          "published, default, or a setting's text; without it, the solver flags choose");
+          "published, published-cycle, default, or a setting's text; without it, the solver flags choose");
 ABSL_FLAG(int, batches, 20, "measured batches");
 ABSL_FLAG(int, warmup, 3, "batches before the measured ones");
 ABSL_FLAG(int, windows, 0, "sequences of the inference that is timed; 0: none");

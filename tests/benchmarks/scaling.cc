@@ -32,11 +32,10 @@ ABSL_FLAG(int, calibrate, 128, "steps of the runs on one rank whose costs are us
 ABSL_FLAG(int, cores, 0, "cores of the machine that was measured; 0: of this one");
 ABSL_FLAG(int, most_ranks, 256, "largest number of ranks in the tables");
 ABSL_FLAG(std::string, steps, "128,1024,8192", "numbers of steps, a table each");
-ABSL_FLAG(
-    std::string, settings,
-    "published;default;levels=2/cfactor=8/step=frozen/input=mean;levels=3/cfactor=8/step=frozen/input=mean;"
-    "levels=4/cfactor=8/step=frozen/input=mean;levels=5/cfactor=4/step=frozen/input=mean",
-    "columns of the tables, separated by ;");
+ABSL_FLAG(std::string, settings,
+          "published;published-cycle;default;levels=3/cfactor=8,4/step=frozen/hold=4,8;"
+          "levels=4/cfactor=8/step=frozen/hold=4,16;levels=5/cfactor=4/step=frozen/hold=2,4,8",
+          "columns of the tables, separated by ;");
 
 namespace plait::benchmarks {
 namespace {

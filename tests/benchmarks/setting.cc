@@ -106,6 +106,10 @@ Setting PublishedSetting() {
 absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
   Setting setting = PublishedSetting();
   if (text == "published") return setting;
+  if (text == "published-cycle") {
+    setting.step = gru_training::StepOptions(gru_training::Config());
+    return setting;
+  }
   if (text == "default") {
     const gru_training::Config config;
     return Setting{gru_training::SolverOptions(config), gru_training::StepOptions(config)};

@@ -31,7 +31,8 @@ std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>
 // the others, coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).
 Setting PublishedSetting();
 
-// `text`, or one of the words `published`, `default` (what train_gru does without flags).
+// `text`, or one of the words `published`, `published-cycle` (the same with train_gru's coarse steps: what it
+// does with the published flags) and `default` (what it does without flags).
 absl::StatusOr<Setting> ParseSetting(absl::string_view text);
 std::string TextOf(const Setting& setting);
 
