@@ -23,6 +23,12 @@ const char* Environment(const char* name) {
       {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}},  // the shell of an allocation
       {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}},
       {{"RANK", "one"}, {"WORLD_SIZE", "2"}},
+      {{"PALS_RANKID", "6"},
+       {"PMI_RANK", "6"},
+       {"PMI_SIZE", "8"},
+       {"PALS_LOCAL_RANKID", "2"},
+       {"PALS_LOCAL_SIZE", "4"}},
+      {{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"PMI_LOCAL_RANK", "1"}, {"PMI_LOCAL_SIZE", "2"}},
   };
   const auto found = kCases[kCase].find(name);
   return found == kCases[kCase].end() ? nullptr : found->second.c_str();
@@ -44,6 +50,8 @@ TEST(DetectLauncher, TellsLaunchersApart) {
   Expect(DetectLauncher(Environment<4>), LauncherKind::kNone, 0, 1, 0, 1);
   Expect(DetectLauncher(Environment<5>), LauncherKind::kTorchrun, 1, 2, 1, 2);
   Expect(DetectLauncher(Environment<6>), LauncherKind::kNone, 0, 1, 0, 1);
+  Expect(DetectLauncher(Environment<7>), LauncherKind::kPals, 6, 8, 2, 4);
+  Expect(DetectLauncher(Environment<8>), LauncherKind::kPmi, 3, 4, 1, 2);
 }
 
 TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {

@@ -8,26 +8,45 @@
 namespace plait::comm {
 namespace {
 
+// Names of a variable, one per dialect of the launcher; the first that is set wins.
+using Names = std::array<const char*, 3>;
+
 // The variables by which a launcher tells a process its place. The first entry whose rank and size are set
-// wins: srun and mpirun both leave SLURM_* in place, so the more specific ones come first.
+// wins: srun and mpirun both leave SLURM_* in place, and PALS sets PMI_* too, so the more specific ones come
+// first.
 struct Signature {
   LauncherKind kind;
-  const char* rank;
-  const char* size;
-  const char* local_rank;
-  const char* local_size;
+  Names rank;
+  Names size;
+  Names local_rank;
+  Names local_size;
 };
-constexpr std::array<Signature, 4> kSignatures = {{
-    {LauncherKind::kOpenMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {LauncherKind::kPmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {LauncherKind::kSlurm, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
-    {LauncherKind::kTorchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+constexpr std::array<Signature, 5> kSignatures = {{
+    {LauncherKind::kOpenMpi,
+     {"OMPI_COMM_WORLD_RANK"},
+     {"OMPI_COMM_WORLD_SIZE"},
+     {"OMPI_COMM_WORLD_LOCAL_RANK"},
+     {"OMPI_COMM_WORLD_LOCAL_SIZE"}},
+    {LauncherKind::kPals,
+     {"PALS_RANKID"},
+     {"PALS_SIZE", "PMI_SIZE"},
+     {"PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK"},
+     {"PALS_LOCAL_SIZE"}},
+    {LauncherKind::kPmi,
+     {"PMI_RANK"},
+     {"PMI_SIZE"},
+     {"MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MPICH_LOCALRANKID"},
+     {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}},
+    {LauncherKind::kSlurm, {"SLURM_PROCID"}, {"SLURM_NTASKS"}, {"SLURM_LOCALID"}, {"SLURM_NTASKS_PER_NODE"}},
+    {LauncherKind::kTorchrun, {"RANK"}, {"WORLD_SIZE"}, {"LOCAL_RANK"}, {"LOCAL_WORLD_SIZE"}},
 }};
 
-bool ReadNumber(const char* (*lookup)(const char*), const char* name, int* number) {
-  const char* text = lookup(name);
-  return text != nullptr && absl::SimpleAtoi(text, number);
+bool ReadNumber(const char* (*lookup)(const char*), const Names& names, int* number) {
+  for (const char* name : names) {
+    const char* text = name == nullptr ? nullptr : lookup(name);
+    if (text != nullptr) return absl::SimpleAtoi(text, number);
+  }
+  return false;
 }
 
 }  // namespace

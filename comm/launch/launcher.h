@@ -7,7 +7,8 @@
 
 namespace plait::comm {
 
-enum class LauncherKind { kNone, kOpenMpi, kPmi, kSlurm, kTorchrun };
+// kPmi: MPICH, Hydra and relatives; kPals: Cray's launcher on PBS machines.
+enum class LauncherKind { kNone, kOpenMpi, kPals, kPmi, kSlurm, kTorchrun };
 
 struct Launcher {
   LauncherKind kind = LauncherKind::kNone;
