@@ -4,7 +4,7 @@
 //   at::Tensor scores = classifier.Forward(x);      // x: (batch, steps, 9); (batch, 6), before softmax
 //
 // State dict: gru.weight_ih_l0, ..., head.weight (classes, hidden), head.bias; initial values are those of
-// torch::nn::GRU and torch::nn::Linear. A handle: copies share parameters.
+// models/gru/parameters.h and torch::nn::Linear. A handle: copies share parameters.
 #ifndef PLAIT_MODELS_GRU_SEQUENCE_CLASSIFIER_H_
 #define PLAIT_MODELS_GRU_SEQUENCE_CLASSIFIER_H_
 
