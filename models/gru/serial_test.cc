@@ -19,6 +19,7 @@
 
 #include <limits>
 
+#include "models/gru/parameters.h"
 #include "models/gru/sequence_classifier.h"
 
 namespace plait::gru {
@@ -252,6 +253,27 @@ TEST(SequenceClassifierTest, IsTheHeadOfTheLastState) {
   const at::Tensor state = classifier.gru().Forward(x).state.select(0, c.layers - 1);
   const at::Tensor expected = at::addmm(named["head.bias"], state, named["head.weight"].t());
   EXPECT_LE(MaxAbs(classifier.Forward(x) - expected), 200 * Eps(at::kDouble));
+}
+
+// Uniform in +-bound: of more than a thousand numbers the largest is within 2 % of it.
+void ExpectBound(const at::Tensor& values, double bound) {
+  const double largest = values.detach().abs().max().item<double>();
+  EXPECT_LE(largest, bound);
+  EXPECT_GE(largest, 0.98 * bound);
+}
+
+TEST(GruParameters, InitialValuesFollowTheKind) {
+  GruConfig config = {.input = 4, .hidden = 400, .layers = 1, .kind = GruKind::kClassic};
+  at::manual_seed(1);
+  for (const at::Tensor& values : NewGruParameters(config, at::kDouble)->parameters())
+    ExpectBound(values, 0.05);
+  config.kind = GruKind::kImplicit;
+  const std::vector<at::Tensor> implicit = NewGruParameters(config, at::kDouble)->parameters();
+  ExpectBound(implicit[0], 0.5);   // weight_ih
+  ExpectBound(implicit[1], 0.05);  // weight_hh
+  ExpectBound(implicit[2], 0.5);   // bias_ih
+  EXPECT_EQ(implicit[3].slice(0, 0, 800).abs().max().item<double>(), 0.0);
+  EXPECT_GE(implicit[3].slice(0, 800).abs().max().item<double>(), 0.95 * 0.05);  // of n, 400 numbers
 }
 
 }  // namespace

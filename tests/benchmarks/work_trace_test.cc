@@ -65,6 +65,10 @@ TEST(WorkTrace, CountsAreThoseOfTheSolver) {
           text + " steps " + std::to_string(steps) + " rank " + std::to_string(world.rank());
       EXPECT_EQ(trace.forward_steps, real.forward.steps) << where;
       EXPECT_EQ(trace.backward_steps, real.backward.steps) << where;
+      EXPECT_EQ(Evaluations(shape.setting, real.forward.steps), real.kinds[WorkKind::kFineStep] +
+                                                                    real.kinds[WorkKind::kKeptFineStep] +
+                                                                    real.kinds[WorkKind::kCoarseStep])
+          << where;
       EXPECT_EQ(trace.forward_messages, real.forward.messages) << where;
       EXPECT_EQ(trace.backward_messages, real.backward.messages) << where;
       for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
