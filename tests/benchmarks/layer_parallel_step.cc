@@ -9,7 +9,7 @@
 //       backward=... overhead=0.021 overhead_without_messages=0.014 messages=... evaluations=... (one line)
 //   lp_costs ranks=2 steps=128 setting=... fine_step=0.00021 ... inputs=... head=... solver=... sum=...
 //   lp_inference ranks=2 steps=128 setting=... windows=2947 seconds=...
-//   messages ranks=2 latency=... per_byte=... contention=...
+//   messages ranks=2 latency=... per_byte=... contention=... hand_over=...
 //
 // Parts are means over the ranks' batches; the median is of the slowest rank's time. `overhead` is the share
 // of forward and backward outside Phi, its adjoint and the weight gradients. One thread per rank. Without
@@ -183,8 +183,9 @@ absl::Status Run(const gru_training::Config& config, const Setting& setting, com
   if (!alone && absl::GetFlag(FLAGS_messages)) {
     const MessageCosts costs = MeasureMessages(world, [&] { run.RunSerialBatch(); });
     if (world.rank() == 0) {
-      std::printf("messages ranks=%d latency=%.9f per_byte=%.15f contention=%.4f\n", world.size(),
-                  costs.latency_seconds, costs.byte_seconds, costs.contention);
+      std::printf("messages ranks=%d latency=%.9f per_byte=%.15f contention=%.4f hand_over=%.9f\n",
+                  world.size(), costs.latency_seconds, costs.byte_seconds, costs.contention,
+                  costs.hand_over_seconds);
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "tests/benchmarks/measurements.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -62,23 +63,31 @@ absl::Status AddCosts(const Entries& entries, Measurements& all) {
   return absl::OkStatus();
 }
 
-// Figures of messages from the runs on the fewest ranks: more ranks than cores measure something else.
+// Figures of messages from the runs on the fewest ranks, as more ranks than cores measure something else; the
+// hand-over from those on the most.
 struct MessageRuns {
-  double ranks = 1e9;
-  std::vector<double> latency, byte, contention;
+  double fewest_ranks = 1e9, most_ranks = 0;
+  std::vector<double> latency, byte, contention, hand_over;
 };
 
 absl::Status AddMessages(const Entries& entries, MessageRuns& runs) {
   PLAIT_ASSIGN_OR_RETURN(const double ranks, Number(entries, "ranks"));
-  if (ranks > runs.ranks) return absl::OkStatus();
-  if (ranks < runs.ranks) runs = MessageRuns();
-  runs.ranks = ranks;
   PLAIT_ASSIGN_OR_RETURN(const double latency, Number(entries, "latency"));
   PLAIT_ASSIGN_OR_RETURN(const double byte, Number(entries, "per_byte"));
   PLAIT_ASSIGN_OR_RETURN(const double contention, Number(entries, "contention"));
-  runs.latency.push_back(latency);
-  runs.byte.push_back(byte);
-  runs.contention.push_back(contention);
+  PLAIT_ASSIGN_OR_RETURN(const double hand_over, Number(entries, "hand_over"));
+  if (ranks < runs.fewest_ranks) {
+    runs.fewest_ranks = ranks;
+    runs.latency = runs.byte = runs.contention = {};
+  }
+  if (ranks == runs.fewest_ranks) {
+    runs.latency.push_back(latency);
+    runs.byte.push_back(byte);
+    runs.contention.push_back(contention);
+  }
+  if (ranks > runs.most_ranks) runs.hand_over.clear();
+  runs.most_ranks = std::max(runs.most_ranks, ranks);
+  if (ranks == runs.most_ranks) runs.hand_over.push_back(hand_over);
   return absl::OkStatus();
 }
 
@@ -124,6 +133,7 @@ absl::StatusOr<Measurements> ReadMeasurements(const std::string& path) {
   all.latency = SpreadOf(messages.latency).median;
   all.byte = SpreadOf(messages.byte).median;
   all.contention = SpreadOf(messages.contention).median;
+  all.hand_over = SpreadOf(messages.hand_over).median;
   return all;
 }
 

@@ -33,6 +33,7 @@ struct Measurements {
   double latency = 0;
   double byte = 0;
   double contention = 1;
+  double hand_over = 0;  // on the most ranks
   double batch = 0, hidden = 0;
 };
 

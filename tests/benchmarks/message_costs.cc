@@ -56,6 +56,35 @@ double Contention(const comm::Communicator& communicator, const std::function<vo
   return communicator.rank() == 0 ? SpreadOf(together).median / SpreadOf(alone).median : 1.0;
 }
 
+void ComputeFor(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// One rank works at a time: what a round takes beyond the work, for each rank.
+double HandOver(const comm::Communicator& communicator) {
+  constexpr double kWorkSeconds = 2e-3;
+  constexpr int kRounds = 10;
+  const int last = communicator.size() - 1, rank = communicator.rank();
+  std::vector<std::byte> buffer(kLargeBytes);
+  const comm::Buffer values = comm::BufferOf(absl::MakeSpan(buffer));
+  std::vector<double> samples;
+  for (int i = 0; i < kRepetitions; ++i) {
+    communicator.Barrier();
+    const double seconds = SecondsOf([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        if (rank != 0 || round > 0) communicator.Receive(values, rank == 0 ? last : rank - 1, 0);
+        ComputeFor(kWorkSeconds);
+        communicator.Send(values, rank == last ? 0 : rank + 1, 0);
+      }
+      if (rank == 0) communicator.Receive(values, last, 0);
+    });
+    samples.push_back(seconds / (kRounds * communicator.size()) - kWorkSeconds);
+  }
+  return SpreadOf(samples).median;
+}
+
 }  // namespace
 
 MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work) {
@@ -63,6 +92,7 @@ MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::
   costs.latency_seconds = PingPong(communicator, 8);
   costs.byte_seconds = (PingPong(communicator, kLargeBytes) - costs.latency_seconds) / kLargeBytes;
   costs.contention = Contention(communicator, work);
+  costs.hand_over_seconds = HandOver(communicator);
   return costs;
 }
 

@@ -14,9 +14,13 @@ struct MessageCosts {
   double byte_seconds = 0;     // more for every byte, at 80 kB, the size of a GRU state
   // Time of `work` with all ranks (at most as many as cores) at it, over its time on rank 0 alone.
   double contention = 1;
+  // From the end of a rank's work to the beginning of the next rank's that waited for its message, where the
+  // ranks share cores: the wait sleeps, and the rank has to get its core back.
+  double hand_over_seconds = 0;
 };
 
-// Collective. Ping-pong between the ranks 0 and 1: the median of several repetitions.
+// Collective. Medians of several repetitions; messages of ping-pong between the ranks 0 and 1, hand-overs of
+// 2 milliseconds of work that goes round all ranks.
 MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work);
 
 }  // namespace plait::benchmarks

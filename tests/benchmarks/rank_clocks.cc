@@ -48,6 +48,10 @@ void RankClocks::Sleep(Rank& rank, double until) {
   rank.wake = until;
 }
 
+double RankClocks::HandOver() const {
+  return static_cast<int>(ranks_.size()) > machine_.cores ? machine_.hand_over : 0;
+}
+
 bool RankClocks::Advance(int index) {
   Rank& rank = ranks_[index];
   if (rank.state != State::kReady && rank.state != State::kBlocked) return false;
@@ -78,12 +82,17 @@ bool RankClocks::Begin(int index, const Event& event) {
     }
     case Event::Type::kReceive: {
       Channel& channel = channels_[{event.peer, index, event.tag}];
-      if (channel.taken == channel.messages.size()) return false;
+      if (channel.taken == channel.messages.size()) {
+        rank.waited = true;
+        return false;
+      }
       Message& message = channel.messages[channel.taken];
-      if (message.available > now_) {
-        Sleep(rank, message.available);
+      const double ready = message.available + (rank.waited ? HandOver() : 0);
+      if (ready > now_) {
+        Sleep(rank, ready);
         return true;  // the event begins again then
       }
+      rank.waited = false;
       message.received = true;
       ++channel.taken;
       Compute(rank, bytes_(event) * byte_seconds_);
@@ -115,7 +124,8 @@ bool RankClocks::BeginCollective(int index, const Event& event) {
   bool moved = false;
   if (!rank.entered) {
     rank.entered = moved = true;
-    if (++collective.arrived == static_cast<int>(ranks_.size())) {
+    rank.waited = ++collective.arrived < static_cast<int>(ranks_.size());
+    if (!rank.waited) {
       const double stages = std::ceil(std::log2(static_cast<double>(ranks_.size())));
       collective.done = now_ + stages * (latency_ + bytes_(event) * byte_seconds_);
     }
@@ -124,7 +134,8 @@ bool RankClocks::BeginCollective(int index, const Event& event) {
   rank.entered = false;
   ++rank.collectives;
   ++rank.next;
-  Sleep(rank, collective.done);
+  Sleep(rank, collective.done + (rank.waited ? HandOver() : 0));
+  rank.waited = false;
   return true;
 }
 

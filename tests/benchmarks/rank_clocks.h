@@ -36,6 +36,7 @@ class RankClocks {
     State state = State::kReady;
     std::size_t next = 0;  // event
     bool entered = false;  // the event has begun: what follows is its end
+    bool waited = false;   // for what the event needs
     double remaining = 0;  // kComputing: processor seconds
     double wake = 0;       // kSleeping
     std::size_t collectives = 0;
@@ -58,6 +59,8 @@ class RankClocks {
   bool BeginCollective(int rank, const Event& event);
   void Compute(Rank& rank, double seconds);
   void Sleep(Rank& rank, double until);
+  // Of a rank that waited.
+  double HandOver() const;
   void PassTime();
 
   const std::vector<RankTrace>& traces_;

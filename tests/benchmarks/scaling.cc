@@ -171,11 +171,13 @@ absl::Status Run() {
   }
   const int cores = absl::GetFlag(FLAGS_cores);
   const int present = static_cast<int>(std::thread::hardware_concurrency());
-  const Machine machine = {.cores = cores > 0 ? cores : present, .contention = all.contention};
+  const Machine machine = {
+      .cores = cores > 0 ? cores : present, .contention = all.contention, .hand_over = all.hand_over};
   std::printf(
       "Batch %.0f, hidden %.0f; %d cores; message %.2f us + %.3f ns per byte; all cores at work: %.2f "
-      "times\n\n",
-      all.batch, all.hidden, machine.cores, 1e6 * all.latency, 1e9 * all.byte, all.contention);
+      "times; hand-over where ranks share cores: %.2f ms\n\n",
+      all.batch, all.hidden, machine.cores, 1e6 * all.latency, 1e9 * all.byte, all.contention,
+      1e3 * all.hand_over);
   PLAIT_RETURN_IF_ERROR(PrintPredictions(all, calibration, machine));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Column> columns, Columns());
   for (const absl::string_view text : absl::StrSplit(absl::GetFlag(FLAGS_steps), ',')) {

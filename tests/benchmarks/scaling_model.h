@@ -35,6 +35,8 @@ struct Costs {
 struct Machine {
   int cores = 1;
   double contention = 1;  // how much slower a core is when others compute too
+  // Where ranks share cores: from the message that a sleeping rank waits for to its next work.
+  double hand_over = 0;
 };
 
 // Kinds without a time of their own get that of the nearest kind that has one.

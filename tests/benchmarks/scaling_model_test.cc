@@ -65,6 +65,16 @@ TEST(ScalingModel, ContentionSlowsParallelWorkAlone) {
   EXPECT_LE(slowed, 2 * 2 * (4 + 3) + kRounding);
 }
 
+// A chain of two ranks on one core: the second waits for the first's state, then the first for the second's
+// adjoint, then the second for the sum of the gradients. The first waits for the last state as well, but
+// while the second already steps back.
+TEST(ScalingModel, RanksThatShareCoresPayForTheHandOver) {
+  const BatchShape shape = Shape("levels=1/skip=0", 4, 2);
+  const double free = PredictBatch(shape, UnitSteps(), {.cores = 1});
+  EXPECT_NEAR(PredictBatch(shape, UnitSteps(), {.cores = 1, .hand_over = 0.25}), free + 3 * 0.25, kRounding);
+  EXPECT_NEAR(PredictBatch(shape, UnitSteps(), {.cores = 2, .hand_over = 0.25}), free, kRounding);
+}
+
 TEST(ScalingModel, BytesAreCharged) {
   Costs costs;
   costs.byte = 1;
