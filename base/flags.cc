@@ -98,21 +98,45 @@ absl::Status Leftover(const std::string& argument, const Flag* previous) {
 // Walks over the arguments; a flag may take the one after it as its value.
 class ArgumentReader {
  public:
-  ArgumentReader(absl::Span<const std::string> arguments, const FlagsByName& flags)
-      : arguments_(arguments), flags_(flags) {}
+  // `positional` takes what is no flag; null: that is an error.
+  ArgumentReader(absl::Span<const std::string> arguments, const FlagsByName& flags,
+                 std::vector<std::string>* positional)
+      : arguments_(arguments), flags_(flags), positional_(positional) {}
 
   absl::StatusOr<Request> ReadAll() {
     while (next_ < arguments_.size()) {
       const std::string& argument = arguments_[next_++];
       if (argument == "--help" || argument == "-h") return Request::kHelp;
-      if (argument == "--") continue;
-      if (!LooksLikeFlag(argument)) return Leftover(argument, previous_);
-      PLAIT_RETURN_IF_ERROR(ReadFlag(argument.substr(2)));
+      if (argument == "--") {
+        TakeRest();
+      } else if (LooksLikeFlag(argument)) {
+        PLAIT_RETURN_IF_ERROR(ReadFlag(argument.substr(2)));
+      } else {
+        PLAIT_RETURN_IF_ERROR(TakePositional(argument));
+      }
     }
     return Request::kRun;
   }
 
  private:
+  // After "--" everything is positional; without positional arguments the two dashes mean nothing.
+  void TakeRest() {
+    if (positional_ == nullptr) return;
+    positional_->insert(positional_->end(), arguments_.begin() + next_, arguments_.end());
+    next_ = arguments_.size();
+  }
+
+  absl::Status TakePositional(const std::string& argument) {
+    const bool mistaken_truth =
+        previous_ != nullptr && previous_->IsOfType<bool>() && LooksLikeTruth(argument);
+    if (positional_ == nullptr || argument.empty() || argument[0] == '-' || mistaken_truth) {
+      return Leftover(argument, previous_);
+    }
+    positional_->push_back(argument);
+    previous_ = nullptr;
+    return absl::OkStatus();
+  }
+
   absl::Status ReadFlag(const std::string& text) {
     const std::size_t equals = text.find('=');
     const std::string name = WithUnderscores(text.substr(0, equals));
@@ -136,6 +160,7 @@ class ArgumentReader {
 
   absl::Span<const std::string> arguments_;
   const FlagsByName& flags_;
+  std::vector<std::string>* positional_;
   std::size_t next_ = 0;
   const Flag* previous_ = nullptr;
 };
@@ -189,14 +214,18 @@ std::vector<std::pair<std::string, std::vector<Flag*>>> GroupedFlags(const ToolU
 
 }  // namespace
 
-absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage&) {
+absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage,
+                                   std::vector<std::string>* positional) {
+  PLAIT_CHECK(usage.positional.empty() || positional != nullptr)
+      << usage.name << " takes " << usage.positional << ", and nobody asks for it";
   const FlagsByName flags = ToolFlags();
-  return ArgumentReader(arguments, flags).ReadAll();
+  return ArgumentReader(arguments, flags, usage.positional.empty() ? nullptr : positional).ReadAll();
 }
 
-void ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
+std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  const absl::StatusOr<Request> request = ParseFlags(arguments, usage);
+  std::vector<std::string> positional;
+  const absl::StatusOr<Request> request = ParseFlags(arguments, usage, &positional);
   if (!request.ok()) {
     if (rank == 0) std::cerr << absl::StrCat(usage.name, ": ", request.status().message(), "\n");
     std::exit(2);
@@ -205,11 +234,13 @@ void ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank) {
     if (rank == 0) std::cout << HelpText(usage) << std::flush;
     std::exit(0);
   }
+  return positional;
 }
 
 std::string HelpText(const ToolUsage& usage) {
   std::string text = absl::StrCat(Wrapped(absl::StrCat(usage.name, ": ", usage.summary), 2, 0), "\n");
-  absl::StrAppend(&text, "Usage: ", usage.name, " [--flag=value ...]\n");
+  absl::StrAppend(&text, "Usage: ", usage.name, " [--flag=value ...]", usage.positional.empty() ? "" : " ",
+                  usage.positional, "\n");
   if (!usage.examples.empty()) text += "\nExamples:\n";
   for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
   for (const auto& [title, flags] : GroupedFlags(usage)) {

@@ -18,8 +18,9 @@
 //
 //   train_gru: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)
 //
-// Unknown flags, missing or malformed values and arguments that are no flag are errors. Flags that Abseil
-// defines for itself (--flagfile, --undefok, ...) are neither accepted nor shown.
+// Unknown flags, missing or malformed values and arguments that are no flag are errors; a tool that takes
+// files says so in ToolUsage::positional and asks for them. Flags that Abseil defines for itself (--flagfile,
+// --undefok, ...) are neither accepted nor shown.
 //
 // Local. Parsing changes the values of the flags, which Abseil keeps for the process: do it once, in main.
 #ifndef PLAIT_BASE_FLAGS_H_
@@ -45,6 +46,8 @@ struct ToolUsage {
   std::vector<std::string> examples = {};
   // A name without its ABSL_FLAG aborts. Flags that no group names are shown last, as "Other".
   std::vector<FlagGroup> groups = {};
+  // How the help names arguments that are no flags, such as "RUN.h5 [OTHER.h5 ...]"; empty: there are none.
+  std::string positional = {};
 };
 
 enum class Request { kRun, kHelp };
@@ -52,11 +55,16 @@ enum class Request { kRun, kHelp };
 // Sets flags from `arguments` (without the program's name). InvalidArgument at the first argument that is
 // wrong; those before it are set by then. The message names the argument and what was expected, without the
 // tool's name.
-absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage);
+//
+// Where the usage has positional arguments they go to `positional`, in their order, between flags or after
+// them; all that follows "--" is positional. A single dash and a letter ("-lr=1") stays an error before it.
+absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage,
+                                   std::vector<std::string>* positional = nullptr);
 
 // The same for main: --help prints the help and exits 0; an error prints its line to standard error and
-// exits 2. Only rank 0 speaks: pass the rank where a launcher started several processes.
-void ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank = 0);
+// exits 2. Only rank 0 speaks: pass the rank where a launcher started several processes. Returns the
+// positional arguments.
+std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage& usage, int rank = 0);
 
 // Lines of at most 100 columns: summary, examples, flags by group with their defaults.
 std::string HelpText(const ToolUsage& usage);

@@ -141,6 +141,38 @@ TEST_F(FlagsTest, MissingValuesAndLeftovers) {
   }
 }
 
+TEST_F(FlagsTest, PositionalArgumentsWhereTheToolTakesThem) {
+  ToolUsage usage = kUsage;
+  usage.positional = "RUN.h5 [OTHER.h5 ...]";
+  const auto parsed = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> files;
+    const absl::StatusOr<Request> request = ParseFlags(arguments, usage, &files);
+    return request.ok() ? files : std::vector<std::string>{std::string(request.status().message())};
+  };
+  using Files = std::vector<std::string>;
+  EXPECT_EQ(parsed({"a.h5", "--lp-levels", "5", "b.h5"}), (Files{"a.h5", "b.h5"}));
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 5);
+  EXPECT_EQ(parsed({"--use-sgd", "a.h5"}), Files{"a.h5"}) << "no value of the flag before it";
+  EXPECT_EQ(parsed({"a.h5", "--", "--b.h5", "-c", "--help"}), (Files{"a.h5", "--b.h5", "-c", "--help"}));
+  EXPECT_EQ(parsed({}), Files{});
+  EXPECT_EQ(parsed({"--use-sgd", "false"}), Files{"unexpected argument 'false'; write --use-sgd=false"});
+  for (const std::string wrong : {"-lr", "-", ""}) {
+    EXPECT_EQ(parsed({"a.h5", wrong}), Files{"unexpected argument '" + wrong +
+                                             "'; settings are given as --flag=value (--help lists all)"});
+  }
+  EXPECT_NE(HelpText(usage).find("\nUsage: train [--flag=value ...] RUN.h5 [OTHER.h5 ...]\n"),
+            std::string::npos);
+  EXPECT_DEATH(ParseFlags({}, usage).IgnoreError(), "nobody asks for it");
+}
+
+TEST_F(FlagsTest, MainReturnsPositionalArguments) {
+  ToolUsage usage = kUsage;
+  usage.positional = "FILE";
+  std::vector<std::string> arguments = {"train", "x", "--lr=1"};
+  std::vector<char*> argv = {arguments[0].data(), arguments[1].data(), arguments[2].data()};
+  EXPECT_EQ(ParseFlagsOrExit(3, argv.data(), usage), std::vector<std::string>{"x"});
+}
+
 TEST_F(FlagsTest, HelpShowsOurFlagsByGroup) {
   EXPECT_EQ(Parse({"--help"}), "help");
   EXPECT_EQ(Parse({"--lr=1", "-h"}), "help");
