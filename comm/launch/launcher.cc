@@ -1,15 +1,18 @@
 #include "comm/launch/launcher.h"
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "comm/launch/host_list.h"
 
 namespace plait::comm {
 namespace {
 
 // Names of a variable, one per dialect of the launcher; the first that is set wins.
-using Names = std::array<const char*, 3>;
+using Names = std::array<const char*, 4>;
 
 // The variables by which a launcher tells a process its place. The first entry whose rank and size are set
 // wins: srun and mpirun both leave SLURM_* in place, and PALS sets PMI_* too, so the more specific ones come
@@ -20,54 +23,138 @@ struct Signature {
   Names size;
   Names local_rank;
   Names local_size;
+  Names node_id;
 };
 constexpr std::array<Signature, 5> kSignatures = {{
     {LauncherKind::kOpenMpi,
      {"OMPI_COMM_WORLD_RANK"},
      {"OMPI_COMM_WORLD_SIZE"},
      {"OMPI_COMM_WORLD_LOCAL_RANK"},
-     {"OMPI_COMM_WORLD_LOCAL_SIZE"}},
+     {"OMPI_COMM_WORLD_LOCAL_SIZE"},
+     {}},
     {LauncherKind::kPals,
      {"PALS_RANKID"},
      {"PALS_SIZE", "PMI_SIZE"},
-     {"PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK"},
-     {"PALS_LOCAL_SIZE"}},
+     {"PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK", "PMI_LOCAL_RANK"},
+     {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"},
+     {"PALS_NODEID"}},
     {LauncherKind::kPmi,
      {"PMI_RANK"},
      {"PMI_SIZE"},
      {"MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MPICH_LOCALRANKID"},
-     {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}},
-    {LauncherKind::kSlurm, {"SLURM_PROCID"}, {"SLURM_NTASKS"}, {"SLURM_LOCALID"}, {"SLURM_NTASKS_PER_NODE"}},
-    {LauncherKind::kTorchrun, {"RANK"}, {"WORLD_SIZE"}, {"LOCAL_RANK"}, {"LOCAL_WORLD_SIZE"}},
+     {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"},
+     {}},
+    {LauncherKind::kSlurm,
+     {"SLURM_PROCID"},
+     {"SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_NPROCS"},
+     {"SLURM_LOCALID"},
+     {},
+     {"SLURM_NODEID"}},
+    {LauncherKind::kTorchrun, {"RANK"}, {"WORLD_SIZE"}, {"LOCAL_RANK"}, {"LOCAL_WORLD_SIZE"}, {"GROUP_RANK"}},
 }};
 
-bool ReadNumber(const char* (*lookup)(const char*), const Names& names, int* number) {
+const char* FirstSet(const Lookup& lookup, const Names& names) {
   for (const char* name : names) {
-    const char* text = name == nullptr ? nullptr : lookup(name);
-    if (text != nullptr) return absl::SimpleAtoi(text, number);
+    if (name != nullptr && lookup(name) != nullptr) return name;
   }
-  return false;
+  return nullptr;
+}
+
+std::optional<int> ReadNumber(const Lookup& lookup, const Names& names, std::string* malformed) {
+  const char* name = FirstSet(lookup, names);
+  if (name == nullptr) return std::nullopt;
+  int number = 0;
+  if (absl::SimpleAtoi(lookup(name), &number)) return number;
+  if (malformed->empty()) *malformed = absl::StrCat(name, "=", lookup(name));
+  return std::nullopt;
+}
+
+// "4(x2),1" on node 2 is 1.
+std::optional<int> SlurmLocalSize(const Lookup& lookup, std::optional<int> node_id) {
+  for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+    const char* text = lookup(name);
+    if (text == nullptr || !node_id.has_value()) continue;
+    const auto counts = ExpandSlurmCounts(text);
+    if (!counts.ok() || *node_id < 0 || *node_id >= static_cast<int>(counts->size())) continue;
+    return (*counts)[*node_id];
+  }
+  int per_node = 0;
+  const char* text = lookup("SLURM_NTASKS_PER_NODE");
+  if (text != nullptr && absl::SimpleAtoi(text, &per_node)) return per_node;
+  return std::nullopt;
+}
+
+LauncherTrace Trace(const Lookup& lookup, const Signature& signature) {
+  LauncherTrace trace{.kind = signature.kind};
+  const char* rank = FirstSet(lookup, signature.rank);
+  const char* size = FirstSet(lookup, signature.size);
+  trace.has_rank = rank != nullptr;
+  trace.has_size = size != nullptr;
+  trace.rank_variable = trace.has_rank ? rank : signature.rank[0];
+  trace.size_variable = trace.has_size ? size : signature.size[0];
+  trace.rank = ReadNumber(lookup, signature.rank, &trace.malformed);
+  trace.size = ReadNumber(lookup, signature.size, &trace.malformed);
+  trace.local_rank = ReadNumber(lookup, signature.local_rank, &trace.malformed);
+  trace.local_size = ReadNumber(lookup, signature.local_size, &trace.malformed);
+  trace.node_id = ReadNumber(lookup, signature.node_id, &trace.malformed);
+  if (trace.kind == LauncherKind::kSlurm) trace.local_size = SlurmLocalSize(lookup, trace.node_id);
+  return trace;
 }
 
 }  // namespace
 
-Launcher DetectLauncher(const char* (*lookup)(const char* name)) {
+Lookup ProcessEnvironment() {
+  return [](const char* name) -> const char* { return std::getenv(name); };
+}
+
+const char* NameOf(LauncherKind kind) {
+  switch (kind) {
+    case LauncherKind::kNone:
+      return "no launcher";
+    case LauncherKind::kOpenMpi:
+      return "mpirun (Open MPI)";
+    case LauncherKind::kPals:
+      return "mpiexec (Cray PALS)";
+    case LauncherKind::kPmi:
+      return "mpiexec (MPICH, PMI)";
+    case LauncherKind::kSlurm:
+      return "srun (Slurm)";
+    case LauncherKind::kTorchrun:
+      return "torchrun";
+  }
+  return "no launcher";
+}
+
+std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup) {
+  std::vector<LauncherTrace> traces;
   for (const Signature& signature : kSignatures) {
-    Launcher found{.kind = signature.kind};
-    if (!ReadNumber(lookup, signature.rank, &found.rank)) continue;
-    if (!ReadNumber(lookup, signature.size, &found.size)) continue;
-    // An allocation's shell (salloc, sbatch) also has SLURM_PROCID; only a step started by srun has a step's
-    // name.
-    if (found.kind == LauncherKind::kSlurm && lookup("SLURM_STEP_ID") == nullptr) continue;
-    if (!ReadNumber(lookup, signature.local_rank, &found.local_rank)) found.local_rank = 0;
-    if (!ReadNumber(lookup, signature.local_size, &found.local_size)) found.local_size = found.size;
-    return found;
+    LauncherTrace trace = Trace(lookup, signature);
+    if (trace.has_rank || trace.has_size) traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+bool InSlurmStep(const Lookup& lookup) {
+  constexpr std::int64_t kInteractiveStep = 0xfffffffa;  // then batch and extern; slurm.h
+  const char* text = lookup("SLURM_STEP_ID");
+  std::int64_t step = 0;
+  return text != nullptr && (!absl::SimpleAtoi(text, &step) || step < kInteractiveStep);
+}
+
+Launcher DetectLauncher(const Lookup& lookup) {
+  for (const LauncherTrace& trace : TracesOfLaunchers(lookup)) {
+    if (!trace.complete()) continue;
+    // An allocation's shell also has SLURM_PROCID.
+    if (trace.kind == LauncherKind::kSlurm && !InSlurmStep(lookup)) continue;
+    return {.kind = trace.kind,
+            .rank = *trace.rank,
+            .size = *trace.size,
+            .local_rank = trace.local_rank.value_or(0),
+            .local_size = trace.local_size.value_or(*trace.size)};
   }
   return {};
 }
 
-Launcher DetectLauncher() {
-  return DetectLauncher([](const char* name) -> const char* { return std::getenv(name); });
-}
+Launcher DetectLauncher() { return DetectLauncher(ProcessEnvironment()); }
 
 }  // namespace plait::comm
