@@ -1,0 +1,282 @@
+#include "data/history/history_table.h"
+
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/history/history_file.h"
+#include "data/history/history_table_attributes.h"
+#include "data/history/journal.h"
+
+namespace plait::data {
+namespace {
+
+constexpr char kFormat[] = "plait history";
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+// A run that commits just now replaces the file and empties the journal in turn.
+constexpr int kAttempts = 5;
+constexpr int kDeepestGroup = 4;
+
+Handle OpenArray(const File& file, const std::string& name) {
+  return Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
+}
+
+std::vector<std::int64_t> Shape(const Handle& array) {
+  const Handle space(H5Dget_space(array.id()));
+  std::vector<hsize_t> extents(std::max(0, H5Sget_simple_extent_ndims(space.id())));
+  H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr);
+  return {extents.begin(), extents.end()};
+}
+
+bool HoldsNumbers(const Handle& array) {
+  const Handle type(H5Dget_type(array.id()));
+  const H5T_class_t kind = H5Tget_class(type.id());
+  return kind == H5T_INTEGER || kind == H5T_FLOAT;
+}
+
+// netCDF-4 writes a dimension without coordinates as an array that nobody is to read.
+bool IsBareDimension(const Handle& array) {
+  return absl::StartsWith(internal::AttributeAsText(array.id(), "NAME"),
+                          "This is a netCDF dimension but not");
+}
+
+H5I_type_t KindOf(const File& file, const std::string& name) {
+  const Handle object(H5Oopen(file.id(), name.c_str(), H5P_DEFAULT));
+  return object.ok() ? H5Iget_type(object.id()) : H5I_BADID;
+}
+
+// Arrays in `group` ("" is the root) and the groups in it, as "loss" or "loss/mean".
+absl::Status ListArrays(const File& file, const std::string& group, int depth,
+                        std::vector<std::string>& arrays) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, file.Names("/" + group));
+  for (const std::string& name : names) {
+    const std::string path = group.empty() ? name : absl::StrCat(group, "/", name);
+    const H5I_type_t kind = KindOf(file, path);
+    if (kind == H5I_DATASET) arrays.push_back(path);
+    if (kind == H5I_GROUP && depth < kDeepestGroup) {
+      PLAIT_RETURN_IF_ERROR(ListArrays(file, path, depth + 1, arrays));
+    }
+  }
+  return absl::OkStatus();
+}
+
+herr_t KeepScaleName(hid_t, unsigned, hid_t scale, void* data) {
+  auto* name = static_cast<std::string*>(data);
+  char buffer[256] = "";
+  if (H5Iget_name(scale, buffer, sizeof(buffer)) > 0) *name = buffer[0] == '/' ? buffer + 1 : buffer;
+  return 1;
+}
+
+// The dimension scale of one of the array's dimensions; "" where there is none.
+std::string ScaleOf(const Handle& array, int dimension) {
+  std::string name;
+  if (H5DSget_num_scales(array.id(), dimension) > 0) {
+    H5DSiterate_scales(array.id(), dimension, nullptr, KeepScaleName, &name);
+  }
+  return name;
+}
+
+// The array that numbers the draws: `draw`, or the scale of what the first array is along. "" for none.
+std::string CoordinateOf(const File& file, const std::vector<std::string>& arrays) {
+  std::string coordinate;
+  if (std::count(arrays.begin(), arrays.end(), "draw") > 0) coordinate = "draw";
+  for (const std::string& name : arrays) {
+    const Handle array = OpenArray(file, name);
+    if (coordinate.empty() && !Shape(array).empty()) coordinate = ScaleOf(array, 0);
+  }
+  if (coordinate.empty()) return "";
+  const Handle array = OpenArray(file, coordinate);
+  const bool usable = Shape(array).size() == 1 && HoldsNumbers(array) && !IsBareDimension(array);
+  return usable ? coordinate : "";
+}
+
+}  // namespace
+
+absl::StatusOr<HistoryTable> HistoryTable::Open(const std::string& path) {
+  QuietHdf5 quiet;
+  for (int attempt = 1;; ++attempt) {
+    PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
+    HistoryTable table(std::move(file));
+    PLAIT_RETURN_IF_ERROR(table.Load());
+    if (!table.ReadJournal() && attempt < kAttempts) continue;
+    if (table.draws_ > 0) return table;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": holds no draws yet, so there is nothing to show"));
+  }
+}
+
+absl::Status HistoryTable::Load() {
+  is_history_ = internal::AttributeAsText(file_.id(), "format") == kFormat;
+  // Says what is wrong with the format's version.
+  if (is_history_) PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path(), File::Mode::kRead));
+  ReadAttributes();
+  return ReadMetrics();
+}
+
+void HistoryTable::ReadAttributes() {
+  for (auto& [name, text] : internal::AttributesAsText(file_.id())) {
+    if (is_history_ && name == "complete") continue;
+    if (name != "format" && name != "format_version") attributes_.emplace_back(name, std::move(text));
+  }
+  complete_ = !is_history_ || internal::AttributeAsText(file_.id(), "complete") == "1";
+}
+
+absl::Status HistoryTable::ReadMetrics() {
+  std::vector<std::string> names;
+  PLAIT_RETURN_IF_ERROR(ListArrays(file_, "", 0, names));
+  coordinate_ = CoordinateOf(file_, names);
+  for (const std::string& name : names) PLAIT_RETURN_IF_ERROR(ReadMetric(name));
+  if (metrics_.empty() && !is_history_) {
+    return absl::DataLossError(absl::StrCat(path(), ": an HDF5 file without metrics: no array of numbers"));
+  }
+  if (!coordinate_.empty()) file_draws_ = Shape(OpenArray(file_, coordinate_)).at(0);
+  for (const auto& [name, rows] : stored_rows_) file_draws_ = std::max(file_draws_, rows);
+  draws_ = file_draws_;
+  return absl::OkStatus();
+}
+
+absl::Status HistoryTable::ReadMetric(const std::string& name) {
+  const Handle array = OpenArray(file_, name);
+  if (!array.ok()) return Hdf5Error(absl::StrCat(path(), ": ", name), "cannot be opened");
+  const std::vector<std::int64_t> shape = Shape(array);
+  if (H5DSis_scale(array.id()) > 0 || name == coordinate_ || !HoldsNumbers(array)) return absl::OkStatus();
+  if (shape.empty() || shape.size() > 2) return absl::OkStatus();
+  TableMetric metric = {.name = name,
+                        .units = internal::AttributeAsText(array.id(), "units"),
+                        .long_name = internal::AttributeAsText(array.id(), "long_name"),
+                        .statistic = internal::AttributeAsText(array.id(), "statistic"),
+                        .dimension = shape.size() == 2 ? ScaleOf(array, 1) : "",
+                        .width = shape.size() == 2 ? shape[1] : 1,
+                        .is_vector = shape.size() == 2};
+  stored_rows_[name] = shape[0];
+  metrics_.push_back(std::move(metric));
+  return absl::OkStatus();
+}
+
+// False where the journal begins after the file's last draw: the run has just brought the file up to date.
+bool HistoryTable::ReadJournal() {
+  if (!is_history_) return true;
+  JournalReader journal(path() + ".journal");
+  for (JournalDraw draw; journal.Next(draw);) {
+    if (draw.draw < draws_) continue;
+    if (draw.draw > draws_ && draws_ == file_draws_) return false;
+    draws_ = draw.draw + 1;
+    const double* numbers = draw.numbers.data();
+    for (const std::uint32_t id : draw.ids) {
+      const Metric& metric = journal.metrics().at(id);
+      AddToTail(metric, absl::MakeConstSpan(numbers, NumbersOf(metric)));
+      numbers += NumbersOf(metric);
+    }
+  }
+  return true;
+}
+
+// Values of the latest draw.
+void HistoryTable::AddToTail(const Metric& metric, absl::Span<const double> values) {
+  std::vector<double>& tail = tail_[metric.name];
+  if (tail.empty() && Find(metric.name) == nullptr) {
+    metrics_.push_back({.name = metric.name,
+                        .units = metric.units,
+                        .long_name = metric.long_name,
+                        .statistic = metric.statistic,
+                        .dimension = metric.length > 0 ? DimensionOf(metric) : "",
+                        .width = NumbersOf(metric),
+                        .is_vector = metric.length > 0});
+  }
+  tail.resize((draws_ - file_draws_) * values.size(), kNaN);
+  std::copy(values.begin(), values.end(), tail.end() - values.size());
+}
+
+const TableMetric* HistoryTable::Find(const std::string& name) const {
+  const auto found = std::find_if(metrics_.begin(), metrics_.end(),
+                                  [&](const TableMetric& metric) { return metric.name == name; });
+  return found == metrics_.end() ? nullptr : &*found;
+}
+
+std::string HistoryTable::Attribute(const std::string& name) const {
+  for (const auto& [known, text] : attributes_) {
+    if (known == name) return text;
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<double>> HistoryTable::DrawNumbers() const {
+  std::vector<double> numbers(draws_);
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  if (coordinate_.empty()) return numbers;
+  const std::int64_t rows = Shape(OpenArray(file_, coordinate_)).at(0);
+  PLAIT_RETURN_IF_ERROR(
+      ReadStored(coordinate_, 0, rows, {0, 1}, absl::MakeSpan(numbers).first(std::min(rows, draws_))));
+  return numbers;
+}
+
+absl::StatusOr<std::vector<double>> HistoryTable::Column(const std::string& name, std::int64_t entry) const {
+  const TableMetric* metric = Find(name);
+  if (metric == nullptr) return absl::NotFoundError(absl::StrCat(path(), ": has no metric ", name));
+  if (entry < 0 || entry >= metric->width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path(), ": ", name, " has ", metric->width, " values per draw, none numbered ", entry));
+  }
+  std::vector<double> values(draws_, kNaN);
+  if (const auto stored = stored_rows_.find(name); stored != stored_rows_.end()) {
+    PLAIT_RETURN_IF_ERROR(
+        ReadStored(name, 0, stored->second, {entry, 1}, absl::MakeSpan(values).first(stored->second)));
+  }
+  const auto tail = tail_.find(name);
+  if (tail == tail_.end()) return values;
+  for (std::size_t at = entry, draw = file_draws_; at < tail->second.size(); at += metric->width, ++draw) {
+    values[draw] = tail->second[at];
+  }
+  return values;
+}
+
+absl::StatusOr<std::vector<double>> HistoryTable::Rows(const std::string& name, std::int64_t first,
+                                                       std::int64_t count) const {
+  const TableMetric* metric = Find(name);
+  if (metric == nullptr) return absl::NotFoundError(absl::StrCat(path(), ": has no metric ", name));
+  if (first < 0 || count < 0 || count > draws_ - first) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path(), ": has ", draws_, " draws; ", count, " from ", first, " on are not among them"));
+  }
+  std::vector<double> values(count * metric->width, kNaN);
+  const auto stored = stored_rows_.find(name);
+  const std::int64_t rows = stored == stored_rows_.end() ? 0 : std::min(count, stored->second - first);
+  if (rows > 0) {
+    PLAIT_RETURN_IF_ERROR(ReadStored(name, first, rows, {0, metric->width},
+                                     absl::MakeSpan(values).first(rows * metric->width)));
+  }
+  const auto tail = tail_.find(name);
+  if (tail == tail_.end()) return values;
+  // The tail begins at draw file_draws_.
+  const std::int64_t begin = std::max(first, file_draws_);
+  const std::int64_t end =
+      std::min(first + count, file_draws_ + std::int64_t(tail->second.size()) / metric->width);
+  for (std::int64_t i = begin * metric->width; i < end * metric->width; ++i) {
+    values[i - first * metric->width] = tail->second[i - file_draws_ * metric->width];
+  }
+  return values;
+}
+
+absl::Status HistoryTable::ReadStored(const std::string& name, std::int64_t first, std::int64_t rows,
+                                      Entries entries, absl::Span<double> out) const {
+  if (out.empty()) return absl::OkStatus();
+  QuietHdf5 quiet;
+  const Handle array = OpenArray(file_, name);
+  const Handle stored(H5Dget_space(array.id()));
+  const hsize_t offset[] = {hsize_t(first), hsize_t(entries.first)};
+  const hsize_t extent[] = {hsize_t(rows), hsize_t(entries.count)};
+  H5Sselect_hyperslab(stored.id(), H5S_SELECT_SET, offset, nullptr, extent, nullptr);
+  const hsize_t size = out.size();
+  const Handle memory(H5Screate_simple(1, &size, nullptr));
+  if (H5Dread(array.id(), H5T_NATIVE_DOUBLE, memory.id(), stored.id(), H5P_DEFAULT, out.data()) < 0) {
+    return Hdf5Error(absl::StrCat(path(), ": ", name), "cannot be read");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace plait::data

@@ -1,0 +1,110 @@
+// A run's history for reading: metrics with their units, values column by column, the run's attributes.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const HistoryTable table, HistoryTable::Open("run.h5"));
+//   for (const TableMetric& metric : table.metrics()) {
+//     PLAIT_ASSIGN_OR_RETURN(const std::vector<double> values, table.Column(metric.name));
+//     ...                                                     // values[draw]; NaN: not given, or given as
+//     NaN
+//   }
+//
+// Reads what History writes, and also other HDF5 files of metrics per step: those that xarray, netCDF-4 or
+// h5py wrote, with or without a coordinate `draw`, integers and floating-point numbers of any width, in
+// groups
+// ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions a vector
+// per draw. Arrays that are shorter than the longest end in NaN.
+//
+// Nothing is modified. Draws of a run that goes on, or was killed, are read from its journal too, and counted
+// by journal_draws(); the file keeps the state of the moment when it was opened.
+//
+// Memory: one column at a time, and the journal's draws. Local.
+#ifndef PLAIT_DATA_HISTORY_HISTORY_TABLE_H_
+#define PLAIT_DATA_HISTORY_HISTORY_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "data/hdf5/file.h"
+#include "data/history/metric.h"
+
+namespace plait::data {
+
+struct TableMetric {
+  std::string name;
+  std::string units;       // "" where the file gives none
+  std::string long_name;   // likewise
+  std::string statistic;   // "mean over ranks", ...; likewise
+  std::string dimension;   // of a vector, such as "rank"; "" for a scalar or where the file names none
+  std::int64_t width = 1;  // values per draw
+  bool is_vector = false;
+};
+
+class HistoryTable {
+ public:
+  // NotFound: no such file. DataLoss: not HDF5, truncated, of a newer format version, or without any array
+  // of numbers. FailedPrecondition: without a single draw. Each is one line that begins with the path.
+  static absl::StatusOr<HistoryTable> Open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  std::int64_t draws() const { return draws_; }
+  // How many of draws() are in the journal only.
+  std::int64_t journal_draws() const { return draws_ - file_draws_; }
+  // True where History wrote the file, false for one of another program.
+  bool is_history() const { return is_history_; }
+  // Whether the run closed its history; always true for a file of another program.
+  bool complete() const { return complete_; }
+  // In the order of the file.
+  const std::vector<TableMetric>& metrics() const { return metrics_; }
+  const TableMetric* Find(const std::string& name) const;
+
+  // The run's attributes as text, in the order of the file; those of the file format are left out.
+  const std::vector<std::pair<std::string, std::string>>& attributes() const { return attributes_; }
+  // "" where there is none.
+  std::string Attribute(const std::string& name) const;
+
+  // The number that the program gave each draw: the coordinate `draw` where the file has one, else 0, 1, ...
+  absl::StatusOr<std::vector<double>> DrawNumbers() const;
+
+  // `draws()` values of a scalar metric, or of entry `entry` of a vector. NotFound; InvalidArgument for an
+  // entry outside the vector.
+  absl::StatusOr<std::vector<double>> Column(const std::string& name, std::int64_t entry = 0) const;
+
+  // Vectors of draws [first, first + count), row-major (draw, entry).
+  absl::StatusOr<std::vector<double>> Rows(const std::string& name, std::int64_t first,
+                                           std::int64_t count) const;
+
+ private:
+  // A range of a vector's entries.
+  struct Entries {
+    std::int64_t first, count;
+  };
+  explicit HistoryTable(File file) : file_(std::move(file)) {}
+  absl::Status Load();
+  void ReadAttributes();
+  absl::Status ReadMetrics();
+  absl::Status ReadMetric(const std::string& name);
+  bool ReadJournal();
+  void AddToTail(const Metric& metric, absl::Span<const double> values);
+  absl::Status ReadStored(const std::string& name, std::int64_t first, std::int64_t rows, Entries entries,
+                          absl::Span<double> out) const;
+
+  File file_;
+  bool is_history_ = false;
+  bool complete_ = true;
+  std::string coordinate_;  // the array that numbers the draws; "" where there is none
+  std::int64_t draws_ = 0;
+  std::int64_t file_draws_ = 0;
+  std::vector<TableMetric> metrics_;
+  std::map<std::string, std::int64_t> stored_rows_;  // without metrics that only the journal knows
+  std::vector<std::pair<std::string, std::string>> attributes_;
+  std::map<std::string, std::vector<double>> tail_;  // rows of the journal's draws, by metric
+};
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HISTORY_HISTORY_TABLE_H_

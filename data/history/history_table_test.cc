@@ -1,0 +1,254 @@
+#include "data/history/history_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hdf5_hl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "data/hdf5/atomic_file.h"
+#include "data/history/history.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsNan;
+using ::testing::Pair;
+using ::testing::StartsWith;
+namespace fs = std::filesystem;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNever = 1e6;
+
+std::string NewPath(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name;
+  for (const char* suffix : {"", ".journal"}) fs::remove(path + suffix);
+  return path;
+}
+
+std::unique_ptr<History> Started(const std::string& path) {
+  return *History::Create(path, {.attributes = {{"host", "n1"}, {"seed", "12"}}, .commit_seconds = kNever});
+}
+
+HistoryTable Opened(const std::string& path) {
+  absl::StatusOr<HistoryTable> table = HistoryTable::Open(path);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+std::string Refusal(const std::string& path) {
+  const absl::Status status = HistoryTable::Open(path).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), StartsWith(path + ": ")) << "which file";
+  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos) << "one line";
+  return std::string(status.message()).substr(path.size() + 2);
+}
+
+TEST(HistoryTable, GivesWhatHistoryWrote) {
+  const std::string path = NewPath("table.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Declare({"dt", "s", "time of a step", "mean over ranks"}).ok());
+  const Metric per_rank = {.name = "dt_per_rank", .units = "s", .dimension = "rank", .length = 3};
+  ASSERT_TRUE(history->Declare(per_rank).ok());
+  ASSERT_TRUE(history->Append({{"dt", 0.5}, {"loss", kInf}}, {{"dt_per_rank", {1, 2, 3}}}).ok());
+  ASSERT_TRUE(history->Append({{"dt", kNaN}}, {{"dt_per_rank", {4, 5, 6}}}).ok());
+  ASSERT_TRUE(history->Append({{"dt", 1.5}, {"late", 7}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+
+  const HistoryTable table = Opened(path);
+  EXPECT_EQ(table.draws(), 3);
+  EXPECT_EQ(table.journal_draws(), 0);
+  EXPECT_TRUE(table.is_history());
+  EXPECT_TRUE(table.complete());
+  EXPECT_EQ(table.Attribute("host"), "n1");
+  EXPECT_EQ(table.Attribute("none"), "");
+  EXPECT_THAT(table.attributes(), testing::Contains(Pair("seed", "12")));
+  for (const auto& [name, text] : table.attributes()) EXPECT_NE(name, "format_version");
+  std::vector<std::string> names;
+  for (const TableMetric& metric : table.metrics()) names.push_back(metric.name);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("dt", "loss", "late", "dt_per_rank"));
+  const TableMetric& dt = *table.Find("dt");
+  EXPECT_EQ(dt.units, "s");
+  EXPECT_EQ(dt.long_name, "time of a step");
+  EXPECT_EQ(dt.statistic, "mean over ranks");
+  EXPECT_FALSE(dt.is_vector);
+  EXPECT_EQ(table.Find("draw"), nullptr) << "a coordinate is no metric";
+  EXPECT_EQ(table.Find("rank"), nullptr);
+  EXPECT_THAT(*table.Column("dt"), ElementsAre(0.5, IsNan(), 1.5));
+  EXPECT_THAT(*table.Column("loss"), ElementsAre(kInf, IsNan(), IsNan()));
+  EXPECT_THAT(*table.Column("late"), ElementsAre(IsNan(), IsNan(), 7));
+  EXPECT_THAT(*table.DrawNumbers(), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(table.Find("dt_per_rank")->is_vector);
+  EXPECT_EQ(table.Find("dt_per_rank")->width, 3);
+  EXPECT_EQ(table.Find("dt_per_rank")->dimension, "rank");
+  EXPECT_THAT(*table.Column("dt_per_rank", 2), ElementsAre(3, 6, IsNan()));
+  EXPECT_THAT(*table.Rows("dt_per_rank", 1, 2), ElementsAre(4, 5, 6, IsNan(), IsNan(), IsNan()));
+  EXPECT_EQ(table.Column("nope").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(table.Column("dt_per_rank", 3).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(table.Rows("dt_per_rank", 2, 2).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// A process that dies between two commits leaves draws in the journal. They are read, and nothing is touched.
+TEST(HistoryTable, ReadsTheJournalOfAKilledRunAndChangesNothing) {
+  const std::string path = NewPath("killed.h5");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto history = Started(path);
+    bool good = history->Declare({.name = "v", .dimension = "layer", .length = 2}).ok();
+    good = good && history->Append({{"loss", 1}, {"dt", 5}}, {{"v", {1, 2}}}).ok() && history->Commit().ok();
+    good =
+        good && history->Append({{"loss", 2}}, {{"v", {3, 4}}}).ok() && history->Append({{"late", 9}}).ok();
+    good = good && history->Append({{"loss", 4}}, {{"w", {7, 8}}}).ok();
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  const std::string file = *ReadWholeFile(path), journal = *ReadWholeFile(path + ".journal");
+  const HistoryTable table = Opened(path);
+  EXPECT_EQ(table.draws(), 4);
+  EXPECT_EQ(table.journal_draws(), 3);
+  EXPECT_FALSE(table.complete());
+  EXPECT_THAT(*table.Column("loss"), ElementsAre(1, 2, IsNan(), 4));
+  EXPECT_THAT(*table.Column("dt"), ElementsAre(5, IsNan(), IsNan(), IsNan()));
+  EXPECT_THAT(*table.Column("late"), ElementsAre(IsNan(), IsNan(), 9, IsNan()));
+  EXPECT_THAT(*table.Column("v", 1), ElementsAre(2, 4, IsNan(), IsNan()));
+  EXPECT_THAT(*table.Rows("v", 0, 2), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(*table.Rows("v", 1, 2), ElementsAre(3, 4, IsNan(), IsNan()));
+  EXPECT_THAT(*table.Rows("w", 2, 2), ElementsAre(IsNan(), IsNan(), 7, 8));
+  EXPECT_THAT(*table.DrawNumbers(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(*ReadWholeFile(path), file);
+  EXPECT_EQ(*ReadWholeFile(path + ".journal"), journal);
+}
+
+TEST(HistoryTable, ARunThatGoesOnCanBeRead) {
+  const std::string path = NewPath("live.h5");
+  auto history = Started(path);
+  EXPECT_THAT(Refusal(path), StartsWith("holds no draws yet"));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(history->Append({{"loss", 1.0 * i}}).ok());
+    ASSERT_EQ(Opened(path).draws(), 2 * i + 1);
+    ASSERT_TRUE(history->Commit().ok());
+    ASSERT_TRUE(history->Append({{"loss", 1.0 * i}}).ok());
+    ASSERT_EQ(Opened(path).draws(), 2 * i + 2);
+  }
+}
+
+// A table keeps the state of the moment when it was opened, though the run has replaced the file since.
+TEST(HistoryTable, KeepsItsMomentWhileTheRunGoesOn) {
+  const std::string path = NewPath("moment.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  ASSERT_TRUE(history->Append({{"loss", 2}}).ok());
+  const HistoryTable table = Opened(path);
+  ASSERT_TRUE(history->Append({{"loss", 3}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  EXPECT_THAT(*table.Column("loss"), ElementsAre(1, 2));
+}
+
+// As h5py writes a data set without coordinates: integers and floats of several widths, groups, and arrays
+// that are no metrics.
+TEST(HistoryTable, ReadsPlainArraysOfAnotherProgram) {
+  const std::string path = NewPath("train_dataset.h5");
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<std::int64_t>(file, "/train_iter", {1, 2, 3}, {3}).ok());
+    ASSERT_TRUE(WriteArray<double>(file, "/train_loss", {3, kNaN, 1}, {3}).ok());
+    ASSERT_TRUE(WriteArray<float>(file, "/loss/mean", {0.5, 0.25}, {2}).ok());
+    ASSERT_TRUE(WriteArray<std::int32_t>(file, "/matrix", {1, 2, 3, 4, 5, 6}, {3, 2}).ok());
+    ASSERT_TRUE(WriteArray<double>(file, "/scalar", {1}, {}).ok());
+    ASSERT_TRUE(WriteArray<double>(file, "/cube", {1, 2, 3}, {3, 1, 1}).ok());
+    ASSERT_TRUE(SetAttribute(file, "/", "nodes", std::int64_t{4}).ok());
+    ASSERT_TRUE(SetAttribute(file, "/", "lr", 0.5).ok());
+    ASSERT_TRUE(SetAttribute(file, "/train_loss", "units", "nats").ok());
+  }
+  const HistoryTable table = Opened(path);
+  EXPECT_FALSE(table.is_history());
+  EXPECT_TRUE(table.complete());
+  EXPECT_EQ(table.draws(), 3);
+  EXPECT_EQ(table.metrics().size(), 4u);
+  EXPECT_THAT(*table.Column("train_iter"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(*table.Column("train_loss"), ElementsAre(3, IsNan(), 1));
+  EXPECT_THAT(*table.Column("loss/mean"), ElementsAre(0.5, 0.25, IsNan()));
+  EXPECT_THAT(*table.Column("matrix", 1), ElementsAre(2, 4, 6));
+  EXPECT_THAT(*table.DrawNumbers(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(table.Find("train_loss")->units, "nats");
+  EXPECT_THAT(table.attributes(), ElementsAre(Pair("nodes", "4"), Pair("lr", "0.5")));
+}
+
+void MakeScale(const File& file, const std::string& name, const std::string& title) {
+  const Handle scale(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
+  ASSERT_GE(H5DSset_scale(scale.id(), title.c_str()), 0);
+}
+
+void Attach(const File& file, const std::string& array, const std::string& scale, int dimension) {
+  const Handle from(H5Dopen2(file.id(), array.c_str(), H5P_DEFAULT));
+  const Handle to(H5Dopen2(file.id(), scale.c_str(), H5P_DEFAULT));
+  ASSERT_GE(H5DSattach_scale(from.id(), to.id(), dimension), 0);
+}
+
+// As xarray writes it through netCDF-4: a coordinate that numbers the draws, and one without values.
+TEST(HistoryTable, ReadsDimensionsOfAnotherProgram) {
+  const std::string path = NewPath("xarray.h5");
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<std::int64_t>(file, "/epoch", {10, 20}, {2}).ok());
+    ASSERT_TRUE(WriteArray<float>(file, "/rank", {0, 0, 0}, {3}).ok());
+    ASSERT_TRUE(WriteArray<double>(file, "/dt", {1, 2}, {2}).ok());
+    ASSERT_TRUE(WriteArray<double>(file, "/dt_rank", {1, 2, 3, 4, 5, 6}, {2, 3}).ok());
+    MakeScale(file, "/epoch", "epoch");
+    MakeScale(file, "/rank", "This is a netCDF dimension but not a netCDF variable.         3");
+    Attach(file, "/dt", "/epoch", 0);
+    Attach(file, "/dt_rank", "/epoch", 0);
+    Attach(file, "/dt_rank", "/rank", 1);
+  }
+  const HistoryTable table = Opened(path);
+  EXPECT_EQ(table.metrics().size(), 2u);
+  EXPECT_THAT(*table.DrawNumbers(), ElementsAre(10, 20));
+  EXPECT_EQ(table.Find("dt_rank")->dimension, "rank");
+  EXPECT_THAT(*table.Column("dt_rank", 2), ElementsAre(3, 6));
+}
+
+TEST(HistoryTable, UnusableFilesAreNamedInOneLine) {
+  EXPECT_THAT(Refusal(NewPath("absent.h5")), HasSubstr("No such file"));
+  const std::string path = NewPath("bad.h5");
+  std::ofstream(path) << "text";
+  EXPECT_THAT(Refusal(path), HasSubstr("not an HDF5 file"));
+  ASSERT_TRUE(File::Create(path)->Close().ok());
+  EXPECT_THAT(Refusal(path), HasSubstr("without metrics"));
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<double>(file, "/loss", {}, {0}).ok());
+  }
+  EXPECT_THAT(Refusal(path), HasSubstr("holds no draws yet"));
+}
+
+TEST(HistoryTable, TruncatedAndNewerHistoriesAreNamed) {
+  const std::string path = NewPath("newer.h5");
+  auto history = Started(path);
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(history->Append({{"loss", 1.0 * i}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  const std::string whole = *ReadWholeFile(path);
+  for (const std::size_t size : {whole.size() / 2, whole.size() - 1, std::size_t{100}}) {
+    std::ofstream(path, std::ios::binary) << whole.substr(0, size);
+    EXPECT_THAT(Refusal(path), HasSubstr("truncated")) << size << " of " << whole.size() << " bytes";
+  }
+  std::ofstream(path, std::ios::binary) << whole;
+  {
+    File file = *File::Open(path, File::Mode::kReadWrite);
+    ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{99}).ok());
+  }
+  EXPECT_THAT(Refusal(path), HasSubstr("99"));
+}
+
+}  // namespace
+}  // namespace plait::data
