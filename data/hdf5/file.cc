@@ -347,12 +347,16 @@ absl::StatusOr<std::vector<T>> ReadRows(const File& file, const std::string& nam
 
 template <typename T>
 absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows,
-                           T fill) {
+                           T fill, const Shape& row_shape) {
   QuietHdf5 quiet;
-  const hsize_t extent = rows, chunk = chunk_rows, limit = H5S_UNLIMITED;
-  const Handle space(H5Screate_simple(1, &extent, &limit));
+  std::vector<hsize_t> extent = Extents(row_shape);
+  extent.insert(extent.begin(), rows);
+  std::vector<hsize_t> chunk = extent, limit = extent;
+  chunk[0] = chunk_rows;
+  limit[0] = H5S_UNLIMITED;
+  const Handle space(H5Screate_simple(extent.size(), extent.data(), limit.data()));
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_chunk(creation.id(), 1, &chunk);
+  H5Pset_chunk(creation.id(), chunk.size(), chunk.data());
   H5Pset_fill_value(creation.id(), TypeOf<T>(), &fill);
   H5Pset_attr_creation_order(creation.id(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   const Handle array(
@@ -364,8 +368,12 @@ absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t row
 absl::Status Resize(File& file, const std::string& name, std::int64_t rows) {
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
-  const hsize_t extent = rows;
-  if (H5Dset_extent(array.id(), &extent) < 0) return Hdf5Error(Where(file, name), "cannot be resized");
+  PLAIT_ASSIGN_OR_RETURN(Shape shape, ShapeOf(file, name, array));
+  if (shape.empty())
+    return absl::InvalidArgumentError(absl::StrCat(Where(file, name), ": a scalar has no rows"));
+  shape[0] = rows;
+  if (H5Dset_extent(array.id(), Extents(shape).data()) < 0)
+    return Hdf5Error(Where(file, name), "cannot be resized");
   return absl::OkStatus();
 }
 
@@ -374,7 +382,13 @@ absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, 
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   const std::int64_t count = values.size();
-  PLAIT_ASSIGN_OR_RETURN(const RowBlock block, RowsOf(file, name, array, first, count));
+  PLAIT_ASSIGN_OR_RETURN(const RowBlock row, RowsOf(file, name, array, 0, 0));
+  const std::int64_t width = Elements(Shape(row.extent.begin() + 1, row.extent.end()));
+  if (width == 0 || count % width != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Where(file, name), ": ", count, " values are no whole rows of ", width));
+  }
+  PLAIT_ASSIGN_OR_RETURN(const RowBlock block, RowsOf(file, name, array, first, count / width));
   if (values.empty()) return absl::OkStatus();
   const Handle stored = BlockSpace(array, block.offset, block.extent);
   const hsize_t extent = count;
@@ -445,7 +459,8 @@ absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& obje
                                         absl::Span<T>);                                               \
   template absl::StatusOr<std::vector<T>> ReadRows<T>(const File&, const std::string&, std::int64_t,  \
                                                       std::int64_t);                                  \
-  template absl::Status CreateGrowing<T>(File&, const std::string&, std::int64_t, std::int64_t, T);   \
+  template absl::Status CreateGrowing<T>(File&, const std::string&, std::int64_t, std::int64_t, T,    \
+                                         const Shape&);                                               \
   template absl::Status WriteRows<T>(File&, const std::string&, std::int64_t, absl::Span<const T>);
 
 PLAIT_INSTANTIATE(float)

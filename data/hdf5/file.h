@@ -8,11 +8,12 @@
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("run.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(std::vector<float> some, ReadRows<float>(file, "/train/x", first_row, row_count));
 //
-// Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack is
-// never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5 file, or
-// a damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full; Unavailable:
-// other input/output errors. Everything is local; for parallel reads every rank opens the file read-only and
-// reads its own rows. HDF5 is not thread-safe as Debian builds it: one thread at a time in a process.
+// Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack
+// is never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5
+// file, or a damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full;
+// Unavailable: other input/output errors. Everything is local; for parallel reads every rank opens the file
+// read-only and reads its own rows. HDF5 is not thread-safe as Debian builds it: one thread at a time in a
+// process.
 #ifndef PLAIT_DATA_HDF5_FILE_H_
 #define PLAIT_DATA_HDF5_FILE_H_
 
@@ -64,8 +65,8 @@ template <typename T>
 absl::Status WriteArray(File& file, const std::string& name, absl::Span<const T> values,
                         const std::vector<std::int64_t>& shape);
 
-// The whole array. HDF5 converts between number types of the same class, float to double for example; reading
-// integers as floating-point numbers or the reverse is InvalidArgument.
+// The whole array. HDF5 converts between number types of the same class, float to double for example;
+// reading integers as floating-point numbers or the reverse is InvalidArgument.
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadArray(const File& file, const std::string& name);
 
@@ -83,13 +84,14 @@ absl::StatusOr<std::vector<T>> ReadBlock(const File& file, const std::string& na
                                          const std::vector<std::int64_t>& offset,
                                          const std::vector<std::int64_t>& extent);
 
-// An array of `rows` elements that can grow, in chunks; elements never written read as `fill`.
+// An array of `rows` rows that can grow, in chunks; elements never written read as `fill`. A row is a
+// number, or has `row_shape`.
 template <typename T>
 absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows,
-                           T fill);
+                           T fill, const std::vector<std::int64_t>& row_shape = {});
 // Makes it `rows` long (shorter is allowed).
 absl::Status Resize(File& file, const std::string& name, std::int64_t rows);
-// Writes elements from `first` on; they must exist.
+// Writes whole rows from `first` on; they must exist.
 template <typename T>
 absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, absl::Span<const T> values);
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
 #include "data/history/history_file.h"
+#include "data/history/set_aside.h"
 
 namespace plait::data {
 namespace {
@@ -38,28 +38,6 @@ absl::Status EditCopy(const std::string& path, const std::function<absl::Status(
   });
 }
 
-absl::Status CheckName(absl::string_view name) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-' || c == '+' || c == '.';
-  };
-  const bool begins_well =
-      !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_');
-  if (begins_well && std::all_of(name.begin(), name.end(), is_plain) && name != "draw")
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "metric \"", name, "\": a name has letters, digits, _ - + . after a letter or _, and is not \"draw\""));
-}
-
-absl::Status MoveAside(const std::string& path) {
-  if (!fs::exists(path)) return absl::OkStatus();
-  int number = 1;
-  while (fs::exists(absl::StrCat(path, ".", number))) ++number;
-  std::error_code error;
-  fs::rename(path, absl::StrCat(path, ".", number), error);
-  if (!error) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), absl::StrCat(path, ": cannot be moved aside"));
-}
-
 bool HasDraws(const std::string& journal_path) {
   JournalReader journal(journal_path);
   JournalDraw draw;
@@ -69,7 +47,7 @@ bool HasDraws(const std::string& journal_path) {
 absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
   if (move_old_aside) {
     if (fs::exists(path)) PLAIT_RETURN_IF_ERROR(History::Recover(path));
-    return MoveAside(path);
+    return SetAside(path);
   }
   if (!fs::exists(path) && !HasDraws(JournalPath(path))) return absl::OkStatus();
   return absl::AlreadyExistsError(
@@ -85,7 +63,9 @@ History::History(std::string path, const HistoryOptions& options, JournalWriter 
       next_commit_(absl::Now() + commit_interval_) {}
 
 History::~History() {
-  if (open_ && Commit().ok()) unlink(journal_.path().c_str());
+  if (!open_) return;
+  if (Commit().ok()) unlink(journal_.path().c_str());
+  TellSinks([](HistorySink& sink) { return sink.Close(false); });
 }
 
 absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path,
@@ -108,6 +88,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
   PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path, File::Mode::kRead));
   PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
   PLAIT_RETURN_IF_ERROR(EditCopy(path, [&](File& file) -> absl::Status {
+    PLAIT_RETURN_IF_ERROR(MarkVersion(file));
     PLAIT_RETURN_IF_ERROR(AppendJournal(file, journal.path()));
     PLAIT_RETURN_IF_ERROR(SetDrawCount(file, draws));
     for (const auto& [name, text] : options.attributes)
@@ -138,41 +119,114 @@ absl::Status History::Load() {
   PLAIT_ASSIGN_OR_RETURN(metrics_, MetricsOf(file));
   PLAIT_ASSIGN_OR_RETURN(draws_, DrawCount(file));
   committed_draws_ = draws_;
-  for (std::uint32_t id = 0; id < metrics_.size(); ++id) ids_[metrics_[id].name] = id;
+  for (std::uint32_t id = 0; id < metrics_.size(); ++id) {
+    ids_[metrics_[id].name] = id;
+    if (metrics_[id].length > 0) dimensions_[metrics_[id].dimension] = metrics_[id].length;
+  }
   return journal_.Restart(metrics_);
 }
 
+// A sink that failed is let go, so that it does not hold the run up again.
+void History::TellSinks(const std::function<absl::Status(HistorySink&)>& tell) {
+  for (std::unique_ptr<HistorySink>& sink : sinks_) {
+    if (sink == nullptr) continue;
+    const absl::Status status = tell(*sink);
+    if (status.ok()) continue;
+    sink_status_.Update(status);
+    sink.reset();
+  }
+}
+
+void History::AddSink(std::unique_ptr<HistorySink> sink) {
+  for (const Metric& metric : metrics_) {
+    const absl::Status declared = sink->Declare(metric);
+    sink_status_.Update(declared);
+    if (!declared.ok()) return;
+  }
+  sinks_.push_back(std::move(sink));
+}
+
+// That the metric fits those which are there.
+absl::Status History::CheckShape(const Metric& metric) const {
+  const auto refuse = [&](auto... words) {
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": ", metric.name, ": ", words...));
+  };
+  if (metric.length < 0 || metric.length > kLongestVector)
+    return refuse("a vector of ", metric.length, ", at most ", kLongestVector);
+  if (const auto known = ids_.find(metric.name); known != ids_.end()) {
+    const Metric& before = metrics_[known->second];
+    if (before.length == metric.length) return absl::OkStatus();
+    return refuse("length ", metric.length, " (0 is a number), but ", before.length, " before");
+  }
+  PLAIT_RETURN_IF_ERROR(CheckMetricName(metric.name));
+  if (dimensions_.contains(metric.name)) return refuse("is the name of a dimension");
+  if (metric.length == 0) return absl::OkStatus();
+  const std::string dimension = DimensionOf(metric);
+  PLAIT_RETURN_IF_ERROR(CheckMetricName(dimension));
+  if (dimension == metric.name || ids_.contains(dimension))
+    return refuse("dimension ", dimension, " is the name of a metric");
+  const auto shared = dimensions_.find(dimension);
+  if (shared == dimensions_.end() || shared->second == metric.length) return absl::OkStatus();
+  return refuse("length ", metric.length, ", but dimension ", dimension, " has ", shared->second);
+}
+
 absl::Status History::Declare(const Metric& metric) {
-  PLAIT_RETURN_IF_ERROR(CheckName(metric.name));
+  PLAIT_RETURN_IF_ERROR(CheckShape(metric));
   if (ids_.contains(metric.name)) return absl::OkStatus();
+  Metric added = metric;
+  added.dimension = DimensionOf(metric);
   const std::uint32_t id = metrics_.size();
-  PLAIT_RETURN_IF_ERROR(journal_.AddMetric(id, metric));
-  metrics_.push_back(metric);
+  PLAIT_RETURN_IF_ERROR(journal_.AddMetric(id, added));
+  if (added.length > 0) dimensions_[added.dimension] = added.length;
   ids_[metric.name] = id;
+  TellSinks([&](HistorySink& sink) { return sink.Declare(added); });
+  metrics_.push_back(std::move(added));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> History::IdOf(absl::string_view name) {
-  auto found = ids_.find(name);
-  if (found != ids_.end()) return found->second;
-  PLAIT_RETURN_IF_ERROR(Declare({std::string(name), "", ""}));
+absl::StatusOr<std::uint32_t> History::IdOf(absl::string_view name, std::int64_t length) {
+  const auto found = ids_.find(name);
+  if (found != ids_.end() && metrics_[found->second].length == length) return found->second;
+  Metric metric{std::string(name)};
+  metric.length = length;
+  PLAIT_RETURN_IF_ERROR(Declare(metric));
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
 
-absl::Status History::Append(absl::Span<const Scalar> scalars) {
-  PLAIT_CHECK(open_) << path_ << " is closed";
-  values_.clear();
+absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
+  // All names first: a metric's own record must not end up inside the draw's.
+  ids_of_draw_.clear();
   for (const Scalar& scalar : scalars) {
-    PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(scalar.name));
-    values_.emplace_back(id, scalar.value);
+    PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(scalar.name, 0));
+    ids_of_draw_.push_back(id);
   }
-  PLAIT_RETURN_IF_ERROR(journal_.AddDraw(draws_, values_));
+  for (const Vector& vector : vectors) {
+    if (vector.values.empty())
+      return absl::InvalidArgumentError(absl::StrCat(path_, ": ", vector.name, ": an empty vector"));
+    PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(vector.name, vector.values.size()));
+    ids_of_draw_.push_back(id);
+  }
+  journal_.BeginDraw(draws_);
+  std::size_t entry = 0;
+  for (const Scalar& scalar : scalars)
+    journal_.AddToDraw(ids_of_draw_[entry++], absl::MakeConstSpan(&scalar.value, 1));
+  for (const Vector& vector : vectors) journal_.AddToDraw(ids_of_draw_[entry++], vector.values);
+  return journal_.EndDraw();
+}
+
+absl::Status History::Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
+  PLAIT_CHECK(open_) << path_ << " is closed";
+  PLAIT_RETURN_IF_ERROR(WriteToJournal(scalars, vectors));
+  if (!sinks_.empty()) {
+    const Draw draw{draws_, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()), scalars, vectors};
+    TellSinks([&](HistorySink& sink) { return sink.Add(draw); });
+  }
   ++draws_;
   return CommitIfDue();
 }
 
-// The draw is safe in the journal by now, so a file that cannot be written (disk full) is tried again later;
-// the last Commit or Close tells.
+// The draw is safe in the journal by now, so a file that cannot be written (disk full) is tried again
+// later; the last Commit or Close tells.
 absl::Status History::CommitIfDue() {
   constexpr double kShareOfTime = 0.02;
   const absl::Time begin = absl::Now();
@@ -199,7 +253,8 @@ absl::Status History::Close() {
   }));
   open_ = false;
   unlink(journal_.path().c_str());
-  return absl::OkStatus();
+  TellSinks([](HistorySink& sink) { return sink.Close(true); });
+  return sink_status_;
 }
 
 }  // namespace plait::data

@@ -1,33 +1,34 @@
 // Named scalars per step of a run, in a netCDF-4 file that xarray, ncdump and h5py open.
 //
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<History> history,
-//                          History::Create("run.h5", {.attributes = {{"command", command}, {"seed",
-//                          "1234"}}}));
+//                          History::Create("run.h5", {.attributes = RunAttributes(run)}));
 //   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s", "time per batch"}));        // optional
-//   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"loss", loss}, {"dt", seconds}}));
+//   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"loss", loss}, {"dt", seconds}}, {{"norms", norms}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
 //   >>> xarray.open_dataset("run.h5").loss.plot()
 //
-// File: a dimension scale `draw` (0, 1, 2, ...), one float64 variable per metric along it with `units` and
-// `long_name`, the run's attributes on the root. A metric that appears late is NaN before, one that is left
-// out of a draw is NaN there; NaN and infinities given are kept.
+// File: a dimension scale `draw` (0, 1, 2, ...), one float64 variable per metric along it with `units`,
+// `long_name` and `statistic`, the run's attributes on the root (run_attributes.h). A small vector per draw
+// is a variable (draw, dimension), with a dimension scale of its own (0, 1, ... length - 1) that vectors of
+// the same length may share. A metric that appears late is NaN before, one that is left out of a draw is
+// NaN there; NaN and infinities given are kept.
 //
 // A killed process loses nothing: every Append goes to FILE.journal first, and FILE itself is only ever
 // replaced whole (a copy with the new draws, renamed over it), so that it opens at any moment, also for
-// readers while the run goes on. Bringing FILE up to date takes at most about 2 % of the time and happens at
-// most every `commit_seconds`; what the file lacks after a kill is added by Recover or Resume. Memory does
-// not grow with the number of draws.
+// readers while the run goes on. Bringing FILE up to date takes at most about 2 % of the time and happens
+// at most every `commit_seconds`; what the file lacks after a kill is added by Recover or Resume. Memory
+// does not grow with the number of draws.
 //
 // One process writes a history; local, no messages.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_H_
 #define PLAIT_DATA_HISTORY_HISTORY_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -36,7 +37,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "data/history/history_sink.h"
 #include "data/history/journal.h"
+#include "data/history/metric.h"
 
 namespace plait::data {
 
@@ -46,11 +49,6 @@ struct HistoryOptions {
   // A file of this name that is there: an error, or renamed to FILE.1, FILE.2, ... out of the way.
   bool move_old_aside = false;
   double commit_seconds = 5;
-};
-
-struct Scalar {
-  absl::string_view name;
-  double value;
 };
 
 class History {
@@ -74,18 +72,23 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Units and long name of a metric, before its first value. Names: letters, digits, _ - + . after a letter
-  // or _; "draw" is taken. InvalidArgument otherwise.
+  // Fed with every draw from now on. Its errors do not disturb the history: Close tells the first one.
+  void AddSink(std::unique_ptr<HistorySink> sink);
+
+  // Words and length of a metric, before its first value; needed for vectors whose dimension is to have a
+  // name or to be shared. InvalidArgument for a bad name, a length above kLongestVector, or a length other
+  // than that which the metric or its dimension has already (also in the file of a resumed run).
   absl::Status Declare(const Metric& metric);
 
-  // One draw. InvalidArgument for a bad name; ResourceExhausted or others where the journal cannot be
-  // written. After an error the draw is not taken and the history can go on.
-  absl::Status Append(absl::Span<const Scalar> scalars);
+  // One draw. InvalidArgument for a bad name or a vector of another length than before; ResourceExhausted
+  // or others where the journal cannot be written. After an error the draw is not taken and the history can
+  // go on.
+  absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {});
 
   // Brings the file up to date now.
   absl::Status Commit();
 
-  // Commit, mark as complete, remove the journal. Append must not follow.
+  // Commit, mark as complete, remove the journal, close the sinks. Append must not follow.
   absl::Status Close();
 
   std::int64_t draws() const { return draws_; }
@@ -93,7 +96,10 @@ class History {
 
  private:
   History(std::string path, const HistoryOptions& options, JournalWriter journal);
-  absl::StatusOr<std::uint32_t> IdOf(absl::string_view name);
+  absl::StatusOr<std::uint32_t> IdOf(absl::string_view name, std::int64_t length);
+  absl::Status CheckShape(const Metric& metric) const;
+  absl::Status WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors);
+  void TellSinks(const std::function<absl::Status(HistorySink&)>& tell);
   absl::Status Load();
   absl::Status CommitIfDue();
 
@@ -102,7 +108,10 @@ class History {
   JournalWriter journal_;
   std::vector<Metric> metrics_;
   absl::flat_hash_map<std::string, std::uint32_t> ids_;
-  std::vector<std::pair<std::uint32_t, double>> values_;
+  absl::flat_hash_map<std::string, std::int64_t> dimensions_;  // length by name
+  std::vector<std::uint32_t> ids_of_draw_;
+  std::vector<std::unique_ptr<HistorySink>> sinks_;
+  absl::Status sink_status_;
   std::int64_t draws_ = 0;
   std::int64_t committed_draws_ = 0;
   absl::Time next_commit_;

@@ -2,8 +2,10 @@
 
 #include <hdf5_hl.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -12,59 +14,133 @@ namespace plait::data {
 namespace {
 
 constexpr char kFormat[] = "plait history";
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
+constexpr char kConventions[] = "CF-1.8";
 constexpr char kDraw[] = "/draw";
 constexpr std::int64_t kChunkDraws = 1024;
+constexpr std::int64_t kChunkNumbers = 8 * kChunkDraws;
+// A block is written once it holds so many draws, or so many numbers.
 constexpr std::int64_t kBlockDraws = 4 * kChunkDraws;
+constexpr std::int64_t kBlockNumbers = 1 << 20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::string PathOf(const Metric& metric) { return "/" + metric.name; }
 
+std::string PathOf(const std::string& name) { return "/" + name; }
+
 // HDF5's dimension scales are what netCDF-4 calls dimensions and coordinate variables.
+absl::Status MakeScale(File& file, const std::string& name) {
+  QuietHdf5 quiet;
+  const Handle scale(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
+  if (H5DSset_scale(scale.id(), name.c_str()) < 0)
+    return Hdf5Error(absl::StrCat(file.path(), ": /", name), "cannot become a dimension");
+  return SetAttribute(file, PathOf(name), "long_name", name);
+}
+
 absl::Status MakeDrawDimension(File& file) {
   PLAIT_RETURN_IF_ERROR(CreateGrowing<std::int64_t>(file, kDraw, 0, kChunkDraws, 0));
-  QuietHdf5 quiet;
-  const Handle draw(H5Dopen2(file.id(), kDraw, H5P_DEFAULT));
-  if (H5DSset_scale(draw.id(), "draw") < 0) return Hdf5Error(file.path(), "draw cannot become a dimension");
-  return SetAttribute(file, kDraw, "long_name", "draw");
+  return MakeScale(file, "draw");
 }
 
-absl::Status AttachDraw(File& file, const std::string& variable) {
-  QuietHdf5 quiet;
-  const Handle draw(H5Dopen2(file.id(), kDraw, H5P_DEFAULT));
-  const Handle array(H5Dopen2(file.id(), variable.c_str(), H5P_DEFAULT));
-  if (H5DSattach_scale(array.id(), draw.id(), 0) < 0) {
-    return Hdf5Error(absl::StrCat(file.path(), ": ", variable), "cannot be put along draw");
+// A dimension of fixed length with its coordinate, unless it is there.
+absl::Status MakeFixedDimension(File& file, const std::string& name, std::int64_t length) {
+  if (!file.Has(PathOf(name))) {
+    std::vector<std::int64_t> numbers(length);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    PLAIT_RETURN_IF_ERROR(WriteArray<std::int64_t>(file, PathOf(name), numbers, {length}));
+    return MakeScale(file, name);
   }
-  return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, ArrayShape(file, PathOf(name)));
+  if (shape == std::vector<std::int64_t>{length}) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(file.path(), ": dimension ", name, " has another length than ", length));
 }
 
-// A few thousand draws, column by column; what is not given is NaN.
+absl::Status Attach(File& file, const std::string& variable, const std::string& dimension, unsigned place) {
+  QuietHdf5 quiet;
+  const Handle scale(H5Dopen2(file.id(), dimension.c_str(), H5P_DEFAULT));
+  const Handle array(H5Dopen2(file.id(), variable.c_str(), H5P_DEFAULT));
+  if (H5DSattach_scale(array.id(), scale.id(), place) >= 0) return absl::OkStatus();
+  return Hdf5Error(absl::StrCat(file.path(), ": ", variable),
+                   absl::StrCat("cannot be put along ", dimension));
+}
+
+bool IsDimension(const File& file, const std::string& name) {
+  QuietHdf5 quiet;
+  const Handle array(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
+  return array.ok() && H5DSis_scale(array.id()) > 0;
+}
+
+// The dimension that a vector's second place lies along; empty if none is attached.
+std::string SecondDimension(const File& file, const std::string& name) {
+  QuietHdf5 quiet;
+  const Handle array(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
+  std::string dimension;
+  const auto keep = [](hid_t, unsigned, hid_t scale, void* found) -> herr_t {
+    char text[256] = "";
+    H5DSget_scale_name(scale, text, sizeof(text));
+    *static_cast<std::string*>(found) = text;
+    return 1;
+  };
+  H5DSiterate_scales(array.id(), 1, nullptr, keep, &dimension);
+  return dimension;
+}
+
+absl::StatusOr<std::string> TextOrNone(const File& file, const std::string& name, const char* attribute) {
+  if (!HasAttribute(file, name, attribute)) return std::string();
+  return TextAttribute(file, name, attribute);
+}
+
+absl::StatusOr<Metric> MetricNamed(const File& file, const std::string& name) {
+  Metric metric{name};
+  PLAIT_ASSIGN_OR_RETURN(metric.units, TextOrNone(file, name, "units"));
+  PLAIT_ASSIGN_OR_RETURN(metric.long_name, TextOrNone(file, name, "long_name"));
+  PLAIT_ASSIGN_OR_RETURN(metric.statistic, TextOrNone(file, name, "statistic"));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, ArrayShape(file, PathOf(name)));
+  if (shape.size() == 2) {
+    metric.length = shape[1];
+    metric.dimension = SecondDimension(file, name);
+  }
+  return metric;
+}
+
+// Some draws, column by column; what is not given is NaN.
 struct Block {
   std::int64_t first = 0;
   std::int64_t draws = 0;
-  std::vector<std::vector<double>> columns;  // by metric of the journal
+  std::int64_t numbers = 0;                  // held by the columns
+  std::vector<std::vector<double>> columns;  // (draws, length), by metric of the journal
 };
 
-void Add(const JournalDraw& draw, Block& block) {
+void Add(const JournalDraw& draw, const std::vector<Metric>& metrics, Block& block) {
   if (block.draws == 0) block.first = draw.draw;
   const std::int64_t place = draw.draw - block.first;
   block.draws = place + 1;
-  for (const auto& [id, value] : draw.values) {
+  const double* number = draw.numbers.data();
+  for (const std::uint32_t id : draw.ids) {
     if (id >= block.columns.size()) block.columns.resize(id + 1);
-    block.columns[id].resize(kBlockDraws, kNaN);
-    block.columns[id][place] = value;
+    std::vector<double>& column = block.columns[id];
+    const std::int64_t width = NumbersOf(metrics[id]);
+    block.numbers += block.draws * width - static_cast<std::int64_t>(column.size());
+    column.resize(block.draws * width, kNaN);
+    std::copy_n(number, width, column.begin() + place * width);
+    number += width;
   }
+}
+
+bool IsFull(const Block& block, std::int64_t next_draw) {
+  return block.draws > 0 && (next_draw >= block.first + kBlockDraws || block.numbers >= kBlockNumbers);
 }
 
 absl::Status Write(File& file, const std::vector<Metric>& metrics, Block& block) {
   if (block.draws == 0) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(SetDrawCount(file, block.first + block.draws));
   for (std::size_t id = 0; id < block.columns.size(); ++id) {
-    if (block.columns[id].empty()) continue;
+    std::vector<double>& column = block.columns[id];
+    if (column.empty()) continue;
+    column.resize(block.draws * NumbersOf(metrics[id]), kNaN);
     if (!file.Has(PathOf(metrics[id]))) PLAIT_RETURN_IF_ERROR(AddMetric(file, metrics[id]));
-    PLAIT_RETURN_IF_ERROR(WriteRows<double>(file, PathOf(metrics[id]), block.first,
-                                            absl::MakeConstSpan(block.columns[id]).first(block.draws)));
+    PLAIT_RETURN_IF_ERROR(WriteRows<double>(file, PathOf(metrics[id]), block.first, column));
   }
   block = {};
   return absl::OkStatus();
@@ -77,6 +153,7 @@ absl::Status CreateHistoryFile(const std::string& path,
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "Conventions", kConventions));
   for (const auto& [name, text] : attributes) PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
   PLAIT_RETURN_IF_ERROR(MakeDrawDimension(file));
   return file.Close();
@@ -88,9 +165,14 @@ absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode) {
   if (!format.ok() || *format != kFormat)
     return absl::DataLossError(path + ": an HDF5 file, but not a history");
   const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
-  if (version.ok() && *version == kVersion) return file;
-  return absl::DataLossError(
-      absl::StrCat(path, ": history of format ", version.ok() ? *version : -1, ", expected ", kVersion));
+  if (version.ok() && *version >= 1 && *version <= kVersion) return file;
+  return absl::DataLossError(absl::StrCat(path, ": history of format ", version.ok() ? *version : -1,
+                                          ", expected at most ", kVersion, ": a newer program wrote it"));
+}
+
+absl::Status MarkVersion(File& file) {
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  return SetAttribute(file, "/", "Conventions", kConventions);
 }
 
 absl::StatusOr<std::int64_t> DrawCount(const File& file) {
@@ -102,14 +184,8 @@ absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, file.Names("/"));
   std::vector<Metric> metrics;
   for (const std::string& name : names) {
-    if ("/" + name == kDraw) continue;
-    Metric metric{name, "", ""};
-    if (HasAttribute(file, name, "units")) {
-      PLAIT_ASSIGN_OR_RETURN(metric.units, TextAttribute(file, name, "units"));
-    }
-    if (HasAttribute(file, name, "long_name")) {
-      PLAIT_ASSIGN_OR_RETURN(metric.long_name, TextAttribute(file, name, "long_name"));
-    }
+    if (IsDimension(file, name)) continue;
+    PLAIT_ASSIGN_OR_RETURN(Metric metric, MetricNamed(file, name));
     metrics.push_back(std::move(metric));
   }
   return metrics;
@@ -118,11 +194,22 @@ absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file) {
 absl::Status AddMetric(File& file, const Metric& metric) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t draws, DrawCount(file));
   const std::string path = PathOf(metric);
-  PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, kChunkDraws, kNaN));
-  PLAIT_RETURN_IF_ERROR(AttachDraw(file, path));
-  if (!metric.units.empty()) PLAIT_RETURN_IF_ERROR(SetAttribute(file, path, "units", metric.units));
-  if (metric.long_name.empty()) return absl::OkStatus();
-  return SetAttribute(file, path, "long_name", metric.long_name);
+  if (metric.length == 0) {
+    PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, kChunkDraws, kNaN));
+  } else {
+    const std::string dimension = DimensionOf(metric);
+    const std::int64_t chunk_rows = std::clamp<std::int64_t>(kChunkNumbers / metric.length, 1, kChunkDraws);
+    PLAIT_RETURN_IF_ERROR(MakeFixedDimension(file, dimension, metric.length));
+    PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, chunk_rows, kNaN, {metric.length}));
+    PLAIT_RETURN_IF_ERROR(Attach(file, path, PathOf(dimension), 1));
+  }
+  PLAIT_RETURN_IF_ERROR(Attach(file, path, kDraw, 0));
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"units", metric.units}, {"long_name", metric.long_name}, {"statistic", metric.statistic}};
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) PLAIT_RETURN_IF_ERROR(SetAttribute(file, path, name, text));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SetDrawCount(File& file, std::int64_t draws) {
@@ -142,10 +229,8 @@ absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journa
   Block block;
   for (JournalDraw draw; journal.Next(draw);) {
     if (draw.draw < held) continue;
-    if (block.draws > 0 && draw.draw >= block.first + kBlockDraws) {
-      PLAIT_RETURN_IF_ERROR(Write(file, journal.metrics(), block));
-    }
-    Add(draw, block);
+    if (IsFull(block, draw.draw)) PLAIT_RETURN_IF_ERROR(Write(file, journal.metrics(), block));
+    Add(draw, journal.metrics(), block);
   }
   PLAIT_RETURN_IF_ERROR(Write(file, journal.metrics(), block));
   return DrawCount(file);

@@ -1,5 +1,9 @@
-// The HDF5 side of a history, laid out as netCDF-4 does: one dimension `draw`, a float64 variable per metric
-// along it.
+// The HDF5 side of a history, laid out as netCDF-4 does: a dimension `draw`, a float64 variable per metric
+// along it; a vector per draw has a second dimension, whose coordinate is 0, 1, ... length - 1.
+//
+// Root attributes: format "plait history", format_version 2 (1 had numbers only; it is read and gone on
+// with), Conventions "CF-1.8", those of the run, complete (1: closed as it should), resumed_at_draw.
+// Variables have units, long_name and statistic where they are known.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 #define PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 
@@ -18,13 +22,17 @@ namespace plait::data {
 // A new file without draws or metrics; the attributes describe the run.
 absl::Status CreateHistoryFile(const std::string& path, const std::map<std::string, std::string>& attributes);
 
-// Opens one for appending or reading. DataLoss where it is no history or one of another format version.
+// Opens one for appending or reading. DataLoss where it is no history or one of a newer format version.
 absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode);
 
 absl::StatusOr<std::int64_t> DrawCount(const File& file);
 absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file);
 
-// A variable along `draw`, NaN so far.
+// The format is marked as this version's, before new draws go into a file of an older one.
+absl::Status MarkVersion(File& file);
+
+// A variable along `draw`, NaN so far. FailedPrecondition where a vector's dimension is there with another
+// length.
 absl::Status AddMetric(File& file, const Metric& metric);
 
 // Makes the file `draws` long: cuts, or adds draws of NaN.

@@ -213,7 +213,7 @@ TEST(History, ForeignNewerAndTruncatedFilesAreNamed) {
     ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{9}).ok());
   }
   EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()),
-              HasSubstr("format 9, expected 1"));
+              HasSubstr("format 9, expected at most 2"));
 }
 
 // However many bytes of the journal reach the disk, the draws that are whole in it are recovered.

@@ -9,13 +9,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace plait::data {
 namespace {
 
-constexpr absl::string_view kMagic = "PLTJRNL1";
+constexpr absl::string_view kMagic = "PLTJRNL2";
+constexpr absl::string_view kOldMagic = "PLTJRNL1";
 constexpr std::uint32_t kLargestRecord = 1 << 24;
 
 struct Prefix {
@@ -46,7 +48,9 @@ std::string MetricRecord(std::uint32_t id, const Metric& metric) {
   std::string record;
   Begin(record, 'M');
   AppendBytes(record, id);
-  for (const std::string* text : {&metric.name, &metric.units, &metric.long_name}) {
+  const std::string length = absl::StrCat(metric.length), dimension = DimensionOf(metric);
+  for (const std::string* text :
+       {&metric.name, &metric.units, &metric.long_name, &metric.statistic, &dimension, &length}) {
     record += *text;
     record.push_back('\0');
   }
@@ -106,13 +110,20 @@ absl::Status JournalWriter::AddMetric(std::uint32_t id, const Metric& metric) {
   return Write(MetricRecord(id, metric));
 }
 
-absl::Status JournalWriter::AddDraw(std::int64_t draw,
-                                    absl::Span<const std::pair<std::uint32_t, double>> values) {
+void JournalWriter::BeginDraw(std::int64_t draw) {
   Begin(record_, 'D');
   AppendBytes(record_, draw);
-  for (const auto& [id, value] : values) {
-    AppendBytes(record_, id);
-    AppendBytes(record_, value);
+}
+
+void JournalWriter::AddToDraw(std::uint32_t id, absl::Span<const double> numbers) {
+  AppendBytes(record_, id);
+  record_.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
+}
+
+absl::Status JournalWriter::EndDraw() {
+  if (record_.size() > kLargestRecord) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": a draw of ", record_.size(), " bytes, at most ", kLargestRecord));
   }
   Seal(record_);
   return Write(record_);
@@ -121,10 +132,9 @@ absl::Status JournalWriter::AddDraw(std::int64_t draw,
 JournalReader::JournalReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
   char magic[kMagic.size()];
   if (file_ == nullptr) return;
-  if (std::fread(magic, 1, sizeof(magic), file_) == sizeof(magic) &&
-      absl::string_view(magic, sizeof(magic)) == kMagic) {
-    return;
-  }
+  const bool whole = std::fread(magic, 1, sizeof(magic), file_) == sizeof(magic);
+  const absl::string_view found(magic, sizeof(magic));
+  if (whole && (found == kMagic || found == kOldMagic)) return;
   std::fclose(file_);
   file_ = nullptr;
 }
@@ -147,26 +157,39 @@ void JournalReader::TakeMetric() {
   std::memcpy(&id, record_.data() + 1, sizeof(id));
   const std::vector<std::string> texts = absl::StrSplit(record_.substr(1 + sizeof(id)), '\0');
   if (id >= metrics_.size()) metrics_.resize(id + 1);
-  metrics_[id] = {texts[0], texts[1], texts[2]};
+  Metric& metric = metrics_[id];
+  metric = {texts[0], texts[1], texts[2]};
+  if (texts.size() < 6) return;
+  metric.statistic = texts[3];
+  metric.dimension = texts[4];
+  if (!absl::SimpleAtoi(texts[5], &metric.length)) metric.length = 0;
+}
+
+bool JournalReader::TakeDraw(JournalDraw& draw) const {
+  absl::string_view rest = absl::string_view(record_).substr(1);
+  const auto take = [&rest](void* out, std::size_t bytes) {
+    if (rest.size() < bytes) return false;
+    std::memcpy(out, rest.data(), bytes);
+    rest.remove_prefix(bytes);
+    return true;
+  };
+  draw.ids.clear();
+  draw.numbers.clear();
+  if (!take(&draw.draw, sizeof(draw.draw))) return false;
+  for (std::uint32_t id; take(&id, sizeof(id));) {
+    if (id >= metrics_.size()) return false;
+    const std::size_t before = draw.numbers.size();
+    draw.numbers.resize(before + NumbersOf(metrics_[id]));
+    if (!take(&draw.numbers[before], (draw.numbers.size() - before) * sizeof(double))) return false;
+    draw.ids.push_back(id);
+  }
+  return rest.empty();
 }
 
 bool JournalReader::Next(JournalDraw& draw) {
-  constexpr std::size_t kEntry = sizeof(std::uint32_t) + sizeof(double);
   while (NextRecord()) {
-    if (record_[0] == 'M') {
-      TakeMetric();
-      continue;
-    }
-    const char* at = record_.data() + 1;
-    std::memcpy(&draw.draw, at, sizeof(draw.draw));
-    at += sizeof(draw.draw);
-    draw.values.resize((record_.data() + record_.size() - at) / kEntry);
-    for (auto& [id, value] : draw.values) {
-      std::memcpy(&id, at, sizeof(id));
-      std::memcpy(&value, at + sizeof(id), sizeof(value));
-      at += kEntry;
-    }
-    return true;
+    if (record_[0] == 'D') return TakeDraw(draw);
+    TakeMetric();
   }
   return false;
 }

@@ -1,9 +1,11 @@
-// What a history has taken since its file was last brought up to date: a log beside the file, written record
-// by record, so that a killed process loses nothing that was appended.
+// What a history has taken since its file was last brought up to date: a log beside the file, written
+// record by record, so that a killed process loses nothing that was appended.
 //
-// Format: "PLTJRNL1", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
-// begins with its kind: 'M' { uint32 id, name \0 units \0 long_name } names a metric, 'D' { int64 draw,
-// (uint32 id, float64)* } is a draw. The reader stops at the first record that is cut short or damaged.
+// Format: "PLTJRNL2", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
+// begins with its kind: 'M' { uint32 id, name \0 units \0 long_name \0 statistic \0 dimension \0 length \0
+// } names a metric, 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw. The reader stops
+// at the first record that is cut short or damaged. "PLTJRNL1" had numbers only, without the last three
+// texts; it is read.
 #ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
 #define PLAIT_DATA_HISTORY_JOURNAL_H_
 
@@ -16,19 +18,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/history/metric.h"
 
 namespace plait::data {
 
-struct Metric {
-  std::string name;
-  std::string units;
-  std::string long_name;
-};
-
 struct JournalDraw {
   std::int64_t draw = 0;
-  std::vector<std::pair<std::uint32_t, double>> values;  // by index into the metrics
+  std::vector<std::uint32_t> ids;  // indices into the metrics
+  std::vector<double> numbers;     // those of all ids, one after the other: max(length, 1) of each
 };
+
+// How many numbers a metric has per draw.
+inline std::int64_t NumbersOf(const Metric& metric) { return metric.length == 0 ? 1 : metric.length; }
 
 // Owns the open journal and an exclusive lock on it, which ends with the process.
 class JournalWriter {
@@ -42,7 +43,11 @@ class JournalWriter {
   // Empties it and names the metrics, whose indices later draws use.
   absl::Status Restart(absl::Span<const Metric> metrics);
   absl::Status AddMetric(std::uint32_t id, const Metric& metric);
-  absl::Status AddDraw(std::int64_t draw, absl::Span<const std::pair<std::uint32_t, double>> values);
+  // A draw, entry by entry: Begin, Add for each metric, End. InvalidArgument from End where it is too large
+  // (16 MB).
+  void BeginDraw(std::int64_t draw);
+  void AddToDraw(std::uint32_t id, absl::Span<const double> numbers);
+  absl::Status EndDraw();
   const std::string& path() const { return path_; }
 
  private:
@@ -71,6 +76,7 @@ class JournalReader {
  private:
   bool NextRecord();
   void TakeMetric();
+  bool TakeDraw(JournalDraw& draw) const;
 
   std::FILE* file_;
   std::string record_;

@@ -1,0 +1,56 @@
+// What a history holds per draw: metrics, each a number or a small vector.
+#ifndef PLAIT_DATA_HISTORY_METRIC_H_
+#define PLAIT_DATA_HISTORY_METRIC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace plait::data {
+
+// The longest vector; longer ones belong in files of their own.
+inline constexpr std::int64_t kLongestVector = 1 << 16;
+
+struct Metric {
+  std::string name;            // letters, digits, _ - + . after a letter or _; "draw" is taken
+  std::string units = "";      // as UDUNITS and CF write them: "s", "1", "bytes"
+  std::string long_name = "";  // "time of a step"
+  std::string statistic = "";  // "mean over ranks"; empty for a plain value
+
+  // A vector of `length` > 0 lies along (draw, dimension); the dimension may be shared by vectors of one
+  // length and has a coordinate of its own name, 0 ... length - 1. Empty: NAME_index. A number has length
+  // 0.
+  std::string dimension = "";
+  std::int64_t length = 0;
+};
+
+struct Scalar {
+  absl::string_view name;
+  double value;
+};
+
+struct Vector {
+  absl::string_view name;
+  absl::Span<const double> values;
+};
+
+// One draw, as the history took it; the views hold until the call that brings it returns.
+struct Draw {
+  std::int64_t draw = 0;
+  double unix_seconds = 0;  // when it was appended
+  absl::Span<const Scalar> scalars = {};
+  absl::Span<const Vector> vectors = {};
+};
+
+// InvalidArgument unless it may be the name of a metric or a dimension.
+absl::Status CheckMetricName(absl::string_view name);
+
+// Of a vector, with the default filled in; empty for a number.
+std::string DimensionOf(const Metric& metric);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HISTORY_METRIC_H_

@@ -1,0 +1,73 @@
+#include "data/history/run_attributes.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace plait::data {
+namespace {
+
+constexpr absl::string_view kPlainCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
+
+std::string Quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of(kPlainCharacters) == std::string::npos) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+// The words of this process, which the kernel separates by NUL.
+std::vector<std::string> OwnCommand() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!bytes.empty() && bytes.back() == '\0') bytes.pop_back();
+  if (bytes.empty()) return {};
+  return absl::StrSplit(bytes, '\0');
+}
+
+std::string HostName() {
+  char name[256] = "unknown";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace
+
+std::string QuotedCommand(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) absl::StrAppend(&line, line.empty() ? "" : " ", Quoted(word));
+  return line;
+}
+
+std::map<std::string, std::string> RunAttributes(const RunFacts& facts) {
+  std::error_code ignored;
+  std::map<std::string, std::string> attributes = {
+      {"program", facts.program},
+      {"command", QuotedCommand(OwnCommand())},
+      {"host", HostName()},
+      {"revision", facts.revision},
+      {"seed", facts.seed},
+      {"ranks", absl::StrCat(facts.ranks)},
+      {"started", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
+      {"folder", std::filesystem::current_path(ignored).string()},
+      {"settings", facts.settings},
+      {"trace", facts.trace},
+      {"scheduler", facts.scheduler},
+      {"machine", facts.machine},
+      {"launch_command", facts.launch_command}};
+  for (auto it = attributes.begin(); it != attributes.end();) {
+    it = it->second.empty() ? attributes.erase(it) : std::next(it);
+  }
+  return attributes;
+}
+
+}  // namespace plait::data
