@@ -3,7 +3,6 @@
 #include <map>
 
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
 
 namespace plait::comm {
 namespace {
@@ -58,27 +57,6 @@ TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {
   EXPECT_TRUE(DetectLauncher(Environment<1>).starts_mpi());
   EXPECT_FALSE(DetectLauncher(Environment<0>).starts_mpi());
   EXPECT_FALSE(DetectLauncher(Environment<5>).starts_mpi());
-}
-
-TEST(MpirunCommand, KeepsTheProgramsArgumentsBehindTheProgram) {
-  const auto command = MpirunCommand({.ranks = 4, .as_root = true, .set_one_thread = true}, "/bin/train",
-                                     {"--", "-n", "--lr=1"});
-  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe",
-                                               "--bind-to", "none", "-n", "4", "-x", "OMP_NUM_THREADS=1",
-                                               "/bin/train", "--", "-n", "--lr=1"}));
-}
-
-TEST(MpirunCommand, AddsNothingThatIsNotNeeded) {
-  const auto command =
-      MpirunCommand({.ranks = 2, .as_root = false, .set_one_thread = false}, "/bin/train", {});
-  EXPECT_EQ(command, (std::vector<std::string>{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2",
-                                               "/bin/train"}));
-}
-
-TEST(RelaunchOnRanks, RefusesNoRanks) {
-  char program[] = "train";
-  char* argv[] = {program, nullptr};
-  EXPECT_EQ(RelaunchOnRanks(0, argv).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

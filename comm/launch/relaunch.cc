@@ -10,20 +10,35 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace plait::comm {
+namespace {
 
-std::vector<std::string> MpirunCommand(const RelaunchOptions& options, const std::string& program,
-                                       const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"mpirun"};
-  if (options.as_root) command.push_back("--allow-run-as-root");
-  // Its own limit is the number of physical cores. Ranks are not bound: two jobs would be bound to the same
-  // cores.
-  command.insert(command.end(), {"--oversubscribe", "--bind-to", "none", "-n", absl::StrCat(options.ranks)});
-  if (options.set_one_thread) command.insert(command.end(), {"-x", "OMP_NUM_THREADS=1"});
-  command.push_back(program);
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
+// mpirun also in a Slurm job, whose srun would have to know the MPI; srun where there is nothing else.
+absl::StatusOr<FoundStarter> FindForRelaunch() {
+  absl::StatusOr<FoundStarter> found = FindStarter(/*in_slurm_job=*/false, ProcessCommands());
+  if (found.ok() || std::getenv("SLURM_JOB_ID") == nullptr) return found;
+  return FindStarter(/*in_slurm_job=*/true, ProcessCommands());
+}
+
+}  // namespace
+
+LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
+                        const std::vector<std::string>& arguments) {
+  // Open MPI's own limit is the number of physical cores. Ranks are not bound: two jobs would be bound to the
+  // same cores.
+  LaunchPlan plan = {.starter = found.starter,
+                     .executable = found.executable,
+                     .ranks = options.ranks,
+                     .binding = Binding::kNone,
+                     .oversubscribe = true,
+                     .as_root = options.as_root,
+                     .mpi_plugin = found.mpi_plugin,
+                     .program = {program}};
+  if (options.set_one_thread) plan.environment = {{"OMP_NUM_THREADS", "1"}};
+  plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
+  return plan;
 }
 
 absl::Status RelaunchOnRanks(int ranks, char** argv) {
@@ -31,19 +46,22 @@ absl::Status RelaunchOnRanks(int ranks, char** argv) {
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
+  PLAIT_ASSIGN_OR_RETURN(const FoundStarter found, FindForRelaunch());
   std::vector<std::string> arguments;
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   std::vector<std::string> command =
-      MpirunCommand({.ranks = ranks,
-                     .as_root = geteuid() == 0,
-                     .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
-                    program, arguments);
+      LaunchCommand(RelaunchPlan(found,
+                                 {.ranks = ranks,
+                                  .as_root = geteuid() == 0,
+                                  .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
+                                 program, arguments));
+  setenv(kLaunchCommandVariable, PrintableCommand(command).c_str(), /*overwrite=*/1);
   std::vector<char*> raw;
   for (std::string& word : command) raw.push_back(word.data());
   raw.push_back(nullptr);
   std::fflush(nullptr);
   execvp(raw[0], raw.data());
-  return absl::NotFoundError(absl::StrCat("cannot start mpirun (", std::strerror(errno),
+  return absl::NotFoundError(absl::StrCat("cannot start ", command[0], " (", std::strerror(errno),
                                           "); install OpenMPI (openmpi-bin) or run on one rank"));
 }
 

@@ -3,6 +3,8 @@
 //   if (nproc > 1 && comm::DetectLauncher().kind == comm::LauncherKind::kNone) {
 //     return comm::RelaunchOnRanks(nproc, argv);      // does not come back if it succeeds
 //   }
+//
+// The ranks find the command in PLAIT_LAUNCH_COMMAND, as a line for a shell.
 #ifndef PLAIT_COMM_LAUNCH_RELAUNCH_H_
 #define PLAIT_COMM_LAUNCH_RELAUNCH_H_
 
@@ -10,8 +12,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "comm/launch/launch_command.h"
+#include "comm/launch/starter.h"
 
 namespace plait::comm {
+
+inline constexpr char kLaunchCommandVariable[] = "PLAIT_LAUNCH_COMMAND";
 
 struct RelaunchOptions {
   int ranks = 1;
@@ -19,13 +25,14 @@ struct RelaunchOptions {
   bool set_one_thread = true;  // OMP_NUM_THREADS=1, where it is not set: ranks share the cores
 };
 
-// The command line, program included. `program` is an absolute path: it cannot be taken for an option, and
-// what follows it is the program's.
-std::vector<std::string> MpirunCommand(const RelaunchOptions& options, const std::string& program,
-                                       const std::vector<std::string>& arguments);
+// Ranks that are not bound, as many as are asked for. `program` is an absolute path: it cannot be taken for
+// an option, and what follows it is the program's.
+LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
+                        const std::vector<std::string>& arguments);
 
-// Replaces this process by mpirun, which runs this program with these arguments (argv[0] excluded) on `ranks`
-// ranks. Before MPI is touched. INVALID_ARGUMENT if ranks < 1, NOT_FOUND if there is no mpirun.
+// Replaces this process by mpirun (or what FindStarter finds in its place), which runs this program with
+// these arguments (argv[0] excluded) on `ranks` ranks. Before MPI is touched. INVALID_ARGUMENT if ranks < 1,
+// NOT_FOUND if there is nothing to start ranks with.
 absl::Status RelaunchOnRanks(int ranks, char** argv);
 
 }  // namespace plait::comm

@@ -17,5 +17,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) line += std::string(" <") + argv[i] + ">";
   const char* threads = std::getenv("OMP_NUM_THREADS");
   std::printf("%s threads %s\n", line.c_str(), threads == nullptr ? "unset" : threads);
+  const char* command = std::getenv(plait::comm::kLaunchCommandVariable);
+  if (launcher.rank == 0) std::printf("command %s\n", command == nullptr ? "unset" : command);
   return 0;
 }

@@ -6,8 +6,14 @@ unset OMP_NUM_THREADS
 expected="rank 0/3: <3> <--> <-n> <a b> threads 1
 rank 1/3: <3> <--> <-n> <a b> threads 1
 rank 2/3: <3> <--> <-n> <a b> threads 1"
-got=$("$1" 3 -- -n "a b" | sort)
+all=$("$1" 3 -- -n "a b" | tr -d '\r' | sort)
+got=$(echo "$all" | grep -v "^command ")
 [ "$got" = "$expected" ] || { echo "got: $got" >&2; exit 1; }
+# The ranks know the command; a shell that is given it does the same.
+command=$(echo "$all" | sed -n 's/^command //p')
+echo "$command" | grep -q -- "--oversubscribe --bind-to none -n 3 -x OMP_NUM_THREADS=1 /.* 3 -- -n 'a b'$"
+got=$(sh -c "$command" | tr -d '\r' | grep -v "^command " | sort)
+[ "$got" = "$expected" ] || { echo "pasted: $got" >&2; exit 1; }
 OMP_NUM_THREADS=2 "$1" 1 | grep -q "threads 2"
 # Without mpirun: one line that says so, and an exit code.
 if PATH=/nowhere "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
