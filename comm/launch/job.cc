@@ -36,6 +36,7 @@ void ReadLauncher(const Lookup& lookup, Job& job) {
   job.size = launcher.size;
   job.local_rank = launcher.local_rank;
   job.local_size = launcher.local_size;
+  job.size_told = launcher.size_told;
 }
 
 void ReadScheduler(const Lookup& lookup, Job& job) {
@@ -56,7 +57,9 @@ void ReadScheduler(const Lookup& lookup, Job& job) {
 
 std::vector<HostSlots> SlurmHosts(const JobSources& sources, bool step, Job& job) {
   const char* list = FirstOf(sources.lookup, {"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-  const char* counts = FirstOf(sources.lookup, {"SLURM_TASKS_PER_NODE"});
+  // Under mpirun the step is that of its daemons, with one task on each host.
+  const bool daemons = !step && InSlurmStep(sources.lookup);
+  const char* counts = daemons ? nullptr : FirstOf(sources.lookup, {"SLURM_TASKS_PER_NODE"});
   if (step && FirstOf(sources.lookup, {"SLURM_STEP_NODELIST"}) != nullptr) {
     list = FirstOf(sources.lookup, {"SLURM_STEP_NODELIST"});
     counts = FirstOf(sources.lookup, {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
@@ -126,6 +129,9 @@ void ReadNodes(const JobSources& sources, const std::vector<HostSlots>& hosts, J
   const Lookup& lookup = sources.lookup;
   job.slots = std::accumulate(hosts.begin(), hosts.end(), 0,
                               [](int sum, const HostSlots& host) { return sum + host.slots; });
+  if (job.launcher == LauncherKind::kOpenMpi && job.scheduler != Scheduler::kLocal) {
+    job.slots = NumberOf(lookup, {"OMPI_UNIVERSE_SIZE"}, job.slots);
+  }
   const bool slurm = job.scheduler == Scheduler::kSlurm;
   const int listed = std::max<int>(1, static_cast<int>(hosts.size()));
   if (slurm) {

@@ -59,13 +59,13 @@ void CheckRanges(const Lookup& lookup, const LauncherTrace& trace, Job& job) {
 
 // Launchers one inside the other, or variables left over. A step of Slurm's is often that of a daemon (mpirun
 // and Hydra start theirs so): it counts only against torchrun's variables, which describe the same processes.
-void CheckAgreement(const Lookup& lookup, const LauncherTrace& a, const LauncherTrace& b, Job& job) {
-  if (b.kind == LauncherKind::kSlurm || (a.rank == b.rank && a.size == b.size)) return;
-  job.contradictions.push_back(absl::StrCat(Assignment(lookup, a.rank_variable), " of ", *a.size, " (",
-                                            NameOf(a.kind), ") but ", Assignment(lookup, b.rank_variable),
-                                            " of ", *b.size, " (", NameOf(b.kind),
-                                            "): expected the same rank and size; start the program with one "
-                                            "launcher and unset the other's variables"));
+void CheckAgreement(const Lookup& lookup, const LauncherTrace& chosen, const LauncherTrace& other, Job& job) {
+  if (other.kind == LauncherKind::kSlurm || (chosen.rank == other.rank && chosen.size == other.size)) return;
+  job.contradictions.push_back(absl::StrCat(
+      Assignment(lookup, chosen.rank_variable), " of ", *chosen.size, " (", NameOf(chosen.kind), ") but ",
+      Assignment(lookup, other.rank_variable), " of ", *other.size, " (", NameOf(other.kind),
+      "): expected the same rank and size; start the program with one "
+      "launcher and unset the other's variables"));
 }
 
 void CheckPmix(const Lookup& lookup, Job& job) {
@@ -187,9 +187,10 @@ void CheckLaunchers(const Lookup& lookup, Job& job) {
       CheckHalf(lookup, trace, job);
     }
   }
-  for (std::size_t a = 0; a < complete.size(); ++a) {
-    for (std::size_t b = a + 1; b < complete.size(); ++b)
-      CheckAgreement(lookup, complete[a], complete[b], job);
+  const auto chosen = std::find_if(complete.begin(), complete.end(),
+                                   [&](const LauncherTrace& trace) { return trace.kind == job.launcher; });
+  for (const LauncherTrace& other : complete) {
+    if (chosen != complete.end()) CheckAgreement(lookup, *chosen, other, job);
   }
   CheckPmix(lookup, job);
 }

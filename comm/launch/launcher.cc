@@ -1,5 +1,6 @@
 #include "comm/launch/launcher.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -34,7 +35,7 @@ constexpr std::array<Signature, 5> kSignatures = {{
      {}},
     {LauncherKind::kPals,
      {"PALS_RANKID"},
-     {"PALS_SIZE", "PMI_SIZE"},
+     {"PALS_SIZE", "PALS_NRANKS", "PMI_SIZE"},
      {"PALS_LOCAL_RANKID", "PMIX_LOCAL_RANK", "PMI_LOCAL_RANK"},
      {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"},
      {"PALS_NODEID"}},
@@ -52,6 +53,11 @@ constexpr std::array<Signature, 5> kSignatures = {{
      {"SLURM_NODEID"}},
     {LauncherKind::kTorchrun, {"RANK"}, {"WORLD_SIZE"}, {"LOCAL_RANK"}, {"LOCAL_WORLD_SIZE"}, {"GROUP_RANK"}},
 }};
+
+const Signature& SignatureOf(LauncherKind kind) {
+  return *std::find_if(kSignatures.begin(), kSignatures.end(),
+                       [kind](const Signature& signature) { return signature.kind == kind; });
+}
 
 const char* FirstSet(const Lookup& lookup, const Names& names) {
   for (const char* name : names) {
@@ -84,6 +90,13 @@ std::optional<int> SlurmLocalSize(const Lookup& lookup, std::optional<int> node_
   return std::nullopt;
 }
 
+int HostsOfNodeFile(const Lookup& lookup) {
+  const char* path = lookup("PBS_NODEFILE");
+  if (path == nullptr) return 1;
+  const auto hosts = ReadHostFile(path);
+  return hosts.ok() ? static_cast<int>(hosts->size()) : 1;
+}
+
 LauncherTrace Trace(const Lookup& lookup, const Signature& signature) {
   LauncherTrace trace{.kind = signature.kind};
   const char* rank = FirstSet(lookup, signature.rank);
@@ -98,6 +111,10 @@ LauncherTrace Trace(const Lookup& lookup, const Signature& signature) {
   trace.local_size = ReadNumber(lookup, signature.local_size, &trace.malformed);
   trace.node_id = ReadNumber(lookup, signature.node_id, &trace.malformed);
   if (trace.kind == LauncherKind::kSlurm) trace.local_size = SlurmLocalSize(lookup, trace.node_id);
+  if (trace.kind == LauncherKind::kPals && !trace.has_size && trace.local_size.has_value()) {
+    trace.size = *trace.local_size * HostsOfNodeFile(lookup);
+    trace.size_derived = true;
+  }
   return trace;
 }
 
@@ -134,6 +151,18 @@ std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup) {
   return traces;
 }
 
+namespace {
+
+// srun also sets the variables of the PMI that its ranks may speak (--mpi=pmi2), on Cray's machines those of
+// PALS; its own say more.
+bool IsSrunInDisguise(const Lookup& lookup, const LauncherTrace& trace) {
+  if (trace.kind != LauncherKind::kPmi && trace.kind != LauncherKind::kPals) return false;
+  const LauncherTrace slurm = Trace(lookup, SignatureOf(LauncherKind::kSlurm));
+  return InSlurmStep(lookup) && trace.rank == slurm.rank && trace.size == slurm.size;
+}
+
+}  // namespace
+
 bool InSlurmStep(const Lookup& lookup) {
   constexpr std::int64_t kInteractiveStep = 0xfffffffa;  // then batch and extern; slurm.h
   const char* text = lookup("SLURM_STEP_ID");
@@ -146,11 +175,13 @@ Launcher DetectLauncher(const Lookup& lookup) {
     if (!trace.complete()) continue;
     // An allocation's shell also has SLURM_PROCID.
     if (trace.kind == LauncherKind::kSlurm && !InSlurmStep(lookup)) continue;
+    if (IsSrunInDisguise(lookup, trace)) continue;
     return {.kind = trace.kind,
             .rank = *trace.rank,
             .size = *trace.size,
             .local_rank = trace.local_rank.value_or(0),
-            .local_size = trace.local_size.value_or(*trace.size)};
+            .local_size = trace.local_size.value_or(*trace.size),
+            .size_told = !trace.size_derived};
   }
   return {};
 }

@@ -31,6 +31,8 @@ struct Launcher {
   int size = 1;
   int local_rank = 0;  // among the ranks of this node
   int local_size = 1;  // `size` where the launcher does not tell
+  // Cray PALS in its PMIx mode tells no size: it is then local_size on each host of PBS_NODEFILE.
+  bool size_told = true;
 
   bool starts_mpi() const { return kind != LauncherKind::kNone && kind != LauncherKind::kTorchrun; }
 };
@@ -48,6 +50,7 @@ struct LauncherTrace {
   std::optional<int> rank = {}, size = {};  // without value where they are not set or no number
   std::optional<int> local_rank = {}, local_size = {};
   std::optional<int> node_id = {};  // index of this node among the launcher's
+  bool size_derived = false;        // Launcher::size_told, turned round
   std::string malformed = {};       // "OMPI_COMM_WORLD_RANK=x" of a variable that is no number
   bool complete() const { return rank.has_value() && size.has_value(); }
 };
