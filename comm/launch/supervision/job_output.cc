@@ -1,0 +1,184 @@
+#include "comm/launch/supervision/job_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "comm/launch/supervision/process_tree.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr std::size_t kRememberedLines = 10;
+constexpr std::size_t kLongestRemembered = 400;
+constexpr std::size_t kNamedWriters = 4;
+constexpr std::size_t kLongestRest = 1 << 16;
+
+bool WriteAll(int file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+std::string ClockTime(std::time_t time) {
+  std::tm local{};
+  localtime_r(&time, &local);
+  return absl::StrFormat("%02d:%02d:%02d", local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+absl::Status CannotWrite(const std::string& path, absl::string_view why) {
+  return absl::UnavailableError(
+      absl::StrCat("--log-dir: cannot write ", path, ": ", why, "; choose a folder that can be written"));
+}
+
+absl::Status ClearFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return CannotWrite(folder, error.message());
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool log = absl::StartsWith(name, "rank-") && absl::EndsWith(name, ".log");
+    if (log) std::filesystem::remove(entry.path(), error);
+  }
+  return error ? CannotWrite(folder, error.message()) : absl::OkStatus();
+}
+
+absl::StatusOr<int> OpenLog(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return CannotWrite(path, std::strerror(errno));
+  return file;
+}
+
+}  // namespace
+
+JobOutput::~JobOutput() {
+  for (const auto& [rank, source] : sources_) {
+    if (source.log >= 0) close(source.log);
+  }
+}
+
+std::string JobOutput::LogOf(int rank) const {
+  if (options_.log_folder.empty()) return "";
+  const std::string name = rank == kLauncherItself ? "launcher.log" : absl::StrFormat("rank-%04d.log", rank);
+  return absl::StrCat(options_.log_folder, "/", name);
+}
+
+absl::Status JobOutput::OpenLogs() {
+  if (options_.log_folder.empty()) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(ClearFolder(options_.log_folder));
+  for (int rank = kLauncherItself; rank < options_.ranks; ++rank) {
+    PLAIT_ASSIGN_OR_RETURN(sources_[rank].log, OpenLog(LogOf(rank)));
+  }
+  return absl::OkStatus();
+}
+
+void JobOutput::Write(int rank, Stream stream, absl::string_view bytes) {
+  if (bytes.empty()) return;
+  Source& source = sources_[rank];
+  last_write_ = source.last_write = NowSeconds();
+  source.last_write_time = std::time(nullptr);
+  if (source.log >= 0 && !WriteAll(source.log, bytes)) {
+    close(std::exchange(source.log, -1));
+    Say(absl::StrCat("launch: cannot write ", LogOf(rank), ": ", std::strerror(errno),
+                     "; going on without it"));
+  }
+  std::string& rest = source.rest[static_cast<int>(stream)];
+  absl::StrAppend(&rest, bytes);
+  std::string whole;
+  for (std::size_t end; (end = rest.find_first_of("\n\r")) != rest.npos;) {
+    if (rest[end] == '\r' && end + 1 < rest.size() && rest[end + 1] == '\n') ++end;
+    Remember(source, absl::string_view(rest).substr(0, end));
+    if (options_.label && rank >= 0) {
+      absl::StrAppendFormat(&whole, "[%*d] ", static_cast<int>(absl::StrCat(options_.ranks - 1).size()),
+                            rank);
+    }
+    whole.append(rest, 0, end + 1);
+    rest.erase(0, end + 1);
+  }
+  if (rest.size() > kLongestRest) whole += std::exchange(rest, "");
+  Emit(rank, stream, whole);
+}
+
+void JobOutput::Remember(Source& source, absl::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
+  if (line.empty()) return;
+  source.last_lines.emplace_back(line.substr(0, kLongestRemembered));
+  if (source.last_lines.size() > kRememberedLines) source.last_lines.pop_front();
+}
+
+void JobOutput::Emit(int, Stream stream, const std::string& text) {
+  const int file = stream == Stream::kOutput ? options_.output : options_.error;
+  if (!text.empty() && !user_left_) user_left_ = !WriteAll(file, text);
+}
+
+void JobOutput::Flush() {
+  for (auto& [rank, source] : sources_) {
+    for (const Stream stream : {Stream::kOutput, Stream::kError}) {
+      std::string& rest = source.rest[static_cast<int>(stream)];
+      if (rest.empty()) continue;
+      Remember(source, rest);
+      Emit(rank, stream, std::exchange(rest, "") + "\n");
+    }
+  }
+}
+
+void JobOutput::Say(absl::string_view line) {
+  Emit(kLauncherItself, Stream::kError, absl::StrCat(line, "\n"));
+}
+
+std::vector<std::string> JobOutput::LastLines(int rank) const {
+  const auto found = sources_.find(rank);
+  if (found == sources_.end()) return {};
+  return {found->second.last_lines.begin(), found->second.last_lines.end()};
+}
+
+std::string JobOutput::Silent() const {
+  std::vector<int> silent;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const auto found = sources_.find(rank);
+    if (found == sources_.end() || found->second.last_write == 0) silent.push_back(rank);
+  }
+  if (silent.empty()) return "";
+  const bool all = static_cast<int>(silent.size()) == options_.ranks;
+  if (all) return "nothing from any rank";
+  const std::size_t shown = std::min(silent.size(), 2 * kNamedWriters);
+  return absl::StrCat("nothing from rank ",
+                      absl::StrJoin(silent.begin(), silent.begin() + static_cast<long>(shown), ", "),
+                      shown < silent.size() ? absl::StrCat(" and ", silent.size() - shown, " others") : "");
+}
+
+std::string JobOutput::LastWriters() const {
+  std::vector<std::pair<double, int>> writers;
+  for (const auto& [rank, source] : sources_) {
+    if (rank >= 0 && source.last_write > 0) writers.emplace_back(-source.last_write, rank);
+  }
+  std::sort(writers.begin(), writers.end());
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < std::min(writers.size(), kNamedWriters); ++i) {
+    const int rank = writers[i].second;
+    parts.push_back(absl::StrFormat("rank %d at %s (%.1f s ago)", rank,
+                                    ClockTime(sources_.at(rank).last_write_time),
+                                    NowSeconds() + writers[i].first));
+  }
+  if (writers.size() > kNamedWriters)
+    parts.push_back(absl::StrCat(writers.size() - kNamedWriters, " others before"));
+  std::string text = absl::StrJoin(parts, ", ");
+  if (const std::string silent = Silent(); !silent.empty())
+    absl::StrAppend(&text, text.empty() ? "" : "; ", silent);
+  return text;
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,126 @@
+#include "comm/launch/supervision/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace plait::comm {
+namespace {
+
+void Redirect(int from, int to) {
+  if (from >= 0) dup2(from, to);
+}
+
+// In the new process, between fork and exec. Comes back, with errno, only if it fails.
+void BecomeProgram(char** words, const ForkOptions& options, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, options.signal_at_our_end);
+  if (getppid() != parent) _exit(127);  // it went before the line above
+  Redirect(options.standard_input, 0);
+  Redirect(options.standard_output, 1);
+  Redirect(options.standard_error, 2);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+  signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &options.mask, nullptr);
+  execvp(words[0], words);
+}
+
+// The name in brackets may hold anything; the parent is the second field behind it.
+pid_t ParentOf(const char* pid) {
+  char text[512];
+  const int file = open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  const char* bracket = std::strrchr(text, ')');
+  char state = 0;
+  int parent = 0;
+  if (bracket == nullptr || std::sscanf(bracket + 1, " %c %d", &state, &parent) != 2) return 0;
+  return parent;
+}
+
+std::multimap<pid_t, pid_t> ChildrenByParent() {
+  std::multimap<pid_t, pid_t> children;
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return children;
+  while (const dirent* entry = readdir(folder)) {
+    int pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid)) children.emplace(ParentOf(entry->d_name), pid);
+  }
+  closedir(folder);
+  return children;
+}
+
+}  // namespace
+
+absl::StatusOr<pid_t> StartProcess(const std::vector<std::string>& command, const ForkOptions& options) {
+  std::vector<std::string> words = command;
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  int report[2];  // closed by a successful exec
+  if (pipe2(report, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(std::strerror(errno));
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    BecomeProgram(raw.data(), options, parent);
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = write(report[1], &error, sizeof error);
+    _exit(127);
+  }
+  close(report[1]);
+  int error = pid < 0 ? errno : 0;
+  const ssize_t got = pid < 0 ? 0 : read(report[0], &error, sizeof error);
+  close(report[0]);
+  if (pid > 0 && got <= 0) return pid;
+  if (pid > 0) waitpid(pid, nullptr, 0);
+  return absl::NotFoundError(absl::StrCat("cannot start ", command[0], ": ", std::strerror(error)));
+}
+
+void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+std::vector<pid_t> Descendants() {
+  const std::multimap<pid_t, pid_t> children = ChildrenByParent();
+  std::vector<pid_t> found = {getpid()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [first, last] = children.equal_range(found[i]);
+    for (auto child = first; child != last; ++child) found.push_back(child->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+void KillDescendants(double seconds) {
+  const double deadline = NowSeconds() + seconds;
+  for (;;) {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const std::vector<pid_t> left = Descendants();
+    if (left.empty() || NowSeconds() > deadline) return;
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    usleep(5000);
+  }
+}
+
+double NowSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,310 @@
+#include "comm/launch/supervision/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "comm/launch/supervision/process_tree.h"
+#include "comm/launch/supervision/rank_roll.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr double kSecondsForLauncher = 1;  // to notice that its ranks are gone
+constexpr double kSecondsToDrain = 2;      // for output and keepers after the launcher's end
+constexpr double kSecondsToKill = 5;
+
+// How far the end of a job has come.
+enum class Stage { kRunning, kAsked, kTerminated, kKilled, kLauncherKilled };
+enum class Reason { kNone, kSignal, kIdle, kTimeout, kRankFailed, kUserLeft };
+
+sigset_t HandledSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int signal : kForwarded) sigaddset(&set, signal);
+  return set;
+}
+
+// A connection and a log for every rank.
+void AllowManyFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// A terminal is not for a process group in the background.
+int StandardInput() { return isatty(0) == 1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1; }
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SuperviseOptions& options)
+      : options_(options),
+        output_({.ranks = options.ranks, .log_folder = options.log_folder, .label = options.label}) {}
+
+  absl::StatusOr<int> Run() {
+    PLAIT_RETURN_IF_ERROR(output_.OpenLogs());
+    PLAIT_ASSIGN_OR_RETURN(KeeperListener listener, KeeperListener::Open(options_.this_host_only));
+    listener_ = &listener;
+    RankRoll roll(listener.address().token, &output_);
+    roll_ = &roll;
+    PLAIT_RETURN_IF_ERROR(Start());
+    while (!Over()) Step();
+    KillDescendants(kSecondsToKill);
+    output_.Flush();
+    Report();
+    return ExitCode();
+  }
+
+ private:
+  absl::Status Start() {
+    const sigset_t handled = HandledSignals();
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &handled, &before);
+    signals_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    signal(SIGPIPE, SIG_IGN);
+    AllowManyFiles();
+    AdoptOrphans();
+    int output[2], error[2];
+    if (pipe2(output, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("cannot make pipes: ", std::strerror(errno)));
+    }
+    ForkOptions fork = {.standard_input = StandardInput(),
+                        .standard_output = output[1],
+                        .standard_error = error[1],
+                        .signal_at_our_end = SIGTERM,
+                        .mask = before,
+                        .environment = options_.environment};
+    fork.environment.emplace_back(kKeeperVariable, ToText(listener_->address()));
+    const absl::StatusOr<pid_t> started = StartProcess(options_.command, fork);
+    close(output[1]);
+    close(error[1]);
+    if (fork.standard_input >= 0) close(fork.standard_input);
+    pipes_ = {output[0], error[0]};
+    PLAIT_RETURN_IF_ERROR(started);
+    launcher_ = *started;
+    start_ = NowSeconds();
+    return absl::OkStatus();
+  }
+
+  // The launcher has ended and nothing more can come, or has had its time to.
+  bool Over() const {
+    if (!launcher_end_) return false;
+    const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && roll_->empty();
+    return silent || NowSeconds() > launcher_ended_at_ + kSecondsToDrain;
+  }
+
+  void Step() {
+    std::vector<pollfd> wait;
+    for (const int file : {signals_, listener_->socket(), pipes_[0], pipes_[1]}) {
+      wait.push_back({.fd = file, .events = POLLIN, .revents = 0});
+    }
+    for (const auto& [socket, connection] : roll_->connections()) {
+      wait.push_back({.fd = socket, .events = POLLIN, .revents = 0});
+    }
+    poll(wait.data(), wait.size(), MillisecondsToNextDeadline());
+    for (std::size_t i = 4; i < wait.size(); ++i) {
+      if (wait[i].revents != 0) roll_->Read(wait[i].fd);
+    }
+    if (wait[2].revents != 0) ReadLauncher(0);
+    if (wait[3].revents != 0) ReadLauncher(1);
+    if (wait[1].revents != 0) roll_->Add(listener_->Accept());
+    if (wait[0].revents != 0) ReadSignals();
+    WatchTheClock();
+  }
+
+  int MillisecondsToNextDeadline() const {
+    if (launcher_end_) return 20;
+    double next = deadline_;
+    for (const double limit : {IdleDeadline(), TimeDeadline()}) next = std::min(next, limit);
+    if (std::isinf(next)) return -1;
+    return static_cast<int>(std::clamp((next - NowSeconds()) * 1000 + 1, 0.0, 60000.0));
+  }
+
+  double IdleDeadline() const {
+    if (options_.idle_timeout_seconds <= 0 || stage_ != Stage::kRunning) return INFINITY;
+    return std::max(start_, output_.last_write()) + options_.idle_timeout_seconds;
+  }
+  double TimeDeadline() const {
+    if (options_.timeout_seconds <= 0 || stage_ != Stage::kRunning) return INFINITY;
+    return start_ + options_.timeout_seconds;
+  }
+
+  void ReadLauncher(int which) {
+    char buffer[65536];
+    const ssize_t got = read(pipes_[which], buffer, sizeof buffer);
+    if (got > 0) {
+      const Stream stream = which == 0 ? Stream::kOutput : Stream::kError;
+      output_.Write(kLauncherItself, stream, absl::string_view(buffer, static_cast<std::size_t>(got)));
+    } else if (got == 0 || errno != EINTR) {
+      close(std::exchange(pipes_[which], -1));
+    }
+  }
+
+  void ReadSignals() {
+    signalfd_siginfo info{};
+    while (read(signals_, &info, sizeof info) == sizeof info) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      if (signal != SIGCHLD) Forward(signal);
+    }
+    int status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (pid != launcher_) continue;
+      launcher_end_ = EndOfWaitStatus(status);
+      launcher_ended_at_ = NowSeconds();
+    }
+  }
+
+  void Forward(int signal) {
+    if (signal == SIGUSR1 || signal == SIGUSR2) {
+      SignalRanks(signal);
+    } else if (stage_ == Stage::kRunning) {
+      user_signal_ = signal;
+      Begin(Reason::kSignal, signal);
+    } else {
+      user_signal_ = user_signal_ == 0 && reason_ == Reason::kRankFailed ? signal : user_signal_;
+      Escalate();
+    }
+  }
+
+  // To the ranks by their keepers, so that they have the grace to end in; before there are any, and where the
+  // ranks have no keepers, to the launcher.
+  void SignalRanks(int signal) {
+    if (!roll_->Signal(signal)) SignalLauncher(signal);
+  }
+
+  void SignalLauncher(int signal) const {
+    if (!launcher_end_) kill(launcher_, signal);
+  }
+
+  void Begin(Reason reason, int signal) {
+    reason_ = reason;
+    stage_ = signal == SIGTERM ? Stage::kTerminated : Stage::kAsked;
+    deadline_ = NowSeconds() + options_.grace_seconds;
+    SignalRanks(signal);
+  }
+
+  void Escalate() {
+    switch (stage_) {
+      case Stage::kRunning:
+        return;
+      case Stage::kAsked:
+        stage_ = Stage::kTerminated;
+        deadline_ = NowSeconds() + options_.grace_seconds;
+        SignalRanks(SIGTERM);
+        return;
+      case Stage::kTerminated:
+        stage_ = Stage::kKilled;
+        deadline_ = NowSeconds() + kSecondsForLauncher;
+        roll_->Signal(SIGKILL);
+        SignalLauncher(SIGTERM);
+        return;
+      case Stage::kKilled:
+        stage_ = Stage::kLauncherKilled;
+        deadline_ = INFINITY;
+        SignalLauncher(SIGKILL);
+        return;
+      case Stage::kLauncherKilled:
+        return;
+    }
+  }
+
+  void WatchTheClock() {
+    const double now = NowSeconds();
+    if (stage_ != Stage::kRunning) {
+      if (now >= deadline_) Escalate();
+    } else if (now >= IdleDeadline()) {
+      last_writers_ = output_.LastWriters();
+      output_.Say(absl::StrFormat("launch: no output for %g s; ending the job (SIGTERM, SIGKILL after %g s)",
+                                  options_.idle_timeout_seconds, options_.grace_seconds));
+      Begin(Reason::kIdle, SIGTERM);
+    } else if (now >= TimeDeadline()) {
+      last_writers_ = output_.LastWriters();
+      output_.Say(absl::StrFormat("launch: %g s are over; ending the job (SIGTERM, SIGKILL after %g s)",
+                                  options_.timeout_seconds, options_.grace_seconds));
+      Begin(Reason::kTimeout, SIGTERM);
+    } else if (output_.user_left()) {
+      Begin(Reason::kUserLeft, SIGTERM);
+    } else if (roll_->first_failure() && !std::isfinite(deadline_)) {
+      deadline_ = now + options_.grace_seconds;  // the launcher's time to end the others
+    } else if (now >= deadline_) {
+      Begin(Reason::kRankFailed, SIGTERM);
+    }
+  }
+
+  void Report() {
+    if (reason_ == Reason::kIdle) {
+      output_.Say(absl::StrFormat("launch: ended after %g s without output (--idle-timeout); last wrote: %s",
+                                  options_.idle_timeout_seconds, last_writers_));
+    } else if (reason_ == Reason::kTimeout) {
+      output_.Say(absl::StrFormat("launch: ended after %g s (--timeout); last wrote: %s",
+                                  options_.timeout_seconds, last_writers_));
+    } else if (reason_ == Reason::kSignal) {
+      if (ExitCode() != 0) output_.Say(absl::StrCat("launch: ended by ", Describe({0, user_signal_, ""})));
+    } else if (roll_->first_failure()) {
+      ReportFailure(*roll_->first_failure());
+    } else if (launcher_end_->failed()) {
+      output_.Say(absl::StrCat(
+          "launch: ", options_.command[0], " ended with ", Describe(*launcher_end_),
+          roll_->started() ? "; no rank is known to have failed" : " before any rank had started"));
+    }
+  }
+
+  void ReportFailure(const RankFailure& failure) {
+    const std::vector<std::string> lines = output_.LastLines(failure.rank);
+    const std::string log = output_.LogOf(failure.rank);
+    output_.Say(absl::StrFormat(
+        "launch: rank %d (%s, pid %d) failed first, %.1f s after the start: %s%s%s", failure.rank,
+        failure.host, failure.pid, failure.seconds - start_, Describe(failure.end),
+        lines.empty() ? "; it wrote nothing" : "; its last lines",
+        log.empty() || lines.empty() ? (lines.empty() ? "" : ":") : absl::StrCat(" (", log, "):")));
+    for (const std::string& line : lines) output_.Say(absl::StrCat("    ", line));
+  }
+
+  int ExitCode() const {
+    if (reason_ == Reason::kIdle || reason_ == Reason::kTimeout) return kTimedOut;
+    const int code =
+        roll_->first_failure() ? std::max(1, roll_->first_failure()->end.code()) : launcher_end_->code();
+    if (code == 0) return 0;
+    return user_signal_ != 0 ? 128 + user_signal_ : code;
+  }
+
+  const SuperviseOptions& options_;
+  JobOutput output_;
+  KeeperListener* listener_ = nullptr;
+  RankRoll* roll_ = nullptr;
+  int signals_ = -1;
+  std::array<int, 2> pipes_ = {-1, -1};
+  pid_t launcher_ = -1;
+  std::optional<ProcessEnd> launcher_end_;
+  double launcher_ended_at_ = 0;
+  double start_ = 0;
+  Stage stage_ = Stage::kRunning;
+  Reason reason_ = Reason::kNone;
+  double deadline_ = INFINITY;  // of the stage
+  int user_signal_ = 0;
+  std::string last_writers_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> Supervise(const SuperviseOptions& options) { return Supervisor(options).Run(); }
+
+}  // namespace plait::comm
