@@ -86,18 +86,27 @@ class RankHistory {
   std::int64_t draws() const { return draws_; }
 
  private:
+  struct OwnVector {
+    std::string name;
+    std::vector<double> values;
+  };
   RankHistory(comm::Communicator group, const RankHistoryOptions& options);
   absl::Status Open(const RankHistoryOptions& options);
+  void KeepVectors(absl::Span<const data::Vector> vectors);
   absl::Status Gather();
+  GatheredBlock Exchange(const std::string& news, std::vector<std::int64_t>& bytes_of_news, bool& failed);
+  absl::Status TakeNews(const std::string& news, const std::vector<std::int64_t>& bytes_of_news);
   void WriteDraws(const GatheredBlock& block);
 
   comm::Communicator group_;
   bool active_;
   int gather_every_;
   RankBlock block_;
+  std::vector<std::vector<OwnVector>> vectors_;  // on rank 0, by draw of the block
+  std::vector<data::Vector> all_vectors_;
   std::unique_ptr<data::History> history_;  // on rank 0
-  absl::Status written_;                    // of rank 0's file
-  absl::Status agreed_;                     // once an error: what every rank was told
+  absl::Status own_;                        // this rank's first error, until all ranks are told
+  absl::Status agreed_;                     // what every rank was told
   std::int64_t draws_ = 0;
   double seconds_ = 0;
 };

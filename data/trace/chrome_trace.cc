@@ -1,0 +1,191 @@
+#include "data/trace/chrome_trace.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/trace/json_text.h"
+
+namespace plait::data {
+namespace {
+
+// A span as it is written: on the clock of the trace.
+struct Span {
+  std::int64_t begin_ns;
+  std::int64_t end_ns;
+  const TraceEvent* event;
+};
+
+// Earlier first, and the enclosing one before those inside it.
+std::vector<Span> SortedSpans(const RankEvents& rank) {
+  std::vector<Span> spans;
+  spans.reserve(rank.events.size());
+  for (const TraceEvent& event : rank.events) {
+    spans.push_back({OnTraceClock(rank, event.begin_ns), OnTraceClock(rank, event.end_ns), &event});
+  }
+  std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    if (a.event->track != b.event->track) return a.event->track < b.event->track;
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  });
+  return spans;
+}
+
+// Where one rank took part in something common.
+struct Part {
+  std::uint64_t link;
+  int rank;
+  std::int32_t track;
+  std::int64_t begin_ns;
+  std::int64_t end_ns;
+};
+
+std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
+  std::vector<Part> parts;
+  for (const RankEvents& rank : ranks) {
+    for (const TraceEvent& event : rank.events) {
+      if (event.arguments.link == 0) continue;
+      parts.push_back({event.arguments.link, rank.rank, event.track, OnTraceClock(rank, event.begin_ns),
+                       OnTraceClock(rank, event.end_ns)});
+    }
+  }
+  // By link, and of one link the rank that came last at the end.
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    if (a.link != b.link) return a.link < b.link;
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.rank < b.rank;
+  });
+  return parts;
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const std::string& path, std::int64_t zero_ns) : out_(path), zero_ns_(zero_ns) {
+    out_ << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  }
+
+  void WriteNames(const RankEvents& rank) {
+    const std::string name = rank.host.empty() ? absl::StrCat("rank ", rank.rank)
+                                               : absl::StrCat("rank ", rank.rank, " (", rank.host, ")");
+    WriteMeta(rank.rank, 0, "process_name", absl::StrCat("\"name\":", JsonText(name)));
+    WriteMeta(rank.rank, 0, "process_sort_index", absl::StrCat("\"sort_index\":", rank.rank));
+    for (std::size_t track = 0; track < rank.tracks.size(); ++track) {
+      WriteMeta(rank.rank, track, "thread_name", absl::StrCat("\"name\":", JsonText(rank.tracks[track])));
+      WriteMeta(rank.rank, track, "thread_sort_index", absl::StrCat("\"sort_index\":", track));
+    }
+  }
+
+  void WriteSpans(const RankEvents& rank) {
+    for (const Span& span : SortedSpans(rank)) {
+      const TraceArguments& arguments = span.event->arguments;
+      std::string args;
+      const auto add = [&args](const char* name, std::int64_t value) {
+        if (value >= 0) absl::StrAppend(&args, args.empty() ? "" : ",", "\"", name, "\":", value);
+      };
+      add("step", arguments.step);
+      add("bytes", arguments.bytes);
+      add("sequence", arguments.sequence);
+      Begin();
+      out_ << absl::StrFormat(R"({"ph":"X","name":%s,"pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":{%s}})",
+                              JsonText(rank.names[span.event->name]), rank.rank, span.event->track,
+                              Microseconds(span.begin_ns - zero_ns_),
+                              Microseconds(span.end_ns - span.begin_ns), args);
+    }
+  }
+
+  // From the last to come to all that were there before and ended after it came.
+  void WriteArrows(absl::Span<const Part> parts) {
+    const Part& last = parts.back();
+    for (const Part& part : parts.first(parts.size() - 1)) {
+      if (part.end_ns < last.begin_ns || part.rank == last.rank) continue;
+      ++arrows_;
+      WriteArrowEnd("\"s\"", last, last.begin_ns);
+      WriteArrowEnd("\"f\",\"bp\":\"e\"", part, part.end_ns);
+    }
+  }
+
+  absl::Status Finish(const std::map<std::string, std::string>& information) {
+    out_ << "\n], \"otherData\": {";
+    for (auto it = information.begin(); it != information.end(); ++it) {
+      out_ << (it == information.begin() ? "" : ", ") << JsonText(it->first) << ": " << JsonText(it->second);
+    }
+    out_ << "}}\n";
+    out_.close();
+    if (out_.good()) return absl::OkStatus();
+    return absl::ErrnoToStatus(errno == 0 ? EIO : errno, "cannot be written");
+  }
+
+ private:
+  void Begin() {
+    out_ << (first_ ? "\n" : ",\n");
+    first_ = false;
+  }
+  static std::string Microseconds(std::int64_t ns) {
+    return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000);
+  }
+  void WriteMeta(int rank, std::int64_t track, const char* kind, const std::string& argument) {
+    Begin();
+    out_ << absl::StrFormat(R"({"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{%s}})", kind, rank, track,
+                            argument);
+  }
+  void WriteArrowEnd(const char* phase, const Part& part, std::int64_t at_ns) {
+    Begin();
+    out_ << absl::StrFormat(R"({"ph":%s,"cat":"link","name":"waits for","id":%d,"pid":%d,"tid":%d,"ts":%s})",
+                            phase, arrows_, part.rank, part.track, Microseconds(at_ns - zero_ns_));
+  }
+
+  std::ofstream out_;
+  std::int64_t zero_ns_;
+  std::int64_t arrows_ = 0;
+  bool first_ = true;
+};
+
+std::int64_t EarliestNs(absl::Span<const RankEvents> ranks) {
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  for (const RankEvents& rank : ranks) {
+    for (const TraceEvent& event : rank.events)
+      earliest = std::min(earliest, OnTraceClock(rank, event.begin_ns));
+  }
+  return earliest == std::numeric_limits<std::int64_t>::max() ? 0 : earliest;
+}
+
+absl::Status WriteTo(const std::string& path, absl::Span<const RankEvents> ranks,
+                     const std::map<std::string, std::string>& information) {
+  TraceWriter writer(path, EarliestNs(ranks));
+  for (const RankEvents& rank : ranks) writer.WriteNames(rank);
+  for (const RankEvents& rank : ranks) writer.WriteSpans(rank);
+  const std::vector<Part> parts = PartsOf(ranks);
+  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    while (end < parts.size() && parts[end].link == parts[begin].link) ++end;
+    writer.WriteArrows(absl::MakeConstSpan(parts).subspan(begin, end - begin));
+  }
+  return writer.Finish(information);
+}
+
+}  // namespace
+
+std::int64_t OnTraceClock(const RankEvents& rank, std::int64_t ns) {
+  const double span = rank.moments_seconds[1] - rank.moments_seconds[0];
+  double offset = rank.offsets_seconds[0];
+  if (span > 0) {
+    const double drift = (rank.offsets_seconds[1] - rank.offsets_seconds[0]) / span;
+    offset += drift * (1e-9 * static_cast<double>(ns) - rank.moments_seconds[0]);
+  }
+  return ns + std::llround(1e9 * offset);
+}
+
+absl::Status WriteChromeTrace(const std::string& path, absl::Span<const RankEvents> ranks,
+                              const std::map<std::string, std::string>& run) {
+  std::map<std::string, std::string> information = run;
+  for (const RankEvents& rank : ranks) {
+    if (rank.dropped > 0)
+      information[absl::StrCat("events_dropped_rank_", rank.rank)] = absl::StrCat(rank.dropped);
+  }
+  return WriteAtomically(path, 0,
+                         [&](const std::string& partial) { return WriteTo(partial, ranks, information); });
+}
+
+}  // namespace plait::data
