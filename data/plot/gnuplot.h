@@ -1,0 +1,39 @@
+// One run of gnuplot: a script in, pictures out, through memory. Private to data/plot.
+//
+//   std::vector<std::string> pictures;
+//   RunGnuplot(pages, "gnuplot");
+//
+// The program is started directly, never by a shell, and takes no settings of the user's. It reads its script
+// from memory and writes each page to memory (memfd_create): no temporary files, no pipe that could fill up.
+#ifndef PLAIT_DATA_PLOT_GNUPLOT_H_
+#define PLAIT_DATA_PLOT_GNUPLOT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace plait::data {
+
+struct GnuplotPage {
+  std::string terminal;  // "svg size 800,500 ..."
+  std::string commands;  // settings and one plot; begins from gnuplot's defaults
+};
+
+// What every page wrote, in order. FAILED_PRECONDITION: `program` is not there, with the package to install;
+// INTERNAL: it failed or drew nothing, with its first message; DEADLINE_EXCEEDED after a minute.
+absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
+                                                    const std::string& program = "gnuplot");
+
+// `text` as a literal of gnuplot's language, in single quotes: nothing in it is a command, an escape or the
+// end of the literal. Control characters become spaces, bytes that are no UTF-8 question marks.
+std::string Quoted(absl::string_view text);
+
+// Bytes that are no UTF-8 as '?', control characters as spaces.
+std::string Printable(absl::string_view text);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_PLOT_GNUPLOT_H_
