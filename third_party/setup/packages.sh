@@ -11,6 +11,7 @@ PACKAGE_GROUPS=(
   "tests and benchmarks: libgtest-dev libgmock-dev libbenchmark-dev"
   "LibTorch's installer: python3 python3-venv"
   "plots: gnuplot-nox"
+  "tests of history files: netcdf-bin"
   "tools/check: clang-format clang-tidy-16 shellcheck"
 )
 

@@ -17,6 +17,8 @@ fail() {
 . "$here/packages.sh"
 # shellcheck source=third_party/setup/libtorch.sh
 . "$here/libtorch.sh"
+# shellcheck source=third_party/setup/python.sh
+. "$here/python.sh"
 
 case "$workspace" in
   *[[:space:]]*) fail "the checkout lies in '$workspace': Bazel does not work in folders with blanks; move it" ;;
@@ -71,6 +73,9 @@ write_rc() {
       /bin/bazel | /usr/bin/bazel | /usr/local/bin/bazel) ;; # where tests look, too
       *) echo "test --test_env=PLAIT_BAZEL=$(command -v bazel)" ;;
     esac
+    if [ -f "$cache/plait/python-$PYTHON_SET/.complete" ]; then
+      echo "test --test_env=PLAIT_PYTHON=$cache/plait/python-$PYTHON_SET/bin/python"
+    fi
     if [ "$chosen" = yes ]; then
       echo "#cache $cache"
       echo "startup --output_user_root=$cache/bazel"
@@ -107,6 +112,7 @@ main() {
   fi
   install_packages
   install_libtorch "$cache/plait"
+  install_python "$cache/plait"
   fetch_recordings "$cache"
   rm -rf "$cache/plait/tmp"
   write_rc "$cache" "$chosen"
