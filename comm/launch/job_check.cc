@@ -40,7 +40,7 @@ void CheckHalf(const Lookup& lookup, const LauncherTrace& trace, Job& job) {
 
 void CheckRanges(const Lookup& lookup, const LauncherTrace& trace, Job& job) {
   const int rank = *trace.rank, size = *trace.size;
-  if (size < 1 || rank < 0 || rank >= size) {
+  if (!trace.size_derived && (size < 1 || rank < 0 || rank >= size)) {
     const std::string expected = size < 1 ? std::string("expected a size of at least 1")
                                           : absl::StrCat("expected a rank from 0 to ", size - 1);
     job.contradictions.push_back(absl::StrCat(Assignment(lookup, trace.rank_variable), " with ",
@@ -60,7 +60,8 @@ void CheckRanges(const Lookup& lookup, const LauncherTrace& trace, Job& job) {
 // Launchers one inside the other, or variables left over. A step of Slurm's is often that of a daemon (mpirun
 // and Hydra start theirs so): it counts only against torchrun's variables, which describe the same processes.
 void CheckAgreement(const Lookup& lookup, const LauncherTrace& chosen, const LauncherTrace& other, Job& job) {
-  if (other.kind == LauncherKind::kSlurm || (chosen.rank == other.rank && chosen.size == other.size)) return;
+  const bool same_size = chosen.size_derived || chosen.size == other.size;
+  if (other.kind == LauncherKind::kSlurm || (chosen.rank == other.rank && same_size)) return;
   job.contradictions.push_back(absl::StrCat(
       Assignment(lookup, chosen.rank_variable), " of ", *chosen.size, " (", NameOf(chosen.kind), ") but ",
       Assignment(lookup, other.rank_variable), " of ", *other.size, " (", NameOf(other.kind),

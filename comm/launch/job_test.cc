@@ -115,12 +115,15 @@ TEST(DetectJob, InteractiveStepOfSallocIsAShell) {
 
 TEST(DetectJob, PalsWithoutSizeCountsHosts) {
   const Recorded pmix =
-      Recorded(testing::kPals).With("PMI_SIZE\nPMI_RANK\nPMI_LOCAL_SIZE\nPBS_NODEFILE\nPMIX_RANK=6");
+      Recorded(testing::kPals)
+          .With("PMI_SIZE\nPMI_RANK\nPMI_LOCAL_SIZE\nPBS_NODEFILE\nPMIX_RANK=6\nRANK=6\nWORLD_SIZE=8");
   const Job job =
-      DetectJob(SourcesOf(pmix.With("PALS_RANKID=2\nPMIX_RANK=2\nPALS_NODEID=0"), "x3101c0s13b0n0"));
+      DetectJob(SourcesOf(pmix.With("PALS_RANKID=2\nPMIX_RANK=2\nRANK=2\nPALS_NODEID=0"), "x3101c0s13b0n0"));
   EXPECT_EQ(job.launcher, LauncherKind::kPals);
   EXPECT_EQ(job.size, 4);
   EXPECT_FALSE(job.size_told);
+  EXPECT_THAT(job.contradictions, IsEmpty());
+  EXPECT_EQ(DetectLauncher(pmix.lookup()).size, 7);  // rank 6 where no node file tells of other hosts
 }
 
 TEST(DetectJob, NodeFileThatOnlyTheFirstNodeHasIsNoContradiction) {

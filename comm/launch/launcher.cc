@@ -112,7 +112,7 @@ LauncherTrace Trace(const Lookup& lookup, const Signature& signature) {
   trace.node_id = ReadNumber(lookup, signature.node_id, &trace.malformed);
   if (trace.kind == LauncherKind::kSlurm) trace.local_size = SlurmLocalSize(lookup, trace.node_id);
   if (trace.kind == LauncherKind::kPals && !trace.has_size && trace.local_size.has_value()) {
-    trace.size = *trace.local_size * HostsOfNodeFile(lookup);
+    trace.size = std::max(trace.rank.value_or(0) + 1, *trace.local_size * HostsOfNodeFile(lookup));
     trace.size_derived = true;
   }
   return trace;
