@@ -1,0 +1,267 @@
+#include "tools/launch_parts/planning.h"
+
+#include <netdb.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace plait::launching {
+namespace {
+
+using comm::Binding;
+using comm::HostSlots;
+using comm::Starter;
+
+absl::Status Wrong(absl::string_view text) { return absl::InvalidArgumentError(text); }
+
+std::string Names(const std::vector<HostSlots>& hosts) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(hosts.size(), kShown); ++i) names.push_back(hosts[i].host);
+  if (hosts.size() > kShown) names.push_back("...");
+  return absl::StrJoin(names, ",");
+}
+
+bool IsThisHost(const std::string& host, const comm::Job& job) {
+  return host == "localhost" || absl::StartsWith(host, "127.") ||
+         comm::IndexOfHost({{.host = host}}, job.host) == 0;
+}
+
+absl::Status CheckSurroundings(const Surroundings& here) {
+  const comm::Job& job = here.job;
+  if (job.launcher != comm::LauncherKind::kNone) {
+    return Wrong(absl::StrCat("it was itself started by ", NameOf(job.launcher), ", as rank ", job.rank,
+                              " of ", job.size, "; start it once, outside"));
+  }
+  if (job.scheduler == comm::Scheduler::kLocal || job.contradictions.empty()) return absl::OkStatus();
+  return Wrong(absl::StrCat("this ", NameOf(job.scheduler), " job's environment cannot be trusted: ",
+                            absl::StrJoin(job.contradictions, "; ")));
+}
+
+// As execvp would: a name without slash is looked for on the PATH.
+absl::Status CheckProgram(const std::vector<std::string>& program) {
+  if (program.empty())
+    return Wrong("no program; write it behind two dashes: launch -- PROGRAM [ARGUMENT ...]");
+  const std::string& name = program[0];
+  std::error_code error;
+  const auto runs = [&error](const std::string& path) {
+    return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+  };
+  if (absl::StrContains(name, '/')) {
+    if (runs(name)) return absl::OkStatus();
+    const bool there = std::filesystem::exists(name, error);
+    return absl::NotFoundError(absl::StrCat("cannot start ", name, ": ",
+                                            there ? "it is no executable file; chmod +x makes a script one"
+                                                  : "there is no such file; build it or correct the path"));
+  }
+  const char* path = std::getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    if (runs(absl::StrCat(folder.empty() ? "." : folder, "/", name))) return absl::OkStatus();
+  }
+  const bool here = runs("./" + name);
+  return absl::NotFoundError(
+      absl::StrCat("cannot start ", name, ": it is not on the PATH",
+                   here ? absl::StrCat("; write ./", name, " for the one in this folder") : ""));
+}
+
+absl::Status CheckHost(const std::string& file, const std::string& host, const Surroundings& here) {
+  const comm::Job& job = here.job;
+  if (job.scheduler != comm::Scheduler::kLocal && comm::IndexOfHost(job.hosts, host) < 0) {
+    return Wrong(absl::StrCat(file, ": host ", host, " is not one of this ", NameOf(job.scheduler),
+                              " job's (", Names(job.hosts), ")"));
+  }
+  if (job.scheduler == comm::Scheduler::kLocal && !IsThisHost(host, job) && !here.resolves(host)) {
+    return Wrong(
+        absl::StrCat(file, ": no host is known by the name ", host, "; correct it or add it to /etc/hosts"));
+  }
+  return absl::OkStatus();
+}
+
+// Those of the file, else of the job; without either this host with a slot for each accelerator or core.
+absl::StatusOr<std::vector<HostSlots>> AllHosts(const Settings& settings, const Surroundings& here) {
+  const int room = here.job.devices_per_node > 0 ? here.job.devices_per_node : here.cores;
+  std::vector<HostSlots> hosts = here.job.hosts;
+  if (!settings.host_file.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(hosts, comm::ReadHostFile(settings.host_file));
+    for (const HostSlots& host : hosts) PLAIT_RETURN_IF_ERROR(CheckHost(settings.host_file, host.host, here));
+    return hosts;
+  }
+  const bool counts_mean_ranks = here.job.scheduler != comm::Scheduler::kLocal || !here.job.host_file.empty();
+  for (HostSlots& host : hosts) {
+    if (!counts_mean_ranks || here.job.devices_per_node > 0) host.slots = room;
+  }
+  return hosts;
+}
+
+// How many ranks, on which of the hosts.
+struct Layout {
+  std::vector<HostSlots> hosts;  // with as many slots as ranks
+  int ranks = 0;
+};
+
+absl::Status CheckCounts(const Settings& wanted, std::size_t there) {
+  if (wanted.nhosts > static_cast<int>(there)) {
+    return Wrong(absl::StrCat("--nhosts=", wanted.nhosts, ": there ", there == 1 ? "is " : "are ", there,
+                              there == 1 ? " host" : " hosts"));
+  }
+  const int hosts = wanted.nhosts > 0 ? wanted.nhosts : static_cast<int>(there);
+  if (wanted.nproc > 0 && wanted.ppn > 0 && wanted.nproc > wanted.ppn * hosts) {
+    return Wrong(absl::StrCat("--nproc=", wanted.nproc, " with --ppn=", wanted.ppn, ": ", hosts,
+                              hosts == 1 ? " host takes " : " hosts take ", wanted.ppn * hosts));
+  }
+  if (wanted.nproc > 0 && wanted.nhosts > wanted.nproc) {
+    return Wrong(
+        absl::StrCat("--nproc=", wanted.nproc, " with --nhosts=", wanted.nhosts, ": a host has no rank"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hosts) {
+  PLAIT_RETURN_IF_ERROR(CheckCounts(wanted, hosts.size()));
+  if (wanted.nhosts > 0) hosts.resize(static_cast<std::size_t>(wanted.nhosts));
+  const int nodes = static_cast<int>(hosts.size());
+  if (wanted.ppn > 0 || (wanted.nproc > 0 && wanted.nhosts > 0)) {
+    const int each = wanted.ppn > 0 ? wanted.ppn : (wanted.nproc + nodes - 1) / nodes;
+    for (HostSlots& host : hosts) host.slots = each;
+  }
+  const int room = std::accumulate(hosts.begin(), hosts.end(), 0,
+                                   [](int sum, const HostSlots& host) { return sum + host.slots; });
+  Layout layout{.hosts = {}, .ranks = wanted.nproc > 0 ? wanted.nproc : room};
+  if (layout.ranks > room) {  // more than the hosts are meant for: evenly
+    for (HostSlots& host : hosts) host.slots = (layout.ranks + nodes - 1) / nodes;
+  }
+  for (int left = layout.ranks; HostSlots host : hosts) {
+    if (left == 0) break;
+    host.slots = std::min(host.slots, left);
+    left -= host.slots;
+    layout.hosts.push_back(host);
+  }
+  return layout;
+}
+
+int MostOnAHost(const std::vector<HostSlots>& hosts) {
+  return std::max_element(hosts.begin(), hosts.end(),
+                          [](const HostSlots& a, const HostSlots& b) { return a.slots < b.slots; })
+      ->slots;
+}
+
+absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, comm::LaunchPlan* plan) {
+  plan->cores_per_rank = std::max(1, cores / on_a_host);
+  plan->oversubscribe = on_a_host > cores;
+  if (settings.bind == "auto") {
+    const Binding tight = plan->cores_per_rank > 1 ? Binding::kDepth : Binding::kCore;
+    plan->binding = plan->oversubscribe ? Binding::kNone : tight;
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Binding> binding = comm::ParseBinding(settings.bind);
+  if (!binding.ok()) return Wrong(absl::StrCat("--bind: ", binding.status().message(), ", auto"));
+  plan->binding = *binding;
+  if (!plan->oversubscribe || *binding == Binding::kNone) return absl::OkStatus();
+  return Wrong(absl::StrCat("--bind=", settings.bind, ": ", on_a_host, " ranks share ", cores,
+                            cores == 1 ? " core" : " cores", " of a host; leave --bind out"));
+}
+
+// A file in the starter's own format, that names just the hosts which run ranks, can be passed on as it is.
+bool FileSuits(const std::string& path, Starter starter, const Layout& layout, std::size_t in_file) {
+  if (starter == Starter::kSrun || layout.hosts.size() != in_file) return false;
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const bool slots = absl::StrContains(text, "slots"), colon = absl::StrContains(text, ':');
+  if (starter == Starter::kOpenMpi) return !colon;
+  return !slots && (starter == Starter::kHydra || !colon);
+}
+
+// Hosts are named where the starter would not take just these by itself.
+void NameHosts(const Settings& settings, std::size_t there, const Layout& layout, const comm::Job& found,
+               PlannedJob* job) {
+  const std::string& file = settings.host_file.empty() ? found.host_file : settings.host_file;
+  if (!file.empty() && FileSuits(file, job->plan.starter, layout, there)) {
+    job->plan.host_file = job->host_file = file;
+    return;
+  }
+  const bool whole_job = settings.host_file.empty() && layout.hosts.size() == there &&
+                         found.scheduler == comm::Scheduler::kSlurm;
+  const bool no_choice = settings.host_file.empty() && found.scheduler == comm::Scheduler::kLocal;
+  if (!whole_job && !(job->this_host_only && no_choice)) job->plan.hosts = layout.hosts;
+}
+
+}  // namespace
+
+int UsableCores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  std::vector<std::string> cores;  // each as the list of its hardware threads
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    std::ifstream file(absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
+    std::string threads = absl::StrCat(cpu);
+    file >> threads;
+    cores.push_back(threads);
+  }
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
+  Surroundings here;
+  here.job = comm::DetectJob();
+  const comm::Commands commands = comm::ProcessCommands();
+  const bool in_slurm = here.job.scheduler == comm::Scheduler::kSlurm;
+  PLAIT_ASSIGN_OR_RETURN(here.starter, settings.starter == "auto"
+                                           ? comm::FindStarter(in_slurm, commands)
+                                           : comm::FindStarterNamed(settings.starter, commands));
+  here.cores = UsableCores();
+  here.as_root = geteuid() == 0;
+  here.threads_set = std::getenv("OMP_NUM_THREADS") != nullptr;
+  here.resolves = [](const std::string& host) {
+    addrinfo* found = nullptr;
+    const bool known = getaddrinfo(host.c_str(), nullptr, nullptr, &found) == 0;
+    if (known) freeaddrinfo(found);
+    return known;
+  };
+  return here;
+}
+
+absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here) {
+  PLAIT_RETURN_IF_ERROR(CheckProgram(settings.program));
+  PLAIT_RETURN_IF_ERROR(CheckSurroundings(here));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<HostSlots> hosts, AllHosts(settings, here));
+  PLAIT_ASSIGN_OR_RETURN(const Layout layout, LayOut(settings, hosts));
+  PlannedJob job;
+  job.hosts = layout.hosts;
+  job.devices_per_host = here.job.devices_per_node;
+  job.this_host_only = layout.hosts.size() == 1 && IsThisHost(layout.hosts[0].host, here.job);
+  comm::LaunchPlan& plan = job.plan;
+  plan = {.starter = here.starter.starter,
+          .executable = here.starter.executable,
+          .ranks = layout.ranks,
+          .as_root = here.as_root,
+          .mpi_plugin = here.starter.mpi_plugin,
+          .program = settings.program};
+  const int on_a_host = MostOnAHost(layout.hosts);
+  if (layout.hosts.size() > 1 || plan.starter == Starter::kPals) plan.ranks_per_node = on_a_host;
+  PLAIT_RETURN_IF_ERROR(ChooseBinding(settings, here.cores, on_a_host, &plan));
+  NameHosts(settings, hosts.size(), layout, here.job, &job);
+  // A bound rank's cores say how many threads are right.
+  if (plan.binding == Binding::kNone && !here.threads_set) {
+    plan.environment = {{"OMP_NUM_THREADS", absl::StrCat(plan.cores_per_rank)}};
+  }
+  return job;
+}
+
+}  // namespace plait::launching

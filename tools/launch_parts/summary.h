@@ -1,0 +1,16 @@
+// What launch found and will do, as text.
+#ifndef PLAIT_TOOLS_LAUNCH_PARTS_SUMMARY_H_
+#define PLAIT_TOOLS_LAUNCH_PARTS_SUMMARY_H_
+
+#include <string>
+
+#include "tools/launch_parts/planning.h"
+
+namespace plait::launching {
+
+// [HOSTS] and [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE DIST_LAUNCH), then what the choice rests on.
+std::string Summary(const PlannedJob& job, const Surroundings& here);
+
+}  // namespace plait::launching
+
+#endif  // PLAIT_TOOLS_LAUNCH_PARTS_SUMMARY_H_
