@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -128,10 +129,11 @@ absl::StatusOr<int> WaitFor(pid_t process) {
   return absl::DeadlineExceededError("no plots: gnuplot did not end within a minute");
 }
 
-// gnuplot quotes the line and points at the place; the last line that says something is the message.
+// gnuplot quotes the line, points at the place and tells line number and error last.
 std::string FirstMessage(const std::string& messages) {
   for (const absl::string_view line : absl::StrSplit(messages, '\n')) {
-    if (const std::size_t at = line.find("line "); at != absl::string_view::npos) {
+    const std::size_t at = line.find("line ");
+    if (at != absl::string_view::npos && !absl::StrContains(line, "warning:")) {
       return std::string(line.substr(at));
     }
   }
@@ -194,7 +196,11 @@ std::string Printable(absl::string_view text) {
 }
 
 std::string Quoted(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(Printable(text), {{"'", "''"}}), "'");
+  std::string rest = Printable(text);
+  // gnuplot takes a doubled quote for one quote, except at the beginning.
+  const std::string leading = rest.substr(0, rest.find_first_not_of('\''));
+  rest = absl::StrReplaceAll(rest.substr(leading.size()), {{"'", "''"}});
+  return absl::StrCat(leading.empty() ? "" : absl::StrCat("\"", leading, "\" . "), "'", rest, "'");
 }
 
 }  // namespace plait::data

@@ -27,8 +27,8 @@ struct GnuplotPage {
 absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
                                                     const std::string& program = "gnuplot");
 
-// `text` as a literal of gnuplot's language, in single quotes: nothing in it is a command, an escape or the
-// end of the literal. Control characters become spaces, bytes that are no UTF-8 question marks.
+// `text` as a string expression of gnuplot's language: nothing in it is a command, an escape or the end of
+// the string. Control characters become spaces, bytes that are no UTF-8 question marks.
 std::string Quoted(absl::string_view text);
 
 // Bytes that are no UTF-8 as '?', control characters as spaces.

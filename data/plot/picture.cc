@@ -120,6 +120,15 @@ bool AppendBlock(std::string& text, const std::string& name, const std::vector<S
   return true;
 }
 
+// gnuplot leaves entries out of a legend that would be wider than the picture.
+std::string LegendName(const std::string& name) {
+  constexpr std::size_t kLongest = 48;
+  if (name.size() <= kLongest) return name;
+  std::size_t end = kLongest - 3;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return name.substr(0, end) + "...";
+}
+
 Stretch AtHeight(const std::vector<double>& marks, double y) {
   Stretch points;
   for (const double x : marks) points.push_back({x, y});
@@ -144,7 +153,7 @@ struct Drawing {
     for (const Stretch& s : curve.stretches) {
       if (s.size() == 1) lonely.push_back(s);
     }
-    const std::string title = absl::StrCat("title ", Quoted(curve.name));
+    const std::string title = absl::StrCat("title ", Quoted(LegendName(curve.name)));
     if (AppendBlock(blocks, name, curve.stretches)) {
       drawn.push_back(absl::StrFormat("$%s with %s lw 1.5 lt 1 lc rgb '%s' %s", name,
                                       curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", colour,
@@ -161,6 +170,17 @@ struct Drawing {
     AddMarks(name + "nan", curve.not_a_number, 0, 2, colour);
   }
 };
+
+// gnuplot names what it draws, "gnuplot_plot_1", in titles that browsers show under the pointer.
+std::string WithoutInnerTitles(absl::string_view svg) {
+  constexpr absl::string_view kOpen = "<title>gnuplot_plot_", kClose = "</title>";
+  std::string kept;
+  for (std::size_t at; (at = svg.find(kOpen)) != absl::string_view::npos;) {
+    absl::StrAppend(&kept, svg.substr(0, at));
+    svg.remove_prefix(std::min(svg.size(), svg.find(kClose, at) + kClose.size()));
+  }
+  return absl::StrCat(kept, svg);
+}
 
 }  // namespace
 
@@ -185,17 +205,18 @@ std::string TidySvg(absl::string_view svg, const std::string& name, const std::s
   const std::string escaped =
       absl::StrReplaceAll(Printable(title), {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
   const std::string prefix = name + "_";
-  return absl::StrReplaceAll(svg, {{"<title>Gnuplot</title>", absl::StrCat("<title>", escaped, "</title>")},
-                                   {"font-family=\"DejaVu Sans\"",
-                                    "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""},
-                                   {"'gpDot'", "'" + prefix + "gpDot'"},
-                                   {"'gpPt", "'" + prefix + "gpPt"},
-                                   {"'#gpDot'", "'#" + prefix + "gpDot'"},
-                                   {"'#gpPt", "'#" + prefix + "gpPt"},
-                                   {"id='textbox'", "id='" + prefix + "textbox'"},
-                                   {"id='greybox'", "id='" + prefix + "greybox'"},
-                                   {"\"gnuplot_plot_", "\"" + prefix + "plot_"},
-                                   {"\"gnuplot_canvas\"", "\"" + prefix + "canvas\""}});
+  return absl::StrReplaceAll(
+      WithoutInnerTitles(svg),
+      {{"<title>Gnuplot</title>", absl::StrCat("<title>", escaped, "</title>")},
+       {"font-family=\"DejaVu Sans\"", "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""},
+       {"'gpDot'", "'" + prefix + "gpDot'"},
+       {"'gpPt", "'" + prefix + "gpPt"},
+       {"'#gpDot'", "'#" + prefix + "gpDot'"},
+       {"'#gpPt", "'#" + prefix + "gpPt"},
+       {"id='textbox'", "id='" + prefix + "textbox'"},
+       {"id='greybox'", "id='" + prefix + "greybox'"},
+       {"\"gnuplot_plot_", "\"" + prefix + "plot_"},
+       {"\"gnuplot_canvas\"", "\"" + prefix + "canvas\""}});
 }
 
 }  // namespace plait::data
