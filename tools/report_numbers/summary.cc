@@ -8,6 +8,8 @@
 namespace plait::report {
 namespace {
 
+constexpr std::size_t kFewValues = 20;
+
 // Of values[first, last), when everything before is at most and everything after at least as large as those.
 // Afterwards the range is split likewise at the place of the quantile, which is returned by `place`.
 double Select(std::vector<double>& values, std::size_t first, std::size_t last, double q,
@@ -61,13 +63,20 @@ std::vector<double> BlockMedians(const std::vector<double>& values) {
   return medians;
 }
 
-std::vector<double> SortedBeyond(absl::Span<const double> values, double limit, bool above) {
-  std::vector<double> beyond;
-  for (const double value : values) {
-    if (above ? value > limit : value < limit) beyond.push_back(value);
+// What lies below column[low] and above column[high], which are in their places.
+void SetTails(const std::vector<double>& column, std::size_t low, std::size_t high, Summary& summary) {
+  summary.core_low = column[low];
+  summary.core_high = column[high];
+  for (std::size_t i = 0; i < low; ++i) {
+    if (column[i] < summary.core_low) summary.below.push_back(column[i]);
   }
-  std::sort(beyond.begin(), beyond.end());
-  return beyond;
+  for (std::size_t i = high + 1; i < column.size(); ++i) {
+    if (column[i] > summary.core_high) summary.above.push_back(column[i]);
+  }
+  std::sort(summary.below.begin(), summary.below.end());
+  std::sort(summary.above.begin(), summary.above.end());
+  summary.min = summary.below.empty() ? summary.core_low : summary.below.front();
+  summary.max = summary.above.empty() ? summary.core_high : summary.above.back();
 }
 
 }  // namespace
@@ -85,16 +94,20 @@ Summary Summarize(std::vector<double> column) {
   summary.block_medians = BlockMedians(column);
   // From the middle outwards, each selection within what the one before has set apart.
   const std::size_t end = column.size();
-  std::size_t middle, p10, p90, p1, p99;
+  std::size_t middle, p10, p90;
   summary.median = Select(column, 0, end, 0.5, &middle);
   summary.p10 = Select(column, 0, middle + 1, 0.1, &p10);
   summary.p90 = Select(column, middle, end, 0.9, &p90);
-  summary.p1 = Select(column, 0, p10 + 1, 0.01, &p1);
-  summary.p99 = Select(column, p90, end, 0.99, &p99);
-  summary.below = SortedBeyond(absl::MakeConstSpan(column).first(p1 + 1), summary.p1, false);
-  summary.above = SortedBeyond(absl::MakeConstSpan(column).subspan(p99), summary.p99, true);
-  summary.min = *std::min_element(column.begin(), column.begin() + p1 + 1);
-  summary.max = *std::max_element(column.begin() + p99, column.end());
+  const double last = static_cast<double>(end - 1);
+  const auto low = end < kFewValues ? 0 : static_cast<std::size_t>(std::ceil(0.01 * last));
+  const auto high = end < kFewValues ? end - 1 : static_cast<std::size_t>(0.99 * last);
+  if (end < kFewValues) {
+    std::sort(column.begin(), column.end());
+  } else {
+    std::nth_element(column.begin(), column.begin() + low, column.begin() + p10 + 1);
+    std::nth_element(column.begin() + p90, column.begin() + high, column.end());
+  }
+  SetTails(column, low, high, summary);
   return summary;
 }
 

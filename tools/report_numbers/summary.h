@@ -28,12 +28,15 @@ struct Summary {
   std::int64_t negative_infinities = 0;
   double mean = kNaN, min = kNaN, max = kNaN;
   double last = kNaN;  // the last that is not NaN; may be infinite
-  double p1 = kNaN, p10 = kNaN, median = kNaN, p90 = kNaN, p99 = kNaN;
+  double p10 = kNaN, median = kNaN, p90 = kNaN;
+
+  // Values that occur at the percentiles 1 and 99, or within; the least and the largest of fewer than 20.
+  double core_low = kNaN, core_high = kNaN;
 
   // The first and the last place that is not NaN; -1 where there is none.
   std::int64_t first_place = -1, last_place = -1;
 
-  // Finite values below p1 and above p99, ascending: what a picture may have to leave out.
+  // Finite values below and above that, ascending: what a picture may have to leave out.
   std::vector<double> below, above;
 
   // Medians of kBlocks consecutive parts of the finite values, or the values where there are no more.

@@ -1,0 +1,184 @@
+#include "tools/report_text/table_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace plait::report {
+namespace {
+
+constexpr int kIndent = 2;
+constexpr int kGap = 2;
+// No column of texts is squeezed below this many characters.
+constexpr int kLeastText = 8;
+
+bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+// Bytes of the first `characters` characters.
+std::size_t BytesOf(absl::string_view text, int characters) {
+  std::size_t at = 0;
+  while (at < text.size() && characters > 0) {
+    ++at;
+    while (at < text.size() && IsContinuation(text[at])) ++at;
+    --characters;
+  }
+  return at;
+}
+
+std::string Padded(const std::string& text, int width, bool left) {
+  const std::string blanks(std::max(0, width - TextWidth(text)), ' ');
+  return left ? text + blanks : blanks + text;
+}
+
+// A table as lines: columns next to each other, cells wrapped into their widths.
+class TableLayout {
+ public:
+  TableLayout(const ReportTable& table, int columns) : table_(table), columns_(columns) {
+    for (std::size_t column = 0; column < table.header.size(); ++column) {
+      int width = TextWidth(table.header[column]);
+      for (const auto& row : table.rows) width = std::max(width, TextWidth(row[column]));
+      widths_.push_back(std::max(1, width));
+    }
+    Squeeze();
+  }
+
+  std::string Text() const {
+    std::string text;
+    std::size_t next = 1;
+    do {
+      std::vector<std::size_t> shown = {0};
+      int used = kIndent + widths_[0];
+      while (next < widths_.size() && (shown.size() == 1 || used + kGap + widths_[next] <= columns_)) {
+        used += kGap + widths_[next];
+        shown.push_back(next++);
+      }
+      if (!text.empty()) text += "\n";
+      AddRow(table_.header, shown, text);
+      for (const auto& row : table_.rows) AddRow(row, shown, text);
+    } while (next < widths_.size());
+    return text;
+  }
+
+ private:
+  bool IsText(std::size_t column) const {
+    return column < static_cast<std::size_t>(table_.texts) ||
+           column + table_.last_texts >= table_.header.size();
+  }
+
+  // Long texts get less room: the first column at most half, another so much that both fit on a line.
+  void Squeeze() {
+    const int room = std::max(columns_ - kIndent, 2 * kLeastText + kGap);
+    widths_[0] = std::min(widths_[0], std::max(kLeastText, (room - kGap) / 2));
+    for (std::size_t column = 1; column < widths_.size(); ++column) {
+      widths_[column] = std::min(widths_[column], room - kGap - widths_[0]);
+    }
+    // A table of texts, such as that of the runs, shares the line among its columns.
+    const int columns = static_cast<int>(widths_.size());
+    if (table_.texts + table_.last_texts < columns || columns < 2) return;
+    const int share = (room - widths_[0]) / (columns - 1) - kGap;
+    if (share < 2 * kLeastText) return;
+    int over = kIndent + widths_[0] - columns_;
+    for (int column = 1; column < columns; ++column) over += kGap + widths_[column];
+    if (over <= 0) return;
+    for (int column = 1; column < columns; ++column) widths_[column] = std::min(widths_[column], share);
+  }
+
+  void AddRow(const std::vector<std::string>& row, const std::vector<std::size_t>& shown,
+              std::string& text) const {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 1;
+    for (const std::size_t column : shown) {
+      cells.push_back(WrappedLines(row[column], widths_[column]));
+      height = std::max(height, cells.back().size());
+    }
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string whole(kIndent, ' ');
+      for (std::size_t i = 0; i < shown.size(); ++i) {
+        const std::string part = line < cells[i].size() ? cells[i][line] : "";
+        if (i > 0) whole += std::string(kGap, ' ');
+        whole += Padded(part, widths_[shown[i]], IsText(shown[i]));
+      }
+      absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(whole), "\n");
+    }
+  }
+
+  const ReportTable& table_;
+  int columns_;
+  std::vector<int> widths_;
+};
+
+}  // namespace
+
+int TextWidth(absl::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
+}
+
+std::string AsciiOnly(absl::string_view text) {
+  std::string ascii;
+  for (const char c : text) {
+    if (IsContinuation(c)) continue;
+    ascii += c == '\n' ? '\n' : IsControl(c) || (c & 0x80) != 0 ? '?' : c;
+  }
+  return ascii;
+}
+
+std::string WithoutControl(absl::string_view text) {
+  std::string clean(text);
+  std::replace_if(clean.begin(), clean.end(), IsControl, '?');
+  return clean;
+}
+
+std::vector<std::string> WrappedLines(absl::string_view text, int columns) {
+  std::vector<std::string> lines = {""};
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!lines.back().empty() && TextWidth(lines.back()) + 1 + TextWidth(word) > columns)
+      lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    while (TextWidth(word) > columns) {
+      const std::size_t bytes = BytesOf(word, columns);
+      lines.back() = std::string(word.substr(0, bytes));
+      word.remove_prefix(bytes);
+      lines.emplace_back();
+    }
+    absl::StrAppend(&lines.back(), word);
+  }
+  return lines;
+}
+
+std::string TextTable(const ReportTable& table, int columns) {
+  ReportTable clean = table;
+  for (auto& row : clean.rows) std::transform(row.begin(), row.end(), row.begin(), WithoutControl);
+  std::transform(clean.header.begin(), clean.header.end(), clean.header.begin(), WithoutControl);
+  std::string text = absl::StrCat(clean.title, "\n", TableLayout(clean, std::max(columns, 20)).Text());
+  if (clean.foot.empty()) return text;
+  for (const std::string& line : WrappedLines(WithoutControl(clean.foot), std::max(columns, 20) - kIndent)) {
+    absl::StrAppend(&text, std::string(kIndent, ' '), line, "\n");
+  }
+  return text;
+}
+
+std::string MarkdownTable(const ReportTable& table) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::vector<std::string> safe;
+    for (const std::string& cell : cells) {
+      safe.push_back(absl::StrReplaceAll(WithoutControl(cell), {{"|", "\\|"}, {"<", "&lt;"}, {"`", "\\`"}}));
+    }
+    return absl::StrCat("| ", absl::StrJoin(safe, " | "), " |\n");
+  };
+  std::vector<std::string> rule;
+  for (std::size_t column = 0; column < table.header.size(); ++column) {
+    const bool text = column < std::size_t(table.texts) || column + table.last_texts >= table.header.size();
+    rule.push_back(text ? "---" : "---:");
+  }
+  std::string text = absl::StrCat("## ", table.title, "\n\n", line(table.header), line(rule));
+  for (const auto& row : table.rows) text += line(row);
+  if (!table.foot.empty()) absl::StrAppend(&text, "\n", table.foot, "\n");
+  return text;
+}
+
+}  // namespace plait::report
