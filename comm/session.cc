@@ -45,8 +45,9 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
   if (!launcher.starts_mpi()) return MakeSelfBackend();
   const bool oversubscribed = launcher.local_size > AvailableCores();
   if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
-  return MakeMpiWorldBackend(
-      {.max_elements_per_message = options.max_elements_per_message, .oversubscribed = oversubscribed});
+  return MakeMpiWorldBackend({.max_elements_per_message = options.max_elements_per_message,
+                              .oversubscribed = oversubscribed,
+                              .ring_bytes = options.ring_all_reduce_bytes});
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ struct SessionOptions {
   bool stop_on_sigterm = false;
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
+  // All-reduces that do not block go round a ring from this size on (comm/mpi/ring_all_reduce.h).
+  std::int64_t ring_all_reduce_bytes = std::int64_t{1} << 16;
   // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host
   // memory.
   DeviceBackendFactory device_backend = {};

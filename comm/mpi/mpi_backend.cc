@@ -50,8 +50,16 @@ class MpiBackend : public Backend {
   }
 
  private:
-  void Issue(const Request& request, Mode mode, MpiWork* work) const {
-    IssueOperation({comm_, rank_, size_, options_.max_elements_per_message}, request, mode, work);
+  void Issue(const Request& request, Mode mode, MpiWork* work) {
+    // Messages between two ranks are no calls of all.
+    if (request.operation != Operation::kSend && request.operation != Operation::kReceive) ++operations_;
+    const MpiGroup group = {comm_,
+                            rank_,
+                            size_,
+                            options_.max_elements_per_message,
+                            std::max<std::int64_t>(options_.ring_bytes, 1),
+                            operations_};
+    IssueOperation(group, request, mode, work);
   }
 
   void FindMembers() {
@@ -71,6 +79,7 @@ class MpiBackend : public Backend {
   MpiOptions options_;
   int rank_ = 0;
   int size_ = 1;
+  std::int64_t operations_ = 0;
   std::vector<int> members_;
 };
 

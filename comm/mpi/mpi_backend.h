@@ -15,6 +15,7 @@ namespace plait::comm {
 struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
   bool oversubscribed = false;                                    // more ranks than cores on this node
+  std::int64_t ring_bytes = std::int64_t{1} << 16;                // comm/mpi/ring_all_reduce.h
 };
 
 // Over MPI_COMM_WORLD, which must be initialised. Tags of Send and Receive are in [0, 2^30).

@@ -5,11 +5,15 @@
 
 #include "comm/half_precision.h"
 #include "comm/mpi/mpi_types.h"
+#include "comm/mpi/ring_all_reduce.h"
 
 namespace plait::comm {
 namespace {
 
+// Above the tags of programs.
 constexpr int kAllToAllVTag = 1 << 30;
+constexpr int kFirstRingTag = kAllToAllVTag + 1;
+constexpr std::int64_t kRingTags = 1 << 20;
 
 // Issues one request; keeps what every part of it needs.
 class Issuer {
@@ -46,6 +50,7 @@ class Issuer {
 
   void IssueWidened(const Request& request);
   void AllReduce(const Request& r);
+  void RingAllReduce(const Request& r);
   void Reduce(const Request& r);
   void ReduceScatter(const Request& r);
   void ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin, std::int64_t count);
@@ -92,7 +97,29 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
+template <typename T>
+void DividePart(const RingPart& part, int divisor) {
+  Divide<T>({part.data, part.count, DataType::kFloat32}, divisor);
+}
+
+// One ring per message; in all of them the same part of the ranks is in flight at a time.
+void Issuer::RingAllReduce(const Request& r) {
+  const MPI_Op op = MpiReduceOp(r.reduce, r.out.type);
+  const bool average = r.reduce == ReduceOp::kAverage, wide = r.out.type == DataType::kFloat64;
+  const int tag = kFirstRingTag + static_cast<int>(group_.operation % kRingTags);
+  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+    AddRingAllReduce(
+        group_, Slice(r.out, begin, count).data, count, MpiType(r.out.type), SizeInBytes(r.out.type), op, tag,
+        [average, wide, size = group_.size](const RingPart& part) {
+          if (average) wide ? DividePart<double>(part, size) : DividePart<float>(part, size);
+        },
+        work_);
+  });
+  work_->StartStages();
+}
+
 void Issuer::AllReduce(const Request& r) {
+  if (mode_ == Mode::kImmediate && r.out.bytes() >= group_.ring_bytes) return RingAllReduce(r);
   if (r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Allreduce", MPI_Allreduce, MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,

@@ -23,14 +23,23 @@ std::byte* MpiWork::AddScratch(std::int64_t bytes) {
   return scratch_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
 }
 
+void MpiWork::RunStage() {
+  if (next_stage_ == stages_.size()) return;
+  requests_.clear();
+  stages_[next_stage_++](*this);
+}
+
 bool MpiWork::Test() {
   if (complete_) return true;
   int done = 1;
   std::vector<MPI_Status> statuses(expectations_.empty() ? 0 : requests_.size());
   MPI_Status* where = statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data();
   CheckMpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, where), "MPI_Testall");
-  if (done) {
-    CheckReceived(statuses);
+  if (!done) return false;
+  CheckReceived(statuses);
+  if (next_stage_ < stages_.size()) {
+    RunStage();
+  } else {
     Finish();
   }
   return complete_;
@@ -38,7 +47,9 @@ bool MpiWork::Test() {
 
 void MpiWork::Wait() {
   Backoff backoff(oversubscribed_);
-  while (!Test()) backoff.Pause();
+  for (std::size_t stage = next_stage_; !Test(); stage = next_stage_) {
+    if (next_stage_ == stage) backoff.Pause();
+  }
 }
 
 void MpiWork::CheckReceived(const std::vector<MPI_Status>& statuses) const {

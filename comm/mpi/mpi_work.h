@@ -1,4 +1,6 @@
-// The MPI requests of one operation, the scratch memory that they use, and what is left to do after them.
+// The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
+// operation of several stages posts the next requests when the last ones are complete; it moves on in Test
+// and Wait only.
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -23,6 +25,11 @@ class MpiWork : public PendingWork {
   // The latest request is a receive: exactly `count` elements of `type` from `peer`, or TransportError.
   void ExpectCount(int count, MPI_Datatype type, int peer);
   std::byte* AddScratch(std::int64_t bytes);
+  // Runs when all requests so far are complete, and adds others. In order of addition; the first one at once
+  // if StartStages is called.
+  using Stage = std::function<void(MpiWork&)>;
+  void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
+  void StartStages() { RunStage(); }
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
 
@@ -36,6 +43,7 @@ class MpiWork : public PendingWork {
     MPI_Datatype type;
     int peer;
   };
+  void RunStage();
   void CheckReceived(const std::vector<MPI_Status>& statuses) const;
   void Finish();
 
@@ -44,6 +52,8 @@ class MpiWork : public PendingWork {
   std::vector<MPI_Request> requests_;
   std::vector<Expectation> expectations_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
+  std::vector<Stage> stages_;
+  std::size_t next_stage_ = 0;
   std::vector<std::function<void()>> last_steps_;
 };
 

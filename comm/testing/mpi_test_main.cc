@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -57,14 +58,18 @@ int RunTests(const Communicator& world) {
   return result;
 }
 
-// --max_elements_per_message=N makes long messages of short ones.
+// "--name=N" among the arguments sets a number.
+void TakeNumber(const std::string& flag, int argc, char** argv, std::int64_t* number) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::StartsWith(argv[i], flag)) *number = std::atoll(argv[i] + flag.size());
+  }
+}
+
+// Short messages make long ones of many; a low threshold sends everything round the ring.
 SessionOptions OptionsFor(int argc, char** argv) {
   SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 60};
-  constexpr char kFlag[] = "--max_elements_per_message=";
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], kFlag))
-      options.max_elements_per_message = std::atoll(argv[i] + sizeof kFlag - 1);
-  }
+  TakeNumber("--max_elements_per_message=", argc, argv, &options.max_elements_per_message);
+  TakeNumber("--ring_all_reduce_bytes=", argc, argv, &options.ring_all_reduce_bytes);
   return options;
 }
 

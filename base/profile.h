@@ -1,0 +1,83 @@
+// Where a program's time goes: nested scopes, summed up into a tree.
+//
+//   Profile profile("main");
+//   {
+//     Profile::Scope step(profile, "step");
+//     { Profile::Scope forward(profile, "forward"); ... }
+//   }
+//   std::fputs(profile.Tree({}).c_str(), stdout);
+//
+//   2.946 main
+//   ├─ 2.043 set-up
+//   └─ 0.903 step  100 x
+//      ├─ 0.326 forward  100 x
+//      └─ 0.577 [self]
+//
+// A node is a name below its parent, with its time and how often it was entered; children are listed by time,
+// [self] is what no child covers. Entering and leaving cost two clock reads and a look-up among the siblings.
+// One thread; scopes end in reverse order. Names must live as long as the profile (string literals).
+#ifndef PLAIT_BASE_PROFILE_H_
+#define PLAIT_BASE_PROFILE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait::base {
+
+struct TreeStyle {
+  double least_share = 0.01;  // of the whole: smaller nodes are left out and counted in "[others]"
+  bool utf8 = true;           // ASCII branches otherwise
+};
+
+class Profile {
+ public:
+  // The root's clock starts here.
+  explicit Profile(std::string_view root);
+
+  class Scope {
+   public:
+    Scope(Profile& profile, std::string_view name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Profile& profile_;
+  };
+
+  // Seconds since the beginning, and of the processor, all threads together.
+  double wall_seconds() const;
+  double processor_seconds() const;
+
+  // Of a path below the root, "step/forward"; 0 if it was never entered. Scopes still open count up to now.
+  double SecondsOf(std::string_view path) const;
+
+  // One node a line, ending in a newline.
+  std::string Tree(const TreeStyle& style) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Node {
+    std::string_view name;
+    int parent = -1;
+    std::vector<int> children = {};
+    std::int64_t entered = 0;
+    double seconds = 0;
+    Clock::time_point since = {};
+    bool open = false;
+  };
+  int Child(int parent, std::string_view name) const;
+  double Seconds(int node) const;
+  void Print(int node, const std::string& indent, const TreeStyle& style, std::string& text) const;
+
+  std::vector<Node> nodes_;
+  int current_ = 0;
+  double processor_at_start_ = 0;
+};
+
+}  // namespace plait::base
+
+#endif  // PLAIT_BASE_PROFILE_H_

@@ -1,0 +1,215 @@
+#include "tools/dist_test/config.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+
+using plait::dist_test::Config;
+
+ABSL_FLAG(int, train_iters, Config().train_iters, "steps");
+ABSL_FLAG(int, warmup, Config().warmup,
+          "steps up to this one, counted from 0, are neither printed nor recorded: the first ones allocate");
+ABSL_FLAG(int, log_freq, Config().log_freq, "steps from one line to the next");
+ABSL_FLAG(std::int64_t, batch_size, Config().batch_size, "samples of a step, on each rank");
+ABSL_FLAG(std::int64_t, input_size, Config().input_size, "inputs of the network");
+ABSL_FLAG(std::int64_t, output_size, Config().output_size, "outputs of the network");
+ABSL_FLAG(std::string, layer_sizes, absl::StrJoin(Config().layer_sizes, ","), "widths of its hidden layers");
+ABSL_FLAG(std::string, dtype, Config().dtype,
+          "of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
+ABSL_FLAG(double, lr, Config().lr, "learning rate of Adam");
+ABSL_FLAG(std::uint64_t, seed, Config().seed, "of the initial parameters and the samples");
+ABSL_FLAG(std::int64_t, bucket_bytes, Config().bucket_bytes, "small gradients travel packed, up to so much at once");
+ABSL_FLAG(bool, collectives, Config().collectives,
+          "instead of training, sweeps every collective over sizes and groups, and measures every pair of ranks");
+ABSL_FLAG(std::string, collectives_sizes, Config().collectives_sizes,
+          "smallest, largest and factor of message sizes: 8,64M,4; empty: the sweep's own");
+ABSL_FLAG(std::string, fault, "none",
+          "what --fault-rank does at step --fault-iter: hang, exit, kill, slow or mismatch (another collective)");
+ABSL_FLAG(int, fault_rank, Config().fault_rank, "rank with the fault");
+ABSL_FLAG(int, fault_iter, Config().fault_iter, "step at which it happens");
+ABSL_FLAG(int, nproc, Config().nproc,
+          "starts itself on so many ranks where no launcher did; 0: one per core, at most 8");
+ABSL_FLAG(std::string, timeout, "10m", "how long a rank may wait for another before the job ends and names it: 5s, 2m");
+ABSL_FLAG(std::string, outputs, Config().outputs,
+          "folder for history, plots, trace and profile; empty: outputs/test_dist/DATE-TIME");
+ABSL_FLAG(std::string, history, Config().history,
+          "HDF5 file of all steps (xarray, ncdump and h5py open it); empty: history.h5 in --outputs");
+ABSL_FLAG(bool, plots, Config().plots, "draws the plots, in the terminal and as files");
+ABSL_FLAG(bool, trace, Config().trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
+
+namespace plait::dist_test {
+namespace {
+
+struct Variable {
+  const char* name;
+  const char* flag;
+};
+// In turn: a later name of the same flag wins.
+constexpr std::array<Variable, 11> kVariables = {{{"TRAIN_ITERS", "train_iters"},
+                                                  {"BATCH_SIZE", "batch_size"},
+                                                  {"INPUT_SIZE", "input_size"},
+                                                  {"OUTPUT_SIZE", "output_size"},
+                                                  {"LAYERS", "layer_sizes"},
+                                                  {"SIZES", "layer_sizes"},
+                                                  {"LAYER_SIZES", "layer_sizes"},
+                                                  {"DTYPE", "dtype"},
+                                                  {"WARMUP", "warmup"},
+                                                  {"LOG_FREQ", "log_freq"},
+                                                  {"SEED", "seed"}}};
+
+constexpr std::pair<const char*, FaultKind> kFaults[] = {
+    {"none", FaultKind::kNone}, {"hang", FaultKind::kHang}, {"exit", FaultKind::kExit},
+    {"kill", FaultKind::kKill}, {"slow", FaultKind::kSlow}, {"mismatch", FaultKind::kMismatch}};
+
+constexpr std::pair<const char*, const char*> kTypes[] = {
+    {"float32", "float32"}, {"fp32", "float32"}, {"bfloat16", "bfloat16"},
+    {"bf16", "bfloat16"},   {"float16", "float16"}, {"fp16", "float16"}};
+
+template <typename Table>
+std::string Choices(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : table) names.emplace_back(name);
+  return absl::StrJoin(names, ", ");
+}
+
+template <typename Value, std::size_t kSize>
+absl::StatusOr<Value> Choice(const char* flag, const std::string& text,
+                             const std::pair<const char*, Value> (&table)[kSize]) {
+  for (const auto& [name, value] : table) {
+    if (text == name) return value;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", text, ": expected one of ", Choices(table)));
+}
+
+absl::StatusOr<std::vector<std::int64_t>> Sizes(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    std::int64_t size = 0;
+    if (!absl::SimpleAtoi(part, &size) || size < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--layer-sizes=", text, ": expected positive whole numbers such as 1024,512"));
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// "5s", "2m", "1h", or seconds.
+absl::StatusOr<double> Seconds(const std::string& text) {
+  constexpr std::pair<char, double> kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+  absl::string_view number = text;
+  double factor = 1, seconds = 0;
+  for (const auto& [unit, length] : kUnits) {
+    if (!number.empty() && number.back() == unit) {
+      factor = length;
+      number.remove_suffix(1);
+      break;
+    }
+  }
+  if (!absl::SimpleAtod(number, &seconds) || !(seconds > 0) || seconds * factor > 1e7) {
+    return absl::InvalidArgumentError(absl::StrCat("--timeout=", text, ": expected a time such as 5s, 2m or 1h"));
+  }
+  return seconds * factor;
+}
+
+absl::Status CheckNumbers(const Config& config) {
+  const std::pair<const char*, std::int64_t> positive[] = {
+      {"train-iters", config.train_iters}, {"log-freq", config.log_freq},
+      {"batch-size", config.batch_size},   {"input-size", config.input_size},
+      {"output-size", config.output_size}, {"bucket-bytes", config.bucket_bytes}};
+  for (const auto& [flag, value] : positive) {
+    if (value < 1) return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected at least 1"));
+  }
+  const std::pair<const char*, std::int64_t> not_negative[] = {
+      {"warmup", config.warmup}, {"fault-rank", config.fault_rank}, {"fault-iter", config.fault_iter}, {"nproc", config.nproc}};
+  for (const auto& [flag, value] : not_negative) {
+    if (value < 0) return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected 0 or more"));
+  }
+  if (config.warmup + 1 >= config.train_iters) {
+    return absl::InvalidArgumentError(absl::StrCat("--train-iters=", config.train_iters, ": no step is left after --warmup=",
+                                                   config.warmup, "; steps 0 to ", config.warmup, " are not recorded"));
+  }
+  if (!(config.lr > 0)) return absl::InvalidArgumentError(absl::StrCat("--lr=", config.lr, ": expected more than 0"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+base::ToolUsage Usage() {
+  return {.name = "test_dist",
+          .summary =
+              "Trains a small network under data parallelism to see that a cluster works and how fast it is: one "
+              "line per step, timers, plots, a trace and a history. Samples are random numbers.",
+          .examples = {"test_dist --nproc=2", "test_dist --nproc=2 --train-iters=500 --dtype=bfloat16 --log-freq=50",
+                       "mpirun -n 8 test_dist --history=run.h5", "test_dist --nproc=4 --collectives",
+                       "test_dist --nproc=4 --fault=hang --fault-rank=2 --fault-iter=5 --timeout=5s"},
+          .groups = {{"Steps", {"train_iters", "warmup", "log_freq", "batch_size", "seed"}},
+                     {"Network", {"input_size", "output_size", "layer_sizes", "dtype", "lr"}},
+                     {"Communication", {"bucket_bytes", "collectives", "collectives_sizes"}},
+                     {"Faults", {"fault", "fault_rank", "fault_iter"}},
+                     {"Ranks", {"nproc", "timeout"}},
+                     {"Files", {"outputs", "history", "plots", "trace"}}}};
+}
+
+absl::Status TakeEnvironment(const char* (*lookup)(const char* name)) {
+  for (const Variable& variable : kVariables) {
+    const char* value = lookup(variable.name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string error;
+    if (!absl::FindCommandLineFlag(variable.flag)->ParseFrom(value, &error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("environment variable ", variable.name, "=", value, ": ", error, "; unset it or correct it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Config> ConfigFromFlags() {
+  Config c;
+  c.train_iters = absl::GetFlag(FLAGS_train_iters);
+  c.warmup = absl::GetFlag(FLAGS_warmup);
+  c.log_freq = absl::GetFlag(FLAGS_log_freq);
+  c.batch_size = absl::GetFlag(FLAGS_batch_size);
+  c.input_size = absl::GetFlag(FLAGS_input_size);
+  c.output_size = absl::GetFlag(FLAGS_output_size);
+  PLAIT_ASSIGN_OR_RETURN(c.layer_sizes, Sizes(absl::GetFlag(FLAGS_layer_sizes)));
+  PLAIT_ASSIGN_OR_RETURN(c.dtype, Choice("dtype", absl::GetFlag(FLAGS_dtype), kTypes));
+  c.lr = absl::GetFlag(FLAGS_lr);
+  c.seed = absl::GetFlag(FLAGS_seed);
+  c.bucket_bytes = absl::GetFlag(FLAGS_bucket_bytes);
+  c.collectives = absl::GetFlag(FLAGS_collectives);
+  c.collectives_sizes = absl::GetFlag(FLAGS_collectives_sizes);
+  PLAIT_ASSIGN_OR_RETURN(c.fault, Choice("fault", absl::GetFlag(FLAGS_fault), kFaults));
+  c.fault_rank = absl::GetFlag(FLAGS_fault_rank);
+  c.fault_iter = absl::GetFlag(FLAGS_fault_iter);
+  c.nproc = absl::GetFlag(FLAGS_nproc);
+  PLAIT_ASSIGN_OR_RETURN(c.timeout_seconds, Seconds(absl::GetFlag(FLAGS_timeout)));
+  c.outputs = base::FromUser(absl::GetFlag(FLAGS_outputs));
+  c.history = base::FromUser(absl::GetFlag(FLAGS_history));
+  c.plots = absl::GetFlag(FLAGS_plots);
+  c.trace = absl::GetFlag(FLAGS_trace);
+  PLAIT_RETURN_IF_ERROR(CheckNumbers(c));
+  return c;
+}
+
+std::string FlagSettings() { return base::Settings(Usage()); }
+
+std::vector<std::int64_t> Widths(const Config& config) {
+  std::vector<std::int64_t> widths = {config.input_size};
+  widths.insert(widths.end(), config.layer_sizes.begin(), config.layer_sizes.end());
+  widths.push_back(config.output_size);
+  return widths;
+}
+
+}  // namespace plait::dist_test
