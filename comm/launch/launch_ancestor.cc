@@ -8,10 +8,9 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "comm/launch/launch_command.h"
 
 namespace plait::comm {
 namespace {
@@ -42,13 +41,6 @@ Kind KindOf(const std::vector<std::string>& command) {
     }
   }
   return Kind::kOther;
-}
-
-std::string Quoted(const std::string& word) {
-  constexpr absl::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
-  if (!word.empty() && word.find_first_not_of(kPlain.data(), 0, kPlain.size()) == word.npos) return word;
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 // Field 4 of /proc/PID/stat; the name before it, in brackets, may hold anything.
@@ -82,8 +74,7 @@ std::string CommandOfLauncher(const std::vector<std::vector<std::string>>& comma
     if (kind == Kind::kLauncher) found = &command;
   }
   if (found == nullptr) return "";
-  return absl::StrJoin(*found, " ",
-                       [](std::string* out, const std::string& word) { out->append(Quoted(word)); });
+  return PrintableCommand(*found);
 }
 
 std::vector<std::vector<std::string>> AncestorCommands(int depth) {

@@ -1,0 +1,169 @@
+#include "tools/doctor_checks/parallel_file.h"
+
+#include <hdf5.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "comm/launch/gathered_text.h"
+
+namespace plait::doctor {
+namespace {
+
+constexpr hsize_t kElementsPerRank = 8192;  // 64 KiB
+
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { Reset(); }
+  hid_t get() const { return id_; }
+  bool ok() const { return id_ >= 0; }
+  bool Reset() {
+    const bool closed = id_ < 0 || close_(id_) >= 0;
+    id_ = -1;
+    return closed;
+  }
+
+ private:
+  hid_t id_;
+  Close close_;
+};
+
+bool UsesMpi() {
+  int started = 0;
+  MPI_Initialized(&started);
+  return started != 0;
+}
+
+hid_t FileAccess() {
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  if (UsesMpi()) H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+  return access;
+}
+
+hid_t CollectiveTransfer() {
+  const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  if (UsesMpi()) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  return transfer;
+}
+
+// The part of `rank` in a data set, and as many elements in memory.
+void Select(hid_t file_space, int rank) {
+  const hsize_t start = kElementsPerRank * rank, count = kElementsPerRank;
+  H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, nullptr, &count, nullptr);
+}
+
+std::vector<std::int64_t> Pattern(int rank) {
+  std::vector<std::int64_t> values(kElementsPerRank);
+  for (hsize_t i = 0; i < kElementsPerRank; ++i)
+    values[i] = static_cast<std::int64_t>(rank * 1'000'003 + i * 7);
+  return values;
+}
+
+// Steps that ranks take together; the first that fails on any rank is the last on all.
+class Trial {
+ public:
+  explicit Trial(const comm::Communicator& world) : world_(world), failures_(world.size()) {}
+
+  // Collective: whether it went well on all ranks.
+  bool Went(bool well, const std::string& failure) {
+    failures_ = comm::GatherText(world_, well ? "" : failure);
+    return std::all_of(failures_.begin(), failures_.end(),
+                       [](const std::string& text) { return text.empty(); });
+  }
+  const std::vector<std::string>& failures() const { return failures_; }  // by rank
+
+ private:
+  const comm::Communicator& world_;
+  std::vector<std::string> failures_;
+};
+
+bool Write(const std::string& path, const comm::Communicator& world, Trial& trial) {
+  Handle access(FileAccess(), H5Pclose), transfer(CollectiveTransfer(), H5Pclose);
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  if (!trial.Went(file.ok(), "cannot create a file")) return false;
+  const hsize_t all = kElementsPerRank * world.size(), mine = kElementsPerRank;
+  Handle file_space(H5Screate_simple(1, &all, nullptr), H5Sclose);
+  Handle space(H5Screate_simple(1, &mine, nullptr), H5Sclose);
+  Handle set(H5Dcreate2(file.get(), "values", H5T_NATIVE_INT64, file_space.get(), H5P_DEFAULT, H5P_DEFAULT,
+                        H5P_DEFAULT),
+             H5Dclose);
+  if (!trial.Went(set.ok(), "cannot create a data set")) return false;
+  Select(file_space.get(), world.rank());
+  const std::vector<std::int64_t> values = Pattern(world.rank());
+  const bool written = H5Dwrite(set.get(), H5T_NATIVE_INT64, space.get(), file_space.get(), transfer.get(),
+                                values.data()) >= 0;
+  const bool closed = set.Reset() && file.Reset();
+  return trial.Went(written && closed, "cannot write");
+}
+
+bool ReadBack(const std::string& path, const comm::Communicator& world, Trial& trial) {
+  Handle access(FileAccess(), H5Pclose), transfer(CollectiveTransfer(), H5Pclose);
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  if (!trial.Went(file.ok(), "cannot open the file again")) return false;
+  Handle set(H5Dopen2(file.get(), "values", H5P_DEFAULT), H5Dclose);
+  if (!trial.Went(set.ok(), "cannot open the data set again")) return false;
+  const hsize_t part = kElementsPerRank;
+  Handle file_space(H5Dget_space(set.get()), H5Sclose), space(H5Screate_simple(1, &part, nullptr), H5Sclose);
+  const int next = (world.rank() + 1) % world.size();
+  Select(file_space.get(), next);
+  std::vector<std::int64_t> values(kElementsPerRank);
+  const bool read =
+      H5Dread(set.get(), H5T_NATIVE_INT64, space.get(), file_space.get(), transfer.get(), values.data()) >= 0;
+  const bool closed = set.Reset() && file.Reset();
+  if (!trial.Went(read && closed, "cannot read back")) return false;
+  return trial.Went(values == Pattern(next), absl::StrCat("reads other values than rank ", next, " wrote"));
+}
+
+std::string PathOfTrial(const comm::Communicator& world, const std::string& folder) {
+  std::int64_t number = getpid();
+  world.Broadcast(comm::BufferOf(absl::MakeSpan(&number, 1)), 0);
+  return absl::StrCat(folder, "/.doctor-", number, ".h5");
+}
+
+// A rank that does not see the folder would leave the others in a collective open.
+void Try(const comm::Communicator& world, const std::string& folder, const std::string& path, Trial& trial) {
+  std::error_code error;
+  if (!trial.Went(std::filesystem::is_directory(folder, error), "there is no such folder")) return;
+  if (!trial.Went(access(folder.c_str(), W_OK | X_OK) == 0, "may not write there")) return;
+  if (Write(path, world, trial)) ReadBack(path, world, trial);
+}
+
+}  // namespace
+
+Finding CheckParallelFile(const comm::Communicator& world, const std::vector<RankFacts>& ranks,
+                          const std::string& folder) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  const std::string path = PathOfTrial(world, folder);
+  const auto begin = std::chrono::steady_clock::now();
+  Trial trial(world);
+  Try(world, folder, path, trial);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::error_code ignored;
+  if (world.rank() == 0) std::filesystem::remove(path, ignored);
+  const std::string fine =
+      absl::StrFormat("%d %s wrote one file in %s and read it back in %.2f s", world.size(),
+                      world.size() == 1 ? "rank" : "ranks", folder, seconds);
+  return Judge("HDF5", fine, ranks, [&](const RankFacts& rank) -> std::optional<Complaint> {
+    const std::string& failure = trial.failures()[rank.rank];
+    if (failure.empty()) return std::nullopt;
+    return Complaint{
+        Severity::kError, absl::StrCat(failure, " (", folder, ")"),
+        "name a folder with --folder that all ranks may write, on a file system that all hosts share"};
+  });
+}
+
+}  // namespace plait::doctor
