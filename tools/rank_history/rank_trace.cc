@@ -1,0 +1,128 @@
+#include "tools/rank_history/rank_trace.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "data/trace/chrome_trace.h"
+
+namespace plait::rank_history {
+namespace {
+
+constexpr char kOwnGroup[] = "trace";
+constexpr int kTag = 1;
+
+std::int64_t Nanoseconds(double seconds) { return std::llround(1e9 * seconds); }
+
+// The same on all members of the group, and different for other calls.
+std::uint64_t LinkOf(const comm::CallRecord& call) {
+  const std::uint64_t link = (call.group ^ static_cast<std::uint64_t>(call.sequence)) * 0x9e3779b97f4a7c15;
+  return link == 0 ? 1 : link;
+}
+
+data::TraceArguments ArgumentsOf(const comm::CallRecord& call) {
+  return {.bytes = call.count * comm::SizeInBytes(call.type),
+          .sequence = call.sequence,
+          .link = comm::IsPointToPoint(call.operation) ? 0 : LinkOf(call)};
+}
+
+std::string HostName() {
+  char name[256] = "unknown";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+absl::Span<std::byte> BytesOf(std::string& text) {
+  return absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()), text.size());
+}
+
+}  // namespace
+
+RankTrace::RankTrace(comm::Communicator group, const RankTraceOptions& options)
+    : group_(std::move(group)), options_(options) {}
+
+std::unique_ptr<RankTrace> RankTrace::Create(const comm::Communicator& world,
+                                             const RankTraceOptions& options) {
+  if (options.path.empty())
+    return std::unique_ptr<RankTrace>(new RankTrace(comm::Communicator::Self(), options));
+  auto trace = std::unique_ptr<RankTrace>(new RankTrace(world.Split(0, world.rank(), kOwnGroup), options));
+  const std::int64_t share = std::max<std::int64_t>(options.max_events / world.size(), 1);
+  trace->trace_ = std::make_unique<data::Trace>(std::min(options.max_events_of_rank, share));
+  trace->start_ = MeasureClockOffset(trace->group_, data::Trace::NowNs);
+  const std::vector<comm::CallRecord> calls = trace->group_.recorder().Calls();
+  trace->next_call_ = calls.empty() ? 0 : calls.back().id + 1;
+  return trace;
+}
+
+void RankTrace::TakeCalls() {
+  if (trace_ == nullptr) return;
+  const std::vector<comm::CallRecord> calls = group_.recorder().Calls();
+  const std::map<std::uint64_t, comm::RecordedGroup> groups = group_.recorder().Groups();
+  if (!calls.empty() && calls.front().id > next_call_) {
+    trace_->AddDropped(calls.front().id - next_call_);
+    next_call_ = calls.front().id;
+  }
+  for (const comm::CallRecord& call : calls) {
+    if (call.id < next_call_) continue;
+    // Lanes are filled in the order of entry; what is still in flight is taken next time.
+    if (call.state != comm::CallState::kComplete) return;
+    ++next_call_;
+    const comm::RecordedGroup& group = groups.at(call.group);
+    if (group.members.size() < 2 || group.name == kOwnGroup) continue;
+    const auto lane = lanes_.try_emplace(group.name, trace_.get(), group.name).first;
+    lane->second.Add(comm::Name(call.operation).data(), Nanoseconds(call.entered_seconds),
+                     Nanoseconds(call.completed_seconds), ArgumentsOf(call));
+  }
+}
+
+data::RankEvents RankTrace::OwnEvents(const ClockOffset& end) const {
+  data::RankEvents events = trace_->Events();
+  events.rank = group_.rank();
+  events.host = HostName();
+  events.moments_seconds[0] = start_.at_seconds;
+  events.moments_seconds[1] = end.at_seconds;
+  events.offsets_seconds[0] = start_.offset_seconds;
+  events.offsets_seconds[1] = end.offset_seconds;
+  return events;
+}
+
+absl::Status RankTrace::Write(const std::map<std::string, std::string>& run) {
+  if (trace_ == nullptr) return absl::OkStatus();
+  TakeCalls();
+  const ClockOffset end = MeasureClockOffset(group_, data::Trace::NowNs);
+  return group_.Agree(Collect(data::ToBytes(OwnEvents(end)), run));
+}
+
+// Rank after rank, so that rank 0 holds one rank's bytes beside the events.
+absl::Status RankTrace::Collect(const std::string& bytes, const std::map<std::string, std::string>& run) {
+  std::string own = bytes;
+  if (group_.rank() != 0) {
+    const std::int64_t size[1] = {static_cast<std::int64_t>(own.size())};
+    group_.Send(comm::ConstBufferOf(absl::MakeConstSpan(size)), 0, kTag);
+    group_.Send(comm::BufferOf(BytesOf(own)), 0, kTag);
+    return absl::OkStatus();
+  }
+  absl::Status status;
+  std::vector<data::RankEvents> ranks;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (rank > 0) {
+      std::int64_t size[1] = {0};
+      group_.Receive(comm::BufferOf(absl::MakeSpan(size)), rank, kTag);
+      own.resize(size[0]);
+      group_.Receive(comm::BufferOf(BytesOf(own)), rank, kTag);
+    }
+    absl::StatusOr<data::RankEvents> events = data::FromBytes(own);
+    status.Update(events.status());
+    if (events.ok()) ranks.push_back(*std::move(events));
+  }
+  PLAIT_RETURN_IF_ERROR(status);
+  return data::WriteChromeTrace(options_.path, ranks, run);
+}
+
+}  // namespace plait::rank_history

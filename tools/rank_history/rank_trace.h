@@ -1,0 +1,73 @@
+// The trace of a run over all ranks, with its collectives, on one clock.
+//
+//   std::unique_ptr<RankTrace> trace = RankTrace::Create(world, {.path = "trace.json"});
+//   for (std::int64_t step = 0; step < steps; ++step) {
+//     {
+//       data::TraceSpan span(trace->trace(), "step", {.step = step});
+//       ...                                               // spans, collectives
+//     }
+//     trace->TakeCalls();
+//   }
+//   PLAIT_RETURN_IF_ERROR(trace->Write(attributes));
+//
+// Ranks measure their clocks against rank 0's at the start and at the end (clock_offset.h); in between the
+// offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and sequence
+// number, from the call to its completion, on tracks named after their axis; arrows join the last rank to
+// come with those that waited for it. Groups of one rank are left out.
+//
+// Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
+#ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
+#define PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "comm/communicator.h"
+#include "comm/flight_recorder.h"
+#include "data/trace/trace.h"
+#include "tools/rank_history/clock_offset.h"
+
+namespace plait::rank_history {
+
+struct RankTraceOptions {
+  std::string path;                   // empty: no trace, every call does nothing
+  std::int64_t max_events = 1 << 21;  // 128 MiB on rank 0, 200 MB of file
+  std::int64_t max_events_of_rank = 1 << 17;
+};
+
+class RankTrace {
+ public:
+  // Collective.
+  static std::unique_ptr<RankTrace> Create(const comm::Communicator& world, const RankTraceOptions& options);
+
+  // For spans; null without a path.
+  data::Trace* trace() { return trace_.get(); }
+
+  // Local. Adds the collectives that have completed since the last time. comm remembers the latest 512
+  // calls: those that are taken too late are counted as dropped. Costs some tens of microseconds, so every
+  // few steps is best.
+  void TakeCalls();
+
+  // Collective. Brings all events to rank 0, which writes the file; its errors are agreed by all. `run` on
+  // rank 0 is shown as information on the trace. Once, at the end.
+  absl::Status Write(const std::map<std::string, std::string>& run);
+
+ private:
+  RankTrace(comm::Communicator group, const RankTraceOptions& options);
+  data::RankEvents OwnEvents(const ClockOffset& end) const;
+  absl::Status Collect(const std::string& bytes, const std::map<std::string, std::string>& run);
+
+  comm::Communicator group_;
+  RankTraceOptions options_;
+  std::unique_ptr<data::Trace> trace_;
+  std::map<std::string, data::TraceLanes> lanes_;  // by axis
+  std::int64_t next_call_ = 0;
+  ClockOffset start_;
+};
+
+}  // namespace plait::rank_history
+
+#endif  // PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_

@@ -1,0 +1,143 @@
+// Shows runs from their histories: tables, plots, comparison, a page. See tools/report_text/README.md.
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/flags.h"
+#include "base/path.h"
+#include "data/plot/plot.h"
+#include "tools/report_numbers/run_numbers.h"
+#include "tools/report_pages/page.h"
+#include "tools/report_text/machine_text.h"
+#include "tools/report_text/report_tables.h"
+#include "tools/report_text/table_text.h"
+#include "tools/report_text/terminal_plots.h"
+
+ABSL_FLAG(std::string, metrics, "", "only these, separated by commas: loss,dt; all by default");
+ABSL_FLAG(int, skip, 0, "draws at the beginning to leave out, the warm-up");
+ABSL_FLAG(std::string, format, "text",
+          "of what is printed: text, md (Markdown), json, or csv (the metrics' table)");
+ABSL_FLAG(
+    std::string, plots, "",
+    "metrics to draw in the terminal, separated by commas; all, none; by default loss, times and speed");
+ABSL_FLAG(std::string, html, "", "writes a page to this file: plots, tables, timeline, all in one");
+ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
+
+namespace plait::report {
+namespace {
+
+constexpr int kUsageError = 2;
+
+base::ToolUsage Usage() {
+  return {
+      .name = "report",
+      .summary =
+          "Shows runs from their histories: statistics of each metric, throughput, overlap, slow ranks, and "
+          "what differs between several runs.",
+      .examples = {"report run.h5", "report run.h5 other.h5 --skip=10 --html=out.html",
+                   "report run.h5 --metrics=loss,dt --format=json"},
+      .groups = {{"What", {"metrics", "skip"}}, {"How", {"format", "plots", "html", "columns"}}},
+      .positional = "RUN.h5 [OTHER.h5 ...]"};
+}
+
+std::vector<std::string> Names(const std::string& list) {
+  return absl::StrSplit(list, ',', absl::SkipEmpty());
+}
+
+int Fail(const std::string& message, int code) {
+  std::fprintf(stderr, "report: %s\n", message.c_str());
+  return code;
+}
+
+std::string CheckFlags(const std::vector<std::string>& files) {
+  const std::string format = absl::GetFlag(FLAGS_format);
+  if (files.empty()) return "expected the file of a run: report run.h5 (--help lists all)";
+  if (format != "text" && format != "md" && format != "json" && format != "csv") {
+    return absl::StrCat("--format=", format, ": expected text, md, json or csv");
+  }
+  if (absl::GetFlag(FLAGS_skip) < 0) return "--skip: expected 0 or more";
+  if (absl::GetFlag(FLAGS_columns) < 0) return "--columns: expected 0 or more";
+  return "";
+}
+
+// Those that can be read; each of the others is a line on standard error.
+std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
+  const RunOptions options = {.metrics = Names(absl::GetFlag(FLAGS_metrics)),
+                              .skip = absl::GetFlag(FLAGS_skip),
+                              .timeline = !absl::GetFlag(FLAGS_html).empty()};
+  std::vector<RunNumbers> runs;
+  for (const std::string& file : files) {
+    absl::StatusOr<RunNumbers> run = ReadRun(base::FromUser(file), options);
+    if (run.ok()) {
+      runs.push_back(*std::move(run));
+    } else {
+      Fail(std::string(run.status().message()), 1);
+    }
+  }
+  Label(runs);
+  return runs;
+}
+
+std::string PlotsText(const std::vector<RunNumbers>& runs, const data::TextStyle& style) {
+  const std::vector<std::string> wanted = Names(absl::GetFlag(FLAGS_plots));
+  if (!wanted.empty() && wanted[0] == "none") return "";
+  const absl::StatusOr<std::string> plots = TerminalPlots(runs, MetricsToPlot(runs, wanted), style);
+  if (plots.ok()) return *plots;
+  return absl::StrCat("No plots: ", plots.status().message(), "\n");
+}
+
+std::string TextReport(const std::vector<RunNumbers>& runs) {
+  data::TextStyle style = data::TextStyleOf(1);
+  if (absl::GetFlag(FLAGS_columns) > 0) style.columns = absl::GetFlag(FLAGS_columns);
+  std::string text;
+  for (const ReportTable& table : ReportTables(runs)) {
+    absl::StrAppend(&text, TextTable(table, style.columns), "\n");
+  }
+  for (const std::string& note : Notes(runs)) {
+    for (const std::string& line : WrappedLines(WithoutControl(note), style.columns)) {
+      absl::StrAppend(&text, line, "\n");
+    }
+  }
+  if (!style.utf8) text = AsciiOnly(text);
+  return absl::StrCat(text, PlotsText(runs, style));
+}
+
+std::string MarkdownReport(const std::vector<RunNumbers>& runs) {
+  std::string text;
+  for (const ReportTable& table : ReportTables(runs)) absl::StrAppend(&text, MarkdownTable(table), "\n");
+  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", WithoutControl(note), "\n");
+  return text;
+}
+
+void Print(const std::vector<RunNumbers>& runs) {
+  const std::string format = absl::GetFlag(FLAGS_format);
+  const std::string text = format == "json"  ? JsonText(runs)
+                           : format == "csv" ? CsvText(runs)
+                           : format == "md"  ? MarkdownReport(runs)
+                                             : TextReport(runs);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int Main(int argc, char** argv) {
+  const std::vector<std::string> files = base::ParseFlagsOrExit(argc, argv, Usage());
+  if (const std::string wrong = CheckFlags(files); !wrong.empty()) return Fail(wrong, kUsageError);
+  const std::vector<RunNumbers> runs = ReadRuns(files);
+  if (runs.empty()) return 1;
+  Print(runs);
+  const std::string html = base::FromUser(absl::GetFlag(FLAGS_html));
+  if (!html.empty()) {
+    const absl::Status written = WritePage(runs, html);
+    if (!written.ok()) return Fail(std::string(written.message()), 1);
+    std::fprintf(stderr, "report: page written to %s\n", html.c_str());
+  }
+  return runs.size() == files.size() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace plait::report
+
+int main(int argc, char** argv) { return plait::report::Main(argc, argv); }
