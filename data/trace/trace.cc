@@ -83,7 +83,8 @@ void TraceLanes::Add(const char* name, std::int64_t begin_ns, std::int64_t end_n
   auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                            [&](const Lane& candidate) { return candidate.free_from_ns <= begin_ns; });
   if (lane == lanes_.end()) {
-    const int track = trace_->AddTrack(absl::StrCat(prefix_, " ", lanes_.size()));
+    const std::size_t number = lanes_.size() + 1;
+    const int track = trace_->AddTrack(number == 1 ? prefix_ : absl::StrCat(prefix_, " ", number));
     lane = lanes_.insert(lanes_.end(), Lane{track, 0});
   }
   lane->free_from_ns = end_ns;

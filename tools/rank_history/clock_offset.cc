@@ -10,8 +10,7 @@ namespace {
 
 constexpr int kTag = 0;
 
-// Times in nanoseconds since the first reading of rank 0's clock would lose nothing in a double, but clocks
-// may have any zero: numbers stay integers until they are differences.
+// Clocks may have any zero: readings stay integers until they are differences.
 struct Answer {
   std::int64_t asked_ns, other_ns, answered_ns;
   std::int64_t way_ns() const { return answered_ns - asked_ns; }

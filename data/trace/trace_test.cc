@@ -1,0 +1,220 @@
+#include "data/trace/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "data/hdf5/atomic_file.h"
+#include "data/trace/chrome_trace.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::ElementsAre;
+using Json = nlohmann::json;
+
+RankEvents Rank(int rank, std::vector<TraceEvent> events) {
+  return {
+      .rank = rank, .host = "h", .names = {"a", "b"}, .tracks = {"main", "dp"}, .events = std::move(events)};
+}
+
+// Written, and read as any JSON parser reads it.
+Json Written(const std::vector<RankEvents>& ranks, const std::map<std::string, std::string>& run = {}) {
+  const std::string path = testing::TempDir() + "/trace.json";
+  EXPECT_TRUE(WriteChromeTrace(path, ranks, run).ok());
+  return Json::parse(*ReadWholeFile(path));
+}
+
+std::vector<Json> OfPhase(const Json& trace, const std::string& phase) {
+  std::vector<Json> found;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == phase) found.push_back(event);
+  }
+  return found;
+}
+
+// Perfetto's rule: of two spans of a thread one encloses the other, or they do not touch.
+void ExpectNested(const Json& trace) {
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> open;
+  for (const Json& span : OfPhase(trace, "X")) {
+    const double begin = span.at("ts"), end = begin + span.at("dur").get<double>();
+    auto& stack = open[{span.at("pid"), span.at("tid")}];
+    EXPECT_GE(begin, stack.empty() ? 0 : stack.back().first) << "not sorted";
+    // ts and dur are whole nanoseconds in decimal: their sum is off by rounding only.
+    const double rounding = 4e-16 * end;
+    while (!stack.empty() && stack.back().second <= begin + rounding) stack.pop_back();
+    if (!stack.empty()) {
+      EXPECT_LE(end, stack.back().second + rounding) << span.dump();
+    }
+    stack.emplace_back(begin, end);
+  }
+}
+
+TEST(Trace, RecordsSpansThatNest) {
+  Trace trace;
+  {
+    TraceSpan step(&trace, "step", {.step = 7});
+    { TraceSpan forward(&trace, "forward"); }
+    { TraceSpan backward(&trace, "backward"); }
+  }
+  const RankEvents events = trace.Events();
+  ASSERT_EQ(events.events.size(), 3u);
+  EXPECT_EQ(events.names[events.events[0].name], "forward");
+  EXPECT_EQ(events.names[events.events[2].name], "step");
+  EXPECT_EQ(events.events[2].arguments.step, 7);
+  EXPECT_LE(events.events[2].begin_ns, events.events[0].begin_ns);
+  EXPECT_LE(events.events[0].end_ns, events.events[1].begin_ns);
+  EXPECT_LE(events.events[1].end_ns, events.events[2].end_ns);
+  const Json json = Written({events});
+  ExpectNested(json);
+  EXPECT_EQ(OfPhase(json, "X")[0].at("name"), "step") << "the enclosing span comes first";
+  EXPECT_EQ(OfPhase(json, "X")[0].at("args").at("step"), 7);
+  { TraceSpan nothing(nullptr, "nothing"); }
+}
+
+TEST(Trace, KeepsTheLatestAndCountsTheOthers) {
+  Trace trace(4);
+  for (int i = 0; i < 10; ++i) trace.Add("a", 0, i, i + 1);
+  trace.AddDropped(5);
+  const RankEvents events = trace.Events();
+  std::vector<std::int64_t> begins;
+  for (const TraceEvent& event : events.events) begins.push_back(event.begin_ns);
+  EXPECT_THAT(begins, ElementsAre(6, 7, 8, 9));
+  EXPECT_EQ(events.dropped, 6 + 5);
+  EXPECT_EQ(trace.size(), 4);
+  EXPECT_EQ(Written({events}).at("otherData").at("events_dropped_rank_0"), "11");
+}
+
+TEST(Trace, ThreadsMayRecordAtOnce) {
+  Trace trace;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&trace, thread] {
+      const int track = trace.AddTrack("thread " + std::to_string(thread));
+      for (int i = 0; i < 1000; ++i) TraceSpan span(&trace, "work", {}, track);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(trace.size(), 4000);
+  EXPECT_EQ(trace.Events().tracks.size(), 5u);
+  ExpectNested(Written({trace.Events()}));
+}
+
+TEST(TraceLanes, SpansThatOverlapGoOnTracksOfTheirOwn) {
+  Trace trace;
+  TraceLanes lanes(&trace, "dp");
+  lanes.Add("a", 0, 10, {});
+  lanes.Add("b", 5, 15, {});
+  lanes.Add("a", 10, 20, {});
+  lanes.Add("b", 14, 16, {});
+  const RankEvents events = trace.Events();
+  EXPECT_THAT(events.tracks, ElementsAre("main", "dp", "dp 2", "dp 3"));
+  std::vector<int> tracks;
+  for (const TraceEvent& event : events.events) tracks.push_back(event.track);
+  EXPECT_THAT(tracks, ElementsAre(1, 2, 1, 3));
+  ExpectNested(Written({events}));
+}
+
+TEST(ChromeTrace, NamesRanksAndTracksAndStartsAtZero) {
+  const Json json =
+      Written({Rank(0, {{5'000'000, 5'001'500, 0, 0}}), Rank(3, {{5'000'250, 5'000'750, 1, 1}})},
+              {{"program", "x \"y\"\n\xff"}});
+  EXPECT_EQ(json.at("displayTimeUnit"), "ms");
+  EXPECT_EQ(json.at("otherData").at("program"), "x \"y\"\n\xef\xbf\xbd") << "bad UTF-8 is replaced";
+  const std::vector<Json> spans = OfPhase(json, "X");
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].at("ts"), 0);
+  EXPECT_EQ(spans[0].at("dur"), 1.5);
+  EXPECT_EQ(spans[1].at("ts"), 0.25);
+  EXPECT_EQ(spans[1].at("pid"), 3);
+  EXPECT_EQ(spans[1].at("tid"), 1);
+  std::set<std::string> names;
+  for (const Json& meta : OfPhase(json, "M")) {
+    if (meta.at("name") == "process_name") names.insert(meta.at("args").at("name"));
+  }
+  EXPECT_THAT(names, ElementsAre("rank 0 (h)", "rank 3 (h)"));
+}
+
+// Rank 1's clock is a second behind at its reading 10 s and 1.1 s behind at 20 s.
+TEST(ChromeTrace, ClocksAreCorrectedLinearly) {
+  RankEvents rank = Rank(1, {{15'000'000'000, 16'000'000'000, 0, 0}});
+  rank.moments_seconds[0] = 10;
+  rank.moments_seconds[1] = 20;
+  rank.offsets_seconds[0] = 1;
+  rank.offsets_seconds[1] = 1.1;
+  EXPECT_EQ(OnTraceClock(rank, 15'000'000'000), 16'050'000'000);
+  EXPECT_EQ(OnTraceClock(rank, 16'000'000'000), 17'060'000'000);
+  rank.moments_seconds[1] = 10;
+  EXPECT_EQ(OnTraceClock(rank, 15'000'000'000), 16'000'000'000) << "one measurement holds always";
+}
+
+// Whatever the offsets do, spans of a track stay nested: end and begin are mapped by one rising function.
+TEST(ChromeTrace, CorrectionKeepsNesting) {
+  RankEvents rank = Rank(0, {});
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    const std::int64_t begin = 1'000'000'000'000 + 1009 * i;
+    rank.events.push_back({begin, begin + 1009, 0, 0});
+    rank.events.push_back({begin + 3, begin + 500, 1, 0});
+    rank.events.push_back({begin + 500, begin + 1009, 1, 0});
+  }
+  rank.moments_seconds[0] = 1000;
+  rank.moments_seconds[1] = 1000.002;
+  rank.offsets_seconds[0] = 0.000123456789;
+  rank.offsets_seconds[1] = 0.000123654321;
+  const Json json = Written({rank});
+  ExpectNested(json);
+  EXPECT_EQ(OfPhase(json, "X").size(), 6000u);
+}
+
+// Rank 2 comes last to link 9, which ranks 0 and 1 wait for; rank 3 left before (a broadcast's root may).
+TEST(ChromeTrace, ArrowsLeadFromTheLastToThoseThatWaited) {
+  const auto part = [](std::int64_t begin, std::int64_t end, std::uint64_t link) {
+    return TraceEvent{begin, end, 0, 1, {.link = link}};
+  };
+  const Json json =
+      Written({Rank(0, {part(0, 9000, 9), part(20000, 21000, 8)}), Rank(1, {part(1000, 9500, 9)}),
+               Rank(2, {part(8000, 9700, 9)}), Rank(3, {part(0, 7000, 9)})});
+  std::map<int, Json> starts, ends;
+  for (const Json& start : OfPhase(json, "s")) starts[start.at("id")] = start;
+  for (const Json& end : OfPhase(json, "f")) ends[end.at("id")] = end;
+  ASSERT_EQ(starts.size(), 2u);
+  ASSERT_EQ(ends.size(), 2u);
+  std::set<int> waited;
+  for (const auto& [id, start] : starts) {
+    const Json& end = ends.at(id);
+    EXPECT_EQ(start.at("pid"), 2);
+    EXPECT_EQ(start.at("ts"), 8.0);
+    EXPECT_EQ(start.at("cat"), end.at("cat"));
+    EXPECT_EQ(start.at("name"), end.at("name"));
+    EXPECT_EQ(end.at("bp"), "e");
+    EXPECT_GE(end.at("ts"), start.at("ts"));
+    waited.insert(end.at("pid").get<int>());
+  }
+  EXPECT_THAT(waited, ElementsAre(0, 1));
+}
+
+TEST(EventBytes, ComeBackAsTheyWent) {
+  RankEvents rank = Rank(2, {{1, 2, 1, 1, {.step = 3, .bytes = 4, .sequence = 5, .link = 6}}});
+  rank.offsets_seconds[1] = 0.5;
+  rank.dropped = 8;
+  const std::string bytes = ToBytes(rank);
+  const RankEvents back = *FromBytes(bytes);
+  EXPECT_EQ(ToBytes(back), bytes);
+  EXPECT_EQ(back.names, rank.names);
+  EXPECT_EQ(back.events[0].arguments.link, 6u);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_EQ(FromBytes(bytes.substr(0, length)).status().code(), absl::StatusCode::kDataLoss) << length;
+  }
+  rank.events[0].name = 2;
+  EXPECT_FALSE(FromBytes(ToBytes(rank)).ok()) << "a name that is not there";
+}
+
+}  // namespace
+}  // namespace plait::data

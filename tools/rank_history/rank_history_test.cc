@@ -1,0 +1,222 @@
+#include "tools/rank_history/rank_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "comm/testing/world.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file.h"
+#include "data/history/history_file.h"
+
+namespace plait::rank_history {
+namespace {
+
+using comm::testing::World;
+using data::File;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsNan;
+namespace fs = std::filesystem;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// One place for all ranks, and apart from the same test on other numbers of ranks.
+std::string NewPath(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + std::to_string(World().size()) + "_" + name;
+  if (World().rank() == 0) {
+    for (const char* suffix : {"", ".journal", ".1"}) fs::remove_all(path + suffix);
+  }
+  World().Barrier();
+  return path;
+}
+
+std::vector<double> Column(const std::string& path, const std::string& name) {
+  return *data::ReadArray<double>(*data::OpenHistoryFile(path, File::Mode::kRead), "/" + name);
+}
+
+// Value of a rank in a step: ranks r = 0 ... n - 1 give step + r, so the mean is step + (n - 1) / 2 and the
+// variance of the population (n^2 - 1) / 12.
+TEST(RankHistory, WritesStatisticsOverRanks) {
+  const std::string path = NewPath("statistics.h5");
+  auto history =
+      *RankHistory::Create(World(), {.path = path, .attributes = {{"seed", "1"}}, .gather_every = 4});
+  ASSERT_TRUE(history->Declare({"dt", "s", "time of a step"}, OverRanks::kEachRank).ok());
+  ASSERT_TRUE(history->Declare({"iter"}, OverRanks::kRankZero).ok());
+  constexpr int kSteps = 11;
+  for (int step = 0; step < kSteps; ++step) {
+    const double norms[] = {1.0 * step, 2.0 * step};
+    ASSERT_TRUE(
+        history->Append({{"iter", 1.0 * step}, {"dt", 1.0 * step + World().rank()}}, {{"norms", norms}})
+            .ok());
+  }
+  EXPECT_EQ(history->draws(), kSteps);
+  ASSERT_TRUE(history->Close().ok());
+  if (World().rank() != 0) return;
+  const int n = World().size();
+  const std::vector<double> mean = Column(path, "dt"), low = Column(path, "dt_min"),
+                            high = Column(path, "dt_max");
+  const std::vector<double> deviation = Column(path, "dt_std"), of_ranks = Column(path, "dt_per_rank");
+  const std::vector<double> iter = Column(path, "iter"), norms = Column(path, "norms");
+  ASSERT_EQ(mean.size(), std::size_t{kSteps});
+  ASSERT_EQ(of_ranks.size(), static_cast<std::size_t>(kSteps * n));
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(iter[step], step);
+    EXPECT_EQ(mean[step], step + 0.5 * (n - 1));
+    EXPECT_EQ(low[step], step);
+    EXPECT_EQ(high[step], step + n - 1);
+    EXPECT_DOUBLE_EQ(deviation[step], std::sqrt((n * n - 1) / 12.0));
+    EXPECT_EQ(norms[2 * step + 1], 2 * step);
+    for (int rank = 0; rank < n; ++rank) EXPECT_EQ(of_ranks[step * n + rank], step + rank);
+  }
+  const File file = *File::Open(path);
+  EXPECT_EQ(*data::TextAttribute(file, "/dt", "statistic"), "mean over ranks");
+  EXPECT_EQ(*data::TextAttribute(file, "/dt_per_rank", "units"), "s");
+  EXPECT_EQ(*data::IntAttribute(file, "/", "complete"), 1);
+  EXPECT_EQ(data::ReadArray<std::int64_t>(file, "/rank")->size(), static_cast<std::size_t>(n));
+}
+
+// A metric of the last rank only, from step 5 on; one of all but the last.
+TEST(RankHistory, MetricsMayBeMissingOnSomeRanksAndComeLate) {
+  const std::string path = NewPath("missing.h5");
+  auto history = *RankHistory::Create(World(), {.path = path, .gather_every = 3});
+  const bool last = World().rank() == World().size() - 1;
+  for (int step = 0; step < 10; ++step) {
+    std::vector<data::Scalar> scalars = {{"loss", 1}};
+    if (last && step >= 5) scalars.push_back({"late", 7});
+    if (!last) scalars.push_back({"most", 1.0 * World().rank()});
+    ASSERT_TRUE(history->Append(scalars).ok());
+  }
+  ASSERT_TRUE(history->Close().ok());
+  if (World().rank() != 0) return;
+  const std::vector<double> late = Column(path, "late"), spread = Column(path, "late_std");
+  ASSERT_EQ(late.size(), 10u);
+  for (int step = 0; step < 10; ++step) {
+    if (step < 5) {
+      EXPECT_THAT(late[step], IsNan());
+    } else {
+      EXPECT_EQ(late[step], 7);
+      EXPECT_EQ(spread[step], 0) << "over the one rank that gave it";
+    }
+  }
+  EXPECT_THAT(Column(path, "loss"), Each(1));
+  if (World().size() == 1) return;
+  EXPECT_THAT(Column(path, "most"), Each(0.5 * (World().size() - 2)));
+}
+
+TEST(RankHistory, OneAllGatherPerBlock) {
+  const std::string path = NewPath("calls.h5");
+  auto history = *RankHistory::Create(World(), {.path = path, .gather_every = 5});
+  const auto calls = [] {
+    return World().stats().at("history")[static_cast<int>(comm::Operation::kAllGather)].calls;
+  };
+  for (int step = 0; step < 5; ++step) ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  const std::int64_t before = calls();
+  for (int step = 0; step < 14; ++step) ASSERT_TRUE(history->Append({{"loss", 1}}).ok());
+  EXPECT_EQ(calls() - before, 2);
+  ASSERT_TRUE(history->Flush().ok());
+  EXPECT_EQ(calls() - before, 3);
+  if (World().rank() == 0) {
+    EXPECT_EQ(Column(path, "loss").size(), 19u);
+  }
+  ASSERT_TRUE(history->Close().ok());
+}
+
+TEST(RankHistory, AllRanksAreToldOfAnOldRun) {
+  const std::string path = NewPath("old.h5");
+  ASSERT_TRUE((*RankHistory::Create(World(), {.path = path}))->Close().ok());
+  const absl::Status refused = RankHistory::Create(World(), {.path = path}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("holds an earlier run"));
+  auto second = *RankHistory::Create(World(), {.path = path, .move_old_aside = true});
+  ASSERT_TRUE(second->Append({{"loss", 1}}).ok());
+  ASSERT_TRUE(second->Close().ok());
+  World().Barrier();
+  EXPECT_TRUE(fs::exists(path + ".1"));
+}
+
+// A name that only the last rank gets wrong: every rank hears of it in the same call, with the same words.
+TEST(RankHistory, AnErrorOfOneRankIsToldToAllInTheSameCall) {
+  auto history = *RankHistory::Create(World(), {.path = NewPath("error.h5"), .gather_every = 4});
+  const bool last = World().rank() == World().size() - 1;
+  int told_at = -1;
+  for (int step = 0; step < 8 && told_at < 0; ++step) {
+    const absl::Status status = history->Append({{last && step == 1 ? "bad name" : "loss", 1}});
+    if (status.ok()) continue;
+    told_at = step;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\"bad name\""));
+  }
+  EXPECT_EQ(told_at, 3) << "the call that gathers";
+  EXPECT_FALSE(history->Append({{"loss", 1}}).ok()) << "and from then on";
+  EXPECT_FALSE(history->Flush().ok());
+  EXPECT_FALSE(history->Close().ok());
+}
+
+// Rank 0's file cannot take a vector of another length: all ranks hear of it one block later.
+TEST(RankHistory, AnErrorOfTheFileIsToldWithTheNextBlock) {
+  auto history = *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .gather_every = 2});
+  const std::vector<double> three(3), two(2);
+  std::vector<bool> ok;
+  for (int step = 0; step < 6; ++step) {
+    const std::vector<double>& values = step == 2 ? two : three;
+    ok.push_back(history->Append({{"loss", 1}}, {{"norms", values}}).ok());
+  }
+  EXPECT_THAT(ok, ::testing::ElementsAre(true, true, true, true, true, false));
+}
+
+TEST(RankHistory, CollidingNamesAreRefusedOnAllRanks) {
+  auto history = *RankHistory::Create(World(), {.path = NewPath("collide.h5"), .gather_every = 1});
+  const absl::Status status = history->Append({{"dt", 1}, {"dt_max", 2}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(RankHistory, WithoutAPathEveryCallDoesNothing) {
+  auto history = *RankHistory::Create(World(), {});
+  EXPECT_TRUE(history->Declare({"dt"}).ok());
+  EXPECT_TRUE(history->Append({{"dt", 1}}).ok());
+  EXPECT_TRUE(history->Flush().ok());
+  EXPECT_TRUE(history->Close().ok());
+}
+
+TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
+  const std::string path = NewPath("resume.h5");
+  auto first = *RankHistory::Create(World(), {.path = path, .gather_every = 2});
+  ASSERT_TRUE(first->Declare({"dt", "s"}, OverRanks::kEachRank).ok());
+  for (int step = 0; step < 6; ++step) ASSERT_TRUE(first->Append({{"dt", 1.0 * step}}).ok());
+  first.reset();
+  World().Barrier();
+  auto second = *RankHistory::Create(World(), {.path = path, .gather_every = 2, .resume_draws = 4});
+  ASSERT_TRUE(second->Declare({"dt", "s"}, OverRanks::kEachRank).ok());
+  ASSERT_TRUE(second->Append({{"dt", 40}}).ok());
+  ASSERT_TRUE(second->Close().ok());
+  if (World().rank() != 0) return;
+  EXPECT_THAT(Column(path, "dt"), ::testing::ElementsAre(0, 1, 2, 3, 40));
+  EXPECT_EQ(Column(path, "dt_per_rank").size(), static_cast<std::size_t>(5 * World().size()));
+}
+
+TEST(RankHistory, FeedsTheExports) {
+  const std::string path = NewPath("exports.h5"), csv = NewPath("exports.csv"),
+                    lines = NewPath("exports.jsonl");
+  const std::string folder = NewPath("exports_tb");
+  auto history =
+      *RankHistory::Create(World(), {.path = path,
+                                     .attributes = {{"settings", "--batch-size=64"}},
+                                     .gather_every = 2,
+                                     .exports = {.csv = csv, .json_lines = lines, .tensorboard = folder}});
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(history->Append({{"loss", step == 1 ? kNaN : 0.5}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  if (World().rank() != 0) return;
+  EXPECT_EQ(*data::ReadWholeFile(csv),
+            "draw,loss,loss_min,loss_max,loss_std\n# units: ,,,,\n0,0.5,0.5,0.5,0\n1,nan,nan,nan,nan\n"
+            "2,0.5,0.5,0.5,0\n");
+  EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":1,\"loss\":\"NaN\",\"loss_min\":\"NaN\""));
+  EXPECT_FALSE(fs::is_empty(folder));
+}
+
+}  // namespace
+}  // namespace plait::rank_history

@@ -1,0 +1,143 @@
+#include "tools/rank_history/rank_trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "comm/testing/world.h"
+#include "data/hdf5/atomic_file.h"
+#include "tools/rank_history/clock_offset.h"
+
+namespace plait::rank_history {
+namespace {
+
+using comm::testing::World;
+using Json = nlohmann::json;
+
+// All ranks of the test share this machine's clock, so the true offset is what the rank adds.
+TEST(ClockOffset, IsWithinHalfOfTheWay) {
+  const std::int64_t shift_ns = 1'000'000'000'000'000 * World().rank() + 12'345'678;
+  const auto shifted = [&] { return data::Trace::NowNs() + shift_ns; };
+  const std::int64_t before_ns = shifted();
+  const ClockOffset found = MeasureClockOffset(World(), shifted);
+  const double expected = -1e-9 * static_cast<double>(1'000'000'000'000'000 * World().rank());
+  // Beside the bound, doubles near 1e6 s are rounded to 1e-10 s, twice.
+  EXPECT_NEAR(found.offset_seconds, expected, found.uncertainty_seconds + 4e-10 + 1e-9);
+  EXPECT_EQ(found.uncertainty_seconds == 0, World().rank() == 0);
+  EXPECT_GE(found.at_seconds, 1e-9 * static_cast<double>(before_ns) - 1e-9);
+}
+
+struct Written {
+  std::map<int, std::map<std::string, int>> spans;  // by rank and name
+  std::map<std::int64_t, std::map<int, std::pair<double, double>>>
+      collectives;  // begin, end by sequence, rank
+  std::map<int, Json> starts, ends;
+};
+
+Written Read(const Json& trace, const std::string& collective) {
+  Written found;
+  for (const Json& event : trace.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    if (phase == "s") found.starts[event.at("id")] = event;
+    if (phase == "f") found.ends[event.at("id")] = event;
+    if (phase != "X") continue;
+    const int rank = event.at("pid");
+    ++found.spans[rank][event.at("name")];
+    if (event.at("name") != collective) continue;
+    EXPECT_EQ(event.at("args").at("bytes"), 8000);
+    const double begin = event.at("ts");
+    found.collectives[event.at("args").at("sequence")][rank] = {begin, begin + event.at("dur").get<double>()};
+  }
+  return found;
+}
+
+TEST(RankTrace, HoldsSpansAndCollectivesOfAllRanksOnOneClock) {
+  constexpr int kSteps = 30;
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/rank_trace_" + std::to_string(World().size()) + ".json";
+  auto trace = RankTrace::Create(World(), {.path = path});
+  std::vector<double> values(1000, 1.0);
+  for (int step = 0; step < kSteps; ++step) {
+    data::TraceSpan span(trace->trace(), "step", {.step = step});
+    if (World().rank() == World().size() - 1) usleep(300);  // so that this rank comes last
+    dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)), comm::ReduceOp::kMax);
+    if (step % 7 == 0) trace->TakeCalls();
+  }
+  ASSERT_TRUE(trace->Write({{"program", "test"}}).ok());
+  if (World().rank() != 0) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  EXPECT_EQ(json.at("otherData").at("program"), "test");
+  EXPECT_EQ(json.at("otherData").count("events_dropped_rank_0"), 0u);
+  Written found = Read(json, "all_reduce");
+  for (int rank = 0; rank < World().size(); ++rank) EXPECT_EQ(found.spans[rank]["step"], kSteps) << rank;
+  if (World().size() == 1) {
+    EXPECT_TRUE(found.collectives.empty()) << "a group of one has no messages";
+    return;
+  }
+  EXPECT_EQ(found.collectives.size(), std::size_t{kSteps});
+  for (const auto& [sequence, by_rank] : found.collectives) {
+    EXPECT_EQ(static_cast<int>(by_rank.size()), World().size()) << sequence;
+  }
+  EXPECT_EQ(static_cast<int>(found.starts.size()), kSteps * (World().size() - 1));
+  for (const auto& [id, start] : found.starts) {
+    const Json& end = found.ends.at(id);
+    EXPECT_NE(start.at("pid"), end.at("pid"));
+    EXPECT_LE(start.at("ts"), end.at("ts"));
+  }
+  EXPECT_EQ(found.starts.size(), found.ends.size());
+}
+
+// No rank can leave an all-reduce before the last one has entered. After the correction that must hold up
+// to the error of the clocks: the bound that each rank measured.
+TEST(RankTrace, NobodyLeavesBeforeTheLastHasCome) {
+  if (World().size() == 1) return;
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/causal_" + std::to_string(World().size()) + ".json";
+  std::vector<double> values(1000, 1.0), bound(1);
+  bound[0] = MeasureClockOffset(World(), data::Trace::NowNs).uncertainty_seconds;
+  World().AllReduce(comm::BufferOf(absl::MakeSpan(bound)), comm::ReduceOp::kMax);
+  auto trace = RankTrace::Create(World(), {.path = path});
+  for (int step = 0; step < 50; ++step) dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)));
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (World().rank() != 0) return;
+  for (const auto& [sequence, by_rank] :
+       Read(Json::parse(*data::ReadWholeFile(path)), "all_reduce").collectives) {
+    double last_begin = -1, first_end = 1e300;
+    for (const auto& [rank, times] : by_rank) {
+      last_begin = std::max(last_begin, times.first);
+      first_end = std::min(first_end, times.second);
+    }
+    // Three measurements, each wrong by at most its bound: take ten times the one seen here, in
+    // microseconds.
+    EXPECT_GE(first_end, last_begin - 1e7 * bound[0]) << sequence;
+  }
+}
+
+TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/late_" + std::to_string(World().size()) + ".json";
+  auto trace = RankTrace::Create(World(), {.path = path});
+  std::vector<double> values(1);
+  for (int call = 0; call < 1000; ++call) dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)));
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (World().rank() != 0) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  EXPECT_GE(std::stoi(json.at("otherData").at("events_dropped_rank_0").get<std::string>()), 1000 - 512);
+}
+
+TEST(RankTrace, ErrorsOfTheFileAreToldToAllRanks) {
+  auto trace = RankTrace::Create(World(), {.path = testing::TempDir() + "/no/such/folder/trace.json"});
+  EXPECT_EQ(trace->Write({}).code(), absl::StatusCode::kNotFound);
+  auto none = RankTrace::Create(World(), {});
+  EXPECT_EQ(none->trace(), nullptr);
+  none->TakeCalls();
+  EXPECT_TRUE(none->Write({}).ok());
+}
+
+}  // namespace
+}  // namespace plait::rank_history
