@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status_macros.h"
+#include "comm/launch/dist_info.h"
 #include "comm/launch/supervision/rank_keeper.h"
 #include "tools/launch_parts/planning.h"
 #include "tools/launch_parts/running.h"
@@ -49,7 +50,7 @@ int Main(int argc, char** argv) {
   for (const std::string& line : here->job.contradictions)
     std::fprintf(stderr, "launch: WARNING %s\n", line.c_str());
   if (!settings.dry_run) return Run(settings, *job);
-  std::printf("%s\n%s\n", Summary(*job, *here).c_str(),
+  std::printf("%s\n%s\n", Summary(*job, *here, comm::LocaleIsUtf8()).c_str(),
               comm::PrintableCommand(comm::LaunchCommand(job->plan)).c_str());
   return 0;
 }

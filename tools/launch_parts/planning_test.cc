@@ -163,7 +163,7 @@ TEST(Summary, ShowsWhatTheJobHas) {
   const absl::StatusOr<PlannedJob> job = PlanJob({.program = {"/bin/true"}}, here);
   ASSERT_TRUE(job.ok());
   EXPECT_THAT(
-      Summary(*job, here),
+      Summary(*job, here, true),
       HasSubstr(
           "[HOSTS]\n    • [host:0] - x3205c0s25b0n0 (4 ranks)\n    • [host:1] - x3205c0s25b1n0 (4 "
           "ranks)\n\n[DIST INFO]\n    • NGPUS=8\n    • NHOSTS=2\n    • NGPU_PER_HOST=4\n    • HOSTFILE=" +

@@ -1,6 +1,7 @@
 #include "tools/launch_parts/summary.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace plait::launching {
 namespace {
@@ -11,7 +12,7 @@ std::string Item(absl::string_view name, absl::string_view value) {
 
 }  // namespace
 
-std::string Summary(const PlannedJob& job, const Surroundings& here) {
+std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8) {
   std::string text = "[HOSTS]\n";
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     const int ranks = job.hosts[i].slots;
@@ -32,7 +33,7 @@ std::string Summary(const PlannedJob& job, const Surroundings& here) {
       Item("RANKS", absl::StrCat(job.plan.ranks)), Item("CORES_PER_HOST", absl::StrCat(here.cores)),
       Item("BINDING",
            absl::StrCat(NameOf(job.plan.binding), job.plan.oversubscribe ? " (more ranks than cores)" : "")));
-  return text;
+  return utf8 ? text : absl::StrReplaceAll(text, {{"•", "*"}});
 }
 
 }  // namespace plait::launching

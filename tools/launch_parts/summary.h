@@ -8,8 +8,9 @@
 
 namespace plait::launching {
 
-// [HOSTS] and [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE DIST_LAUNCH), then what the choice rests on.
-std::string Summary(const PlannedJob& job, const Surroundings& here);
+// `utf8`: the output shows more than ASCII. [HOSTS] and [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE
+// DIST_LAUNCH), then what the choice rests on.
+std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8);
 
 }  // namespace plait::launching
 

@@ -1,0 +1,70 @@
+#!/bin/bash
+# behave.sh HOW [RANK]: what one rank of a job does, for the tests of launch. RANK (1) is the rank that fails.
+rank=${OMPI_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}
+size=${OMPI_COMM_WORLD_SIZE:-${SLURM_NTASKS:-1}}
+guilty=${2:-1}
+say() { printf '%s\n' "$*"; }
+# Sleeps by steps, so that traps run at once.
+rest() { while :; do sleep 0.05; done; }
+case "$1" in
+  place) say "rank $rank of $size" ;;
+  command) say "command $PLAIT_LAUNCH_COMMAND" ;;
+  streams)
+    for i in 1 2 3; do
+      say "out $rank $i"
+      sleep 0.05
+      say "err $rank $i" >&2
+      sleep 0.05
+    done
+    printf 'no newline %s' "$rank"
+    ;;
+  bulk) # many short lines and long ones of several bytes a character, in few writes
+    python3 -c 'print("\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end", flush=True)' ;;
+  exit | signal)
+    say "start $rank"
+    if [ "$rank" != "$guilty" ]; then rest; fi
+    sleep 0.3
+    say "before the end of $rank"
+    say "reason of $rank" >&2
+    if [ "$1" = exit ]; then exit 3; fi
+    kill -SEGV $$
+    ;;
+  hang)
+    say "start $rank"
+    sleep "0.$((rank + 1))"
+    say "last of $rank"
+    rest
+    ;;
+  silent) rest ;;
+  tough)
+    trap 'say "term $rank"' TERM
+    trap 'say "int $rank"' INT
+    say "ready $rank"
+    rest
+    ;;
+  polite)
+    trap 'say "saving $rank"; sleep 0.5; say "saved $rank"; exit 0' TERM INT HUP
+    trap 'say "usr1 $rank"' USR1
+    trap 'say "usr2 $rank"' USR2
+    say "ready $rank"
+    rest
+    ;;
+  plain)
+    say "ready $rank"
+    exec sleep 1000
+    ;;
+  daemon) # leaves a process behind that left the group and the session
+    setsid bash -c "exec -a $3 sleep 1000" >/dev/null 2>&1 </dev/null &
+    sleep 0.2
+    say "done $rank"
+    ;;
+  terminal)
+    if [ -t 1 ] && [ "$TERM" != dumb ]; then printf '\033[1mbold\033[0m\r\n'; fi
+    say "plain $rank"
+    ;;
+  input)
+    read -r line
+    say "rank $rank read '$line'"
+    ;;
+  chatter) while :; do say "line of $rank"; done ;;
+esac

@@ -1,0 +1,197 @@
+"""launch under the real mpirun: output, logs, failures, timeouts, signals, and no process left after any end."""
+import os
+import signal
+import subprocess
+import time
+
+import launches
+
+
+class OutputTest(launches.LaunchTest):
+    def test_ranks_and_their_command(self):
+        run = self.ranks(3, "place")
+        self.assertEqual(sorted(run.lines), ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"])
+        self.assertEqual(len(run.errors), 1)
+        self.assertRegex(run.errors[0], r"^launch: mpirun .*-n 3 .*behave.sh place")
+        told = self.ranks(2, "command")
+        self.assertEqual(told.lines, ["command " + told.errors[0][len("launch: "):]] * 2)
+
+    def test_label(self):
+        run = self.ranks(2, "place", flags=["--label"])
+        self.assertEqual(sorted(run.lines), ["[0] rank 0 of 2", "[1] rank 1 of 2"])
+
+    def test_input_goes_to_rank_0(self):
+        self.assertIn("rank 0 read 'the line'", self.ranks(2, "input", input="the line\n").lines)
+
+    def test_logs(self):
+        logs = self.path("deep/logs")
+        self.ranks(4, "place", flags=["--log-dir=" + logs])
+        run = self.ranks(2, "streams", flags=["--log-dir=deep/logs"])
+        self.assertEqual(sorted(os.listdir(logs)), ["launcher.log", "rank-0000.log", "rank-0001.log"])
+        for rank in (0, 1):
+            lines = [f"{stream} {rank} {i}\n" for i in (1, 2, 3) for stream in ("out", "err")]
+            with open(f"{logs}/rank-000{rank}.log", encoding="utf-8") as file:
+                self.assertEqual(file.read(), "".join(lines) + f"no newline {rank}")
+        self.assertEqual(sorted(run.lines), sorted([f"out {r} {i}" for r in (0, 1) for i in (1, 2, 3)] +
+                                                   ["no newline 0", "no newline 1"]))
+
+    def test_nothing_is_lost_in_bulk(self):
+        whole = "\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end\n"
+        run = self.ranks(1, "bulk", flags=["--log-dir=logs"])
+        self.assertEqual(run.out, whole)
+        with open(self.path("logs/rank-0000.log"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), whole)
+
+    def test_no_codes_for_terminals_in_files(self):
+        run = self.ranks(2, "terminal")
+        self.assertEqual(sorted(run.lines), ["plain 0", "plain 1"])
+        self.assertNotIn("\033", run.out + run.err)
+        self.assertNotIn("\r", run.out + run.err)
+
+    def test_reader_that_goes_away(self):
+        process = self.start("--nproc=2", "--", launches.BEHAVE, "chatter", "", self.mark)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertNotEqual(process.wait(timeout=launches.SECONDS), 0)
+        process.stderr.close()
+        self.assert_nothing_left()
+
+
+class FailureTest(launches.LaunchTest):
+    def test_exit_code(self):
+        run = self.ranks(3, "exit", "2", code=3)
+        self.assert_last_lines(run, r"launch: rank 2 \(\S+, pid \d+\) failed first, \d+\.\d s after the start: exit code 3; "
+                               "its last lines:", "    start 2", "    before the end of 2", "    reason of 2")
+        self.assert_nothing_left()
+
+    def test_signal(self):
+        run = self.ranks(2, "signal", "0", code=128 + signal.SIGSEGV, flags=["--log-dir=logs"])
+        self.assert_last_lines(run, r"launch: rank 0 .* failed first, .*: signal 11 \(Segmentation fault\); its last lines "
+                               r"\(.*/logs/rank-0000.log\):", "    start 0", "    before the end of 0", "    reason of 0")
+        self.assert_nothing_left()
+
+    def test_rank_killed_with_its_keeper(self):
+        process = self.started(2, "plain")
+        keeper = next(line for line in self.processes() if "--keep-rank" in line and "mpirun" not in line)
+        os.kill(int(keeper.split()[0]), signal.SIGKILL)
+        run = self.ended(process, 1)
+        self.assertRegex(run.own()[-1], r"rank \d .* failed first, .*: lost \(killed together with its keeper")
+        self.assert_nothing_left()
+
+    def test_launcher_that_fails_itself(self):
+        folder = self.path("bin")
+        os.mkdir(folder)
+        self.write("bin/mpirun", "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4' && exit\n"
+                   "echo 'no slots' >&2; exit 9\n")
+        os.chmod(self.path("bin/mpirun"), 0o755)
+        run = self.ranks(2, "place", code=9, environment=self.environment(PATH=folder + ":" + os.environ["PATH"]))
+        self.assertEqual(run.errors[-2:], ["no slots", "launch: mpirun ended with exit code 9 before any rank had started"])
+
+    def test_processes_that_ranks_leave_behind(self):
+        self.launch("--nproc=2", "--", launches.BEHAVE, "daemon", "", self.mark)
+        self.assertEqual(self.processes(), [])
+
+
+class TimeoutTest(launches.LaunchTest):
+    def test_idle_output(self):
+        run = self.ranks(3, "hang", flags=["--idle-timeout=1.5s"], code=124)
+        self.assertEqual([line for line in run.lines if "last" in line], ["last of 0", "last of 1", "last of 2"])
+        self.assertIn("launch: no output for 1.5 s; ending the job (SIGTERM, SIGKILL after 10 s)", run.errors)
+        who = r"rank {} at \d\d:\d\d:\d\d \(\d+\.\d s ago\)"
+        self.assert_last_lines(run, r"launch: ended after 1\.5 s without output \(--idle-timeout\); last wrote: " +
+                               ", ".join(who.format(rank) for rank in (2, 1, 0)))
+        self.assert_nothing_left()
+
+    def test_output_keeps_a_job_alive(self):
+        self.ranks(2, "streams", flags=["--idle-timeout=0.25s"])
+
+    def test_silent_ranks_are_named(self):
+        run = self.ranks(2, "silent", flags=["--idle-timeout=1"], code=124)
+        self.assertRegex(run.errors[-1], "last wrote: nothing from any rank$")
+
+    def test_ranks_that_ignore_sigterm(self):
+        run = self.ranks(2, "tough", flags=["--idle-timeout=1", "--grace=1"], code=124)
+        self.assertIn("term 0", run.lines)
+        self.assertIn("term 1", run.lines)
+        self.assert_nothing_left()
+
+    def test_whole_run(self):
+        process = self.start("--nproc=2", "--timeout=1s", "--", launches.BEHAVE, "chatter", "", self.mark,
+                             stdout=subprocess.DEVNULL)
+        run = Ended(process)
+        self.assertEqual(run.code, 124)
+        self.assertRegex(run.err.splitlines()[-1], r"^launch: ended after 1 s \(--timeout\); last wrote: rank ")
+        self.assert_nothing_left()
+
+
+class Ended(launches.Run):
+    def __init__(self, process):
+        _, err = process.communicate(timeout=launches.SECONDS)
+        super().__init__(process.returncode, "", err)
+
+
+class SignalTest(launches.LaunchTest):
+    def test_those_that_end_a_job(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number):
+                process = self.started(2, "plain")
+                process.send_signal(number)
+                run = self.ended(process, 128 + number)
+                self.assertRegex(run.own()[-1], f"^launch: ended by signal {int(number)} ")
+                self.assertEqual(run.errors[-1], run.own()[-1])
+                self.assert_nothing_left()
+
+    def test_ranks_have_time_to_save(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                process = self.started(2, "polite")
+                process.send_signal(number)
+                run = self.ended(process, 0)
+                self.assertEqual(sorted(run.lines), ["saved 0", "saved 1", "saving 0", "saving 1"])
+
+    def test_users_signals_reach_each_rank_once(self):
+        process = self.started(2, "polite")
+        for number, name in ((signal.SIGUSR1, "usr1"), (signal.SIGUSR2, "usr2")):
+            process.send_signal(number)
+            self.assertEqual(sorted(process.stdout.readline() for _ in range(2)), [f"{name} 0\n", f"{name} 1\n"])
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(sorted(self.ended(process, 0).lines), ["saved 0", "saved 1", "saving 0", "saving 1"])
+
+    def test_user_who_insists(self):
+        process = self.started(2, "tough", flags=["--grace=1h"])
+        for name in ("int", "term"):
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(sorted(process.stdout.readline() for _ in range(2)), [f"{name} 0\n", f"{name} 1\n"])
+        process.send_signal(signal.SIGINT)
+        self.ended(process, 130)
+        self.assert_nothing_left()
+
+    def test_grace_runs_out(self):
+        process = self.started(2, "tough", flags=["--grace=0.5s"])
+        process.send_signal(signal.SIGINT)
+        run = self.ended(process, 130)
+        self.assertEqual(sorted(run.lines), ["int 0", "int 1", "term 0", "term 1"])
+        self.assert_nothing_left()
+
+
+class SuddenEndTest(launches.LaunchTest):
+    def test_launch_is_killed(self):
+        for behaviour in ("plain", "tough"):
+            with self.subTest(behaviour=behaviour):
+                process = self.started(2, behaviour)
+                self.assertNotEqual(self.processes(), [])
+                process.kill()
+                process.wait(timeout=launches.SECONDS)
+                self.assert_nothing_left()
+
+    def test_mpirun_is_killed(self):
+        process = self.started(2, "tough")
+        mpirun = next(line for line in self.processes() if line.split()[2].endswith("mpirun"))
+        os.kill(int(mpirun.split()[0]), signal.SIGKILL)
+        out, err = process.communicate(timeout=launches.SECONDS)
+        self.assertNotEqual(process.returncode, 0, out + err)
+        self.assertEqual(self.processes(), [])
+
+
+if __name__ == "__main__":
+    launches.main()
