@@ -45,6 +45,9 @@ ABSL_FLAG(std::string, outputs, Config().outputs,
           "folder for history, plots, trace and profile; empty: outputs/test_dist/DATE-TIME");
 ABSL_FLAG(std::string, history, Config().history,
           "HDF5 file of all steps (xarray, ncdump and h5py open it); empty: history.h5 in --outputs");
+ABSL_FLAG(std::string, csv, Config().csv, "the same numbers as comma-separated values");
+ABSL_FLAG(std::string, json_lines, Config().json_lines, "the same as one JSON object a line");
+ABSL_FLAG(std::string, tensorboard, Config().tensorboard, "the same as event files, in this folder");
 ABSL_FLAG(bool, plots, Config().plots, "draws the plots, in the terminal and as files");
 ABSL_FLAG(bool, trace, Config().trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
 
@@ -159,7 +162,7 @@ base::ToolUsage Usage() {
                      {"Communication", {"bucket_bytes", "collectives", "collectives_sizes"}},
                      {"Faults", {"fault", "fault_rank", "fault_iter"}},
                      {"Ranks", {"nproc", "timeout"}},
-                     {"Files", {"outputs", "history", "plots", "trace"}}}};
+                     {"Files", {"outputs", "history", "csv", "json_lines", "tensorboard", "plots", "trace"}}}};
 }
 
 absl::Status TakeEnvironment(const char* (*lookup)(const char* name)) {
@@ -197,6 +200,9 @@ absl::StatusOr<Config> ConfigFromFlags() {
   PLAIT_ASSIGN_OR_RETURN(c.timeout_seconds, Seconds(absl::GetFlag(FLAGS_timeout)));
   c.outputs = base::FromUser(absl::GetFlag(FLAGS_outputs));
   c.history = base::FromUser(absl::GetFlag(FLAGS_history));
+  c.csv = base::FromUser(absl::GetFlag(FLAGS_csv));
+  c.json_lines = base::FromUser(absl::GetFlag(FLAGS_json_lines));
+  c.tensorboard = base::FromUser(absl::GetFlag(FLAGS_tensorboard));
   c.plots = absl::GetFlag(FLAGS_plots);
   c.trace = absl::GetFlag(FLAGS_trace);
   PLAIT_RETURN_IF_ERROR(CheckNumbers(c));

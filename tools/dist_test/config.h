@@ -39,6 +39,7 @@ struct Config {
 
   std::string outputs = "";   // folder; empty: outputs/test_dist/STAMP
   std::string history = "";   // empty: history.h5 in it
+  std::string csv = "", json_lines = "", tensorboard = "";  // the same numbers elsewhere; empty: not
   bool plots = true;
   bool trace = true;
 };

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/gru_training/revision.h"
+#include "tools/revision/revision.h"
 
 namespace plait::gru_training {
 namespace {

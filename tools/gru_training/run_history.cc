@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "tools/gru_training/revision.h"
+#include "tools/revision/revision.h"
 
 namespace plait::gru_training {
 namespace {

@@ -1,0 +1,41 @@
+#include "tools/dist_test/fault.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace plait::dist_test {
+namespace {
+
+void SleepSeconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Of the size of a gradient, so that only the operation differs.
+void EnterOtherCollective(const comm::Communicator& dp) {
+  std::vector<float> values(1 << 16);
+  dp.Broadcast(comm::BufferOf(absl::MakeSpan(values)), 0);
+}
+
+}  // namespace
+
+void StrikeFault(const Config& config, int iter, const comm::Communicator& dp) {
+  if (dp.rank() != config.fault_rank || iter < config.fault_iter) return;
+  if (config.fault == FaultKind::kSlow) return SleepSeconds(kSlowSeconds);
+  if (iter != config.fault_iter) return;
+  switch (config.fault) {
+    case FaultKind::kHang:
+      while (true) SleepSeconds(1);
+    case FaultKind::kExit:
+      std::exit(kFaultExitCode);
+    case FaultKind::kKill:
+      std::raise(SIGKILL);
+      return;
+    case FaultKind::kMismatch:
+      return EnterOtherCollective(dp);
+    case FaultKind::kSlow:
+    case FaultKind::kNone:
+      return;
+  }
+}
+
+}  // namespace plait::dist_test

@@ -1,0 +1,68 @@
+// The files of a run: history, trace, profile, plots.
+//
+//   PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config, facts, world));
+//   for (...) PLAIT_RETURN_IF_ERROR(outputs.Record(step, times));
+//   PLAIT_RETURN_IF_ERROR(outputs.Close());
+//   PLAIT_RETURN_IF_ERROR(outputs.Draw(log));
+#ifndef PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
+#define PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "data/history/run_attributes.h"
+#include "tools/dist_test/config.h"
+#include "tools/dist_test/step_summary.h"
+#include "tools/rank_history/rank_history.h"
+#include "tools/rank_history/rank_trace.h"
+
+namespace plait::dist_test {
+
+class Outputs {
+ public:
+  // Collective. Makes the folder (outputs/test_dist/DATE-TIME without --outputs). Errors are the same on all
+  // ranks: a folder that takes no files, a history that is there already.
+  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts, const comm::Communicator& world);
+
+  // Collective in every tenth call. `dp` is the axis whose traffic is noted.
+  absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp);
+  // Null without --trace.
+  data::Trace* trace() { return trace_->trace(); }
+
+  // Collective. The files are complete then.
+  absl::Status Close();
+
+  // Rank 0. Every metric in the terminal and as text, SVG and PNG; without gnuplot it says so and goes on.
+  void Draw(const base::Log& log) const;
+  // Rank 0. Text into a file of the folder.
+  absl::Status Write(const std::string& name, const std::string& text) const;
+
+  const std::string& folder() const { return folder_; }
+  const std::string& history_path() const { return history_path_; }
+  const std::string& stamp() const { return stamp_; }  // "2024-07-17-073537"
+  // Per recorded step, of this rank: all-reduces in flight, and of that the time in which it stood still.
+  double in_flight_seconds() const { return in_flight_ / steps_; }
+  double exposed_seconds() const { return exposed_ / steps_; }
+
+ private:
+  Outputs() = default;
+  absl::Status Declare();
+
+  std::string folder_, history_path_, trace_path_, stamp_;
+  std::map<std::string, std::string> attributes_;
+  std::unique_ptr<rank_history::RankHistory> history_;
+  std::unique_ptr<rank_history::RankTrace> trace_;
+  // Of the communicator so far.
+  double bytes_so_far_ = 0, in_flight_so_far_ = 0, exposed_so_far_ = 0;
+  bool traffic_known_ = false;
+  double in_flight_ = 0, exposed_ = 0, steps_ = 0;
+};
+
+}  // namespace plait::dist_test
+
+#endif  // PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_

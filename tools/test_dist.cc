@@ -1,0 +1,53 @@
+// Exercises a cluster with a small data-parallel training: tools/dist_test/README.md.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+#include "comm/nccl/nccl_backend.h"
+#include "comm/session_main.h"
+#include "tools/dist_test/config.h"
+#include "tools/dist_test/run.h"
+
+namespace plait::dist_test {
+namespace {
+
+constexpr int kUsageError = 2;
+
+int Fail(const absl::Status& status, int rank, int code) {
+  if (rank == 0) std::fprintf(stderr, "test_dist: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+int RanksToStart(const Config& config) {
+  if (config.nproc > 0) return config.nproc;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostDefaultRanks);
+}
+
+const char* Environment(const char* name) { return std::getenv(name); }
+
+int Main(int argc, char** argv) {
+  base::Profile profile("main");
+  const comm::Launcher launcher = comm::DetectLauncher();
+  const int rank = launcher.starts_mpi() ? launcher.rank : 0;
+  const absl::Status environment = TakeEnvironment(Environment);
+  if (!environment.ok()) return Fail(environment, rank, kUsageError);
+  base::ParseFlagsOrExit(argc, argv, Usage(), rank);
+  const absl::StatusOr<Config> config = ConfigFromFlags();
+  if (!config.ok()) return Fail(config.status(), rank, kUsageError);
+  if (!launcher.starts_mpi() && RanksToStart(*config) > 1) {
+    return Fail(comm::RelaunchOnRanks(RanksToStart(*config), argv), 0, 1);
+  }
+  const comm::SessionOptions options = {.step_timeout_seconds = config->timeout_seconds,
+                                        .device_backend = comm::NcclBackendFactory()};
+  return comm::RunMain(argc, argv, options,
+                       [&](comm::Session& session) { return Run(*config, session, profile); });
+}
+
+}  // namespace
+}  // namespace plait::dist_test
+
+int main(int argc, char** argv) { return plait::dist_test::Main(argc, argv); }
