@@ -1,0 +1,51 @@
+// Writes a history with its exports into a folder, for exports_test.py: write_exports FOLDER.
+#include <cstdio>
+#include <limits>
+
+#include "data/history/csv_sink.h"
+#include "data/history/history.h"
+#include "data/history/json_lines_sink.h"
+#include "data/history/run_attributes.h"
+#include "data/history/tensorboard_sink.h"
+
+namespace plait::data {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+absl::Status Write(const std::string& folder) {
+  RunFacts facts = {
+      .program = "write_exports", .seed = "7", .ranks = 3, .settings = "--batch-size=64 --bf16"};
+  const auto attributes = RunAttributes(facts);
+  auto history = *History::Create(folder + "/run.h5", {.attributes = attributes});
+  history->AddSink(*CsvSink::Create(folder + "/run.csv", {}));
+  history->AddSink(*JsonLinesSink::Create(folder + "/run.jsonl", {}));
+  history->AddSink(*TensorboardSink::Create(
+      folder + "/tb", {.attributes = attributes, .hyperparameters = HyperparametersOf(facts.settings)}));
+  Metric per_rank{"dt_per_rank", "s", "time of a step", "value of each rank", "rank", 3};
+  absl::Status status = history->Declare({"dt", "s", "time of a step", "mean over ranks"});
+  status.Update(history->Declare({"loss", "1", "loss of the batch"}));
+  status.Update(history->Declare(per_rank));
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<double> dt = {0.1 * i, 0.2 * i, i == 3 ? kNaN : 0.3 * i};
+    std::vector<Scalar> scalars = {{"dt", 0.2 * i}};
+    if (i != 2) scalars.push_back({"loss", i == 1 ? kNaN : i == 4 ? -kInf : 1.0 / (1 + i)});
+    if (i >= 3) scalars.push_back({"late", 7});
+    std::vector<Vector> vectors = {{"dt_per_rank", dt}};
+    if (i >= 1) vectors.push_back({"norms", {1.0, 2.0}});
+    status.Update(history->Append(scalars, vectors));
+  }
+  status.Update(history->Close());
+  return status;
+}
+
+}  // namespace
+}  // namespace plait::data
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const absl::Status status = plait::data::Write(argv[1]);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
