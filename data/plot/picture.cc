@@ -34,6 +34,9 @@ std::string CurveColour(const PictureStyle& style, std::size_t series) {
   return (style.dark ? kOnDark : kOnLight)[series % kOnLight.size()];
 }
 
+// Where the colours are used up, dashes tell lines apart.
+int DashOf(std::size_t series) { return 1 + static_cast<int>(series / kOnLight.size()) % 4; }
+
 std::string Terminal(const PictureStyle& style, PictureFormat format) {
   const std::string background =
       style.transparent ? "" : absl::StrCat(" background '", ColoursOf(style).background, "'");
@@ -155,9 +158,9 @@ struct Drawing {
     }
     const std::string title = absl::StrCat("title ", Quoted(LegendName(curve.name)));
     if (AppendBlock(blocks, name, curve.stretches)) {
-      drawn.push_back(absl::StrFormat("$%s with %s lw 1.5 lt 1 lc rgb '%s' %s", name,
-                                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", colour,
-                                      title));
+      drawn.push_back(absl::StrFormat("$%s with %s lw 1.5 dt %d lc rgb '%s' %s", name,
+                                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", DashOf(index),
+                                      colour, title));
     } else {
       drawn.push_back(absl::StrFormat("NaN with lines lw 1.5 lc rgb '%s' %s", colour, title));
     }

@@ -1,0 +1,101 @@
+// Times and checks every collective of a communicator over sizes and groups.
+//
+//   SweepOptions options = {.largest_bytes = 1 << 20};
+//   const Sweep sweep = MeasureCollectives(world, options, [](const Row& row) { ... });
+//
+// Every call that is checked works on values that each rank can compute by itself: rank, element and a
+// number that changes from call to call give an element, small enough for sums to be exact in any order. An
+// operation is checked before and after it is timed. All functions are collective over `world`.
+#ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
+#define PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "comm/communicator.h"
+#include "tools/collectives_sweep/bandwidth.h"
+
+namespace plait::collectives_sweep {
+
+// Ranks that do the same at the same time: a group of each kind, this rank's.
+struct SweepGroup {
+  std::string name;
+  comm::Communicator ranks;
+};
+
+// What a test does to a run, to see it found.
+struct SweepFaults {
+  // After each checked call, with what this rank received.
+  std::function<void(Swept operation, comm::Buffer result)> after_call = {};
+  // Before each message to `partner` (a rank of the world) in the pairwise measurement.
+  std::function<void(int partner)> before_message = {};
+};
+
+struct SweepOptions {
+  std::int64_t smallest_bytes = 8;
+  std::int64_t largest_bytes = std::int64_t{64} << 20;
+  int factor = 4;
+  std::vector<Swept> operations = AllSwept();
+  std::vector<SweepGroup> groups = {};             // empty: DefaultGroups(world)
+  comm::DataType type = comm::DataType::kFloat32;  // or f64, i32, i64
+  comm::ReduceOp reduce = comm::ReduceOp::kSum;    // or min, max
+  int root = 0;
+  int repetitions = 5;
+  double repetition_seconds = 0.004;  // each holds as many calls as fit, at least one
+
+  bool pairs = true;  // the pairwise matrix
+  std::int64_t pair_bytes = std::int64_t{1} << 20;
+  int pair_messages = 20;
+  double slow_ratio = 2.5;  // how much slower than the others a rank or link must be to be named
+
+  std::string file = "";          // HDF5 with all results; empty: none
+  std::string plots_folder = "";  // text, SVG and PNG; empty: none
+  SweepFaults faults = {};
+};
+
+// Seconds of a call. A repetition's time is that of its slowest rank.
+struct Times {
+  double median = 0;  // over repetitions, of the slowest rank
+  double least = 0;   // over repetitions and ranks
+  double greatest = 0;
+};
+
+struct Row {
+  Swept operation = Swept::kAllReduce;
+  int group = 0;  // its place in Sweep::groups
+  int ranks = 1;
+  int size = 0;  // its place in Sweep::sizes; 0 for the barrier
+  MessageSize message = {};
+  Times seconds = {};
+  std::int64_t wrong = 0;  // elements, of all ranks
+
+  double algorithm_bandwidth() const { return seconds.median > 0 ? message.bytes / seconds.median : 0; }
+  double bus_bandwidth() const { return algorithm_bandwidth() * BusFactor(operation, ranks); }
+};
+
+struct Sweep {
+  std::vector<std::string> groups;
+  std::vector<std::int64_t> sizes;  // asked for
+  std::vector<Row> rows;            // on all ranks, the same
+  // OK, or DATA_LOSS with the first wrong element that any rank found: rank, host, call, element, expected,
+  // found. The same on all ranks.
+  absl::Status verdict = absl::OkStatus();
+};
+
+// "world", and from 4 ranks on "halves" (neighbours) and "strided" (every other), from 6 on "pairs". With an
+// odd number of ranks the parts of a kind differ in size; rows then tell of rank 0's and those like it.
+std::vector<SweepGroup> DefaultGroups(const comm::Communicator& world);
+
+// INVALID_ARGUMENT: sizes, factor, root, type, operator or repetitions that cannot be.
+absl::Status CheckOptions(const SweepOptions& options, const comm::Communicator& world);
+
+// `told` is called on every rank after each row.
+Sweep MeasureCollectives(const comm::Communicator& world, const SweepOptions& options,
+                         const std::function<void(const Sweep&, const Row&)>& told);
+
+}  // namespace plait::collectives_sweep
+
+#endif  // PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
