@@ -76,6 +76,22 @@ std::string ToJson(const std::vector<Finding>& findings) {
   return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+absl::StatusOr<std::vector<Finding>> FindingsFromJson(const std::string& text) {
+  const auto list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return absl::InvalidArgumentError("the ranks' report is no JSON array");
+  std::vector<Finding> findings;
+  for (const auto& entry : list) {
+    const std::string severity = entry.value("severity", "ERROR");
+    findings.push_back({.severity = severity == "OK"        ? Severity::kOk
+                                    : severity == "WARNING" ? Severity::kWarning
+                                                            : Severity::kError,
+                        .name = entry.value("name", ""),
+                        .found = entry.value("found", ""),
+                        .remedy = entry.value("remedy", "")});
+  }
+  return findings;
+}
+
 int ExitCode(const std::vector<Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(),
                      [](const Finding& finding) { return finding.severity == Severity::kError; })

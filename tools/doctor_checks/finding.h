@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tools/doctor_checks/rank_facts.h"
 
 namespace plait::doctor {
@@ -41,6 +42,8 @@ std::string Line(const Finding& finding);
 
 // [{"severity": "OK", "name": "memory", "found": "...", "remedy": ""}, ...]
 std::string ToJson(const std::vector<Finding>& findings);
+// INVALID_ARGUMENT for a text that ToJson has not written.
+absl::StatusOr<std::vector<Finding>> FindingsFromJson(const std::string& text);
 
 // 1 if there is an ERROR, else 0.
 int ExitCode(const std::vector<Finding>& findings);

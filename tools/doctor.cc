@@ -1,0 +1,112 @@
+// Looks for what would go wrong with a run here: tools/doctor_checks/README.md.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "base/flags.h"
+#include "base/path.h"
+#include "comm/launch/job_on_ranks.h"
+#include "comm/session_main.h"
+#include "tools/doctor_checks/checks.h"
+#include "tools/doctor_checks/parallel_file.h"
+#include "tools/doctor_checks/probe.h"
+#include "tools/doctor_checks/start_ranks.h"
+#include "tools/revision/revision.h"
+
+ABSL_FLAG(int, nproc, 0,
+          "ranks to start on this host, by default 2; 1: only this process; under mpirun or srun: how many "
+          "are expected");
+ABSL_FLAG(std::string, folder, ".", "where runs will write: all ranks write a small HDF5 file there");
+ABSL_FLAG(bool, json, false, "the findings as JSON");
+ABSL_FLAG(double, timeout, 120, "seconds in which ranks must have started and reported");
+
+namespace plait::doctor {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kDefaultRanks = 2;
+
+base::ToolUsage Usage() {
+  return {
+      .name = "doctor",
+      .summary =
+          "Looks for what would go wrong with a run here. Each line is OK, WARNING or ERROR with what was "
+          "found and what to do. The exit code is 1 if there is an ERROR.",
+      .examples = {"doctor --nproc=4 --folder=/scratch/runs", "srun -n 16 doctor --nproc=16",
+                   "mpirun -n 8 doctor --json"},
+      .groups = {{"Run", {"nproc", "folder", "timeout"}}, {"Output", {"json"}}}};
+}
+
+std::string Folder() { return base::FromUser(absl::GetFlag(FLAGS_folder)); }
+
+void Print(const std::vector<Finding>& findings) {
+  if (absl::GetFlag(FLAGS_json)) {
+    std::printf("%s\n", ToJson(findings).c_str());
+    return;
+  }
+  for (const Finding& finding : findings) std::printf("%s\n", Line(finding).c_str());
+}
+
+// Collective.
+std::vector<Finding> Examine(const comm::Session& session, int asked) {
+  const comm::Communicator& world = session.world();
+  comm::Job job = comm::DetectJob();
+  comm::CompleteJob(world, comm::BuildFingerprint(Revision()), &job);
+  const std::string folder = Folder();
+  const std::vector<RankFacts> ranks = ProbeRanks(ProcessProbeSources(folder), job, world);
+  std::vector<Finding> findings = CheckAll(ranks, asked, job.contradictions, folder);
+  findings.push_back(CheckParallelFile(world, ranks, folder));
+  return findings;
+}
+
+// On the ranks that a launcher started, or alone. `before`: what is known already.
+int ExamineHere(int argc, char** argv, int asked, std::vector<Finding> before) {
+  const char* report = std::getenv(kReportVariable);
+  int exit_code = 0;
+  const comm::SessionOptions options = {.setup_timeout_seconds = absl::GetFlag(FLAGS_timeout)};
+  const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
+    std::vector<Finding> findings = std::move(before);
+    for (Finding& finding : Examine(session, asked)) findings.push_back(std::move(finding));
+    exit_code = ExitCode(findings);
+    if (session.world().rank() != 0) return absl::OkStatus();
+    if (report == nullptr) {
+      Print(findings);
+    } else {
+      std::ofstream(report) << ToJson(findings);
+    }
+    return absl::OkStatus();
+  });
+  // The doctor that reads the report answers for what is in it.
+  return report != nullptr || code != 0 ? code : exit_code;
+}
+
+int ExamineOnRanks(int argc, char** argv, int ranks) {
+  const auto command = CommandOnRanks(ranks, argv);
+  const auto findings = command.ok() ? ReportOfRanks(*command, absl::GetFlag(FLAGS_timeout), RunSupervised)
+                                     : absl::StatusOr<std::vector<Finding>>(command.status());
+  if (!findings.ok()) return ExamineHere(argc, argv, /*asked=*/0, {NotStarted(ranks, findings.status())});
+  Print(*findings);
+  return ExitCode(*findings);
+}
+
+int Main(int argc, char** argv) {
+  const comm::Launcher launcher = comm::DetectLauncher();
+  base::ParseFlagsOrExit(argc, argv, Usage(), launcher.starts_mpi() ? launcher.rank : 0);
+  const int nproc = absl::GetFlag(FLAGS_nproc);
+  if (nproc < 0) {
+    std::fprintf(stderr, "doctor: --nproc=%d: expected a number of ranks\n", nproc);
+    return kUsageError;
+  }
+  if (launcher.starts_mpi() || nproc == 1) return ExamineHere(argc, argv, nproc, {});
+  return ExamineOnRanks(argc, argv, nproc == 0 ? kDefaultRanks : nproc);
+}
+
+}  // namespace
+}  // namespace plait::doctor
+
+int main(int argc, char** argv) { return plait::doctor::Main(argc, argv); }
