@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status_macros.h"
+#include "base/terminal.h"
 #include "comm/launch/dist_info.h"
 #include "comm/launch/supervision/rank_keeper.h"
 #include "tools/launch_parts/planning.h"
@@ -33,6 +34,7 @@ int Run(const Settings& settings, const PlannedJob& job) {
   std::fprintf(stderr, "launch: %s\n", command.c_str());
   const absl::StatusOr<comm::SuperviseOptions> options = OptionsToRun(settings, job);
   if (!options.ok()) return Fail(options.status(), 1);
+  base::TellRanksOfTerminal();
   const absl::StatusOr<int> code = comm::Supervise(*options);
   return code.ok() ? *code : Fail(code.status(), 1);
 }

@@ -35,6 +35,12 @@ case "$1" in
     say "last of $rank"
     rest
     ;;
+  slow) # five seconds with a line now and then
+    for i in 1 2 3 4 5; do
+      say "line $i of $rank"
+      sleep 1
+    done
+    ;;
   silent) rest ;;
   tough)
     trap 'say "term $rank"' TERM

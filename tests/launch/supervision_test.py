@@ -78,14 +78,27 @@ class FailureTest(launches.LaunchTest):
         self.assertRegex(run.own()[-1], r"rank \d .* failed first, .*: lost \(killed together with its keeper")
         self.assert_nothing_left()
 
-    def test_launcher_that_fails_itself(self):
-        folder = self.path("bin")
-        os.mkdir(folder)
-        self.write("bin/mpirun", "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4' && exit\n"
-                   "echo 'no slots' >&2; exit 9\n")
+    def launcher(self, script):
+        """An environment whose mpirun is this script."""
+        os.mkdir(self.path("bin"))
+        self.write("bin/mpirun", "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4' && exit\n" + script)
         os.chmod(self.path("bin/mpirun"), 0o755)
-        run = self.ranks(2, "place", code=9, environment=self.environment(PATH=folder + ":" + os.environ["PATH"]))
-        self.assertEqual(run.errors[-2:], ["no slots", "launch: mpirun ended with exit code 9 before any rank had started"])
+        return self.environment(PATH=self.path("bin") + ":" + os.environ["PATH"])
+
+    def test_launcher_that_fails_itself(self):
+        run = self.ranks(2, "place", code=9, environment=self.launcher("echo 'no slots' >&2; exit 9\n"))
+        self.assertEqual(run.errors[-2:], ["no slots", "launch: mpirun ended with exit code 9; no rank has started"])
+
+    def test_launcher_that_claims_success(self):
+        run = self.ranks(2, "place", code=1, environment=self.launcher("exit 0\n"))
+        self.assertEqual(run.errors[-1], "launch: mpirun ended with exit code 0; no rank has started")
+
+    def test_ranks_that_cannot_reach_launch(self):
+        # The keeper's command is the last six words.
+        script = 'while [ $# -gt 6 ]; do shift; done\nPLAIT_LAUNCH_KEEPER="x 1 127.0.0.1" exec "$@"\n'
+        run = self.ranks(1, "place", environment=self.launcher(script))
+        self.assertEqual(run.lines, ["rank 0 of 1"])
+        self.assertRegex(run.errors[-1], "^launch: rank 0 on .* cannot reach launch and runs without its keeper$")
 
     def test_processes_that_ranks_leave_behind(self):
         self.launch("--nproc=2", "--", launches.BEHAVE, "daemon", "", self.mark)
@@ -103,7 +116,7 @@ class TimeoutTest(launches.LaunchTest):
         self.assert_nothing_left()
 
     def test_output_keeps_a_job_alive(self):
-        self.ranks(2, "streams", flags=["--idle-timeout=0.25s"])
+        self.ranks(2, "slow", flags=["--idle-timeout=3s"])
 
     def test_silent_ranks_are_named(self):
         run = self.ranks(2, "silent", flags=["--idle-timeout=1"], code=124)

@@ -217,8 +217,8 @@ int KeepRank(const std::vector<std::string>& command) {
   const int rank = DetectLauncher().rank;
   const int socket = address ? ConnectToSupervisor(*address) : -1;
   if (socket < 0) {
-    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and runs without its keeper\n", rank,
-                 NameOfThisHost().c_str());
+    std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", rank, NameOfThisHost().c_str(),
+                 kUnkept);
     return Become(command);
   }
   const ProcessEnd end = Keeper(socket, rank, address->token).Run(command);

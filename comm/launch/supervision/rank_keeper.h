@@ -20,6 +20,8 @@
 namespace plait::comm {
 
 inline constexpr char kKeepRankArgument[] = "--keep-rank";
+// In the line of a rank that goes on without its keeper.
+inline constexpr char kUnkept[] = "runs without its keeper";
 
 // The rank's exit code; ends this process by a signal if the rank ended so. Without a supervisor that answers
 // it becomes the program, after one line on standard error.

@@ -44,6 +44,7 @@ bool RankRoll::Handle(Connection& connection, const KeeperMessage& message) {
     const std::optional<ProcessEnd> end = ParseProcessEnd(message.payload);
     if (end) Ended(connection, *end);
     connection.ended = true;
+    ++ended_;
     return end.has_value();
   }
   const Stream stream = message.kind == KeeperMessageKind::kError ? Stream::kError : Stream::kOutput;

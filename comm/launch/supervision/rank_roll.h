@@ -36,6 +36,7 @@ class RankRoll {
   const auto& connections() const { return connections_; }
   bool empty() const { return connections_.empty(); }
   bool started() const { return started_; }  // a keeper has said hello
+  int ended() const { return ended_; }       // ranks whose keepers said how they ended
   const std::optional<RankFailure>& first_failure() const { return first_failure_; }
 
  private:
@@ -53,6 +54,7 @@ class RankRoll {
   JobOutput* output_;
   std::map<int, Connection> connections_;
   bool started_ = false;
+  int ended_ = 0;
   std::optional<RankFailure> first_failure_;
 };
 

@@ -16,10 +16,12 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "comm/launch/supervision/process_tree.h"
+#include "comm/launch/supervision/rank_keeper.h"
 #include "comm/launch/supervision/rank_roll.h"
 
 namespace plait::comm {
@@ -152,7 +154,9 @@ class Supervisor {
     const ssize_t got = read(pipes_[which], buffer, sizeof buffer);
     if (got > 0) {
       const Stream stream = which == 0 ? Stream::kOutput : Stream::kError;
-      output_.Write(kLauncherItself, stream, absl::string_view(buffer, static_cast<std::size_t>(got)));
+      const absl::string_view text(buffer, static_cast<std::size_t>(got));
+      output_.Write(kLauncherItself, stream, text);
+      unkept_ = unkept_ || absl::StrContains(text, kUnkept);
     } else if (got == 0 || errno != EINTR) {
       close(std::exchange(pipes_[which], -1));
     }
@@ -260,11 +264,16 @@ class Supervisor {
       if (ExitCode() != 0) output_.Say(absl::StrCat("launch: ended by ", Describe({0, user_signal_, ""})));
     } else if (roll_->first_failure()) {
       ReportFailure(*roll_->first_failure());
-    } else if (launcher_end_->failed()) {
-      output_.Say(absl::StrCat(
-          "launch: ", options_.command[0], " ended with ", Describe(*launcher_end_),
-          roll_->started() ? "; no rank is known to have failed" : " before any rank had started"));
+    } else if (ExitCode() != 0) {
+      output_.Say(absl::StrCat("launch: ", options_.command[0], " ended with ", Describe(*launcher_end_),
+                               "; ", RanksThatEnded()));
     }
+  }
+
+  std::string RanksThatEnded() const {
+    if (!roll_->started()) return "no rank has started";
+    return absl::StrCat(roll_->ended(), " of ", options_.ranks,
+                        " ranks are known to have ended, none with an error");
   }
 
   void ReportFailure(const RankFailure& failure) {
@@ -281,9 +290,15 @@ class Supervisor {
   int ExitCode() const {
     if (reason_ == Reason::kIdle || reason_ == Reason::kTimeout) return kTimedOut;
     const int code =
-        roll_->first_failure() ? std::max(1, roll_->first_failure()->end.code()) : launcher_end_->code();
+        roll_->first_failure() ? std::max(1, roll_->first_failure()->end.code()) : CodeOfLauncher();
     if (code == 0) return 0;
     return user_signal_ != 0 ? 128 + user_signal_ : code;
+  }
+
+  // srun has been seen to end with 0 though it had started nothing.
+  int CodeOfLauncher() const {
+    const bool all_ended = roll_->ended() >= options_.ranks || unkept_;
+    return launcher_end_->code() == 0 && !all_ended ? 1 : launcher_end_->code();
   }
 
   const SuperviseOptions& options_;
@@ -300,6 +315,7 @@ class Supervisor {
   Reason reason_ = Reason::kNone;
   double deadline_ = INFINITY;  // of the stage
   int user_signal_ = 0;
+  bool unkept_ = false;  // there are ranks without keepers, of which nothing is known
   std::string last_writers_;
 };
 

@@ -1,0 +1,101 @@
+#include "comm/launch/supervision/job_output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace plait::comm {
+namespace {
+
+using testing::ElementsAre;
+using testing::MatchesRegex;
+
+class JobOutputTest : public testing::Test {
+ protected:
+  JobOutputTest() {
+    PCHECK(pipe(output_));
+    PCHECK(pipe(error_));
+  }
+  ~JobOutputTest() override {
+    for (const int file : {output_[0], output_[1], error_[0], error_[1]}) close(file);
+  }
+  static void PCHECK(int code) { ASSERT_EQ(code, 0); }
+
+  JobOutputOptions Options(int ranks, bool label = false) const {
+    return {.ranks = ranks, .label = label, .output = output_[1], .error = error_[1]};
+  }
+  // What has come by now.
+  static std::string Read(const int (&pipe)[2]) {
+    char buffer[4096] = "";
+    [[maybe_unused]] const ssize_t ended = write(pipe[1], "#", 1);
+    const ssize_t got = read(pipe[0], buffer, sizeof buffer);
+    return std::string(buffer, static_cast<std::size_t>(got - 1));
+  }
+
+  int output_[2];
+  int error_[2];
+};
+
+TEST_F(JobOutputTest, LinesOfRanksAreNotMixed) {
+  JobOutput output(Options(2));
+  output.Write(0, Stream::kOutput, "first half, ");
+  output.Write(1, Stream::kOutput, "other\nrest of 1");
+  output.Write(0, Stream::kError, "error\n");
+  EXPECT_EQ(Read(output_), "other\n");
+  EXPECT_EQ(Read(error_), "error\n");
+  output.Write(0, Stream::kOutput, "second half\n");
+  EXPECT_EQ(Read(output_), "first half, second half\n");
+  output.Flush();
+  EXPECT_EQ(Read(output_), "rest of 1\n");
+}
+
+TEST_F(JobOutputTest, ProgressIsSeenAtItsCarriageReturn) {
+  JobOutput output(Options(1));
+  output.Write(0, Stream::kError, "\r 10 %");
+  output.Write(0, Stream::kError, "\r 20 %");
+  EXPECT_EQ(Read(error_), "\r 10 %\r");
+  output.Write(0, Stream::kError, "\r\nend\r\n");
+  EXPECT_EQ(Read(error_), " 20 %\r\nend\r\n");
+}
+
+TEST_F(JobOutputTest, LabelsAsWideAsTheHighestRank) {
+  JobOutput output(Options(11, /*label=*/true));
+  output.Write(3, Stream::kOutput, "a\n\nb\n");
+  output.Write(10, Stream::kOutput, "c\n");
+  output.Write(kLauncherItself, Stream::kOutput, "launcher\n");
+  EXPECT_EQ(Read(output_), "[ 3] a\n[ 3] \n[ 3] b\n[10] c\nlauncher\n");
+}
+
+TEST_F(JobOutputTest, RemembersTheLastLinesOfEachRank) {
+  JobOutput output(Options(2));
+  for (int i = 0; i < 25; ++i)
+    output.Write(1, i % 2 ? Stream::kOutput : Stream::kError, std::to_string(i) + "\n\n");
+  output.Write(0, Stream::kOutput, "other\nunfinished");
+  output.Flush();
+  EXPECT_THAT(output.LastLines(1), ElementsAre("15", "16", "17", "18", "19", "20", "21", "22", "23", "24"));
+  EXPECT_THAT(output.LastLines(0), ElementsAre("other", "unfinished"));
+  EXPECT_THAT(output.LastLines(7), ElementsAre());
+}
+
+TEST_F(JobOutputTest, LastWriters) {
+  JobOutput output(Options(9));
+  EXPECT_EQ(output.LastWriters(), "nothing from any rank");
+  EXPECT_EQ(output.last_write(), 0);
+  for (const int rank : {4, 0, 2, 6, 1, 5}) {
+    usleep(2000);
+    output.Write(rank, Stream::kOutput, "x");
+  }
+  EXPECT_THAT(output.LastWriters(),
+              MatchesRegex(
+                  "rank 5 at [0-9:]+ \\([0-9.]+ s ago\\), rank 1 at .*, rank 6 at .*, rank 2 at .*, 2 others "
+                  "before; nothing from rank 3, 7, 8"));
+}
+
+TEST_F(JobOutputTest, NobodyReads) {
+  JobOutput output({.ranks = 1, .output = 987, .error = 987});
+  output.Write(0, Stream::kOutput, "x\n");
+  EXPECT_TRUE(output.user_left());
+}
+
+}  // namespace
+}  // namespace plait::comm

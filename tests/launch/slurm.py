@@ -1,0 +1,187 @@
+"""A Slurm of one's own on this machine: munged, slurmctld, and a slurmd for each of some nodes that share the host.
+
+    with slurm.Cluster(nodes=3, cores=2) as cluster:
+        subprocess.run(["srun", "-N2", "hostname"], env=dict(os.environ, **cluster.environment))
+
+Runs as the present user, in a folder of its own, on free ports; ends with all its processes, also when this process
+is killed (prctl PR_SET_PDEATHSIG). Nothing of the system's own Slurm, if there is one, is touched. `reason()` says
+what is missing for it.
+"""
+import ctypes
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+COMMANDS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "scontrol", "sinfo", "scancel"]
+SECONDS = 60
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+CONFIGURATION = """\
+ClusterName=plait
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+TmpFS={folder}/tmp-%n
+FirstJobId={first_job}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+MailProg=/bin/true
+ReturnToService=2
+SlurmdTimeout=300
+KillWait=1
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def search_path():
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def reason():
+    """Why there can be no Slurm here; empty if there can."""
+    missing = [name for name in COMMANDS if shutil.which(name, path=search_path()) is None]
+    return f"not installed: {', '.join(missing)} (Debian: munge slurmctld slurmd slurm-client)" if missing else ""
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def end_with_us():
+    os.setpgid(0, 0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Cluster:
+    def __init__(self, nodes, cores):
+        self.names = [f"node{number:03d}" for number in range(1, nodes + 1)]
+        self.cores = cores
+        # Sockets have short names; a test's own folder may have a long one.
+        self.folder = tempfile.mkdtemp(prefix="slurm", dir="/tmp")
+        self.daemons = []
+        self.environment = {"SLURM_CONF": self.folder + "/slurm.conf", "PATH": search_path()}
+
+    def __enter__(self):
+        try:
+            self.configure()
+            self.start_munge()
+            self.start("slurmctld", "-D", "-f", self.folder + "/slurm.conf")
+            for name in self.names:
+                for kind in ("spool", "tmp"):
+                    os.mkdir(f"{self.folder}/{kind}-{name}")
+                self.start("slurmd", "-D", "-N", name, "-f", self.folder + "/slurm.conf")
+            self.wait(self.all_idle, "the nodes to be idle")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def configure(self):
+        host, ports = socket.gethostname(), free_ports(1 + len(self.names))
+        nodes = "\n".join(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cores} State=UNKNOWN"
+                          for name, port in zip(self.names, ports[1:]))
+        os.mkdir(self.folder + "/state")
+        with open(self.folder + "/slurm.conf", "w", encoding="utf-8") as file:
+            file.write(CONFIGURATION.format(host=host, ports=ports, user=pwd.getpwuid(os.getuid()).pw_name,
+                                            folder=self.folder, nodes=nodes,
+                                            first_job=random.randrange(1000, 60000000)))
+
+    def start_munge(self):
+        with open(self.folder + "/munge.key", "wb") as file:
+            os.chmod(self.folder + "/munge.key", 0o600)
+            file.write(os.urandom(128))
+        self.start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
+                   f"--key-file={self.folder}/munge.key", f"--pid-file={self.folder}/munged.pid",
+                   f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munge.seed")
+        self.wait(lambda: os.path.exists(self.folder + "/munge.socket"), "munged")
+
+    def start(self, *command):
+        with open(f"{self.folder}/{command[0]}-{len(self.daemons)}.output", "w", encoding="utf-8") as output:
+            self.daemons.append(subprocess.Popen(command, env=dict(os.environ, **self.environment), stdin=subprocess.DEVNULL,
+                                                 stdout=output, stderr=output, preexec_fn=end_with_us))
+
+    def run(self, *command):
+        return subprocess.run(command, env=dict(os.environ, **self.environment), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, timeout=SECONDS, check=False).stdout
+
+    def all_idle(self):
+        return self.run("sinfo", "--noheader", "--format=%T %D").split() == ["idle", str(len(self.names))]
+
+    def wait(self, condition, what):
+        until = time.monotonic() + SECONDS
+        while not condition():
+            if time.monotonic() > until or any(daemon.poll() is not None for daemon in self.daemons):
+                raise RuntimeError(f"waited in vain for {what}\n{self.logs()}")
+            time.sleep(0.1)
+
+    def logs(self):
+        text = ""
+        for name in sorted(os.listdir(self.folder)):
+            if name.endswith((".log", ".output")):
+                with open(os.path.join(self.folder, name), encoding="utf-8", errors="replace") as file:
+                    text += f"--- {name}\n" + "".join(file.readlines()[-15:])
+        return text
+
+    def __exit__(self, *_):
+        if len(self.daemons) > 2:
+            self.run("scancel", "--full", "--signal=KILL", "--user=" + pwd.getpwuid(os.getuid()).pw_name)
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+        for daemon in reversed(self.daemons):
+            try:
+                daemon.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        self.end_leftovers()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def leftovers(self):
+        """Processes (step daemons and what they started) that know this cluster's configuration."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    known = b"SLURM_CONF=" + self.folder.encode() in file.read()
+            except OSError:
+                continue
+            if known and int(pid) != os.getpid():
+                found.append(int(pid))
+        return found
+
+    def end_leftovers(self):
+        until = time.monotonic() + 10
+        while self.leftovers() and time.monotonic() < until:
+            for pid in self.leftovers():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.05)
