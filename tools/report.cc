@@ -10,6 +10,7 @@
 #include "base/flags.h"
 #include "base/path.h"
 #include "data/plot/plot.h"
+#include "tools/report_numbers/metric_names.h"
 #include "tools/report_numbers/run_numbers.h"
 #include "tools/report_pages/page.h"
 #include "tools/report_text/machine_text.h"
@@ -21,9 +22,8 @@ ABSL_FLAG(std::string, metrics, "", "only these, separated by commas: loss,dt; a
 ABSL_FLAG(int, skip, 0, "draws at the beginning to leave out, the warm-up");
 ABSL_FLAG(std::string, format, "text",
           "of what is printed: text, md (Markdown), json, or csv (the metrics' table)");
-ABSL_FLAG(
-    std::string, plots, "",
-    "metrics to draw in the terminal, separated by commas; all, none; by default loss, times and speed");
+ABSL_FLAG(std::string, plots, "",
+          "metrics to draw in the terminal, separated by commas; all, none; by default loss, times, speed");
 ABSL_FLAG(std::string, html, "", "writes a page to this file: plots, tables, timeline, all in one");
 ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
 
@@ -85,7 +85,10 @@ std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
 std::string PlotsText(const std::vector<RunNumbers>& runs, const data::TextStyle& style) {
   const std::vector<std::string> wanted = Names(absl::GetFlag(FLAGS_plots));
   if (!wanted.empty() && wanted[0] == "none") return "";
-  const absl::StatusOr<std::string> plots = TerminalPlots(runs, MetricsToPlot(runs, wanted), style);
+  const std::vector<std::string> drawn = wanted.empty()       ? MainMetrics(runs)
+                                         : wanted[0] == "all" ? MetricNames(runs)
+                                                              : wanted;
+  const absl::StatusOr<std::string> plots = TerminalPlots(runs, drawn, style);
   if (plots.ok()) return *plots;
   return absl::StrCat("No plots: ", plots.status().message(), "\n");
 }

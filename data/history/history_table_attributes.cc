@@ -15,7 +15,8 @@ constexpr hssize_t kMostElements = 64;
 bool IsOfTheFormat(const std::string& name) {
   static const std::set<std::string>& names = *new std::set<std::string>{
       "CLASS",         "NAME",          "REFERENCE_LIST",      "DIMENSION_LIST", "DIMENSION_LABELS",
-      "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict",    "_FillValue"};
+      "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict",    "Conventions",
+      "_FillValue"};
   return names.count(name) > 0;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/report_numbers/comparison.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -38,8 +39,8 @@ Ratio Compare(const Summary& first, const Summary& other) {
     if (HaveRatio(below, above)) ratios.push_back(above / below);
   }
   if (ratios.empty()) return result;
-  result.low = Quantile(ratios, 0.025);
-  result.high = Quantile(ratios, 0.975);
+  result.low = std::min(result.ratio, Quantile(ratios, 0.025));
+  result.high = std::max(result.ratio, Quantile(ratios, 0.975));
   result.verdict = result.high < 1  ? Verdict::kLower
                    : result.low > 1 ? Verdict::kHigher
                                     : Verdict::kWithinSpread;

@@ -21,6 +21,7 @@ constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - k
 constexpr std::size_t kMostDots = 60;
 // Marks of a kind on one edge.
 constexpr double kMarkSpacing = 3;
+constexpr double kRoom = 0.015;
 
 struct Shown {
   const RunNumbers* run;
@@ -52,7 +53,9 @@ View ViewOf(absl::Span<const RunNumbers> runs, const std::string& metric) {
     last = std::max(last, static_cast<double>(runs[i].draws - 1));
   }
   view.y = RobustAxis(summaries);
-  view.x = last > first ? ChartAxis{first, last} : ChartAxis{first - 0.5, first + 0.5};
+  // A little room, so that the first and the last point are not cut off.
+  const double room = last > first ? kRoom * (last - first) : 0.5;
+  view.x = {first - room, last + room};
   return view;
 }
 
@@ -240,8 +243,7 @@ std::string LineChart(absl::Span<const RunNumbers> runs, const std::string& metr
     absl::StrAppend(&about, about.empty() ? "" : " ", "[", first.units, "]");
   }
   return absl::StrCat("<figure class=\"card\"><h3>", Html(metric), "</h3><p class=\"about\">", Html(about),
-                      "</p>", Svg(view, metric), "<p class=\"readout\" aria-hidden=\"true\"></p><figcaption>",
-                      Caption(view), "</figcaption></figure>\n");
+                      "</p>", Svg(view, metric), "<figcaption>", Caption(view), "</figcaption></figure>\n");
 }
 
 }  // namespace plait::report

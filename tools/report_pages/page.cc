@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "data/hdf5/atomic_file.h"
+#include "tools/report_numbers/metric_names.h"
 #include "tools/report_pages/html_text.h"
 #include "tools/report_pages/line_chart.h"
 #include "tools/report_pages/page_style.h"
@@ -27,13 +26,11 @@ struct Section {
   std::string id, title, body;
 };
 
-std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
-  std::vector<std::string> names;
-  for (const RunNumbers& run : runs) {
-    for (const MetricNumbers& numbers : run.metrics) {
-      const bool known = std::find(names.begin(), names.end(), numbers.metric.name) != names.end();
-      if (!known) names.push_back(numbers.metric.name);
-    }
+// The main ones first, then the others in the order of the files.
+std::vector<std::string> Ordered(absl::Span<const RunNumbers> runs) {
+  std::vector<std::string> names = MainMetrics(runs);
+  for (const std::string& name : MetricNames(runs)) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
@@ -50,7 +47,7 @@ std::string RunLegend(absl::Span<const RunNumbers> runs) {
 
 std::string Curves(absl::Span<const RunNumbers> runs) {
   std::string charts, without;
-  for (const std::string& name : MetricNames(runs)) {
+  for (const std::string& name : Ordered(runs)) {
     const bool has_points = std::any_of(runs.begin(), runs.end(), [&](const RunNumbers& run) {
       const MetricNumbers* numbers = run.Find(name);
       return numbers != nullptr && numbers->summary.finite > 0;
@@ -76,8 +73,17 @@ std::string Timelines(absl::Span<const RunNumbers> runs) {
   return html;
 }
 
+// The line of settings has a table of its own.
+ReportTable RunsWithoutSettings(absl::Span<const RunNumbers> runs) {
+  ReportTable table = RunTable(runs);
+  table.rows.erase(std::remove_if(table.rows.begin(), table.rows.end(),
+                                  [](const auto& row) { return row[0] == "settings"; }),
+                   table.rows.end());
+  return table;
+}
+
 std::string Environment(absl::Span<const RunNumbers> runs) {
-  std::string html = TableHtml(RunTable(runs), runs);
+  std::string html = TableHtml(RunsWithoutSettings(runs), runs);
   for (const RunNumbers& run : runs) {
     std::string line;
     for (const auto& [name, value] : run.attributes) {

@@ -9,7 +9,7 @@ absl::string_view PageStyle() {
   --page: #f4f6f8; --card: #ffffff; --text: #17202b; --soft: #53606e; --line: #d8dee5; --grid: #e6eaef;
   --link: #0b5cad; --head: #eef1f5;
   --c0: #0b6bcb; --c1: #c8500a; --c2: #0b7d6c; --c3: #8536c6; --c4: #97690a; --c5: #c2246b;
-  --forward: #2f7fd3; --backward: #7b5cd6; --optimizer: #12876f; --messages: #c8590f; --other: #75808c;
+  --forward: #1f6fc2; --backward: #6a49c8; --optimizer: #0e7561; --messages: #b04c08; --other: #5f6973;
   --bar-text: #ffffff;
 }
 @media (prefers-color-scheme: dark) {
@@ -38,13 +38,15 @@ nav ul { display: flex; flex-wrap: wrap; gap: 4px 16px; list-style: none; margin
 nav a { display: inline-block; padding: 4px 0; }
 .lead, .about, figcaption, .foot, .lane-name { color: var(--soft); }
 .about, figcaption, .foot, .readout, .legend { font-size: 0.82rem; }
-.about { overflow-wrap: anywhere; min-height: 1.2em; }
+.line { display: grid; }
+.line > * { grid-area: 1 / 1; min-height: 1.5em; overflow-wrap: anywhere; }
+.reading .about { visibility: hidden; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px; margin: 0; }
-.tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 210px), 1fr)); margin-top: 16px; }
+.tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 160px), 1fr)); margin-top: 16px; }
 .tile h3 { color: var(--soft); font-weight: 500; font-size: 0.82rem; }
 .tile p { overflow-wrap: anywhere; }
 .tile b { font-size: 1.3rem; font-weight: 650; font-variant-numeric: tabular-nums; margin-right: 6px; }
-.tile small { color: var(--soft); font-size: 0.82rem; }
+.tile small { color: var(--soft); font-size: 0.82rem; display: inline-block; }
 .charts { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 380px), 1fr)); }
 .charts > * { min-width: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 14px; margin: 6px 0 10px; overflow-wrap: anywhere; }
@@ -62,7 +64,7 @@ svg text { fill: var(--soft); font-size: 11px; font-variant-numeric: tabular-num
 .series circle { fill: var(--own); }
 .marks path { fill: var(--own); stroke: var(--own); stroke-width: 1.3; }
 .cursor { stroke: var(--soft); stroke-width: 1; visibility: hidden; }
-.readout { min-height: 1.5em; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.readout { font-variant-numeric: tabular-nums; }
 .readout span { margin-right: 12px; white-space: nowrap; }
 figcaption span { display: block; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
@@ -70,9 +72,11 @@ figcaption span { display: block; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: 0.88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 6px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid); }
 tbody tr:last-child > * { border-bottom: 0; }
-thead th { background: var(--head); color: var(--soft); font-weight: 600; }
+thead th, thead td { background: var(--head); color: var(--soft); font-weight: 600; }
+tbody th, thead > tr > :first-child { position: sticky; left: 0; }
+tbody th { background: var(--card); }
 th.text, td.text { text-align: left; }
-td.long { white-space: normal; overflow-wrap: anywhere; min-width: 160px; max-width: 700px; }
+td.long { white-space: normal; overflow-wrap: anywhere; min-width: 180px; max-width: 700px; }
 tbody th { font-weight: 600; }
 .foot { margin-top: 6px; }
 .notes { margin: 12px 0 0; padding-left: 20px; }
@@ -89,7 +93,7 @@ summary { cursor: pointer; padding: 4px 0; }
 .forward { background: var(--forward); } .backward { background: var(--backward); }
 .optimizer { background: var(--optimizer); } .messages { background: var(--messages); } .other { background: var(--other); }
 .time-axis { position: relative; height: 22px; margin-top: 4px; font-size: 11px; color: var(--soft); border-top: 1px solid var(--line); }
-.time-axis span { position: absolute; padding-left: 3px; border-left: 1px solid var(--line); }
+.time-axis span { position: absolute; white-space: nowrap; padding-left: 3px; border-left: 1px solid var(--line); }
 .time-axis span.late { transform: translateX(-100%); border-left: 0; border-right: 1px solid var(--line); padding: 0 3px 0 0; }
 footer { max-width: 1360px; margin: 24px auto 32px; padding: 0 16px; color: var(--soft); font-size: 0.82rem; }
 @media print { body { background: #ffffff; } .scroll { overflow: visible; } }
@@ -132,7 +136,7 @@ absl::string_view PageScript() {
   document.querySelectorAll("svg.chart").forEach(function (svg) {
     var data = svg.dataset, width = Number(data.width), height = Number(data.height), left = Number(data.left);
     var x0 = Number(data.x0), x1 = Number(data.x1), y0 = Number(data.y0), y1 = Number(data.y1);
-    var readout = svg.parentNode.querySelector(".readout"), cursor = svg.querySelector(".cursor"), curves = null;
+    var figure = svg.parentNode, readout = figure.querySelector(".readout"), cursor = svg.querySelector(".cursor"), curves = null;
     function show(event) {
       if (curves === null) {
         curves = Array.prototype.map.call(svg.querySelectorAll(".series"), function (series) {
@@ -143,6 +147,7 @@ absl::string_view PageScript() {
       var box = svg.getBoundingClientRect();
       var x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width - left;
       readout.textContent = "";
+      figure.classList.add("reading");
       var place = null;
       curves.forEach(function (curve) {
         var point = nearest(curve.points, x);
@@ -171,6 +176,7 @@ absl::string_view PageScript() {
     svg.addEventListener("pointerdown", show);
     svg.addEventListener("pointerleave", function () {
       readout.textContent = "";
+      figure.classList.remove("reading");
       cursor.style.visibility = "hidden";
     });
   });

@@ -39,7 +39,8 @@ Fact Loss(const RunNumbers& run) {
 
 Fact RateNamed(const RunNumbers& run, const std::string& name) {
   for (const Rate& rate : run.rates) {
-    if (rate.name == name) return {Shown(rate.median), rate.what};
+    if (rate.name == name)
+      return {Shown(rate.median), absl::StrCat(Shown(rate.p10), " to ", Shown(rate.p90))};
   }
   return {};
 }
@@ -60,7 +61,7 @@ Fact OverlapFact(const RunNumbers& run) {
 Fact SlowestRank(const RunNumbers& run) {
   if (run.ranks.empty() || run.ranks[0].slowest < 0) return {};
   return {absl::StrCat("rank ", run.ranks[0].slowest),
-          absl::StrCat(Times(run.ranks[0].spread), " times the median rank, in ", run.ranks[0].metric)};
+          absl::StrCat(Times(run.ranks[0].spread), " times the median rank")};
 }
 
 // Of all runs; nothing where no run has the fact.

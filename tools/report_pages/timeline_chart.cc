@@ -1,6 +1,7 @@
 #include "tools/report_pages/timeline_chart.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -122,9 +123,16 @@ std::string TimeAxis(double seconds) {
   return html + "</div>";
 }
 
-std::string Legend() {
+std::string Legend(const StepTimeline& timeline) {
+  std::set<BarKind> there;
+  for (const RankLanes& rank : timeline.ranks) {
+    for (const Lane& lane : rank.lanes) {
+      for (const Bar& bar : lane.bars) there.insert(KindOfBar(bar.name));
+    }
+  }
   std::string html = "<p class=\"legend\">";
   for (const auto& [kind, name] : kKinds) {
+    if (there.count(kind) == 0) continue;
     absl::StrAppend(&html, "<span><i class=\"swatch ", name, "\"></i>", name, "</span> ");
   }
   return html + "</p>";
@@ -162,7 +170,8 @@ std::string TimelineChart(const StepTimeline& timeline, int most_ranks) {
                           ? absl::StrCat("The whole trace, ", Shown(timeline.seconds, "s"))
                           : absl::StrCat("Step ", Count(timeline.step), ", ", Shown(timeline.seconds, "s"),
                                          ": the median of ", Count(timeline.steps), " steps in the trace");
-  std::string html = absl::StrCat("<figure class=\"card timeline\"><h3>", Html(title), "</h3>", Legend());
+  std::string html =
+      absl::StrCat("<figure class=\"card timeline\"><h3>", Html(title), "</h3>", Legend(timeline));
   for (std::size_t i = 0; i < timeline.ranks.size() && i < std::size_t(most_ranks); ++i) {
     html += RankHtml(timeline.ranks[i], timeline.seconds);
   }

@@ -13,7 +13,7 @@ struct Prefix {
   const char* unit;
 };
 
-constexpr Prefix kSeconds[] = {{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}, {1e-9, " ns"}};
+constexpr Prefix kSeconds[] = {{1, " s"}, {1e-3, " ms"}, {1e-6, " µs"}, {1e-9, " ns"}};
 constexpr Prefix kBytes[] = {
     {0x1p40, " TiB"}, {0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}, {1, " B"}};
 
@@ -29,6 +29,15 @@ std::string Scaled(double value, const Prefix (&prefixes)[n]) {
   return "";
 }
 
+// On four digits, whole below a million in full; from ten thousand on in groups: 41234.5 is "41,230".
+std::string Plain(double value) {
+  const double size = std::abs(value);
+  const bool whole = value == std::round(value) && size < 1e6;
+  if (size < 1e4 || size >= 1e9) return absl::StrFormat(whole ? "%.0f" : "%.4g", value);
+  const double unit = std::pow(10, std::floor(std::log10(size)) - 3);
+  return Count(std::llround(whole ? value : std::round(value / unit) * unit));
+}
+
 }  // namespace
 
 std::string Shown(double value, absl::string_view units) {
@@ -38,9 +47,7 @@ std::string Shown(double value, absl::string_view units) {
   if (value == 0) return seconds ? "0 s" : bytes ? "0 B" : "0";
   if (seconds) return Scaled(value, kSeconds);
   if (bytes) return Scaled(value, kBytes);
-  const double size = std::abs(value);
-  if (value == std::round(value) && size < 1e6) return absl::StrFormat("%.0f", value);
-  return absl::StrFormat("%.4g", value);
+  return Plain(value);
 }
 
 std::string Count(std::int64_t value) {

@@ -10,7 +10,8 @@
 namespace plait::report {
 
 // Four digits with a unit that suits the size: ("s") 0.00154 -> "1.54 ms"; ("bytes") 3350528 -> "3.195 MiB".
-// Other units stand in the table's own column, so they are not added: 2152.4 -> "2152". "-" for NaN, "inf".
+// Other units stand in the table's own column, so they are not added: 2152.4 -> "2152", 41234.5 -> "41,230".
+// "-" for NaN, "inf". Microseconds are written with a Greek letter.
 std::string Shown(double value, absl::string_view units = "");
 
 // "12,345".

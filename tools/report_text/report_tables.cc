@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tools/report_numbers/comparison.h"
+#include "tools/report_numbers/metric_names.h"
 #include "tools/report_text/number_text.h"
 
 namespace plait::report {
@@ -67,18 +67,6 @@ std::string AttributeOf(const RunNumbers& run, const std::string& name) {
     if (known == name) return value;
   }
   return "";
-}
-
-// Metrics of all runs, those of the first run first.
-std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const RunNumbers& run : runs) {
-    for (const MetricNumbers& numbers : run.metrics) {
-      if (seen.insert(numbers.metric.name).second) names.push_back(numbers.metric.name);
-    }
-  }
-  return names;
 }
 
 Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {

@@ -51,15 +51,19 @@ class TableLayout {
     std::string text;
     std::size_t next = 1;
     do {
-      std::vector<std::size_t> shown = {0};
-      int used = kIndent + widths_[0];
-      while (next < widths_.size() && (shown.size() == 1 || used + kGap + widths_[next] <= columns_)) {
+      std::vector<std::size_t> shown = RepeatedColumns(next);
+      const std::size_t repeated = shown.size();
+      int used = kIndent - kGap;
+      for (const std::size_t column : shown) used += kGap + widths_[column];
+      while (next < widths_.size() && (shown.size() == repeated || used + kGap + widths_[next] <= columns_)) {
         used += kGap + widths_[next];
         shown.push_back(next++);
       }
       if (!text.empty()) text += "\n";
       AddRow(table_.header, shown, text);
-      for (const auto& row : table_.rows) AddRow(row, shown, text);
+      for (const auto& row : table_.rows) {
+        if (HasEntry(row, shown, repeated)) AddRow(row, shown, text);
+      }
     } while (next < widths_.size());
     return text;
   }
@@ -68,6 +72,24 @@ class TableLayout {
   bool IsText(std::size_t column) const {
     return column < static_cast<std::size_t>(table_.texts) ||
            column + table_.last_texts >= table_.header.size();
+  }
+
+  // What names a row stands in front of every part: the first column, and the run where it fits in half a
+  // line.
+  std::vector<std::size_t> RepeatedColumns(std::size_t next) const {
+    std::vector<std::size_t> columns = {0};
+    for (std::size_t column = 1; column < next && next > 1; ++column) {
+      const bool fits = kIndent + widths_[0] + kGap + widths_[column] <= columns_ / 2;
+      if (table_.header[column] == "run" && fits) columns.push_back(column);
+    }
+    return columns;
+  }
+
+  // A later part leaves out the rows that have nothing in it.
+  static bool HasEntry(const std::vector<std::string>& row, const std::vector<std::size_t>& shown,
+                       std::size_t repeated) {
+    return std::any_of(shown.begin() + repeated, shown.end(),
+                       [&](std::size_t column) { return !row[column].empty(); });
   }
 
   // Long texts get less room: the first column at most half, another so much that both fit on a line.
@@ -120,7 +142,7 @@ int TextWidth(absl::string_view text) {
 
 std::string AsciiOnly(absl::string_view text) {
   std::string ascii;
-  for (const char c : text) {
+  for (const char c : absl::StrReplaceAll(text, {{"µ", "u"}})) {
     if (IsContinuation(c)) continue;
     ascii += c == '\n' ? '\n' : IsControl(c) || (c & 0x80) != 0 ? '?' : c;
   }

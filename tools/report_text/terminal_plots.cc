@@ -56,28 +56,6 @@ data::Plot PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric) 
 
 }  // namespace
 
-std::vector<std::string> MetricsToPlot(absl::Span<const RunNumbers> runs,
-                                       const std::vector<std::string>& wanted) {
-  std::vector<std::string> all;
-  for (const RunNumbers& run : runs) {
-    for (const MetricNumbers& numbers : run.metrics) {
-      const bool is_new = std::find(all.begin(), all.end(), numbers.metric.name) == all.end();
-      if (is_new && numbers.summary.last_place >= 0) all.push_back(numbers.metric.name);
-    }
-  }
-  if (!wanted.empty() && wanted[0] == "all") return all;
-  if (!wanted.empty()) return wanted;
-  std::vector<std::string> chosen;
-  for (const char* name : {"loss", "dt", "dtf", "dtb", "sps", "accuracy"}) {
-    for (const char* prefix : {"", "train_", "train/"}) {
-      const std::string full = absl::StrCat(prefix, name);
-      if (std::find(all.begin(), all.end(), full) != all.end()) chosen.push_back(full);
-    }
-  }
-  if (chosen.empty()) chosen.assign(all.begin(), all.begin() + std::min<std::size_t>(3, all.size()));
-  return chosen;
-}
-
 absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
                                           const std::vector<std::string>& metrics,
                                           const data::TextStyle& style) {

@@ -12,12 +12,7 @@
 
 namespace plait::report {
 
-// Which metrics to draw: those called loss, dt, dtf, dtb, sps and accuracy where there are any, else the
-// first three; with `wanted` those, and all of them for "all".
-std::vector<std::string> MetricsToPlot(absl::Span<const RunNumbers> runs,
-                                       const std::vector<std::string>& wanted);
-
-// FailedPrecondition without gnuplot.
+// Metrics that no run has are left out. FailedPrecondition without gnuplot.
 absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
                                           const std::vector<std::string>& metrics,
                                           const data::TextStyle& style);

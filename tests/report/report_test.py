@@ -1,0 +1,217 @@
+"""report from its command line: numbers by hand, bad input in one line, narrow and plain terminals."""
+import csv
+import io
+import re
+import statistics
+import unittest
+
+import runs
+
+NO_GNUPLOT = {"LC_ALL": "C.UTF-8", "PATH": "/nonexistent"}
+
+
+class NumbersTest(runs.ReportTest):
+    def test_statistics_are_those_of_python(self):
+        self.write("run", "run.h5")
+        metrics = self.report_json("run.h5")["runs"][0]["metrics"]
+        times = [0.25] + [1e-3 + 1e-4 * (i % 10) for i in range(1, 100)]
+        dt = metrics["dt"]
+        # Nine equal steps to the percentiles of ten, as numpy interpolates ("inclusive").
+        deciles = statistics.quantiles(times, n=10, method="inclusive")
+        for name, value in (("median", statistics.median(times)), ("p10", deciles[0]), ("p90", deciles[8]),
+                            ("mean", statistics.fmean(times)), ("min", min(times)), ("max", max(times)),
+                            ("last", times[-1])):
+            # Both sides round a handful of operations on these doubles.
+            self.assertAlmostEqual(dt[name] / value, 1, delta=1e-14, msg=name)
+        self.assertEqual((dt["n"], dt["nan"], dt["units"], dt["statistic"]), (100, 0, "s", "mean over ranks"))
+        loss = metrics["loss"]
+        self.assertEqual((loss["n"], loss["nan"], loss["positive_infinities"]), (98, 1, 1))
+
+    def test_skip_leaves_out_the_warm_up(self):
+        self.write("run", "run.h5")
+        run = self.report_json("run.h5", "--skip=1")["runs"][0]
+        self.assertEqual((run["metrics"]["dt"]["n"], run["draws"], run["skipped"]), (99, 100, 1))
+        self.assertAlmostEqual(run["metrics"]["dt"]["max"], 1.9e-3, delta=1e-17)
+
+    def test_rates_traffic_and_ranks(self):
+        self.write("run", "run.h5")
+        run = self.report_json("run.h5", "--skip=1")["runs"][0]
+        median = statistics.median(1e-3 + 1e-4 * (i % 10) for i in range(1, 100))
+        self.assertAlmostEqual(run["rates"]["steps"]["median"] * median, 1, delta=1e-14)
+        self.assertAlmostEqual(run["rates"]["sps_world"]["median"] / run["rates"]["sps"]["median"], 2, delta=1e-14)
+        dp = run["axes"]["dp"]
+        self.assertEqual(dp["bytes_per_step"], 3350528)
+        self.assertEqual(dp["total_bytes"], 99 * 3350528)
+        self.assertAlmostEqual(dp["overlap"], 0.75, delta=1e-14)
+        ranks = run["ranks"]["dt_per_rank"]
+        self.assertEqual((ranks["slowest"], ranks["slowest_shares"]), (1, [0, 1]))
+        # The median of the two medians lies between 1 and 1.25 times the first.
+        self.assertAlmostEqual(ranks["spread"], 1.25 / 1.125, delta=1e-14)
+
+    def test_comparison_shows_what_changed(self):
+        self.write("run", "run.h5")
+        self.write("changed", "changed.h5")
+        report = self.report_json("run.h5", "changed.h5", "--skip=1")
+        self.assertEqual(report["changed_settings"], {"dtype": ["float32", "bfloat16"], "seed": ["1", "2"]})
+        rows = {row["metric"]: row for row in report["comparison"]}
+        self.assertAlmostEqual(rows["dt"]["ratio"], 0.5, delta=1e-14)
+        self.assertEqual(rows["dt"]["difference"], "lower")
+        self.assertEqual(rows["sps"]["difference"], "higher")
+        self.assertEqual(rows["loss"]["difference"], "within the spread")
+        self.assertLess(rows["dt"]["high"], 1)
+        text = self.report("run.h5", "changed.h5", "--plots=none", "--columns=120")
+        for line in (r"dtype +float32 +bfloat16", r"dt +changed.h5 +1.\d+ ms +\d+\.?\d* µs +0.5 .* lower"):
+            self.assertRegex(text, line)
+        self.assertIn("bootstrap", text)
+        self.assertNotRegex(text.split("Changed settings")[1].split("\n\n")[0], "batch_size|layers")
+
+    def test_equal_runs_do_not_differ(self):
+        self.write("run", "run.h5")
+        self.write("run", "again.h5")
+        report = self.report_json("run.h5", "again.h5")
+        self.assertEqual(report["changed_settings"], {})
+        for row in report["comparison"]:
+            self.assertEqual(row["difference"], "within the spread", row)
+        self.assertNotIn("Changed settings", self.report("run.h5", "again.h5", "--plots=none"))
+
+    def test_csv_and_markdown(self):
+        self.write("run", "run.h5")
+        rows = list(csv.DictReader(io.StringIO(self.report("run.h5", "--format=csv"))))
+        numbers = self.report_json("run.h5")["runs"][0]["metrics"]
+        self.assertEqual([row["metric"] for row in rows], list(numbers))
+        for row in rows:
+            self.assertEqual(float(row["p90"]), numbers[row["metric"]]["p90"])
+        text = self.report("run.h5", "--format=md")
+        table = [line for line in text.split("## Metrics")[1].split("\n") if line.startswith("|")]
+        self.assertEqual({line.count("|") for line in table[:11]}, {table[0].count("|")})
+        self.assertRegex(table[1], r"^\| --- \| .*---: \|")
+
+    def test_chosen_metrics(self):
+        self.write("run", "run.h5")
+        self.assertEqual(list(self.report_json("run.h5", "--metrics=dt,loss")["runs"][0]["metrics"]), ["dt", "loss"])
+        self.report("run.h5", "--metrics=dt,lss", code=1)
+        self.assertRegex(self.err, r"^report: .*run.h5: has no metric lss; it has loss, dt, .*\n$")
+
+
+class InputTest(runs.ReportTest):
+    def refused(self, expected, *arguments, code=1):
+        self.assertEqual(self.report(*arguments, code=code), "")
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertRegex(self.err, "^report: " + expected)
+
+    def test_unusable_files(self):
+        self.refused(r".*absent.h5: .*No such file", "absent.h5")
+        with open(self.path("text.h5"), "w") as file:
+            file.write("no HDF5\n")
+        self.refused(r".*text.h5: not an HDF5 file", "text.h5")
+        self.write("no_draws", "empty.h5")
+        self.refused(r".*empty.h5: holds no draws yet", "empty.h5")
+        self.write("newer", "newer.h5")
+        self.refused(r".*newer.h5: .*99", "newer.h5")
+        self.write("run", "run.h5")
+        whole = self.bytes("run.h5")
+        with open(self.path("cut.h5"), "wb") as file:
+            file.write(whole[:len(whole) // 2])
+        self.refused(r".*cut.h5: .*truncated", "cut.h5")
+        self.refused(r".*run.h5: has 100 draws, and --skip=100 leaves none", "run.h5", "--skip=100")
+
+    def test_wrong_command_lines(self):
+        self.refused("expected the file of a run", code=2)
+        self.refused("--format=xml: expected text, md, json or csv", "a.h5", "--format=xml", code=2)
+        self.refused("unknown flag --skp; did you mean --skip", "a.h5", "--skp=1", code=2)
+
+    def test_a_bad_file_among_good_ones(self):
+        self.write("run", "run.h5")
+        out = self.report("run.h5", "absent.h5", "--plots=none", code=1)
+        self.assertIn("run.h5", out)
+        self.assertRegex(self.err, "absent.h5")
+
+    def test_a_killed_run_with_its_journal(self):
+        self.write("killed", "killed.h5")
+        before = self.bytes("killed.h5"), self.bytes("killed.h5.journal")
+        run = self.report_json("killed.h5")["runs"][0]
+        self.assertEqual((run["draws"], run["journal_draws"], run["complete"]), (15, 5, False))
+        self.assertEqual(run["metrics"]["loss"]["max"], 14)
+        self.assertRegex(self.report("killed.h5", "--plots=none"), "5 draws are from its\\s+journal")
+        self.assertEqual(before, (self.bytes("killed.h5"), self.bytes("killed.h5.journal")))
+
+    def test_a_file_of_another_program(self):
+        self.write("peers", "train_dataset.h5")
+        run = self.report_json("train_dataset.h5")["runs"][0]
+        self.assertEqual(set(run["metrics"]), {"train_iter", "train_loss", "train_dt"})
+        self.assertAlmostEqual(run["metrics"]["train_loss"]["last"], 6.1, delta=1e-14)
+        self.assertAlmostEqual(run["rates"]["steps"]["median"], 2.5, delta=1e-14)
+
+    def test_metrics_that_appear_late_or_vanish(self):
+        self.write("late", "late.h5")
+        metrics = self.report_json("late.h5")["runs"][0]["metrics"]
+        self.assertEqual((metrics["late"]["first_draw"], metrics["late"]["n"]), (50, 50))
+        self.assertEqual((metrics["gone"]["last_draw"], metrics["gone"]["n"]), (49, 50))
+        self.assertIsNone(metrics["never"]["median"])
+        text = self.report("late.h5", "--plots=none", "--columns=160")
+        for line in (r"late .* from draw 50 on\n", r"gone .* none after draw 49\n", r"rare .* in 10 draws\n",
+                     r"never +0 .* no value\n"):
+            self.assertRegex(text, line)
+        self.report("late.h5", "--html=late.html", "--plots=none")
+        self.assertIn("Without a finite value: never", self.text("late.html"))
+
+    def test_nan_and_infinity_are_marked(self):
+        self.write("run", "run.h5")
+        self.assertRegex(self.report("run.h5", "--plots=none", "--columns=160"), r"loss .* 1 NaN, 1 \+Inf\n")
+        self.assertRegex(self.report("run.h5", "--plots=loss"), "NaN")
+
+    def test_texts_of_files_cannot_do_anything(self):
+        self.write("hostile", "hostile.h5")
+        for style in ("--format=md", "--format=text"):
+            self.assertNotIn("\x1b", self.report("hostile.h5", "--plots=none", style))
+        self.assertNotIn("<script>", self.report("hostile.h5", "--format=md"))
+        self.report_json("hostile.h5")
+        self.report("hostile.h5", "--html=page.html", "--plots=none")
+        page = self.text("page.html")
+        self.assertEqual(page.count("<script"), 1, "only the page's own")
+        self.assertNotIn("<img", page)
+        self.assertIn("&lt;script&gt;document.title=&#39;taken&#39;", page)
+        self.assertIn("\ufffd\ufffd", page)
+
+
+class TerminalTest(runs.ReportTest):
+    def test_no_line_is_longer_than_the_terminal(self):
+        self.write("run", "run.h5")
+        self.write("changed", "changed.h5")
+        for columns in (40, 60, 80, 120):
+            for line in self.report("run.h5", "changed.h5", "--columns=%d" % columns).split("\n"):
+                self.assertLessEqual(len(line), columns, line)
+        narrow = self.report("run.h5", "--plots=none", environment=dict(runs.UTF8, COLUMNS="40"))
+        self.assertLessEqual(max(map(len, narrow.split("\n"))), 40)
+        # All that the wide one says is there.
+        for word in ("median", "p10", "p90", "mean", "min", "max", "last", "1.5 ms", "3.195 MiB"):
+            self.assertIn(word, narrow)
+
+    def test_without_utf8_everything_is_ascii(self):
+        self.write("run", "run.h5")
+        plain = self.report("run.h5", environment=dict(runs.UTF8, LC_ALL="C"))
+        self.assertTrue(plain.isascii())
+        self.assertIn(" us", self.report("run.h5", "--metrics=dtf", environment=dict(runs.UTF8, LC_ALL="POSIX")))
+        self.assertFalse(self.report("run.h5").isascii())
+
+    def test_without_gnuplot_it_says_so_and_goes_on(self):
+        self.write("run", "run.h5")
+        out = self.report("run.h5", "--html=page.html", environment=NO_GNUPLOT)
+        self.assertEqual(len(re.findall(r"^No plots: .*gnuplot.*$", out, re.M)), 1, out)
+        self.assertIn("Metrics", out)
+        self.assertIn("<polyline", self.text("page.html"))
+
+    def test_plots(self):
+        self.write("run", "run.h5")
+        self.assertIn("draw", self.report("run.h5", "--metrics=dt"))
+        self.assertRegex(self.out, "1 of 100 values above .* not shown")
+        self.assertNotRegex(self.report("run.h5", "--plots=none"), "not shown")
+
+    def test_an_unwritable_page(self):
+        self.write("run", "run.h5")
+        self.report("run.h5", "--html=absent/page.html", "--plots=none", code=1)
+        self.assertRegex(self.err, r"^report: .*absent.*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["report_test"])

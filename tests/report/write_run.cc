@@ -1,0 +1,156 @@
+// write_run KIND FILE [DRAWS]: a history for the tests of report, made of formulas that the tests know.
+//
+//   run      DRAWS draws (100) of two ranks' times, loss, traffic, with attributes; one outlier, NaN and Inf
+//   changed  the same with other settings, times half as long
+//   killed   10 draws in the file and 5 in the journal of a process that has ended
+//   late     `late` from the middle on, `gone` up to the middle, `rare` at every tenth draw, `never` at none
+//   peers    as h5py writes it: arrays without coordinates or attributes
+//   hostile  names, attributes and units with markup
+//   no_draws, newer
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "data/hdf5/file.h"
+#include "data/history/history.h"
+
+namespace plait::data {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void Need(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "write_run: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+std::unique_ptr<History> Started(const std::string& path, std::map<std::string, std::string> attributes) {
+  absl::StatusOr<std::unique_ptr<History>> history =
+      History::Create(path, {.attributes = std::move(attributes), .commit_seconds = 1e6});
+  Need(history.status());
+  return *std::move(history);
+}
+
+std::map<std::string, std::string> Attributes(const std::string& settings) {
+  return {{"program", "test_dist"},
+          {"command", "test_dist --nproc=2"},
+          {"host", "node17"},
+          {"ranks", "2"},
+          {"started", "2026-11-21T15:30:00Z"},
+          {"revision", "0123abc"},
+          {"trace", "trace.json"},
+          {"settings", settings}};
+}
+
+void WriteRun(const std::string& path, std::int64_t draws, double scale, const std::string& settings) {
+  auto history = Started(path, Attributes(settings));
+  Need(history->Declare({"loss", "1", "sum of squared differences", "mean over ranks"}));
+  Need(history->Declare({"dt", "s", "time of a step", "mean over ranks"}));
+  Need(history->Declare({"dtf", "s", "forward and loss", "mean over ranks"}));
+  Need(history->Declare({"dtb", "s", "backward and optimizer", "mean over ranks"}));
+  Need(history->Declare({"comm_bytes_dp", "bytes", "sent by a rank"}));
+  Need(history->Declare({"comm_in_flight_dp", "s", "all-reduce under way"}));
+  Need(history->Declare({"comm_exposed_dp", "s", "of it, not behind other work"}));
+  Need(history->Declare({.name = "dt_per_rank", .units = "s", .dimension = "rank", .length = 2}));
+  for (std::int64_t i = 0; i < draws; ++i) {
+    // 1.0, 1.1, ... 1.9 ms, again and again.
+    const double dt = scale * (i == 0 ? 0.25 : 1e-3 + 1e-4 * static_cast<double>(i % 10));
+    const double loss = i == draws / 2 ? kNaN : i == draws / 2 + 1 ? kInfinity : 2000.0 / double(i + 1) + 300;
+    const double per_rank[] = {dt, 1.25 * dt};
+    Need(history->Append({{"loss", loss},
+                          {"dt", dt},
+                          {"dtf", 0.25 * dt},
+                          {"dtb", 0.75 * dt},
+                          {"sps", 64 / dt},
+                          {"sps_world", 128 / dt},
+                          {"comm_bytes_dp", 3350528},
+                          {"comm_in_flight_dp", 0.5 * dt},
+                          {"comm_exposed_dp", 0.125 * dt}},
+                         {{"dt_per_rank", per_rank}}));
+  }
+  Need(history->Close());
+}
+
+void WriteKilled(const std::string& path) {
+  auto history = Started(path, Attributes(""));
+  for (int i = 0; i < 15; ++i) {
+    Need(history->Append({{"loss", 1.0 * i}}));
+    if (i == 9) Need(history->Commit());
+  }
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+void WriteLate(const std::string& path) {
+  auto history = Started(path, Attributes(""));
+  for (int i = 0; i < 100; ++i) {
+    std::vector<Scalar> scalars = {{"loss", 1.0 * i}, {"never", kNaN}};
+    scalars.push_back({i < 50 ? "gone" : "late", 1.0 * i});
+    if (i % 10 == 9) scalars.push_back({"rare", 1.0 * i});
+    Need(history->Append(scalars));
+  }
+  Need(history->Close());
+}
+
+void WritePeers(const std::string& path) {
+  absl::StatusOr<File> file = File::Create(path);
+  Need(file.status());
+  std::vector<std::int64_t> iterations;
+  std::vector<double> loss, dt;
+  for (int i = 0; i < 40; ++i) {
+    iterations.push_back(i);
+    loss.push_back(10.0 - 0.1 * i);
+    dt.push_back(0.4);
+  }
+  Need(WriteArray<std::int64_t>(*file, "/train_iter", iterations, {40}));
+  Need(WriteArray<double>(*file, "/train_loss", loss, {40}));
+  Need(WriteArray<double>(*file, "/train_dt", dt, {40}));
+  Need(file->Close());
+}
+
+void WriteHostile(const std::string& path) {
+  auto history = Started(
+      path, {{"program", "<script>document.title='taken'</script>"},
+             {"host", "\" onmouseover=\"document.title='taken'"},
+             {"note", "</style><img src=x onerror=document.title='taken'> \xff\xfe \x1b[2J | `x` &amp;"},
+             {"settings", "name='</script><script>document.title=1</script>'"}});
+  Need(history->Declare({"loss", "<b>nats</b>", "</h3><script>document.title='taken'</script>"}));
+  for (int i = 0; i < 20; ++i) Need(history->Append({{"loss", 1.0 * i}}));
+  Need(history->Close());
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string kind = argv[1], path = argv[2];
+  const std::int64_t draws = argc > 3 ? std::atoll(argv[3]) : 100;
+  if (kind == "run")
+    WriteRun(path, draws, 1, "Namespace(batch_size=64, dtype='float32', layers=[1024, 512], seed=1)");
+  if (kind == "changed") {
+    WriteRun(path, draws, 0.5, "Namespace(batch_size=64, dtype='bfloat16', layers=[1024, 512], seed=2)");
+  }
+  if (kind == "killed") WriteKilled(path);
+  if (kind == "late") WriteLate(path);
+  if (kind == "peers") WritePeers(path);
+  if (kind == "hostile") WriteHostile(path);
+  if (kind == "no_draws") Need(Started(path, {})->Close());
+  if (kind == "newer") {
+    WriteRun(path, 10, 1, "");
+    absl::StatusOr<File> file = File::Open(path, File::Mode::kReadWrite);
+    Need(file.status());
+    Need(SetAttribute(*file, "/", "format_version", std::int64_t{99}));
+    Need(file->Close());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace plait::data
+
+int main(int argc, char** argv) { return plait::data::Main(argc, argv); }
