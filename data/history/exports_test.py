@@ -1,12 +1,15 @@
 """What other programs read from the files of a history: exports_test.py WRITE_EXPORTS."""
 
-import glob
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+import time
 import unittest
+import urllib.parse
+import urllib.request
 import warnings
 
 import numpy as np
@@ -86,7 +89,7 @@ class Text(unittest.TestCase):
     def test_pandas_reads_the_csv(self):
         import pandas
 
-        table = pandas.read_csv(path("run.csv"), comment="#", float_precision="round_trip")
+        table = pandas.read_csv(path("run.csv"), comment="#")
         self.assertEqual(table.draw.tolist(), list(range(5)))
         for name in ("dt", "loss", "late"):
             np.testing.assert_array_equal(table[name], EXPECTED[name], err_msg=name)
@@ -159,14 +162,44 @@ class Tensorboard(unittest.TestCase):
         end = plugin_data_pb2.HParamsPluginData.FromString(content["_hparams_/session_end_info"])
         self.assertEqual(end.session_end_info.status, 1, "success")
 
-    # The server's own path to the data, which the EventAccumulator is not.
-    def test_the_program_itself_lists_the_run(self):
-        inspected = subprocess.run(
-            [sys.executable, "-m", "tensorboard.main", "--inspect", "--logdir", path("tb")],
-            capture_output=True, text=True)
-        self.assertEqual(inspected.returncode, 0, inspected.stderr)
-        self.assertIn("loss", inspected.stdout)
-        self.assertEqual(len(glob.glob(path("tb/*"))), 1)
+    # The program itself, as a browser sees it: its server reads the files on a path of its own.
+    def test_the_server_shows_the_run(self):
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tensorboard.main", "--logdir", path("tb"), "--host", "127.0.0.1", "--port", "0"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            for line in server.stderr:
+                found = re.search(r"http://[\w.]+:\d+/", line)
+                if found:
+                    self.check_pages(found.group(0))
+                    return
+            self.fail("the server did not start")
+        finally:
+            server.kill()
+            server.communicate()
+
+    # The server listens before it has read the files.
+    def fetch(self, url, body=None):
+        for _ in range(100):
+            request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request) as reply:
+                content = json.load(reply)
+            if content and content != {"scalars": {}}:
+                return content
+            time.sleep(0.1)
+        self.fail(url + " stays empty")
+
+    def check_pages(self, address):
+        tags = self.fetch(address + "data/plugin/scalars/tags")
+        (run,) = tags
+        self.assertEqual(set(tags[run]), {"dt", "loss", "late"})
+        points = self.fetch(address + "data/plugin/scalars/scalars?tag=dt&run=" + urllib.parse.quote(run))
+        self.assertEqual([point[1] for point in points], list(range(5)))
+        np.testing.assert_array_equal(np.float32([point[2] for point in points]), np.float32(EXPECTED["dt"]))
+        self.assertIn("dt_per_rank", self.fetch(address + "data/plugin/histograms/tags")[run])
+        self.assertEqual(self.fetch(address + "data/plugin/text/tags"), {run: ["run"]})
+        experiment = self.fetch(address + "data/plugin/hparams/experiment", b'{"experimentName": ""}')
+        self.assertEqual({info["name"] for info in experiment["hparamInfos"]}, {"batch-size", "bf16"})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hdf5_hl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cmath>
@@ -158,6 +161,29 @@ TEST(Vectors, CrossBlocksAndCommits) {
     const double last = stored[i * kWide + kWide - 1];
     ASSERT_TRUE(i % 2 == 1 ? last == i * 1000.0 + kWide - 1 : std::isnan(last)) << i;
   }
+}
+
+// 120 MB of numbers through one process, whose memory stays below a third of that: one block (8 MB, doubled
+// while it grows), HDF5's caches and the program itself.
+TEST(Vectors, OfAnEndlessRunNeedNoMoreMemory) {
+  const std::string path = NewPath("endless.h5");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto history = *History::Create(path, {.commit_seconds = kNever});
+    std::vector<double> values(256);
+    for (int i = 0; i < 60'000; ++i) {
+      values[i % values.size()] = i;
+      if (!history->Append({{"loss", 1.0 * i}}, {{"v", values}}).ok()) _exit(1);
+    }
+    _exit(history->Close().ok() ? 0 : 2);
+  }
+  int status = 0;
+  rusage used{};
+  wait4(child, &status, 0, &used);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(used.ru_maxrss, 40 * 1024);  // in KiB
+  EXPECT_EQ(Column(path, "loss").back(), 59'999);
+  fs::remove(path);
 }
 
 TEST(BadFiles, TruncatedHistoryIsNamed) {

@@ -10,7 +10,7 @@
 //   }
 //   PLAIT_RETURN_IF_ERROR(WriteChromeTrace("trace.json", {trace.Events()}, {}));  // chrome_trace.h
 //
-// A span costs about 0.1 microseconds. Memory is bounded: of more events than `capacity` the latest are
+// A span costs about 0.15 microseconds. Memory is bounded: of more events than `capacity` the latest are
 // kept, and the number of the others is told. Spans of one track must nest, as scopes do; what overlaps
 // freely (operations in flight) goes on tracks of its own (TraceLanes).
 //

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -173,6 +175,27 @@ TEST(RankHistory, CollidingNamesAreRefusedOnAllRanks) {
   auto history = *RankHistory::Create(World(), {.path = NewPath("collide.h5"), .gather_every = 1});
   const absl::Status status = history->Append({{"dt", 1}, {"dt_max", 2}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Every rank runs one of its own, which ends as if it were killed in the fifth step of the third block.
+TEST(RankHistory, AKillLosesAtMostWhatWasNotGathered) {
+  const std::string path = NewPath("killed.h5") + std::to_string(World().rank());
+  for (const char* suffix : {"", ".journal"}) fs::remove(path + suffix);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto history = *RankHistory::Create(comm::Communicator::Self(), {.path = path, .gather_every = 10});
+    for (int step = 0; step < 25; ++step) {
+      if (!history->Append({{"loss", 1.0 * step}}).ok()) _exit(1);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_TRUE(data::History::Recover(path).ok());
+  const std::vector<double> loss = Column(path, "loss");
+  ASSERT_EQ(loss.size(), 20u);
+  EXPECT_EQ(loss.back(), 19);
 }
 
 TEST(RankHistory, WithoutAPathEveryCallDoesNothing) {
