@@ -87,13 +87,15 @@ void Profile::Print(int node, const std::string& indent, const TreeStyle& style,
       others += seconds;
       continue;
     }
-    const std::string times = nodes_[child].entered > 1 ? absl::StrCat("  ", nodes_[child].entered, " x") : "";
+    const std::string times =
+        nodes_[child].entered > 1 ? absl::StrCat("  ", nodes_[child].entered, " x") : "";
     lines.push_back({seconds, absl::StrCat(std::string(nodes_[child].name), times), child});
   }
   const double self = Seconds(node) - covered;
   if (!nodes_[node].children.empty() && self >= least) lines.push_back({self, "[self]", -1});
   if (others >= least) lines.push_back({others, "[others]", -1});
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool last = i + 1 == lines.size();
     const char* branch = style.utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- ");

@@ -166,6 +166,22 @@ TEST_F(TerminalTest, ColoursFollowNoColorAndTerm) {
   EXPECT_FALSE(DetectTerminal(controller_).colour);
 }
 
+TEST_F(TerminalTest, RanksHaveTheTerminalOfTheirStarter) {
+  setenv("TERM", "xterm", 1);
+  setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  EXPECT_FALSE(DetectTerminal(controller_).interactive);  // the launcher's pseudo-terminal
+  setenv("PLAIT_TERMINAL", "0,91", 1);
+  EXPECT_FALSE(DetectTerminal(1).interactive);
+  EXPECT_TRUE(DetectTerminal(2).interactive);
+  EXPECT_EQ(DetectTerminal(2).columns, 91);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_FALSE(DetectTerminal(2).colour);
+  unsetenv("OMPI_COMM_WORLD_RANK");
+  TellRanksOfTerminal();  // a rank that starts others passes on what it was told
+  EXPECT_STREQ(std::getenv("PLAIT_TERMINAL"), "0,91");
+  unsetenv("PLAIT_TERMINAL");
+}
+
 TEST_F(TerminalTest, PipeIsPlain) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -21,15 +22,44 @@ int Columns(int file_descriptor) {
   return columns > 0 ? columns : 80;
 }
 
+// Columns of descriptors 1 and 2 at the user's end, 0 for no terminal: "80,0".
+constexpr char kTold[] = "PLAIT_TERMINAL";
+
+bool IsInteractive(int file_descriptor) {
+  const std::string kind = Environment("TERM");
+  return isatty(file_descriptor) == 1 && !kind.empty() && kind != "dumb";
+}
+
+bool HasColour() { return Environment("NO_COLOR").empty(); }
+
+Terminal ToldTerminal(int file_descriptor) {
+  int columns[2] = {0, 0};
+  std::sscanf(Environment(kTold).c_str(), "%d,%d", &columns[0], &columns[1]);
+  const int own = file_descriptor == 1 || file_descriptor == 2 ? columns[file_descriptor - 1] : 0;
+  if (own <= 0) return {.columns = Columns(-1)};
+  return {.interactive = true, .colour = HasColour(), .columns = own};
+}
+
+bool IsRank() {
+  return !Environment(kTold).empty() || !Environment("OMPI_COMM_WORLD_RANK").empty() ||
+         !Environment("PMI_RANK").empty() || !Environment("SLURM_STEP_ID").empty();
+}
+
 }  // namespace
 
 Terminal DetectTerminal(int file_descriptor) {
-  Terminal terminal;
-  const std::string kind = Environment("TERM");
-  terminal.interactive = isatty(file_descriptor) == 1 && !kind.empty() && kind != "dumb";
-  terminal.colour = terminal.interactive && Environment("NO_COLOR").empty();
-  terminal.columns = Columns(file_descriptor);
-  return terminal;
+  if (IsRank()) return ToldTerminal(file_descriptor);
+  const bool interactive = IsInteractive(file_descriptor);
+  return {
+      .interactive = interactive, .colour = interactive && HasColour(), .columns = Columns(file_descriptor)};
+}
+
+void TellRanksOfTerminal() {
+  const auto columns = [](int file_descriptor) {
+    const Terminal terminal = DetectTerminal(file_descriptor);
+    return std::to_string(terminal.interactive ? terminal.columns : 0);
+  };
+  setenv(kTold, (columns(1) + "," + columns(2)).c_str(), /*overwrite=*/1);
 }
 
 }  // namespace plait::base

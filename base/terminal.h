@@ -12,7 +12,14 @@ struct Terminal {
 
 // Of a file descriptor, usually 1 or 2. A file, a pipe or TERM=dumb is not interactive; NO_COLOR, when set
 // and not empty, turns colours off (no-color.org). The width is the window's, else COLUMNS, else 80.
+//
+// Launchers give ranks pseudo-terminals, whatever there is at their own end. A rank therefore has a terminal
+// only if the program that started it said so by TellRanksOfTerminal.
 Terminal DetectTerminal(int file_descriptor);
+
+// Before ranks are started: notes in the environment, as PLAIT_TERMINAL, what this process's descriptors 1
+// and 2 can show.
+void TellRanksOfTerminal();
 
 }  // namespace plait::base
 

@@ -99,7 +99,6 @@ int Main(int argc, char** argv) {
     return kUsageError;
   }
   if (!launcher.starts_mpi() && ranks > 1) {
-    TellRanksOfTerminal();
     const absl::Status failed = comm::RelaunchOnRanks(ranks, argv);
     std::fprintf(stderr, "train_gru: %s\n", std::string(failed.message()).c_str());
     return 1;

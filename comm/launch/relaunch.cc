@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/terminal.h"
 
 namespace plait::comm {
 namespace {
@@ -55,6 +56,7 @@ absl::Status RelaunchOnRanks(int ranks, char** argv) {
                                   .as_root = geteuid() == 0,
                                   .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
                                  program, arguments));
+  base::TellRanksOfTerminal();
   setenv(kLaunchCommandVariable, PrintableCommand(command).c_str(), /*overwrite=*/1);
   std::vector<char*> raw;
   for (std::string& word : command) raw.push_back(word.data());

@@ -29,18 +29,22 @@ ABSL_FLAG(std::string, dtype, Config().dtype,
           "of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
 ABSL_FLAG(double, lr, Config().lr, "learning rate of Adam");
 ABSL_FLAG(std::uint64_t, seed, Config().seed, "of the initial parameters and the samples");
-ABSL_FLAG(std::int64_t, bucket_bytes, Config().bucket_bytes, "small gradients travel packed, up to so much at once");
-ABSL_FLAG(bool, collectives, Config().collectives,
-          "instead of training, sweeps every collective over sizes and groups, and measures every pair of ranks");
+ABSL_FLAG(std::int64_t, bucket_bytes, Config().bucket_bytes,
+          "small gradients travel packed, up to so much at once");
+ABSL_FLAG(
+    bool, collectives, Config().collectives,
+    "instead of training, sweeps every collective over sizes and groups, and measures every pair of ranks");
 ABSL_FLAG(std::string, collectives_sizes, Config().collectives_sizes,
           "smallest, largest and factor of message sizes: 8,64M,4; empty: the sweep's own");
-ABSL_FLAG(std::string, fault, "none",
-          "what --fault-rank does at step --fault-iter: hang, exit, kill, slow or mismatch (another collective)");
+ABSL_FLAG(
+    std::string, fault, "none",
+    "what --fault-rank does at step --fault-iter: hang, exit, kill, slow or mismatch (another collective)");
 ABSL_FLAG(int, fault_rank, Config().fault_rank, "rank with the fault");
 ABSL_FLAG(int, fault_iter, Config().fault_iter, "step at which it happens");
 ABSL_FLAG(int, nproc, Config().nproc,
           "starts itself on so many ranks where no launcher did; 0: one per core, at most 8");
-ABSL_FLAG(std::string, timeout, "10m", "how long a rank may wait for another before the job ends and names it: 5s, 2m");
+ABSL_FLAG(std::string, timeout, "10m",
+          "how long a rank may wait for another before the job ends and names it: 5s, 2m");
 ABSL_FLAG(std::string, outputs, Config().outputs,
           "folder for history, plots, trace and profile; empty: outputs/test_dist/DATE-TIME");
 ABSL_FLAG(std::string, history, Config().history,
@@ -75,9 +79,9 @@ constexpr std::pair<const char*, FaultKind> kFaults[] = {
     {"none", FaultKind::kNone}, {"hang", FaultKind::kHang}, {"exit", FaultKind::kExit},
     {"kill", FaultKind::kKill}, {"slow", FaultKind::kSlow}, {"mismatch", FaultKind::kMismatch}};
 
-constexpr std::pair<const char*, const char*> kTypes[] = {
-    {"float32", "float32"}, {"fp32", "float32"}, {"bfloat16", "bfloat16"},
-    {"bf16", "bfloat16"},   {"float16", "float16"}, {"fp16", "float16"}};
+constexpr std::pair<const char*, const char*> kTypes[] = {{"float32", "float32"},   {"fp32", "float32"},
+                                                          {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"},
+                                                          {"float16", "float16"},   {"fp16", "float16"}};
 
 template <typename Table>
 std::string Choices(const Table& table) {
@@ -92,7 +96,8 @@ absl::StatusOr<Value> Choice(const char* flag, const std::string& text,
   for (const auto& [name, value] : table) {
     if (text == name) return value;
   }
-  return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", text, ": expected one of ", Choices(table)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, "=", text, ": expected one of ", Choices(table)));
 }
 
 absl::StatusOr<std::vector<std::int64_t>> Sizes(const std::string& text) {
@@ -121,7 +126,8 @@ absl::StatusOr<double> Seconds(const std::string& text) {
     }
   }
   if (!absl::SimpleAtod(number, &seconds) || !(seconds > 0) || seconds * factor > 1e7) {
-    return absl::InvalidArgumentError(absl::StrCat("--timeout=", text, ": expected a time such as 5s, 2m or 1h"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--timeout=", text, ": expected a time such as 5s, 2m or 1h"));
   }
   return seconds * factor;
 }
@@ -132,37 +138,45 @@ absl::Status CheckNumbers(const Config& config) {
       {"batch-size", config.batch_size},   {"input-size", config.input_size},
       {"output-size", config.output_size}, {"bucket-bytes", config.bucket_bytes}};
   for (const auto& [flag, value] : positive) {
-    if (value < 1) return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected at least 1"));
+    if (value < 1)
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected at least 1"));
   }
-  const std::pair<const char*, std::int64_t> not_negative[] = {
-      {"warmup", config.warmup}, {"fault-rank", config.fault_rank}, {"fault-iter", config.fault_iter}, {"nproc", config.nproc}};
+  const std::pair<const char*, std::int64_t> not_negative[] = {{"warmup", config.warmup},
+                                                               {"fault-rank", config.fault_rank},
+                                                               {"fault-iter", config.fault_iter},
+                                                               {"nproc", config.nproc}};
   for (const auto& [flag, value] : not_negative) {
-    if (value < 0) return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected 0 or more"));
+    if (value < 0)
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected 0 or more"));
   }
   if (config.warmup + 1 >= config.train_iters) {
-    return absl::InvalidArgumentError(absl::StrCat("--train-iters=", config.train_iters, ": no step is left after --warmup=",
-                                                   config.warmup, "; steps 0 to ", config.warmup, " are not recorded"));
+    return absl::InvalidArgumentError(absl::StrCat("--train-iters=", config.train_iters,
+                                                   ": no step is left after --warmup=", config.warmup,
+                                                   "; steps 0 to ", config.warmup, " are not recorded"));
   }
-  if (!(config.lr > 0)) return absl::InvalidArgumentError(absl::StrCat("--lr=", config.lr, ": expected more than 0"));
+  if (!(config.lr > 0))
+    return absl::InvalidArgumentError(absl::StrCat("--lr=", config.lr, ": expected more than 0"));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 base::ToolUsage Usage() {
-  return {.name = "test_dist",
-          .summary =
-              "Trains a small network under data parallelism to see that a cluster works and how fast it is: one "
-              "line per step, timers, plots, a trace and a history. Samples are random numbers.",
-          .examples = {"test_dist --nproc=2", "test_dist --nproc=2 --train-iters=500 --dtype=bfloat16 --log-freq=50",
-                       "mpirun -n 8 test_dist --history=run.h5", "test_dist --nproc=4 --collectives",
-                       "test_dist --nproc=4 --fault=hang --fault-rank=2 --fault-iter=5 --timeout=5s"},
-          .groups = {{"Steps", {"train_iters", "warmup", "log_freq", "batch_size", "seed"}},
-                     {"Network", {"input_size", "output_size", "layer_sizes", "dtype", "lr"}},
-                     {"Communication", {"bucket_bytes", "collectives", "collectives_sizes"}},
-                     {"Faults", {"fault", "fault_rank", "fault_iter"}},
-                     {"Ranks", {"nproc", "timeout"}},
-                     {"Files", {"outputs", "history", "csv", "json_lines", "tensorboard", "plots", "trace"}}}};
+  return {
+      .name = "test_dist",
+      .summary =
+          "Trains a small network under data parallelism to see that a cluster works and how fast it is: one "
+          "line per step, timers, plots, a trace and a history. Samples are random numbers.",
+      .examples = {"test_dist --nproc=2",
+                   "test_dist --nproc=2 --train-iters=500 --dtype=bfloat16 --log-freq=50",
+                   "mpirun -n 8 test_dist --history=run.h5", "test_dist --nproc=4 --collectives",
+                   "test_dist --nproc=4 --fault=hang --fault-rank=2 --fault-iter=5 --timeout=5s"},
+      .groups = {{"Steps", {"train_iters", "warmup", "log_freq", "batch_size", "seed"}},
+                 {"Network", {"input_size", "output_size", "layer_sizes", "dtype", "lr"}},
+                 {"Communication", {"bucket_bytes", "collectives", "collectives_sizes"}},
+                 {"Faults", {"fault", "fault_rank", "fault_iter"}},
+                 {"Ranks", {"nproc", "timeout"}},
+                 {"Files", {"outputs", "history", "csv", "json_lines", "tensorboard", "plots", "trace"}}}};
 }
 
 absl::Status TakeEnvironment(const char* (*lookup)(const char* name)) {
@@ -171,8 +185,8 @@ absl::Status TakeEnvironment(const char* (*lookup)(const char* name)) {
     if (value == nullptr || *value == '\0') continue;
     std::string error;
     if (!absl::FindCommandLineFlag(variable.flag)->ParseFrom(value, &error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("environment variable ", variable.name, "=", value, ": ", error, "; unset it or correct it"));
+      return absl::InvalidArgumentError(absl::StrCat("environment variable ", variable.name, "=", value, ": ",
+                                                     error, "; unset it or correct it"));
     }
   }
   return absl::OkStatus();

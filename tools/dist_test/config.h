@@ -37,8 +37,8 @@ struct Config {
   int nproc = 0;  // 0: one per core, at most kMostDefaultRanks
   double timeout_seconds = 600;
 
-  std::string outputs = "";   // folder; empty: outputs/test_dist/STAMP
-  std::string history = "";   // empty: history.h5 in it
+  std::string outputs = "";                                 // folder; empty: outputs/test_dist/STAMP
+  std::string history = "";                                 // empty: history.h5 in it
   std::string csv = "", json_lines = "", tensorboard = "";  // the same numbers elsewhere; empty: not
   bool plots = true;
   bool trace = true;
@@ -48,8 +48,9 @@ inline constexpr int kMostDefaultRanks = 8;
 
 base::ToolUsage Usage();
 
-// Before the flags are parsed, so that these win: TRAIN_ITERS, BATCH_SIZE, INPUT_SIZE, OUTPUT_SIZE, LAYER_SIZES
-// (or SIZES, or LAYERS), DTYPE (fp16, bf16), WARMUP, LOG_FREQ, SEED. InvalidArgument names the variable.
+// Before the flags are parsed, so that these win: TRAIN_ITERS, BATCH_SIZE, INPUT_SIZE, OUTPUT_SIZE,
+// LAYER_SIZES (or SIZES, or LAYERS), DTYPE (fp16, bf16), WARMUP, LOG_FREQ, SEED. InvalidArgument names the
+// variable.
 absl::Status TakeEnvironment(const char* (*lookup)(const char* name));
 
 // InvalidArgument, in one line, for values that cannot work. Paths are those that the user means.

@@ -60,7 +60,8 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const std::string& history, cons
   PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<double> iterations, table.Column("iter"));
   std::vector<data::Plot> plots;
-  data::Plot times = {.name = "times", .title = absl::StrCat("train/times [", stamp, "]"), .y_label = "time", .unit = "s"};
+  data::Plot times = {
+      .name = "times", .title = absl::StrCat("train/times [", stamp, "]"), .y_label = "time", .unit = "s"};
   for (const std::string name : {"dt", "dtf", "dtb", "loss", "iter", "sps"}) {
     PLAIT_ASSIGN_OR_RETURN(std::vector<double> values, table.Column(name));
     if (name[0] == 'd') times.series.push_back({name, iterations, values});
@@ -73,7 +74,8 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const std::string& history, cons
 absl::Status DrawPlots(const std::string& history, const std::string& stamp, const std::string& folder,
                        const base::Log& log) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<data::Plot> plots, PlotsOf(history, stamp));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, data::RenderTexts(plots, data::TextStyleOf(1)));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                         data::RenderTexts(plots, data::TextStyleOf(1)));
   for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> files, data::WritePictures(plots, folder));
   log.Info(absl::StrCat("plots of ", plots.size(), " metrics saved in ", folder, "/{tplots,svgs,pngs}"));
@@ -82,14 +84,18 @@ absl::Status DrawPlots(const std::string& history, const std::string& stamp, con
 
 }  // namespace
 
-absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts, const comm::Communicator& world) {
+absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts,
+                                      const comm::Communicator& world) {
   Outputs outputs;
   outputs.stamp_ = StampOf(world);
-  outputs.folder_ = config.outputs.empty() ? base::FromUser(absl::StrCat("outputs/test_dist/", outputs.stamp_)) : config.outputs;
+  outputs.folder_ = config.outputs.empty()
+                        ? base::FromUser(absl::StrCat("outputs/test_dist/", outputs.stamp_))
+                        : config.outputs;
   outputs.history_path_ = config.history.empty() ? outputs.folder_ + "/history.h5" : config.history;
   outputs.trace_path_ = config.trace ? outputs.folder_ + "/trace.json" : "";
-  const absl::Status writable =
-      world.rank() == 0 ? base::Prefixed(base::ProbeWritableFolder(outputs.folder_), "--outputs") : absl::OkStatus();
+  const absl::Status writable = world.rank() == 0
+                                    ? base::Prefixed(base::ProbeWritableFolder(outputs.folder_), "--outputs")
+                                    : absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   if (config.trace) {
     facts.trace = std::filesystem::path(outputs.trace_path_)
@@ -97,12 +103,12 @@ absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts
                       .string();
   }
   outputs.attributes_ = data::RunAttributes(facts);
-  PLAIT_ASSIGN_OR_RETURN(outputs.history_,
-                         rank_history::RankHistory::Create(world, {.path = outputs.history_path_,
-                                                                   .attributes = outputs.attributes_,
-                                                                   .exports = {.csv = config.csv,
-                                                                               .json_lines = config.json_lines,
-                                                                               .tensorboard = config.tensorboard}}));
+  PLAIT_ASSIGN_OR_RETURN(outputs.history_, rank_history::RankHistory::Create(
+                                               world, {.path = outputs.history_path_,
+                                                       .attributes = outputs.attributes_,
+                                                       .exports = {.csv = config.csv,
+                                                                   .json_lines = config.json_lines,
+                                                                   .tensorboard = config.tensorboard}}));
   PLAIT_RETURN_IF_ERROR(outputs.Declare());
   outputs.trace_ = rank_history::RankTrace::Create(world, {.path = outputs.trace_path_});
   return outputs;
@@ -119,8 +125,10 @@ absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, co
   if (const auto axis = stats.find("dp"); axis != stats.end()) {
     traffic = axis->second[static_cast<int>(comm::Operation::kAllReduce)];
   }
-  const double bytes = static_cast<double>(traffic.wire_bytes) - std::exchange(bytes_so_far_, traffic.wire_bytes);
-  const double in_flight = traffic.in_flight_seconds - std::exchange(in_flight_so_far_, traffic.in_flight_seconds);
+  const double bytes =
+      static_cast<double>(traffic.wire_bytes) - std::exchange(bytes_so_far_, traffic.wire_bytes);
+  const double in_flight =
+      traffic.in_flight_seconds - std::exchange(in_flight_so_far_, traffic.in_flight_seconds);
   const double exposed = traffic.exposed_seconds - std::exchange(exposed_so_far_, traffic.exposed_seconds);
   in_flight_ += in_flight;
   exposed_ += exposed;
@@ -155,7 +163,8 @@ absl::Status Outputs::Write(const std::string& name, const std::string& text) co
                                [&](const std::string& partial) -> absl::Status {
                                  std::ofstream file(partial);
                                  file << text;
-                                 if (!file.flush()) return absl::UnavailableError(name + ": cannot be written");
+                                 if (!file.flush())
+                                   return absl::UnavailableError(name + ": cannot be written");
                                  return absl::OkStatus();
                                });
 }

@@ -27,7 +27,8 @@ class Outputs {
  public:
   // Collective. Makes the folder (outputs/test_dist/DATE-TIME without --outputs). Errors are the same on all
   // ranks: a folder that takes no files, a history that is there already.
-  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts, const comm::Communicator& world);
+  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts,
+                                      const comm::Communicator& world);
 
   // Collective in every tenth call. `dp` is the axis whose traffic is noted.
   absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp);

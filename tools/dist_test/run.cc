@@ -30,7 +30,8 @@ using base::Profile;
 
 class Training {
  public:
-  Training(const Config& config, comm::Session& session, Profile& profile, base::Log log, comm::DeviceMesh mesh)
+  Training(const Config& config, comm::Session& session, Profile& profile, base::Log log,
+           comm::DeviceMesh mesh)
       : config_(config),
         session_(session),
         world_(session.world()),
@@ -81,10 +82,14 @@ void Training::Introduce() {
   log_.Info(absl::StrCat("> initializing ddp with size ", dp_.size()));
   log_.Info(comm::RankLine(job_.host, mesh_));
   const std::vector<std::pair<std::string, std::string>> entries = {
-      {"warmup", absl::StrCat(config_.warmup)},         {"log_freq", absl::StrCat(config_.log_freq)},
-      {"batch_size", absl::StrCat(config_.batch_size)}, {"input_size", absl::StrCat(config_.input_size)},
-      {"output_size", absl::StrCat(config_.output_size)}, {"dtype", config_.dtype},
-      {"device", choice_.kind},                         {"world_size", absl::StrCat(world_.size())},
+      {"warmup", absl::StrCat(config_.warmup)},
+      {"log_freq", absl::StrCat(config_.log_freq)},
+      {"batch_size", absl::StrCat(config_.batch_size)},
+      {"input_size", absl::StrCat(config_.input_size)},
+      {"output_size", absl::StrCat(config_.output_size)},
+      {"dtype", config_.dtype},
+      {"device", choice_.kind},
+      {"world_size", absl::StrCat(world_.size())},
       {"train_iters", absl::StrCat(config_.train_iters)}};
   log_.Info("\n\n" + comm::BulletBlock("CONFIG", entries, utf8_));
 }
@@ -140,9 +145,10 @@ absl::Status Training::CompareReplicas(const Workload& workload) {
   const Profile::Scope scope(profile_, "comparison of replicas");
   const parallel::Difference difference = parallel::FirstDifference(dp_, workload.parameters());
   if (difference.rank >= 0) {
-    return absl::DataLossError(absl::StrCat(
-        "parameters are not the same on all ranks: rank ", difference.rank, " differs from rank 0, first in tensor ",
-        difference.tensor, "; expected the same bits after ", config_.train_iters, " steps. Run doctor on its host"));
+    return absl::DataLossError(absl::StrCat("parameters are not the same on all ranks: rank ",
+                                            difference.rank, " differs from rank 0, first in tensor ",
+                                            difference.tensor, "; expected the same bits after ",
+                                            config_.train_iters, " steps. Run doctor on its host"));
   }
   log_.Info(absl::StrCat("parameters are the same bits on all ", world_.size(), " ranks"));
   return absl::OkStatus();
@@ -151,8 +157,9 @@ absl::Status Training::CompareReplicas(const Workload& workload) {
 absl::Status Training::Conclude(const Outputs& outputs) {
   if (dp_.size() > 1) {
     const double in_flight = outputs.in_flight_seconds(), exposed = outputs.exposed_seconds();
-    log_.Info(absl::StrFormat("all-reduce[dp]: %.6f s in flight per step, %.6f s of it exposed: %.0f %% overlap", in_flight,
-                              exposed, in_flight > 0 ? 100 * (1 - exposed / in_flight) : 0.0));
+    log_.Info(
+        absl::StrFormat("all-reduce[dp]: %.6f s in flight per step, %.6f s of it exposed: %.0f %% overlap",
+                        in_flight, exposed, in_flight > 0 ? 100 * (1 - exposed / in_flight) : 0.0));
   }
   log_.Info(absl::StrCat("[timers]:", base::TimerTable(timers_, world_.rank())));
   if (world_.rank() == 0 && config_.plots) {
@@ -165,7 +172,8 @@ absl::Status Training::Conclude(const Outputs& outputs) {
   log_.Info("\n" + tree);
   absl::Status written = world_.rank() == 0 ? outputs.Write("profile.txt", tree) : absl::OkStatus();
   log_.Info(absl::StrCat("history saved in ", outputs.history_path()));
-  if (config_.trace) log_.Info(absl::StrCat("trace saved in ", outputs.folder(), "/trace.json: open it in ui.perfetto.dev"));
+  if (config_.trace)
+    log_.Info(absl::StrCat("trace saved in ", outputs.folder(), "/trace.json: open it in ui.perfetto.dev"));
   log_.Info(absl::StrFormat("[%d] runtime=%.6fs", world_.rank(), profile_.wall_seconds()));
   return written;
 }
@@ -199,8 +207,8 @@ absl::Status Run(const Config& config, comm::Session& session, Profile& profile)
   at::set_num_threads(1);
   const comm::Communicator& world = session.world();
   if (config.fault != FaultKind::kNone && config.fault_rank >= world.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("--fault-rank=", config.fault_rank, ": there are ", world.size(),
-                                                   " ranks; expected 0 to ", world.size() - 1));
+    return absl::InvalidArgumentError(absl::StrCat("--fault-rank=", config.fault_rank, ": there are ",
+                                                   world.size(), " ranks; expected 0 to ", world.size() - 1));
   }
   PLAIT_ASSIGN_OR_RETURN(base::Log log,
                          base::MakeLog({.rank = world.rank(), .stream = base::LogStream::kStandardOutput}));

@@ -7,7 +7,8 @@
 
 namespace plait::dist_test {
 
-StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size, const StepTimes& times) {
+StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size,
+                          const StepTimes& times) {
   const double mine[2] = {times.loss, times.dt()};
   std::vector<double> all(2 * dp.size());
   dp.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
@@ -24,8 +25,8 @@ StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t b
 }
 
 std::string StepLine(const StepSummary& step) {
-  return absl::StrFormat("iter=%d, loss=%.6g, sps=%.4g, dt=%.6g, dtf=%.4g, dtb=%.4g, sps_world=%.4g", step.iter,
-                         step.loss, step.sps, step.dt, step.dtf, step.dtb, step.sps_world);
+  return absl::StrFormat("iter=%d, loss=%.6g, sps=%.4g, dt=%.6g, dtf=%.4g, dtb=%.4g, sps_world=%.4g",
+                         step.iter, step.loss, step.sps, step.dt, step.dtf, step.dtb, step.sps_world);
 }
 
 }  // namespace plait::dist_test

@@ -13,13 +13,15 @@ namespace plait::dist_test {
 struct StepSummary {
   int iter = 0;
   double loss = 0;  // mean over ranks
-  double dt = 0, dtf = 0, dtb = 0;  // seconds of this rank: step, forward with loss, backward to new parameters
+  double dt = 0, dtf = 0,
+         dtb = 0;        // seconds of this rank: step, forward with loss, backward to new parameters
   double sps = 0;        // samples of this rank per second
   double sps_world = 0;  // of all ranks, by the slowest
 };
 
 // Collective: one all-gather.
-StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size, const StepTimes& times);
+StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size,
+                          const StepTimes& times);
 
 // "iter=1, loss=2152.41, sps=1.697e+04, dt=0.00377066, dtf=0.001003, dtb=0.002768, sps_world=6.78e+04"
 std::string StepLine(const StepSummary& step);

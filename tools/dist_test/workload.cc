@@ -2,8 +2,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/rand.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -45,14 +45,16 @@ mlp::Mlp NewNetwork(const Config& config, at::Device device) {
 
 }  // namespace
 
-Workload::Workload(const Config& config, const comm::Communicator& dp, at::Device device, base::Profile& profile)
+Workload::Workload(const Config& config, const comm::Communicator& dp, at::Device device,
+                   base::Profile& profile)
     : config_(config),
       dp_(dp),
       device_(device),
       profile_(profile),
       mlp_(NewNetwork(config, device)),
       adam_(mlp_.parameters(), {.lr = config.lr}),
-      samples_(at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", dp.rank()))) {
+      samples_(
+          at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", dp.rank()))) {
   parallel::BroadcastTensors(dp, mlp_.parameters(), 0);
   if (dp.size() > 1) {
     reducer_ = std::make_unique<parallel::GradientReducer>(
@@ -68,10 +70,10 @@ double Workload::Now() const {
 at::Tensor Workload::Loss() {
   const Autocast autocast(device_.type(), config_.dtype);
   at::Tensor x = at::rand({config_.batch_size, config_.input_size}, samples_, at::kFloat).to(device_);
-  const at::Tensor target = config_.output_size <= config_.input_size
-                                ? x.narrow(1, 0, config_.output_size)
-                                : x.repeat({1, config_.output_size / config_.input_size + 1})
-                                      .narrow(1, 0, config_.output_size);
+  const at::Tensor target =
+      config_.output_size <= config_.input_size
+          ? x.narrow(1, 0, config_.output_size)
+          : x.repeat({1, config_.output_size / config_.input_size + 1}).narrow(1, 0, config_.output_size);
   return at::mse_loss(mlp_.Forward(x).to(at::kFloat), target, at::Reduction::Sum);
 }
 

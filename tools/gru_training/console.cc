@@ -1,34 +1,9 @@
 #include "tools/gru_training/console.h"
 
-#include <cstdlib>
 #include <iostream>
 
-#include "absl/strings/numbers.h"
-
 namespace plait::gru_training {
-namespace {
-
-constexpr char kColumns[] = "PLAIT_TERMINAL_COLUMNS";
-
-base::Terminal TerminalOfUser() {
-  base::Terminal terminal = base::DetectTerminal(2);
-  const char* told = std::getenv(kColumns);
-  int columns = 0;
-  if (told != nullptr && absl::SimpleAtoi(told, &columns)) {
-    terminal.interactive = true;
-    terminal.columns = columns;
-  }
-  return terminal;
-}
-
-}  // namespace
-
-void TellRanksOfTerminal() {
-  const base::Terminal terminal = base::DetectTerminal(2);
-  if (terminal.interactive) setenv(kColumns, std::to_string(terminal.columns).c_str(), /*overwrite=*/1);
-}
-
-Console::Console(bool speaks) : speaks_(speaks), terminal_(TerminalOfUser()) {}
+Console::Console(bool speaks) : speaks_(speaks), terminal_(base::DetectTerminal(2)) {}
 
 void Console::Print(const std::string& text) {
   if (!speaks_) return;

@@ -6,9 +6,8 @@
 //   console.Print("Train Epoch: ...");      // above the bar
 //   console.StopBar();
 //
-// The bar goes to standard error, and only to a terminal. Under mpirun, standard error is a pipe; a program
-// that starts itself on several ranks tells them by TellRanksOfTerminal that there is one at its end. Local;
-// ranks other than the one that speaks stay silent.
+// The bar goes to standard error, and only to a terminal (base/terminal.h). Local; ranks other than the one
+// that speaks stay silent.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_CONSOLE_H_
 #define PLAIT_TOOLS_GRU_TRAINING_CONSOLE_H_
 
@@ -19,9 +18,6 @@
 #include "base/progress.h"
 
 namespace plait::gru_training {
-
-// Through the environment, for the processes that are started from here.
-void TellRanksOfTerminal();
 
 class Console {
  public:
