@@ -162,7 +162,7 @@ std::vector<Tick> PowersOfTwo(const Axis& axis, int most) {
 
 // 1, 10, 100 as such; the small and the large as powers.
 std::string LogLabel(double value) {
-  return value >= 1e-3 && value < 1e6 ? absl::StrFormat("%.6g", value)
+  return value >= 1e-3 && value < 1e5 ? absl::StrFormat("%.6g", value)
                                       : TidyExponent(absl::StrFormat("%.0e", value));
 }
 

@@ -52,7 +52,7 @@ std::vector<std::string> Heading(const Sweep& sweep, const Row& row) {
 
 std::string Line(const Row& row, const SweepOptions& options) {
   const bool barrier = row.operation == Swept::kBarrier;
-  return absl::StrFormat("%12d  %12d  %6s  %6s  %4d %8.2f %8.2f %8.2f %8.2f %8.2f  %6d", row.message.bytes,
+  return absl::StrFormat("%12d  %12d  %6s  %6s  %4d %8.2f %8.2f %8.2f %8.3g %8.3g  %6d", row.message.bytes,
                          row.message.count, barrier ? "none" : std::string(comm::Name(options.type)),
                          Reduces(row.operation) ? std::string(comm::Name(options.reduce)) : "none",
                          HasRoot(row.operation) ? options.root : -1, 1e6 * row.seconds.median,
