@@ -100,7 +100,8 @@ class Browser:
 
 class Page:
     def __init__(self, browser, session, url, width, height, dark, script):
-        self.browser, self.session, self.problems, self.requests = browser, session, [], []
+        self.browser, self.session, self.width = browser, session, width
+        self.problems, self.requests = [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,

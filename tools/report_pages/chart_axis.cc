@@ -62,7 +62,7 @@ double RoundUp(double step) {
 }
 
 std::string Label(double scaled, double step, const char* unit) {
-  if (std::abs(scaled) < step / 2) scaled = 0;  // no "-0"
+  if (std::abs(scaled) < step / 2) return "0";
   const int digits = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   if (digits > 5) return absl::StrFormat("%.4g%s", scaled, unit);
   return absl::StrFormat("%.*f%s", std::max(0, digits), scaled, unit);

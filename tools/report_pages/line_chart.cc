@@ -242,8 +242,11 @@ std::string LineChart(absl::Span<const RunNumbers> runs, const std::string& metr
   if (!first.units.empty() && first.units != "1" && first.units != "s" && first.units != "bytes") {
     absl::StrAppend(&about, about.empty() ? "" : " ", "[", first.units, "]");
   }
-  return absl::StrCat("<figure class=\"card\"><h3>", Html(metric), "</h3><p class=\"about\">", Html(about),
-                      "</p>", Svg(view, metric), "<figcaption>", Caption(view), "</figcaption></figure>\n");
+  // The script shows values in the line of the description.
+  return absl::StrCat("<figure class=\"card\"><h3>", Html(metric),
+                      "</h3><div class=\"line\"><p class=\"about\">", Html(about),
+                      "</p><p class=\"readout\" aria-hidden=\"true\"></p></div>", Svg(view, metric),
+                      "<figcaption>", Caption(view), "</figcaption></figure>\n");
 }
 
 }  // namespace plait::report

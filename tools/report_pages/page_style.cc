@@ -79,7 +79,7 @@ th.text, td.text { text-align: left; }
 td.long { white-space: normal; overflow-wrap: anywhere; min-width: 180px; max-width: 700px; }
 tbody th { font-weight: 600; }
 .foot { margin-top: 6px; }
-.notes { margin: 12px 0 0; padding-left: 20px; }
+.notes { margin: 12px 0 0; padding-left: 20px; overflow-wrap: anywhere; }
 details { margin-top: 12px; }
 summary { cursor: pointer; padding: 4px 0; }
 .timeline .rank { margin-top: 10px; }
