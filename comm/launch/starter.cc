@@ -50,9 +50,9 @@ absl::StatusOr<FoundStarter> Identify(const std::string& name, const Commands& c
 }
 
 absl::StatusOr<FoundStarter> FindMpi(const Commands& commands) {
-  const absl::StatusOr<FoundStarter> mpirun = Identify("mpirun", commands);
+  absl::StatusOr<FoundStarter> mpirun = Identify("mpirun", commands);
   if (mpirun.ok()) return mpirun;
-  const absl::StatusOr<FoundStarter> mpiexec = Identify("mpiexec", commands);
+  absl::StatusOr<FoundStarter> mpiexec = Identify("mpiexec", commands);
   if (mpiexec.ok()) return mpiexec;
   const bool absent = commands.real_path("mpirun").empty() && commands.real_path("mpiexec").empty();
   if (!absent) return commands.real_path("mpirun").empty() ? mpiexec : mpirun;

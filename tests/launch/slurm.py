@@ -4,10 +4,9 @@
         subprocess.run(["srun", "-N2", "hostname"], env=dict(os.environ, **cluster.environment))
 
 Runs as the present user, in a folder of its own, on free ports; ends with all its processes, also when this process
-is killed (prctl PR_SET_PDEATHSIG). Nothing of the system's own Slurm, if there is one, is touched. `reason()` says
+is killed: a guard then ends them. Nothing of the system's own Slurm, if there is one, is touched. `reason()` says
 what is missing for it.
 """
-import ctypes
 import os
 import pwd
 import random
@@ -20,8 +19,6 @@ import time
 
 COMMANDS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "scontrol", "sinfo", "scancel"]
 SECONDS = 60
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 CONFIGURATION = """\
 ClusterName=plait
@@ -74,9 +71,48 @@ def free_ports(count):
     return ports
 
 
-def end_with_us():
-    os.setpgid(0, 0)
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def processes_of(folder):
+    """Daemons, step daemons and what they started: those that know this cluster's configuration."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                known = b"SLURM_CONF=" + folder.encode() in file.read()
+        except OSError:
+            continue
+        if known and int(pid) != os.getpid():
+            found.append(int(pid))
+    return found
+
+
+def end_all(folder):
+    until = time.monotonic() + 10
+    while processes_of(folder) and time.monotonic() < until:
+        for pid in processes_of(folder):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def guard(folder):
+    """Starts a process that ends all of the cluster when this process has gone, however it went."""
+    end_is_read, held_by_us = os.pipe()
+    if os.fork() != 0:
+        os.close(end_is_read)
+        return held_by_us
+    os.setsid()
+    os.close(held_by_us)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.read(end_is_read, 1)
+    end_all(folder)
+    os._exit(0)
 
 
 class Cluster:
@@ -86,9 +122,11 @@ class Cluster:
         # Sockets have short names; a test's own folder may have a long one.
         self.folder = tempfile.mkdtemp(prefix="slurm", dir="/tmp")
         self.daemons = []
+        self.guarded = None
         self.environment = {"SLURM_CONF": self.folder + "/slurm.conf", "PATH": search_path()}
 
     def __enter__(self):
+        self.guarded = guard(self.folder)
         try:
             self.configure()
             self.start_munge()
@@ -125,7 +163,7 @@ class Cluster:
     def start(self, *command):
         with open(f"{self.folder}/{command[0]}-{len(self.daemons)}.output", "w", encoding="utf-8") as output:
             self.daemons.append(subprocess.Popen(command, env=dict(os.environ, **self.environment), stdin=subprocess.DEVNULL,
-                                                 stdout=output, stderr=output, preexec_fn=end_with_us))
+                                                 stdout=output, stderr=output, start_new_session=True))
 
     def run(self, *command):
         return subprocess.run(command, env=dict(os.environ, **self.environment), stdout=subprocess.PIPE,
@@ -160,28 +198,4 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        self.end_leftovers()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def leftovers(self):
-        """Processes (step daemons and what they started) that know this cluster's configuration."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    known = b"SLURM_CONF=" + self.folder.encode() in file.read()
-            except OSError:
-                continue
-            if known and int(pid) != os.getpid():
-                found.append(int(pid))
-        return found
-
-    def end_leftovers(self):
-        until = time.monotonic() + 10
-        while self.leftovers() and time.monotonic() < until:
-            for pid in self.leftovers():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            time.sleep(0.05)
+        end_all(self.folder)

@@ -24,8 +24,6 @@ def setUpModule():
     missing = slurm.reason()
     if missing:
         raise RuntimeError("this test starts a Slurm of its own; " + missing)
-    # A test that is ended from outside takes its daemons with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     cluster = slurm.Cluster(NODES, CORES).__enter__()
     unittest.addModuleCleanup(cluster.__exit__)
 
@@ -183,6 +181,22 @@ class LaunchInSlurmTest(SlurmTest):
                     os.kill(int(launch[0]), signal.SIGKILL)
                 process.communicate(timeout=2 * launches.SECONDS)
                 self.wait_for_end_of_jobs()
+
+
+class TeardownTest(unittest.TestCase):
+    def test_nothing_is_left_when_a_test_is_killed(self):
+        program = "import time, slurm\nwith slurm.Cluster(1, 1) as c: print(c.folder, flush=True); time.sleep(1000)"
+        process = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
+                                   stdout=subprocess.PIPE, text=True)
+        folder = process.stdout.readline().strip()
+        self.assertNotEqual(slurm.processes_of(folder), [])
+        process.kill()
+        process.communicate()
+        until = time.monotonic() + launches.SECONDS
+        while slurm.processes_of(folder) + [name for name in [folder] if os.path.exists(name)] and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertEqual(slurm.processes_of(folder), [])
+        self.assertFalse(os.path.exists(folder))
 
 
 if __name__ == "__main__":
