@@ -41,17 +41,18 @@ double WallClockSeconds() {
 
 std::vector<ClockOffset> MeasureClockOffsets(const Communicator& world, const std::function<double()>& clock,
                                              int exchanges) {
-  std::vector<double> numbers(2 * world.size(), 0);
+  std::vector<double> seconds(world.size(), 0), uncertainties(world.size(), 0);
   for (int rank = 1; rank < world.size(); ++rank) {
     if (world.rank() == rank) Answer(world, clock, exchanges);
     if (world.rank() != 0) continue;
     const ClockOffset offset = Ask(world, clock, rank, exchanges);
-    numbers[2 * rank] = offset.seconds;
-    numbers[2 * rank + 1] = offset.uncertainty_seconds;
+    seconds[rank] = offset.seconds;
+    uncertainties[rank] = offset.uncertainty_seconds;
   }
-  world.Broadcast(BufferOf(absl::MakeSpan(numbers)), 0);
+  world.Broadcast(BufferOf(absl::MakeSpan(seconds)), 0);
+  world.Broadcast(BufferOf(absl::MakeSpan(uncertainties)), 0);
   std::vector<ClockOffset> offsets(world.size());
-  for (int rank = 0; rank < world.size(); ++rank) offsets[rank] = {numbers[2 * rank], numbers[2 * rank + 1]};
+  for (int rank = 0; rank < world.size(); ++rank) offsets[rank] = {seconds[rank], uncertainties[rank]};
   return offsets;
 }
 

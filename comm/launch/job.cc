@@ -115,7 +115,7 @@ std::vector<HostSlots> SchedulersHosts(const JobSources& sources, Job& job) {
 std::vector<HostSlots> ReadHosts(const JobSources& sources, Job& job) {
   std::vector<HostSlots> allocated = SchedulersHosts(sources, job);
   const std::string schedulers_file = job.host_file;
-  const std::vector<HostSlots> selected = FileHosts(sources, "HOSTFILE", job);
+  std::vector<HostSlots> selected = FileHosts(sources, "HOSTFILE", job);
   if (selected.empty()) {
     job.host_file = schedulers_file;
     return allocated;

@@ -69,9 +69,12 @@ void CheckAgreement(const Lookup& lookup, const LauncherTrace& chosen, const Lau
       "launcher and unset the other's variables"));
 }
 
+// (A program of Open MPI that MPICH started sets PMIX_RANK itself, as the only rank that it knows.)
 void CheckPmix(const Lookup& lookup, Job& job) {
   int rank = 0;
-  if (job.launcher == LauncherKind::kNone || !Has(lookup, "PMIX_RANK")) return;
+  const bool speaks_pmix = job.launcher == LauncherKind::kOpenMpi || job.launcher == LauncherKind::kPals ||
+                           job.launcher == LauncherKind::kSlurm;
+  if (!speaks_pmix || !Has(lookup, "PMIX_RANK")) return;
   if (absl::SimpleAtoi(lookup("PMIX_RANK"), &rank) && rank == job.rank) return;
   job.contradictions.push_back(absl::StrCat(Assignment(lookup, "PMIX_RANK"), " but rank ", job.rank, " from ",
                                             NameOf(job.launcher),

@@ -226,6 +226,7 @@ constexpr Contradiction kContradictions[] = {
      "OMPI_COMM_WORLD_RANK"},
     {"OtherRankOfPmix", testing::kOpenMpi, "PMIX_RANK=0", "desk",
      "PMIX_RANK=0 but rank 1 from mpirun (Open MPI): expected the same; start the program with one launcher"},
+    {"SingletonOfOpenMpiUnderHydra", testing::kHydra, "PMIX_RANK=0", "desk", ""},
     {"MpirunInTorchrun", testing::kOpenMpi, "RANK=5\nWORLD_SIZE=8", "desk",
      "OMPI_COMM_WORLD_RANK=1 of 2 (mpirun (Open MPI)) but RANK=5 of 8 (torchrun): expected the same rank and "
      "size; "

@@ -74,7 +74,8 @@ Finding CheckSharedMemory(const Ranks& ranks) {
 
 Finding CheckCores(const Ranks& ranks) {
   const std::string fine =
-      absl::StrCat(ranks[0].local_size, " ranks on ", ranks[0].cores, " cores of ", ranks[0].host);
+      absl::StrCat(ranks[0].local_size, ranks[0].local_size == 1 ? " rank on " : " ranks on ", ranks[0].cores,
+                   " cores of ", ranks[0].host);
   return Judge("cores", fine, ranks, [](const RankFacts& rank) -> std::optional<Complaint> {
     if (rank.local_size <= rank.cores) return std::nullopt;
     return Complaint{Severity::kWarning, absl::StrCat(rank.local_size, " ranks share ", rank.cores, " cores"),

@@ -49,8 +49,12 @@ expect 1 '^ERROR    start: 2 ranks do not start: cannot start mpirun' '^OK      
   '^WARNING  gnuplot: ' '^WARNING  MPI: '
 
 # A launcher that fails.
-printf '#!/bin/sh\nif [ "$1" = --version ]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi\necho no network; exit 3\n' \
-  >"$folder/mpirun"
+cat >"$folder/mpirun" <<'END'
+#!/bin/sh
+if [ "$1" = --version ]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
+echo no network
+exit 3
+END
 chmod +x "$folder/mpirun"
 run env PATH="$folder:$PATH" "$doctor" --nproc=2 --folder="$folder"
 expect 1 '^ERROR    start: 2 ranks do not start: mpirun .* ended with exit code 3 before it gave a report' 'no network'

@@ -103,7 +103,7 @@ std::string Bytes(double bytes) {
   const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 1, bytes, kUnits[unit]);
 }
 
 }  // namespace plait::doctor

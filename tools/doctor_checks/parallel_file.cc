@@ -62,14 +62,14 @@ hid_t CollectiveTransfer() {
 
 // The part of `rank` in a data set, and as many elements in memory.
 void Select(hid_t file_space, int rank) {
-  const hsize_t start = kElementsPerRank * rank, count = kElementsPerRank;
+  const hsize_t start = kElementsPerRank * static_cast<hsize_t>(rank), count = kElementsPerRank;
   H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, nullptr, &count, nullptr);
 }
 
 std::vector<std::int64_t> Pattern(int rank) {
   std::vector<std::int64_t> values(kElementsPerRank);
-  for (hsize_t i = 0; i < kElementsPerRank; ++i)
-    values[i] = static_cast<std::int64_t>(rank * 1'000'003 + i * 7);
+  std::int64_t value = std::int64_t{rank} * 1'000'003;
+  for (std::int64_t& element : values) element = value += 7;
   return values;
 }
 
@@ -95,7 +95,7 @@ bool Write(const std::string& path, const comm::Communicator& world, Trial& tria
   Handle access(FileAccess(), H5Pclose), transfer(CollectiveTransfer(), H5Pclose);
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
   if (!trial.Went(file.ok(), "cannot create a file")) return false;
-  const hsize_t all = kElementsPerRank * world.size(), mine = kElementsPerRank;
+  const hsize_t all = kElementsPerRank * static_cast<hsize_t>(world.size()), mine = kElementsPerRank;
   Handle file_space(H5Screate_simple(1, &all, nullptr), H5Sclose);
   Handle space(H5Screate_simple(1, &mine, nullptr), H5Sclose);
   Handle set(H5Dcreate2(file.get(), "values", H5T_NATIVE_INT64, file_space.get(), H5P_DEFAULT, H5P_DEFAULT,
