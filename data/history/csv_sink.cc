@@ -17,7 +17,7 @@ constexpr char kUnits[] = "# units: ";
 
 // RFC 4180: in quotes where it has to be; a line break would end the comment.
 std::string Cell(const std::string& text) {
-  const std::string line = absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
+  std::string line = absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
   if (line.find_first_of(",\"") == std::string::npos) return line;
   return absl::StrCat("\"", absl::StrReplaceAll(line, {{"\"", "\"\""}}), "\"");
 }
