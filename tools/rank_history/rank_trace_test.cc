@@ -118,6 +118,33 @@ TEST(RankTrace, NobodyLeavesBeforeTheLastHasCome) {
   }
 }
 
+// What is under way when calls are taken comes later, and overlapping calls lie on tracks of their own.
+TEST(RankTrace, CallsInFlightAreTakenOnceTheyAreComplete) {
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/in_flight_" + std::to_string(World().size()) + ".json";
+  auto trace = RankTrace::Create(World(), {.path = path});
+  std::vector<double> first(1000, 1.0), second(1000, 1.0), third(1000, 1.0);
+  comm::Work first_work = dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(first)));
+  trace->TakeCalls();
+  comm::Work second_work = dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(second)));
+  second_work.Wait();
+  trace->TakeCalls();
+  first_work.Wait();
+  trace->TakeCalls();
+  dp.AllReduce(comm::BufferOf(absl::MakeSpan(third)));
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (World().rank() != 0 || World().size() == 1) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  EXPECT_EQ(Read(json, "all_reduce").collectives.size(), 3u);
+  std::vector<int> tracks;
+  for (const Json& event : json.at("traceEvents")) {
+    if (event.at("ph") == "X" && event.at("pid") == 0 && event.at("name") == "all_reduce") {
+      tracks.push_back(event.at("tid"));
+    }
+  }
+  EXPECT_THAT(tracks, ::testing::ElementsAre(1, 1, 2)) << "the first and the third share a track";
+}
+
 TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/late_" + std::to_string(World().size()) + ".json";
