@@ -113,7 +113,7 @@ double FinestStep(const Axis& axis, int most) {
   }
 }
 
-std::string TidyExponent(std::string text) {
+std::string TidyExponent(const std::string& text) {
   return absl::StrReplaceAll(text, {{"e+0", "e"}, {"e+", "e"}, {"e-0", "e-"}});
 }
 

@@ -57,7 +57,7 @@ std::string TrimmedRight(std::string line) {
 
 // The pixel of a position: 0 is the first, 1 the last. As gnuplot rounds.
 int Pixel(double position, int pixels) {
-  return static_cast<int>(std::clamp(position, 0.0, 1.0) * (pixels - 1) + 0.5);
+  return static_cast<int>(std::lround(std::clamp(position, 0.0, 1.0) * (pixels - 1)));
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ std::string TextPicture::Character(std::size_t series) const {
 
 // Text of the caller's, as the output can show it.
 std::string TextPicture::Plain(const std::string& text) const {
-  const std::string printable = Printable(text);
+  std::string printable = Printable(text);
   if (style_.utf8) return printable;
   std::string ascii;
   for (const char c : printable) {

@@ -42,6 +42,12 @@ void PrintPlots(const Sweep& sweep, const std::string& folder, const Printer& pr
   for (const std::string& file : *files) print(absl::StrCat("# plot saved in ", file));
 }
 
+void ShowPlots(const Sweep& sweep, const Printer& print) {
+  const auto texts = data::RenderTexts(PlotsOf(sweep), data::TextStyleOf(1));
+  if (!texts.ok()) return print(absl::StrCat("# ", texts.status().message()));
+  for (const std::string& text : *texts) print(text);
+}
+
 PairMatrix MeasureAndPrintPairs(const comm::Communicator& world, const SweepOptions& options,
                                 const Printer& print) {
   if (!options.pairs || world.size() < 2) return {};
@@ -90,6 +96,7 @@ absl::Status RunSweep(const comm::Communicator& world, const SweepOptions& optio
     written = WriteSweep(options.file, sweep, pairs, options, all);
     if (written.ok()) say(absl::StrCat("# results saved in ", options.file));
   }
+  if (speaks && options.show_plots) ShowPlots(sweep, say);
   if (speaks && !options.plots_folder.empty()) PrintPlots(sweep, options.plots_folder, say);
   PLAIT_RETURN_IF_ERROR(sweep.verdict);
   return world.Agree(written);

@@ -53,6 +53,7 @@ struct SweepOptions {
 
   std::string file = "";          // HDF5 with all results; empty: none
   std::string plots_folder = "";  // text, SVG and PNG; empty: none
+  bool show_plots = false;        // print them too, as this terminal can show them
   SweepFaults faults = {};
 };
 

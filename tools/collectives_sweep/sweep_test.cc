@@ -233,6 +233,7 @@ TEST_F(Run, PrintsSavesAndDraws) {
   options.pair_bytes = 4096;
   options.file = folder_ + "/sweep.h5";
   options.plots_folder = folder_ + "/plots";
+  options.show_plots = true;
   const absl::Status status = Sweep(options);
   EXPECT_TRUE(status.ok()) << status;
   const std::string text = absl::StrJoin(lines_, "\n");
@@ -241,6 +242,7 @@ TEST_F(Run, PrintsSavesAndDraws) {
   for (const Swept operation : AllSwept())
     EXPECT_THAT(text, HasSubstr(absl::StrCat("# ", Name(operation), ", group world of ")));
   EXPECT_THAT(text, HasSubstr("results saved in " + options.file));
+  EXPECT_THAT(text, HasSubstr("time of collectives, group world\ntime [s]"));
   EXPECT_TRUE(fs::exists(folder_ + "/plots/pngs/time_world.png"));
   EXPECT_EQ(fs::exists(folder_ + "/plots/svgs/bandwidth_halves.svg"), World().size() >= 4);
   const auto file = data::File::Open(options.file);
