@@ -11,6 +11,7 @@
 #include "base/flags.h"
 #include "base/path.h"
 #include "comm/launch/job_on_ranks.h"
+#include "comm/launch/supervision/rank_keeper.h"
 #include "comm/session_main.h"
 #include "tools/doctor_checks/checks.h"
 #include "tools/doctor_checks/parallel_file.h"
@@ -87,14 +88,18 @@ int ExamineHere(int argc, char** argv, int asked, std::vector<Finding> before) {
 
 int ExamineOnRanks(int argc, char** argv, int ranks) {
   const auto command = CommandOnRanks(ranks, argv);
-  const auto findings = command.ok() ? ReportOfRanks(*command, absl::GetFlag(FLAGS_timeout), RunSupervised)
-                                     : absl::StatusOr<std::vector<Finding>>(command.status());
+  const auto findings = command.ok()
+                            ? ReportOfRanks(*command, absl::GetFlag(FLAGS_timeout), RunSupervised(ranks))
+                            : absl::StatusOr<std::vector<Finding>>(command.status());
   if (!findings.ok()) return ExamineHere(argc, argv, /*asked=*/0, {NotStarted(ranks, findings.status())});
   Print(*findings);
   return ExitCode(*findings);
 }
 
 int Main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == comm::kKeepRankArgument) {
+    return comm::KeepRank(std::vector<std::string>(argv + 2, argv + argc));
+  }
   const comm::Launcher launcher = comm::DetectLauncher();
   base::ParseFlagsOrExit(argc, argv, Usage(), launcher.starts_mpi() ? launcher.rank : 0);
   const int nproc = absl::GetFlag(FLAGS_nproc);

@@ -219,6 +219,13 @@ TEST(Judge, NamesAllRanksAndTheWorstRemedy) {
             "ERROR    disk: rank 1 (node1): 500.0 MiB free in /scratch, ranks 2-3 (node2): 0 B free in "
             "/scratch; make "
             "room or name another folder with --folder");
+  // The other way round.
+  ranks = Healthy();
+  ranks[0].mpi_launcher = "MPICH 4.0.2";
+  ranks[1].mpi_launcher = "";
+  const Finding finding = CheckMpi(ranks);
+  EXPECT_EQ(finding.severity, Severity::kError);
+  EXPECT_EQ(finding.remedy, "put the mpirun of Open MPI 4.1.4 first on the PATH");
 }
 
 TEST(CheckClocks, AnOffsetWithinTheUncertaintyIsNone) {

@@ -24,6 +24,7 @@ run() { output=$("$@" 2>&1); code=$?; }
 run "$doctor" --nproc=2 --folder="$folder"
 expect 0 '^OK       MPI: Open MPI [0-9.]+, started by mpirun' '^OK       ranks: 2 ranks on 1 host$' \
   '^OK       environment: ' "^OK       HDF5: 2 ranks wrote one file in $folder and read it back"
+if grep -qvE '^(OK|WARNING) ' <<<"$output"; then echo "FAILED: other lines"; echo "$output"; exit 1; fi
 if [ -n "$(ls -A "$folder")" ]; then echo "FAILED: files are left in the folder"; exit 1; fi
 
 run "$doctor" --nproc=3 --folder="$folder/absent"

@@ -13,6 +13,7 @@
 #include "comm/launch/launch_command.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/starter.h"
+#include "comm/launch/supervision/rank_keeper.h"
 #include "comm/launch/supervision/supervisor.h"
 
 namespace plait::doctor {
@@ -47,11 +48,13 @@ class ReportFile {
 
 }  // namespace
 
-absl::StatusOr<int> RunSupervised(const std::vector<std::string>& command,
-                                  const std::vector<std::pair<std::string, std::string>>& environment,
-                                  double timeout_seconds) {
-  return comm::Supervise(
-      {.command = command, .environment = environment, .timeout_seconds = timeout_seconds});
+RunCommand RunSupervised(int ranks) {
+  return [ranks](const std::vector<std::string>& command,
+                 const std::vector<std::pair<std::string, std::string>>& environment,
+                 double timeout_seconds) {
+    return comm::Supervise(
+        {.command = command, .environment = environment, .ranks = ranks, .timeout_seconds = timeout_seconds});
+  };
 }
 
 absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string>& command,
@@ -75,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) 
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   PLAIT_ASSIGN_OR_RETURN(const comm::FoundStarter found,
                          comm::FindStarter(/*in_slurm_job=*/false, comm::ProcessCommands()));
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {comm::kKeepRankArgument, program};
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   const comm::RelaunchOptions options = {
       .ranks = ranks, .as_root = geteuid() == 0, .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr};
