@@ -40,7 +40,8 @@
 
 namespace plait::rank_history {
 
-// Beside the history, with the same draws; empty: none.
+// Beside the history, with the same draws; empty: none. A resumed run moves the text files of the run
+// before aside (FILE.1) and adds a file to TensorBoard's folder. An export that fails stops; Close tells.
 struct Exports {
   std::string csv = {};          // file; data/history/csv_sink.h
   std::string json_lines = {};   // file; data/history/json_lines_sink.h
