@@ -95,6 +95,7 @@ NamedTexts ParseSettings(const std::string& line) {
       const bool has_value = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "--") &&
                              words[i + 1].find('=') == std::string::npos;
       const std::string name = SettingName(words[i]);
+      if (name.empty()) continue;
       Put(settings, name, has_value ? Unquoted(words[++i]) : "true");
     }
   }

@@ -103,12 +103,15 @@ Clipped ClippedBy(const ChartAxis& axis, const Summary& series) {
 std::vector<ChartTick> ChartTicks(const ChartAxis& axis, const std::string& units, int most) {
   const Unit unit = UnitFor(std::max(std::abs(axis.low), std::abs(axis.high)), units);
   const double low = axis.low / unit.size, high = axis.high / unit.size;
-  double step = RoundUp((high - low) / most);
+  // Below this, neighbours among the doubles are too far apart for steps.
+  const double finest = 1e-12 * std::max(std::abs(low), std::abs(high));
+  double step = RoundUp(std::max((high - low) / most, finest));
   while (std::floor(high / step + 1e-9) - std::ceil(low / step - 1e-9) + 1 > most) step = RoundUp(step * 1.5);
   std::vector<ChartTick> ticks;
   for (double at = std::ceil(low / step - 1e-9); at * step <= high * (1 + 1e-12) + 1e-9 * step; ++at) {
     ticks.push_back({at * step * unit.size, Label(at * step, step, unit.name)});
   }
+  if (ticks.empty()) ticks.push_back({axis.low, Label(low, step, unit.name)});
   return ticks;
 }
 

@@ -50,6 +50,7 @@ class TableLayout {
   std::string Text() const {
     std::string text;
     std::size_t next = 1;
+    bool first_part = true;
     do {
       std::vector<std::size_t> shown = RepeatedColumns(next);
       const std::size_t repeated = shown.size();
@@ -62,8 +63,9 @@ class TableLayout {
       if (!text.empty()) text += "\n";
       AddRow(table_.header, shown, text);
       for (const auto& row : table_.rows) {
-        if (HasEntry(row, shown, repeated)) AddRow(row, shown, text);
+        if (first_part || HasEntry(row, shown, repeated)) AddRow(row, shown, text);
       }
+      first_part = false;
     } while (next < widths_.size());
     return text;
   }
