@@ -37,6 +37,7 @@ void ReadLauncher(const Lookup& lookup, Job& job) {
   job.local_rank = launcher.local_rank;
   job.local_size = launcher.local_size;
   job.size_told = launcher.size_told;
+  job.local_told = launcher.local_told;
 }
 
 void ReadScheduler(const Lookup& lookup, Job& job) {

@@ -30,7 +30,7 @@ struct Job {
   int size = 1;
   int local_rank = 0;
   int local_size = 1;
-  bool size_told = true;  // see Launcher
+  bool size_told = true, local_told = true;  // see Launcher
   int node_id =
       0;  // index of this host in `hosts`; -1 where the environment does not tell (CompleteJob does)
   // Hosts of the step, if a launcher started this process and its hosts are known, else of the allocation

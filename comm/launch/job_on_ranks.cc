@@ -93,23 +93,29 @@ Job PlaceAmong(const Communicator& world, const std::vector<Card>& cards, Job jo
   return job;
 }
 
-// What the environment said about this rank and the world knows better.
-std::vector<std::string> Disproved(const Job& said, const Job& true_place) {
-  std::vector<std::string> lines;
-  if (said.launcher == LauncherKind::kNone || said.launcher == LauncherKind::kTorchrun) return lines;
-  const auto check = [&](const char* what, int by_launcher, int by_mpi, const char* remedy) {
-    if (by_launcher == by_mpi) return;
-    lines.push_back(absl::StrCat(NameOf(said.launcher), " says ", what, " ", by_launcher, ", MPI says ",
-                                 by_mpi, ": expected the same; ", remedy));
-  };
-  const char* const own_mpi = "start the program with the launcher of the MPI that it was built with";
-  if (said.size_told) check("size", said.size, true_place.size, own_mpi);
-  if (said.size == true_place.size) check("rank", said.rank, true_place.rank, own_mpi);
-  if (!lines.empty()) return lines;
-  const char* const hosts = "check that hosts have names of their own (hostname)";
-  check("local size", said.local_size, true_place.local_size, hosts);
-  check("local rank", said.local_rank, true_place.local_rank, hosts);
-  return lines;
+// What the environment said about this rank and the world knows better; empty: nothing. Without the numbers
+// of this rank alone, so that the lines of many ranks are one.
+std::string Disproved(const Job& said, const Job& found) {
+  if (said.launcher == LauncherKind::kNone || said.launcher == LauncherKind::kTorchrun) return "";
+  const char* const own_mpi =
+      ": expected the same; start the program with the launcher of the MPI that it was built with";
+  if (said.size_told && said.size != found.size) {
+    return absl::StrCat(NameOf(said.launcher), " says size ", said.size, ", MPI says ", found.size, own_mpi);
+  }
+  if (said.rank != found.rank)
+    return absl::StrCat(NameOf(said.launcher), " says another rank than MPI", own_mpi);
+  if (!said.local_told) return "";
+  if (said.local_size != found.local_size) {
+    return absl::StrCat(
+        NameOf(said.launcher), " says ", said.local_size, " ranks on this host, there are ", found.local_size,
+        ": expected the same; check that each host has a name of its own and is one node of the "
+        "scheduler's");
+  }
+  if (said.local_rank == found.local_rank) return "";
+  return absl::StrCat(
+      NameOf(said.launcher),
+      " counts the ranks of this host in another order than MPI: expected the order of ranks; leave "
+      "out options that reorder ranks");
 }
 
 std::vector<std::string> SharedNames(const std::vector<Card>& cards) {
@@ -142,8 +148,8 @@ void CompleteJob(const Communicator& world, absl::string_view fingerprint, Job* 
   Job placed = PlaceAmong(world, cards, *job);
   std::vector<std::vector<std::string>> said, disproved;
   for (const Card& card : cards) said.push_back(card.contradictions);
-  for (const std::string& text : GatherText(world, absl::StrJoin(Disproved(*job, placed), "\n"))) {
-    disproved.push_back(absl::StrSplit(text, '\n', absl::SkipEmpty()));
+  for (const std::string& text : GatherText(world, Disproved(*job, placed))) {
+    disproved.push_back(text.empty() ? std::vector<std::string>() : std::vector<std::string>{text});
   }
   placed.contradictions.clear();
   for (const auto& lines : {OnRanks(said), OnRanks(disproved), SharedNames(cards)}) {

@@ -107,6 +107,48 @@ TEST(CompleteJob, ReportsAMpiThatKnowsNothingOfTheLauncher) {
   EXPECT_EQ(Lines(derived), "");
 }
 
+// Rank 0 is where it should be; with two ranks or more, one line for all others.
+TEST(CompleteJob, ReportsAnotherRankOrPlaceInOneLine) {
+  const int size = World().size();
+  const std::string others = size == 2 ? "rank 1: " : absl::StrCat("ranks 1-", size - 1, ": ");
+  Job job = Told(size);
+  job.rank = (size - job.rank) % size;
+  CompleteJob(World(), "build", &job);
+  const std::string middle = size % 2 == 0 && size > 2 ? "ranks 1,3: " : others;
+  EXPECT_EQ(Lines(job), size <= 2
+                            ? ""
+                            : absl::StrCat(middle,
+                                           "mpirun (Open MPI) says another rank than MPI: expected the same; "
+                                           "start the program with the launcher of the MPI that it was built "
+                                           "with"));
+  job = Told(size);
+  job.local_rank = size - 1 - job.local_rank;
+  CompleteJob(World(), "build", &job);
+  EXPECT_EQ(Lines(job), size == 1
+                            ? ""
+                            : "mpirun (Open MPI) counts the ranks of this host in another order than MPI: "
+                              "expected the order of ranks; leave out options that reorder ranks");
+  job = Told(size);
+  if (job.rank > 0) job.local_size = size - 1;
+  CompleteJob(World(), "build", &job);
+  EXPECT_EQ(Lines(job), size == 1
+                            ? ""
+                            : absl::StrCat(others, "mpirun (Open MPI) says ", size - 1,
+                                           " ranks on this host, there are ", size,
+                                           ": expected the same; check that each host has a name of its own "
+                                           "and is one node of the scheduler's"));
+}
+
+TEST(CompleteJob, BelievesALauncherThatTellsNothingOfHosts) {
+  Job job = Told(/*ranks_per_host=*/2);
+  job.local_rank = 0;
+  job.local_size = World().size();
+  job.local_told = false;
+  CompleteJob(World(), "build", &job);
+  EXPECT_EQ(Lines(job), "");
+  EXPECT_EQ(job.local_rank, World().rank() % 2);
+}
+
 TEST(CompleteJob, ReportsRanksThatContradictThemselves) {
   Job job = Told(World().size());
   const int last = World().size() - 1;

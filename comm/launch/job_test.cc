@@ -126,6 +126,12 @@ TEST(DetectJob, PalsWithoutSizeCountsHosts) {
   EXPECT_EQ(DetectLauncher(pmix.lookup()).size, 7);  // rank 6 where no node file tells of other hosts
 }
 
+TEST(DetectJob, KnowsWhatTheLauncherTells) {
+  EXPECT_TRUE(DetectJob(SourcesOf(Recorded(testing::kHydra), "desk")).local_told);
+  EXPECT_FALSE(DetectJob(SourcesOf(Recorded(testing::kHydra).With("MPI_LOCALNRANKS"), "desk")).local_told);
+  EXPECT_TRUE(DetectJob(SourcesOf(Recorded(testing::kSrun), "frontier002")).local_told);
+}
+
 TEST(DetectJob, NodeFileThatOnlyTheFirstNodeHasIsNoContradiction) {
   JobSources sources = SourcesOf(Recorded(testing::kPals), "x3102c0s1b0n0");
   sources.read_host_file = [](const std::string& path) -> absl::StatusOr<std::vector<HostSlots>> {

@@ -181,7 +181,8 @@ Launcher DetectLauncher(const Lookup& lookup) {
             .size = *trace.size,
             .local_rank = trace.local_rank.value_or(0),
             .local_size = trace.local_size.value_or(*trace.size),
-            .size_told = !trace.size_derived};
+            .size_told = !trace.size_derived,
+            .local_told = trace.local_rank.has_value() && trace.local_size.has_value()};
   }
   return {};
 }

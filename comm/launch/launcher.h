@@ -33,6 +33,8 @@ struct Launcher {
   int local_size = 1;  // `size` where the launcher does not tell
   // Cray PALS in its PMIx mode tells no size: it is then local_size on each host of PBS_NODEFILE.
   bool size_told = true;
+  bool local_told =
+      true;  // false: local_rank or local_size stand as above because the launcher tells nothing
 
   bool starts_mpi() const { return kind != LauncherKind::kNone && kind != LauncherKind::kTorchrun; }
 };
