@@ -34,8 +34,8 @@ ABSL_FLAG(std::int64_t, bucket_bytes, Config().bucket_bytes,
 ABSL_FLAG(
     bool, collectives, Config().collectives,
     "instead of training, sweeps every collective over sizes and groups, and measures every pair of ranks");
-ABSL_FLAG(std::string, collectives_sizes, Config().collectives_sizes,
-          "smallest, largest and factor of message sizes: 8,64M,4; empty: the sweep's own");
+ABSL_FLAG(std::string, collectives_sizes, "8,64M,4",
+          "smallest and largest message of the sweep, in bytes, and the factor from one to the next");
 ABSL_FLAG(
     std::string, fault, "none",
     "what --fault-rank does at step --fault-iter: hang, exit, kill, slow or mismatch (another collective)");
@@ -132,6 +132,29 @@ absl::StatusOr<double> Seconds(const std::string& text) {
   return seconds * factor;
 }
 
+// "64M"
+bool ParseBytes(absl::string_view text, std::int64_t* bytes) {
+  constexpr std::pair<char, int> kUnits[] = {{'K', 10}, {'M', 20}, {'G', 30}};
+  int shift = 0;
+  for (const auto& [unit, bits] : kUnits) {
+    if (!text.empty() && text.back() == unit) shift = bits;
+  }
+  if (shift > 0) text.remove_suffix(1);
+  if (!absl::SimpleAtoi(text, bytes) || *bytes < 1 || *bytes > (std::int64_t{1} << 40) >> shift) return false;
+  *bytes <<= shift;
+  return true;
+}
+
+absl::Status TakeSizes(const std::string& text, Config& config) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
+  if (parts.size() == 3 && ParseBytes(parts[0], &config.smallest_bytes) &&
+      ParseBytes(parts[1], &config.largest_bytes) && absl::SimpleAtoi(parts[2], &config.size_factor)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--collectives-sizes=", text, ": expected smallest, largest and factor such as 8,64M,4"));
+}
+
 absl::Status CheckNumbers(const Config& config) {
   const std::pair<const char*, std::int64_t> positive[] = {
       {"train-iters", config.train_iters}, {"log-freq", config.log_freq},
@@ -206,7 +229,7 @@ absl::StatusOr<Config> ConfigFromFlags() {
   c.seed = absl::GetFlag(FLAGS_seed);
   c.bucket_bytes = absl::GetFlag(FLAGS_bucket_bytes);
   c.collectives = absl::GetFlag(FLAGS_collectives);
-  c.collectives_sizes = absl::GetFlag(FLAGS_collectives_sizes);
+  PLAIT_RETURN_IF_ERROR(TakeSizes(absl::GetFlag(FLAGS_collectives_sizes), c));
   PLAIT_ASSIGN_OR_RETURN(c.fault, Choice("fault", absl::GetFlag(FLAGS_fault), kFaults));
   c.fault_rank = absl::GetFlag(FLAGS_fault_rank);
   c.fault_iter = absl::GetFlag(FLAGS_fault_iter);

@@ -28,7 +28,9 @@ struct Config {
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 
   bool collectives = false;
-  std::string collectives_sizes = "";
+  std::int64_t smallest_bytes = 8;  // of the sweep's messages
+  std::int64_t largest_bytes = std::int64_t{64} << 20;
+  int size_factor = 4;
 
   FaultKind fault = FaultKind::kNone;
   int fault_rank = 0;

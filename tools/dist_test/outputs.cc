@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/stats.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/history/history_table.h"
 #include "data/plot/plot.h"
+#include "tools/dist_test/output_folder.h"
 
 namespace plait::dist_test {
 namespace {
@@ -38,13 +36,6 @@ std::vector<Recorded> Metrics() {
           {{"comm_bytes_dp", "bytes", "sent by a rank"}, OverRanks::kStatistics},
           {{"comm_in_flight_dp", "s", "all-reduces in flight, added up"}, OverRanks::kStatistics},
           {{"comm_exposed_dp", "s", "of that, a rank stood still"}, OverRanks::kStatistics}};
-}
-
-// The same name on all ranks: rank 0's clock.
-std::string StampOf(const comm::Communicator& world) {
-  std::int64_t now[1] = {absl::ToUnixSeconds(absl::Now())};
-  world.Broadcast(comm::BufferOf(absl::MakeSpan(now)), 0);
-  return absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(now[0]), absl::LocalTimeZone());
 }
 
 data::Plot PlotOf(const std::string& name, const data::TableMetric& metric, std::vector<double> x,
@@ -87,16 +78,11 @@ absl::Status DrawPlots(const std::string& history, const std::string& stamp, con
 absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world) {
   Outputs outputs;
-  outputs.stamp_ = StampOf(world);
-  outputs.folder_ = config.outputs.empty()
-                        ? base::FromUser(absl::StrCat("outputs/test_dist/", outputs.stamp_))
-                        : config.outputs;
+  PLAIT_ASSIGN_OR_RETURN(const OutputFolder folder, OpenOutputFolder(config, world));
+  outputs.stamp_ = folder.stamp;
+  outputs.folder_ = folder.path;
   outputs.history_path_ = config.history.empty() ? outputs.folder_ + "/history.h5" : config.history;
   outputs.trace_path_ = config.trace ? outputs.folder_ + "/trace.json" : "";
-  const absl::Status writable = world.rank() == 0
-                                    ? base::Prefixed(base::ProbeWritableFolder(outputs.folder_), "--outputs")
-                                    : absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   if (config.trace) {
     facts.trace = std::filesystem::path(outputs.trace_path_)
                       .lexically_relative(std::filesystem::path(outputs.history_path_).parent_path())
@@ -119,19 +105,22 @@ absl::Status Outputs::Declare() {
   return absl::OkStatus();
 }
 
-absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp) {
-  comm::OperationStats traffic;
+Outputs::Traffic Outputs::TrafficSince(const comm::Communicator& dp) {
+  Traffic now;
   const comm::Stats& stats = dp.stats();
   if (const auto axis = stats.find("dp"); axis != stats.end()) {
-    traffic = axis->second[static_cast<int>(comm::Operation::kAllReduce)];
+    const comm::OperationStats& all = axis->second[static_cast<int>(comm::Operation::kAllReduce)];
+    now = {static_cast<double>(all.wire_bytes), all.in_flight_seconds, all.exposed_seconds};
   }
-  const double bytes =
-      static_cast<double>(traffic.wire_bytes) - std::exchange(bytes_so_far_, traffic.wire_bytes);
-  const double in_flight =
-      traffic.in_flight_seconds - std::exchange(in_flight_so_far_, traffic.in_flight_seconds);
-  const double exposed = traffic.exposed_seconds - std::exchange(exposed_so_far_, traffic.exposed_seconds);
-  in_flight_ += in_flight;
-  exposed_ += exposed;
+  const Traffic before = std::exchange(so_far_, now);
+  return {now.bytes - before.bytes, now.in_flight_seconds - before.in_flight_seconds,
+          now.exposed_seconds - before.exposed_seconds};
+}
+
+absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp) {
+  const Traffic traffic = TrafficSince(dp);
+  in_flight_ += traffic.in_flight_seconds;
+  exposed_ += traffic.exposed_seconds;
   ++steps_;
   if (static_cast<int>(steps_) % 8 == 0) trace_->TakeCalls();
   return history_->Append({{"iter", static_cast<double>(step.iter)},
@@ -142,9 +131,9 @@ absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, co
                            {"dtf", step.dtf},
                            {"dtb", step.dtb},
                            {"dto", times.optimizer()},
-                           {"comm_bytes_dp", bytes},
-                           {"comm_in_flight_dp", in_flight},
-                           {"comm_exposed_dp", exposed}});
+                           {"comm_bytes_dp", traffic.bytes},
+                           {"comm_in_flight_dp", traffic.in_flight_seconds},
+                           {"comm_exposed_dp", traffic.exposed_seconds}});
 }
 
 absl::Status Outputs::Close() {

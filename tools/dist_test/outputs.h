@@ -30,6 +30,8 @@ class Outputs {
   static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world);
 
+  // Local. The traffic so far counts for no step: before the first one that is recorded.
+  void PassOver(const comm::Communicator& dp) { TrafficSince(dp); }
   // Collective in every tenth call. `dp` is the axis whose traffic is noted.
   absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp);
   // Null without --trace.
@@ -51,16 +53,19 @@ class Outputs {
   double exposed_seconds() const { return exposed_ / steps_; }
 
  private:
+  // Of all-reduces of the axis dp.
+  struct Traffic {
+    double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
+  };
   Outputs() = default;
   absl::Status Declare();
+  Traffic TrafficSince(const comm::Communicator& dp);  // the last call
 
   std::string folder_, history_path_, trace_path_, stamp_;
   std::map<std::string, std::string> attributes_;
   std::unique_ptr<rank_history::RankHistory> history_;
   std::unique_ptr<rank_history::RankTrace> trace_;
-  // Of the communicator so far.
-  double bytes_so_far_ = 0, in_flight_so_far_ = 0, exposed_so_far_ = 0;
-  bool traffic_known_ = false;
+  Traffic so_far_;
   double in_flight_ = 0, exposed_ = 0, steps_ = 0;
 };
 

@@ -1,6 +1,5 @@
 #include "tools/dist_test/run.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -14,14 +13,13 @@
 #include "base/status_macros.h"
 #include "base/timer_report.h"
 #include "comm/device_mesh.h"
-#include "comm/launch/dist_info.h"
-#include "comm/launch/job_on_ranks.h"
 #include "parallel/replicas.h"
+#include "tools/dist_test/collectives.h"
 #include "tools/dist_test/fault.h"
+#include "tools/dist_test/introduction.h"
 #include "tools/dist_test/outputs.h"
 #include "tools/dist_test/step_summary.h"
 #include "tools/dist_test/workload.h"
-#include "tools/revision/revision.h"
 
 namespace plait::dist_test {
 namespace {
@@ -39,19 +37,17 @@ class Training {
         log_(std::move(log)),
         mesh_(std::move(mesh)),
         dp_(mesh_.axis("dp")),
-        utf8_(comm::LocaleIsUtf8()) {}
+        place_(Introduce(config, mesh_, log_)) {}
 
   absl::Status Run();
 
  private:
-  void Introduce();
   absl::Status Steps(Workload& workload, Outputs& outputs);
   absl::Status Step(int iter, Workload& workload, Outputs& outputs);
   void Trace(data::Trace* trace, int iter, const StepTimes& times);
   void AddTimes(const StepTimes& times);
   absl::Status CompareReplicas(const Workload& workload);
   absl::Status Conclude(const Outputs& outputs);
-  data::RunFacts Facts() const;
 
   const Config& config_;
   comm::Session& session_;
@@ -60,50 +56,9 @@ class Training {
   base::Log log_;
   comm::DeviceMesh mesh_;
   const comm::Communicator& dp_;
-  bool utf8_;
-  comm::Job job_;
-  comm::DeviceChoice choice_;
-  at::Device device_ = at::kCPU;
+  Place place_;
   base::TimerSet timers_;
 };
-
-// "cpu", or this rank's device.
-at::Device DeviceOf(const comm::DeviceChoice& choice) { return at::Device(choice.id); }
-
-void Training::Introduce() {
-  job_ = comm::DetectJob();
-  comm::CompleteJob(world_, comm::BuildFingerprint(Revision()), &job_);
-  const bool cuda = at::globalContext().hasCUDA() && job_.devices_per_node > 0;
-  choice_ = cuda ? comm::CudaDevice(job_, "nccl") : comm::CpuDevice(job_);
-  device_ = DeviceOf(choice_);
-  for (const std::string& line : job_.contradictions) log_.Warning(line);
-  log_.Info("\n" + comm::DistInfoBlock(job_, choice_, utf8_));
-  log_.Info(comm::DeviceLine(job_, choice_, "DDP"));
-  log_.Info(absl::StrCat("> initializing ddp with size ", dp_.size()));
-  log_.Info(comm::RankLine(job_.host, mesh_));
-  const std::vector<std::pair<std::string, std::string>> entries = {
-      {"warmup", absl::StrCat(config_.warmup)},
-      {"log_freq", absl::StrCat(config_.log_freq)},
-      {"batch_size", absl::StrCat(config_.batch_size)},
-      {"input_size", absl::StrCat(config_.input_size)},
-      {"output_size", absl::StrCat(config_.output_size)},
-      {"dtype", config_.dtype},
-      {"device", choice_.kind},
-      {"world_size", absl::StrCat(world_.size())},
-      {"train_iters", absl::StrCat(config_.train_iters)}};
-  log_.Info("\n\n" + comm::BulletBlock("CONFIG", entries, utf8_));
-}
-
-data::RunFacts Training::Facts() const {
-  return {.program = "test_dist",
-          .revision = Revision(),
-          .seed = absl::StrCat(config_.seed),
-          .ranks = world_.size(),
-          .settings = FlagSettings(),
-          .scheduler = comm::NameOf(job_.scheduler),
-          .machine = job_.machine,
-          .launch_command = job_.launch_command};
-}
 
 void Training::Trace(data::Trace* trace, int iter, const StepTimes& times) {
   if (trace == nullptr) return;
@@ -125,7 +80,10 @@ absl::Status Training::Step(int iter, Workload& workload, Outputs& outputs) {
   world_.Barrier();
   StrikeFault(config_, iter, dp_);
   const StepTimes times = workload.Step();
-  if (iter <= config_.warmup) return absl::OkStatus();
+  if (iter <= config_.warmup) {
+    outputs.PassOver(dp_);
+    return absl::OkStatus();
+  }
   const Profile::Scope scope(profile_, "recording");
   AddTimes(times);
   Trace(outputs.trace(), iter, times);
@@ -168,7 +126,7 @@ absl::Status Training::Conclude(const Outputs& outputs) {
   }
   const std::string tree = absl::StrFormat("Duration: %.3f     CPU time: %.3f\n", profile_.wall_seconds(),
                                            profile_.processor_seconds()) +
-                           profile_.Tree({.utf8 = utf8_});
+                           profile_.Tree({.utf8 = place_.utf8});
   log_.Info("\n" + tree);
   absl::Status written = world_.rank() == 0 ? outputs.Write("profile.txt", tree) : absl::OkStatus();
   log_.Info(absl::StrCat("history saved in ", outputs.history_path()));
@@ -179,16 +137,15 @@ absl::Status Training::Conclude(const Outputs& outputs) {
 }
 
 absl::Status Training::Run() {
-  Introduce();
   absl::StatusOr<Outputs> outputs = [&] {
     const Profile::Scope scope(profile_, "outputs");
-    return Outputs::Open(config_, Facts(), world_);
+    return Outputs::Open(config_, FactsOf(config_, place_), world_);
   }();
   PLAIT_RETURN_IF_ERROR(outputs.status());
   std::unique_ptr<Workload> workload;
   {
     const Profile::Scope scope(profile_, "network and optimizer");
-    workload = std::make_unique<Workload>(config_, dp_, device_, profile_);
+    workload = std::make_unique<Workload>(config_, dp_, at::Device(place_.device.id), profile_);
   }
   log_.Info(absl::StrCat("model=", workload->Description()));
   log_.Info(absl::StrCat(workload->ParameterCount(), " parameters; samples are random numbers"));
@@ -213,6 +170,7 @@ absl::Status Run(const Config& config, comm::Session& session, Profile& profile)
   PLAIT_ASSIGN_OR_RETURN(base::Log log,
                          base::MakeLog({.rank = world.rank(), .stream = base::LogStream::kStandardOutput}));
   PLAIT_ASSIGN_OR_RETURN(comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, {{"dp", world.size()}}));
+  if (config.collectives) return RunCollectives(config, session, mesh, log);
   return Training(config, session, profile, std::move(log), std::move(mesh)).Run();
 }
 

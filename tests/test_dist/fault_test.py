@@ -1,0 +1,41 @@
+"""Every --fault ends the job, and one line names the rank. (That it ends in time: comm/testing:fault_test.)"""
+import runs
+
+TIMEOUT_SECONDS = 2
+
+
+class FaultTest(runs.DistTest):
+    def strikes(self, kind, expected, rank=1, ranks=3):
+        run = self.run_program(f"--nproc={ranks}", "--train-iters=100000", "--no-plots", "--log-freq=1000", f"--fault={kind}",
+                               f"--fault-rank={rank}", "--fault-iter=7", f"--timeout={TIMEOUT_SECONDS}s", code=None)
+        self.assertNotEqual(run.code, 0)
+        guilty = [line for line in run.errors() if f"rank {rank} (" in line]
+        self.assertEqual(len(guilty), 1, run.err)
+        self.assertRegex(guilty[0], expected)
+
+    def test_hang(self):
+        self.strikes("hang", r"has not entered #\d+ .*\[dp\].*in phase training")
+
+    def test_hang_of_rank_0(self):
+        self.strikes("hang", r"has not entered #\d+ .*in phase training", rank=0)
+
+    def test_exit(self):
+        self.strikes("exit", r"is dead: it called exit.3. in mid-run")
+
+    def test_kill(self):
+        self.strikes("kill", r"is dead: its process is gone", rank=2)
+
+    def test_mismatch(self):
+        self.strikes("mismatch", r"is mismatched: it entered #\d+ broadcast\[dp\].* where rank 0 entered #\d+ all_reduce\[dp\]")
+
+    def test_slow_is_no_failure(self):
+        import xarray
+        self.run_program("--nproc=2", "--train-iters=12", "--no-plots", "--fault=slow", "--fault-rank=1", "--fault-iter=6")
+        data = xarray.open_dataset(self.path("out/history.h5"))
+        # It sleeps 0.1 s before its forward pass: the other rank waits in the all-reduce.
+        late = data["dtb_per_rank"].sel(rank=0).values
+        self.assertTrue((late[6:] > 0.09).all(), late)
+
+
+if __name__ == "__main__":
+    runs.main()
