@@ -19,7 +19,11 @@ case "$1" in
     printf 'no newline %s' "$rank"
     ;;
   bulk) # many short lines and long ones of several bytes a character, in few writes
-    python3 -c 'print("\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end", flush=True)' ;;
+    exec python3 -c '
+import os, sys
+print("\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end", flush=True)
+os.write(2, b"0123456789abcde\n" * 3750)  # as much as a pipe holds, and the end at once
+os._exit(0)' ;;
   exit | signal)
     say "start $rank"
     if [ "$rank" != "$guilty" ]; then rest; fi
@@ -28,6 +32,14 @@ case "$1" in
     say "reason of $rank" >&2
     if [ "$1" = exit ]; then exit 3; fi
     kill -SEGV $$
+    ;;
+  mute) # the guilty rank says nothing, another one why it had to end
+    if [ "$rank" != "$guilty" ]; then
+      say "rank $guilty hangs" >&2
+      rest
+    fi
+    sleep 0.5
+    exit 70
     ;;
   hang)
     say "start $rank"

@@ -136,6 +136,7 @@ class LaunchInSlurmTest(SlurmTest):
         run = self.salloc(3, 6, launches.LAUNCH, "--nhosts=2", "--ppn=1", "--starter=srun", "--dry-run", "--", "true")
         self.assertRegex(run.lines[-1], "--nodes=2 --nodelist=node001,node002 -n 2 --ntasks-per-node=1 -c 2 ")
         self.assertIn("SCHEDULER=SLURM", run.out)
+        self.assertIn("    * CORES_PER_HOST=1", self.salloc(1, 1, launches.LAUNCH, "--dry-run", "--", "true", LC_ALL="C").lines)
         self.write("hosts", "node002\nnode007\n")
         wrong = self.salloc(2, 2, launches.LAUNCH, "--hostfile=hosts", "--", "true", code=2)
         self.assertIn("host node007 is not one of this SLURM job's (node001,node002)", wrong.own()[-1])

@@ -38,9 +38,12 @@ class OutputTest(launches.LaunchTest):
     def test_nothing_is_lost_in_bulk(self):
         whole = "\n" * 3000 + ("\u2588" * 1500 + "\n") * 4 + "end\n"
         run = self.ranks(1, "bulk", flags=["--log-dir=logs"])
+        errors = "0123456789abcde\n" * 3750
         self.assertEqual(run.out, whole)
+        self.assertEqual(run.err, run.errors[0] + "\n" + errors)
         with open(self.path("logs/rank-0000.log"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), whole)
+            text = file.read()
+        self.assertEqual(sorted(text.split("\n")), sorted((whole + errors).split("\n")))
 
     def test_no_codes_for_terminals_in_files(self):
         run = self.ranks(2, "terminal")
@@ -63,6 +66,11 @@ class FailureTest(launches.LaunchTest):
         self.assert_last_lines(run, r"launch: rank 2 \(\S+, pid \d+\) failed first, \d+\.\d s after the start: exit code 3; "
                                "its last lines:", "    start 2", "    before the end of 2", "    reason of 2")
         self.assert_nothing_left()
+
+    def test_rank_that_wrote_nothing(self):
+        run = self.ranks(2, "mute", "1", code=70)
+        self.assert_last_lines(run, r"launch: rank 1 .* failed first, .*: exit code 70; it wrote nothing",
+                               "launch: last errors of other ranks:", r"    \[0\] rank 1 hangs")
 
     def test_signal(self):
         run = self.ranks(2, "signal", "0", code=128 + signal.SIGSEGV, flags=["--log-dir=logs"])
@@ -197,10 +205,33 @@ class SuddenEndTest(launches.LaunchTest):
                 process.wait(timeout=launches.SECONDS)
                 self.assert_nothing_left()
 
+    def mpirun(self):
+        return int(next(line for line in self.processes() if line.split()[2].endswith("mpirun")).split()[0])
+
+    def test_keepers_end_ranks_without_the_launchers_help(self):
+        process = self.started(2, "tough")
+        mpirun = self.mpirun()
+        os.kill(mpirun, signal.SIGSTOP)
+        self.addCleanup(self.resume, mpirun)
+        process.kill()
+        process.wait(timeout=launches.SECONDS)
+        until = time.monotonic() + launches.SECONDS
+        while len(self.processes()) > 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertEqual([int(line.split()[0]) for line in self.processes()], [mpirun])
+        self.resume(mpirun)
+        self.assert_nothing_left()
+
+    @staticmethod
+    def resume(pid):
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
     def test_mpirun_is_killed(self):
         process = self.started(2, "tough")
-        mpirun = next(line for line in self.processes() if line.split()[2].endswith("mpirun"))
-        os.kill(int(mpirun.split()[0]), signal.SIGKILL)
+        os.kill(self.mpirun(), signal.SIGKILL)
         out, err = process.communicate(timeout=launches.SECONDS)
         self.assertNotEqual(process.returncode, 0, out + err)
         self.assertEqual(self.processes(), [])

@@ -217,6 +217,13 @@ int UsableCores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
+int AllocatedCores(const char* per_node, int otherwise) {
+  const absl::StatusOr<std::vector<int>> counts =
+      comm::ExpandSlurmCounts(per_node == nullptr ? "" : per_node);
+  if (!counts.ok() || counts->empty()) return otherwise;
+  return std::max(1, *std::min_element(counts->begin(), counts->end()));
+}
+
 absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
   Surroundings here;
   here.job = comm::DetectJob();
@@ -225,7 +232,8 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(here.starter, settings.starter == "auto"
                                            ? comm::FindStarter(in_slurm, commands)
                                            : comm::FindStarterNamed(settings.starter, commands));
-  here.cores = UsableCores();
+  here.cores =
+      in_slurm ? AllocatedCores(std::getenv("SLURM_JOB_CPUS_PER_NODE"), UsableCores()) : UsableCores();
   here.as_root = geteuid() == 0;
   here.threads_set = std::getenv("OMP_NUM_THREADS") != nullptr;
   here.resolves = [](const std::string& host) {

@@ -43,6 +43,10 @@ struct PlannedJob {
 // a launcher.
 absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here);
 
+// The least that a host of a Slurm job has, from SLURM_JOB_CPUS_PER_NODE ("72(x2),36"): launch may run on a
+// login node, with other cores. `otherwise` if there is no such text.
+int AllocatedCores(const char* per_node, int otherwise);
+
 // Physical cores among the processors that this process may use.
 int UsableCores();
 

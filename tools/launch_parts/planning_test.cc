@@ -171,6 +171,13 @@ TEST(Summary, ShowsWhatTheJobHas) {
           " --cpu-bind depth -d 8\n"));
 }
 
+TEST(AllocatedCores, AreTheLeastOfAHost) {
+  EXPECT_EQ(AllocatedCores("72(x2),36", 4), 36);
+  EXPECT_EQ(AllocatedCores("2", 4), 2);
+  EXPECT_EQ(AllocatedCores(nullptr, 4), 4);
+  EXPECT_EQ(AllocatedCores("many", 4), 4);
+}
+
 TEST(ParseSeconds, Durations) {
   EXPECT_EQ(*ParseSeconds("30s"), 30);
   EXPECT_EQ(*ParseSeconds("90"), 90);

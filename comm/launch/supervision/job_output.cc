@@ -20,6 +20,7 @@ namespace plait::comm {
 namespace {
 
 constexpr std::size_t kRememberedLines = 10;
+constexpr std::size_t kRememberedErrors = 4;
 constexpr std::size_t kLongestRemembered = 400;
 constexpr std::size_t kNamedWriters = 4;
 constexpr std::size_t kLongestRest = 1 << 16;
@@ -90,36 +91,53 @@ void JobOutput::Write(int rank, Stream stream, absl::string_view bytes) {
   Source& source = sources_[rank];
   last_write_ = source.last_write = NowSeconds();
   source.last_write_time = std::time(nullptr);
-  if (source.log >= 0 && !WriteAll(source.log, bytes)) {
-    close(std::exchange(source.log, -1));
-    Say(absl::StrCat("launch: cannot write ", LogOf(rank), ": ", std::strerror(errno),
-                     "; going on without it"));
-  }
   std::string& rest = source.rest[static_cast<int>(stream)];
   absl::StrAppend(&rest, bytes);
-  std::string whole;
-  for (std::size_t end; (end = rest.find_first_of("\n\r")) != rest.npos;) {
+  std::string whole, labelled;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = rest.find_first_of("\n\r", begin)) != rest.npos; begin = end + 1) {
     if (rest[end] == '\r' && end + 1 < rest.size() && rest[end + 1] == '\n') ++end;
-    Remember(source, absl::string_view(rest).substr(0, end));
-    if (options_.label && rank >= 0) {
-      absl::StrAppendFormat(&whole, "[%*d] ", static_cast<int>(absl::StrCat(options_.ranks - 1).size()),
-                            rank);
-    }
-    whole.append(rest, 0, end + 1);
-    rest.erase(0, end + 1);
+    const absl::string_view line = absl::string_view(rest).substr(begin, end + 1 - begin);
+    Remember(rank, stream, line);
+    absl::StrAppend(&labelled, Label(rank), line);
+    absl::StrAppend(&whole, line);
   }
-  if (rest.size() > kLongestRest) whole += std::exchange(rest, "");
-  Emit(rank, stream, whole);
+  rest.erase(0, begin);
+  if (rest.size() > kLongestRest) {
+    absl::StrAppend(&labelled, rest);
+    whole += std::exchange(rest, "");
+  }
+  WriteLog(rank, whole);
+  Emit(stream, labelled);
 }
 
-void JobOutput::Remember(Source& source, absl::string_view line) {
+std::string JobOutput::Label(int rank) const {
+  if (!options_.label || rank < 0) return "";
+  return absl::StrFormat("[%*d] ", static_cast<int>(absl::StrCat(options_.ranks - 1).size()), rank);
+}
+
+void JobOutput::WriteLog(int rank, absl::string_view text) {
+  Source& source = sources_[rank];
+  if (source.log < 0 || WriteAll(source.log, text)) return;
+  const std::string reason = std::strerror(errno);
+  close(std::exchange(source.log, -1));
+  Say(absl::StrCat("launch: cannot write ", LogOf(rank), ": ", reason, "; going on without it"));
+}
+
+void JobOutput::Remember(int rank, Stream stream, absl::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
   if (line.empty()) return;
-  source.last_lines.emplace_back(line.substr(0, kLongestRemembered));
+  line = line.substr(0, kLongestRemembered);
+  Source& source = sources_[rank];
+  source.last_lines.emplace_back(line);
   if (source.last_lines.size() > kRememberedLines) source.last_lines.pop_front();
+  if (stream == Stream::kOutput || rank == kLauncherItself) return;
+  source.wrote_errors = true;
+  last_errors_.emplace_back(rank, line);
+  if (last_errors_.size() > kRememberedErrors) last_errors_.pop_front();
 }
 
-void JobOutput::Emit(int, Stream stream, const std::string& text) {
+void JobOutput::Emit(Stream stream, const std::string& text) {
   const int file = stream == Stream::kOutput ? options_.output : options_.error;
   if (!text.empty() && !user_left_) user_left_ = !WriteAll(file, text);
 }
@@ -129,20 +147,27 @@ void JobOutput::Flush() {
     for (const Stream stream : {Stream::kOutput, Stream::kError}) {
       std::string& rest = source.rest[static_cast<int>(stream)];
       if (rest.empty()) continue;
-      Remember(source, rest);
-      Emit(rank, stream, std::exchange(rest, "") + "\n");
+      Remember(rank, stream, rest);
+      WriteLog(rank, rest);
+      Emit(stream, std::exchange(rest, "") + "\n");
     }
   }
 }
 
-void JobOutput::Say(absl::string_view line) {
-  Emit(kLauncherItself, Stream::kError, absl::StrCat(line, "\n"));
-}
+void JobOutput::Say(absl::string_view line) { Emit(Stream::kError, absl::StrCat(line, "\n")); }
 
 std::vector<std::string> JobOutput::LastLines(int rank) const {
   const auto found = sources_.find(rank);
   if (found == sources_.end()) return {};
   return {found->second.last_lines.begin(), found->second.last_lines.end()};
+}
+
+std::vector<std::string> JobOutput::LastErrorsOfOthers(int rank) const {
+  const auto found = sources_.find(rank);
+  if (found != sources_.end() && found->second.wrote_errors) return {};
+  std::vector<std::string> lines;
+  for (const auto& [writer, line] : last_errors_) lines.push_back(absl::StrCat("[", writer, "] ", line));
+  return lines;
 }
 
 std::string JobOutput::Silent() const {

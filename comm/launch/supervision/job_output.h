@@ -8,7 +8,7 @@
 //   2"
 //
 // Lines of different ranks are never mixed; '\r' ends a line too, so that progress is seen. rank-0003.log has
-// standard output and standard error in the order of their arrival, byte for byte; launcher.log what mpirun
+// standard output and standard error by lines in the order of their arrival; launcher.log what mpirun
 // or srun says itself. Local; one thread only.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_JOB_OUTPUT_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_JOB_OUTPUT_H_
@@ -17,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,6 +56,9 @@ class JobOutput {
   double last_write() const { return last_write_; }  // NowSeconds; 0: never
   bool user_left() const { return user_left_; }      // nobody reads our output any more
   std::vector<std::string> LastLines(int rank) const;
+  // The last few lines of standard error of ranks other than `rank`, "[2] text" each; none if `rank` itself
+  // has written there: then it has told why it ended.
+  std::vector<std::string> LastErrorsOfOthers(int rank) const;
   std::string LastWriters() const;
   std::string LogOf(int rank) const;  // its path; empty without logs
 
@@ -65,14 +69,18 @@ class JobOutput {
     double last_write = 0;
     std::time_t last_write_time = 0;
     int log = -1;
+    bool wrote_errors = false;
   };
 
-  void Remember(Source& source, absl::string_view line);
-  void Emit(int rank, Stream stream, const std::string& text);
+  void Remember(int rank, Stream stream, absl::string_view line);
+  std::string Label(int rank) const;
+  void WriteLog(int rank, absl::string_view text);
+  void Emit(Stream stream, const std::string& text);
   std::string Silent() const;
 
   JobOutputOptions options_;
   std::map<int, Source> sources_;
+  std::deque<std::pair<int, std::string>> last_errors_;  // of ranks
   double last_write_ = 0;
   bool user_left_ = false;
 };

@@ -77,6 +77,17 @@ TEST_F(JobOutputTest, RemembersTheLastLinesOfEachRank) {
   EXPECT_THAT(output.LastLines(7), ElementsAre());
 }
 
+TEST_F(JobOutputTest, ErrorsOfOthersSpeakForASilentRank) {
+  JobOutput output(Options(3));
+  output.Write(0, Stream::kError, "why\n");
+  output.Write(1, Stream::kOutput, "step 1\n");
+  output.Write(kLauncherItself, Stream::kError, "noise\n");
+  EXPECT_THAT(output.LastErrorsOfOthers(1), ElementsAre("[0] why"));
+  EXPECT_THAT(output.LastErrorsOfOthers(0), ElementsAre());
+  output.Write(1, Stream::kError, "own reason\n");
+  EXPECT_THAT(output.LastErrorsOfOthers(1), ElementsAre());
+}
+
 TEST_F(JobOutputTest, LastWriters) {
   JobOutput output(Options(9));
   EXPECT_EQ(output.LastWriters(), "nothing from any rank");

@@ -278,13 +278,17 @@ class Supervisor {
 
   void ReportFailure(const RankFailure& failure) {
     const std::vector<std::string> lines = output_.LastLines(failure.rank);
+    const std::vector<std::string> others = output_.LastErrorsOfOthers(failure.rank);
     const std::string log = output_.LogOf(failure.rank);
-    output_.Say(absl::StrFormat(
-        "launch: rank %d (%s, pid %d) failed first, %.1f s after the start: %s%s%s", failure.rank,
-        failure.host, failure.pid, failure.seconds - start_, Describe(failure.end),
-        lines.empty() ? "; it wrote nothing" : "; its last lines",
-        log.empty() || lines.empty() ? (lines.empty() ? "" : ":") : absl::StrCat(" (", log, "):")));
+    std::string ending = "; it wrote nothing";
+    if (!lines.empty())
+      ending = log.empty() ? "; its last lines:" : absl::StrCat("; its last lines (", log, "):");
+    output_.Say(absl::StrFormat("launch: rank %d (%s, pid %d) failed first, %.1f s after the start: %s%s",
+                                failure.rank, failure.host, failure.pid, failure.seconds - start_,
+                                Describe(failure.end), ending));
     for (const std::string& line : lines) output_.Say(absl::StrCat("    ", line));
+    if (!others.empty()) output_.Say("launch: last errors of other ranks:");
+    for (const std::string& line : others) output_.Say(absl::StrCat("    ", line));
   }
 
   int ExitCode() const {
