@@ -21,9 +21,8 @@ double Select(std::vector<double>& values, std::size_t first, std::size_t last, 
   std::nth_element(begin + first, begin + low, begin + last);
   const double below = values[low];
   if (low + 1 >= values.size() || at == static_cast<double>(low)) return below;
-  // Behind the range (of a few values) nothing has been put in order.
-  const auto end = low + 1 < last ? begin + last : values.end();
-  const double above = *std::min_element(begin + low + 1, end);
+  // Of two values the upper one is behind the range.
+  const double above = *std::min_element(begin + low + 1, begin + std::max(last, low + 2));
   return below + (above - below) * (at - static_cast<double>(low));
 }
 

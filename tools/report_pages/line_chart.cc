@@ -18,7 +18,7 @@ constexpr double kWidth = 360, kHeight = 210;
 constexpr double kLeft = 58, kRight = 12, kTop = 12, kBottom = 26;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 // Points closer than this cannot be told apart, so a dot on each would be a thick line.
-constexpr std::size_t kMostDots = 60;
+constexpr std::size_t kMostDots = 30;
 // Marks of a kind on one edge.
 constexpr double kMarkSpacing = 3;
 constexpr double kRoom = 0.015;
@@ -162,7 +162,7 @@ std::string AxesSvg(const View& view) {
                     "\" y1=\"", y, "\" y2=\"", y, "\"/><text x=\"", Decimal(kLeft - 6), "\" y=\"", y,
                     "\" dy=\"0.32em\" text-anchor=\"end\">", Html(tick.label), "</text>");
   }
-  for (const ChartTick& tick : ChartTicks(view.x, "", 5)) {
+  for (const ChartTick& tick : ChartTicks(view.x, "", 6)) {
     // There is no draw between two others.
     if (tick.value != std::round(tick.value)) continue;
     const double x = kLeft + view.PlaceX(tick.value);
