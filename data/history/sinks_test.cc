@@ -12,6 +12,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/history/csv_sink.h"
 #include "data/history/history.h"
+#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
 #include "data/history/tensorboard_record.h"
 #include "data/history/tensorboard_sink.h"
@@ -130,6 +131,11 @@ TEST(Hyperparameters, ComeFromALineOfFlags) {
               ElementsAre(Pair("batch-size", "64"), Pair("dtype", "bf16"), Pair("last", "true"),
                           Pair("lr", "1e-3"), Pair("quiet", "true")));
   EXPECT_TRUE(HyperparametersOf("").empty());
+  EXPECT_THAT(
+      HyperparametersOf("Namespace(seed=1, layers='1024,512', hosts=['a', 'b'], x=\"=\", off=False, odd)"),
+      ElementsAre(Pair("hosts", "['a', 'b']"), Pair("layers", "1024,512"), Pair("off", "false"),
+                  Pair("seed", "1"), Pair("x", "=")));
+  EXPECT_TRUE(HyperparametersOf("Namespace(").empty());
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -126,20 +124,6 @@ std::string MarkdownTable(const std::map<std::string, std::string>& attributes) 
 }
 
 }  // namespace
-
-std::map<std::string, std::string> HyperparametersOf(absl::string_view settings) {
-  std::map<std::string, std::string> found;
-  const std::vector<std::string> words = absl::StrSplit(settings, ' ', absl::SkipEmpty());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!absl::StartsWith(words[i], "--")) continue;
-    const std::pair<std::string, std::string> flag =
-        absl::StrSplit(words[i].substr(2), absl::MaxSplits('=', 1));
-    const bool has_value = absl::StrContains(words[i], "=");
-    const bool value_follows = !has_value && i + 1 < words.size() && !absl::StartsWith(words[i + 1], "--");
-    found[flag.first] = has_value ? flag.second : value_follows ? words[i + 1] : "true";
-  }
-  return found;
-}
 
 absl::StatusOr<std::unique_ptr<TensorboardSink>> TensorboardSink::Create(const std::string& folder,
                                                                          const TensorboardOptions& options) {

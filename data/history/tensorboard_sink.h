@@ -22,7 +22,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "data/history/append_file.h"
 #include "data/history/history_sink.h"
@@ -36,13 +35,10 @@ namespace plait::data {
 
 struct TensorboardOptions {
   std::map<std::string, std::string> attributes = {};
-  std::map<std::string, std::string> hyperparameters = {};
+  std::map<std::string, std::string> hyperparameters = {};  // hyperparameters.h
   bool move_old_aside = false;
   bool resume = false;
 };
-
-// {"batch-size", "64"}, ... of "--batch-size=64 --dtype bf16 --quiet" ("true" for a flag alone).
-std::map<std::string, std::string> HyperparametersOf(absl::string_view settings);
 
 class TensorboardSink : public HistorySink {
  public:

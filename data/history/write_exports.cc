@@ -4,6 +4,7 @@
 
 #include "data/history/csv_sink.h"
 #include "data/history/history.h"
+#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
 #include "data/history/run_attributes.h"
 #include "data/history/tensorboard_sink.h"

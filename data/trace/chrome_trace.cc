@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -61,6 +62,17 @@ std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
   return parts;
 }
 
+// As they are shown: "main" on top, then by name, so that the tracks of an axis lie together.
+std::vector<std::size_t> TracksInOrder(const RankEvents& rank) {
+  std::vector<std::size_t> order(rank.tracks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (a == 0 || b == 0) return a == 0 && b != 0;
+    return rank.tracks[a] < rank.tracks[b];
+  });
+  return order;
+}
+
 class TraceWriter {
  public:
   TraceWriter(const std::string& path, std::int64_t zero_ns) : out_(path), zero_ns_(zero_ns) {
@@ -72,9 +84,11 @@ class TraceWriter {
                                                : absl::StrCat("rank ", rank.rank, " (", rank.host, ")");
     WriteMeta(rank.rank, 0, "process_name", absl::StrCat("\"name\":", JsonText(name)));
     WriteMeta(rank.rank, 0, "process_sort_index", absl::StrCat("\"sort_index\":", rank.rank));
-    for (std::size_t track = 0; track < rank.tracks.size(); ++track) {
+    const std::vector<std::size_t> order = TracksInOrder(rank);
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const std::size_t track = order[place];
       WriteMeta(rank.rank, track, "thread_name", absl::StrCat("\"name\":", JsonText(rank.tracks[track])));
-      WriteMeta(rank.rank, track, "thread_sort_index", absl::StrCat("\"sort_index\":", track));
+      WriteMeta(rank.rank, track, "thread_sort_index", absl::StrCat("\"sort_index\":", place));
     }
   }
 

@@ -142,6 +142,22 @@ TEST(ChromeTrace, NamesRanksAndTracksAndStartsAtZero) {
   EXPECT_THAT(names, ElementsAre("rank 0 (h)", "rank 3 (h)"));
 }
 
+TEST(ChromeTrace, TracksOfAnAxisLieTogetherBelowMain) {
+  RankEvents rank = Rank(0, {{0, 1, 0, 0}});
+  rank.tracks = {"main", "tp", "dp", "tp 2"};
+  std::map<int, std::string> names, shown;
+  const Json json = Written({rank});
+  for (const Json& meta : OfPhase(json, "M")) {
+    if (meta.at("name") == "thread_name") names[meta.at("tid")] = meta.at("args").at("name");
+  }
+  for (const Json& meta : OfPhase(json, "M")) {
+    if (meta.at("name") == "thread_sort_index")
+      shown[meta.at("args").at("sort_index")] = names.at(meta.at("tid"));
+  }
+  EXPECT_THAT(
+      shown, ElementsAre(std::pair(0, "main"), std::pair(1, "dp"), std::pair(2, "tp"), std::pair(3, "tp 2")));
+}
+
 // Rank 1's clock is a second behind at its reading 10 s and 1.1 s behind at 20 s.
 TEST(ChromeTrace, ClocksAreCorrectedLinearly) {
   RankEvents rank = Rank(1, {{15'000'000'000, 16'000'000'000, 0, 0}});

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/history/csv_sink.h"
+#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
 #include "data/history/tensorboard_sink.h"
 
