@@ -32,6 +32,7 @@ struct Scalar {
   double value;
 };
 
+// Does not own its values: a braced list of them holds only within the call that it is an argument of.
 struct Vector {
   absl::string_view name;
   absl::Span<const double> values;

@@ -33,8 +33,9 @@ absl::Status Write(const std::string& folder) {
     std::vector<Scalar> scalars = {{"dt", 0.2 * i}};
     if (i != 2) scalars.push_back({"loss", i == 1 ? kNaN : i == 4 ? -kInf : 1.0 / (1 + i)});
     if (i >= 3) scalars.push_back({"late", 7});
+    const double norms[] = {1, 2};
     std::vector<Vector> vectors = {{"dt_per_rank", dt}};
-    if (i >= 1) vectors.push_back({"norms", {1.0, 2.0}});
+    if (i >= 1) vectors.push_back({"norms", norms});
     status.Update(history->Append(scalars, vectors));
   }
   status.Update(history->Close());
