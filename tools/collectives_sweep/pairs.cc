@@ -1,5 +1,6 @@
 #include "tools/collectives_sweep/pairs.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,6 +22,9 @@ using comm::Communicator;
 
 constexpr std::int64_t kShortBytes = 8;
 constexpr std::size_t kHostLetters = 64;
+// Ranks that share a core wait for their turn on it.
+constexpr double kSchedulerSeconds = 5e-4;
+constexpr auto kPause = std::chrono::milliseconds(30);
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -94,11 +99,15 @@ std::vector<double> Gathered(const Communicator& world, const std::vector<double
   return all;
 }
 
+void KeepLeast(const std::vector<double>& values, std::vector<double>& least) {
+  for (std::size_t i = 0; i < values.size(); ++i) least[i] = std::min(least[i], values[i]);
+}
+
 // One kind of time seen as quotients over what is usual for links of the same kind.
 class Comparison {
  public:
   Comparison(const PairMatrix& matrix, const std::vector<double>& seconds)
-      : matrix_(matrix), seconds_(seconds) {
+      : matrix_(matrix), seconds_(seconds), least_excess_(matrix.shares_cores ? kSchedulerSeconds : 0) {
     for (const bool same_host : {false, true}) {
       std::vector<double> times;
       ForEachLink([&](int a, int b) {
@@ -118,7 +127,7 @@ class Comparison {
     const double limit = Limit(best, ratio);
     std::vector<int> slow;
     for (int r = 0; r < matrix_.ranks; ++r) {
-      if (best[r] > limit) slow.push_back(r);
+      if (best[r] > limit && LeastExcess(r) > least_excess_) slow.push_back(r);
     }
     return slow;
   }
@@ -135,7 +144,9 @@ class Comparison {
     if (quotients.size() < 2) return slow;
     const double limit = Limit(quotients, ratio);
     ForEachLink([&](int a, int b) {
-      if (!named(a) && !named(b) && Quotient(a, b) > limit) slow.emplace_back(a, b);
+      if (!named(a) && !named(b) && Quotient(a, b) > limit && Excess(a, b) > least_excess_) {
+        slow.emplace_back(a, b);
+      }
     });
     return slow;
   }
@@ -153,6 +164,15 @@ class Comparison {
   bool SameHost(int a, int b) const { return matrix_.hosts[a] == matrix_.hosts[b]; }
   double At(int a, int b) const { return seconds_[static_cast<std::size_t>(a) * matrix_.ranks + b]; }
   double Quotient(int a, int b) const { return At(a, b) / usual_[SameHost(a, b)]; }
+  // Seconds more than usual.
+  double Excess(int a, int b) const { return At(a, b) - usual_[SameHost(a, b)]; }
+  double LeastExcess(int r) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (int other = 0; other < matrix_.ranks; ++other) {
+      if (other != r) least = std::min(least, Excess(r, other));
+    }
+    return least;
+  }
   std::vector<double> Row(int r) const {
     std::vector<double> row;
     for (int other = 0; other < matrix_.ranks; ++other) {
@@ -179,10 +199,51 @@ class Comparison {
   const PairMatrix& matrix_;
   const std::vector<double>& seconds_;
   double usual_[2] = {1, 1};
+  double least_excess_ = 0;
 };
 
 std::string Place(const PairMatrix& matrix, int rank) {
   return absl::StrCat(rank, " (", matrix.hosts[rank], ")");
+}
+
+// Whether the ranks of some host may use fewer cores than they are.
+bool SharesCores(const Communicator& world, const std::vector<std::string>& hosts) {
+  std::array<cpu_set_t, 1> mine;
+  CPU_ZERO(mine.data());
+  sched_getaffinity(0, sizeof(cpu_set_t), mine.data());
+  std::vector<cpu_set_t> all(hosts.size());
+  const auto bytes = static_cast<std::int64_t>(sizeof(cpu_set_t));
+  world.AllGather({mine.data(), bytes, comm::DataType::kUInt8},
+                  {all.data(), bytes * world.size(), comm::DataType::kUInt8});
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  int ranks = 0;
+  for (std::size_t r = 0; r < hosts.size(); ++r) {
+    if (hosts[r] != hosts[world.rank()]) continue;
+    CPU_OR(&cores, &cores, &all[r]);
+    ++ranks;
+  }
+  std::int64_t shared[1] = {ranks > CPU_COUNT(&cores) ? 1 : 0};
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(shared)), comm::ReduceOp::kMax);
+  return shared[0] == 1;
+}
+
+// One tournament; entries keep the least time of all.
+void MeetOnce(const Communicator& world, const SweepOptions& options, PairMatrix& matrix) {
+  const int rank = world.rank();
+  std::vector<double> short_row(matrix.ranks, 0), long_row(matrix.ranks, 0);
+  for (const Round& round : Tournament(matrix.ranks)) {
+    world.Barrier();
+    for (const auto& [a, b] : round) {
+      if (rank != a && rank != b) continue;
+      const int partner = rank == a ? b : a;
+      const Talk talk(world, options, partner);
+      short_row[partner] = talk.OneWay(std::min(kShortBytes, options.pair_bytes));
+      long_row[partner] = talk.OneWay(options.pair_bytes);
+    }
+  }
+  KeepLeast(Gathered(world, short_row), matrix.short_seconds);
+  KeepLeast(Gathered(world, long_row), matrix.long_seconds);
 }
 
 }  // namespace
@@ -204,19 +265,17 @@ std::vector<Round> Tournament(int ranks) {
 }
 
 PairMatrix MeasurePairs(const Communicator& world, const SweepOptions& options) {
-  const int rank = world.rank(), n = world.size();
-  std::vector<double> short_row(n, 0), long_row(n, 0);
-  for (const Round& round : Tournament(n)) {
-    world.Barrier();
-    for (const auto& [a, b] : round) {
-      if (rank != a && rank != b) continue;
-      const int partner = rank == a ? b : a;
-      const Talk talk(world, options, partner);
-      short_row[partner] = talk.OneWay(std::min(kShortBytes, options.pair_bytes));
-      long_row[partner] = talk.OneWay(options.pair_bytes);
-    }
+  PairMatrix matrix = {world.size(), options.pair_bytes, HostsOf(world)};
+  matrix.shares_cores = SharesCores(world, matrix.hosts);
+  const std::size_t entries = matrix.hosts.size() * matrix.hosts.size();
+  matrix.short_seconds.assign(entries, std::numeric_limits<double>::infinity());
+  matrix.long_seconds = matrix.short_seconds;
+  for (int pass = 0; pass < options.pair_passes; ++pass) {
+    if (pass > 0) std::this_thread::sleep_for(kPause);
+    MeetOnce(world, options, matrix);
+    if (SlowParts(matrix, options.slow_ratio).empty()) break;
   }
-  return {n, options.pair_bytes, HostsOf(world), Gathered(world, short_row), Gathered(world, long_row)};
+  return matrix;
 }
 
 std::vector<std::string> SlowParts(const PairMatrix& matrix, double ratio) {

@@ -5,8 +5,11 @@
 //   // "rank 3 (host) is slow: 4.1x the median latency with every partner"
 //
 // Ranks meet as teams do in a tournament in which everybody plays everybody: in each of n-1 rounds (n, if
-// odd) every rank has one partner, so that pairs talk at the same time without sharing a rank. What counts is
-// the least of many messages: a rank that shares its core is not taken for a slow one.
+// odd) every rank has one partner, so that pairs talk at the same time without sharing a rank.
+//
+// A busy machine is not a slow one. What counts is the least time of many messages, and as long as anything
+// seems slow all pairs meet again, a moment later: what was in the way passes, a slow link stays. Where ranks
+// share cores, only what costs more than a turn of the scheduler counts.
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_PAIRS_H_
 #define PLAIT_TOOLS_COLLECTIVES_SWEEP_PAIRS_H_
 
@@ -29,6 +32,7 @@ struct PairMatrix {
   int ranks = 0;
   std::int64_t message_bytes = 0;                             // of the long messages
   std::vector<std::string> hosts = {};                        // of each rank
+  bool shares_cores = false;                                  // some host has more ranks than cores
   std::vector<double> short_seconds = {}, long_seconds = {};  // one way, row-major
 
   double latency(int a, int b) const { return short_seconds[static_cast<std::size_t>(a) * ranks + b]; }
@@ -42,8 +46,8 @@ PairMatrix MeasurePairs(const comm::Communicator& world, const SweepOptions& opt
 // One line for each rank whose whole row is slow, and for each link that is slow while its ranks are not.
 // Links within a host and between hosts are compared with their like: with the lower quartile of their kind,
 // which holds although one slow rank of four makes half of all links slow. Slow is what lies more than
-// `ratio` times and five deviations (1.4826 MAD) above the median of these quotients. Latency first; what is
-// named by it is not named for its bandwidth again.
+// `ratio` times and five deviations (1.4826 MAD) above the median of these quotients, and where ranks share
+// cores half a millisecond. Latency first; what is named by it is not named for its bandwidth again.
 std::vector<std::string> SlowParts(const PairMatrix& matrix, double ratio);
 
 }  // namespace plait::collectives_sweep

@@ -99,6 +99,16 @@ TEST(SlowParts, ComparesLinksOfHostsWithTheirLike) {
               ::testing::StartsWith("the link of ranks 0 (host0) and 5 (host2) is slow"));
 }
 
+TEST(SlowParts, WhereCoresAreSharedAFewMicrosecondsMeanNothing) {
+  PairMatrix matrix = Healthy(5);
+  matrix.shares_cores = true;
+  for (int other = 0; other < 5; ++other) Slow(matrix.short_seconds, 5, 2, other, 100);
+  Slow(matrix.short_seconds, 5, 0, 1, 300);
+  EXPECT_THAT(SlowParts(matrix, 2.5), IsEmpty());
+  for (int other = 0; other < 5; ++other) Slow(matrix.short_seconds, 5, 2, other, 10);
+  EXPECT_EQ(SlowParts(matrix, 2.5).size(), 1);
+}
+
 TEST(SlowParts, OneOfTwoRanksCannotBeToldFromTheOther) {
   PairMatrix matrix = Healthy(2);
   Slow(matrix.short_seconds, 2, 0, 1, 100);

@@ -49,6 +49,7 @@ struct SweepOptions {
   bool pairs = true;  // the pairwise matrix
   std::int64_t pair_bytes = std::int64_t{1} << 20;
   int pair_messages = 20;
+  int pair_passes = 8;      // at most; only while something seems slow
   double slow_ratio = 2.5;  // how much slower than the others a rank or link must be to be named
 
   std::string file = "";          // HDF5 with all results; empty: none

@@ -156,6 +156,7 @@ TEST(Options, ThatCannotBeAreNamed) {
 SweepOptions WithDelays(const std::function<bool(int partner)>& delayed) {
   SweepOptions options = Quick();
   options.pair_messages = 10;
+  options.pair_passes = 2;
   options.slow_ratio = 50;
   options.pair_bytes = 4096;
   options.faults.before_message = [delayed](int partner) {
@@ -186,6 +187,15 @@ TEST(Pairs, ASlowLinkIsNamed) {
   EXPECT_TRUE(absl::StartsWith(
       slow[0], absl::StrCat("the link of ranks 1 (", Host(), ") and ", last, " (", Host(), ") is slow: ")))
       << slow[0];
+}
+
+TEST(Pairs, WhatPassesIsNotNamed) {
+  int messages = 0;
+  SweepOptions options = WithDelays([&](int) { return World().rank() == 0 && ++messages <= 10; });
+  options.pair_passes = 3;
+  // Long and short messages to every partner: the first ten are the short ones to one of them.
+  const PairMatrix matrix = MeasurePairs(World(), options);
+  EXPECT_EQ(SlowParts(matrix, options.slow_ratio), std::vector<std::string>());
 }
 
 TEST(Pairs, TheMatrixIsSymmetricAndTheSameOnAllRanks) {

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
                           .seconds = seconds});
   }
   sweep.rows.push_back({.operation = Swept::kBarrier, .ranks = 2, .seconds = {4e-6, 3e-6, 5e-6}});
-  const PairMatrix pairs = {2, 1000000, {"a", "b"}, {0, 5e-7, 5e-7, 0}, {0, 1e-3, 1e-3, 0}};
+  const PairMatrix pairs = {2, 1000000, {"a", "b"}, false, {0, 5e-7, 5e-7, 0}, {0, 1e-3, 1e-3, 0}};
   SweepOptions options;
   options.operations = {Swept::kAllReduce, Swept::kBarrier};
   const absl::Status status = WriteSweep(argv[1], sweep, pairs, options, {{"command", "µ test"}});
