@@ -31,7 +31,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([write_run, "run", "run.h5", str(draws)], cwd=folder, check=True)
         size = os.path.getsize(os.path.join(folder, "run.h5")) / 2**20
-        print("%d draws of 9 metrics and a vector over 2 ranks, %.0f MiB; best of %d" % (draws, size, REPEATS))
+        print("%d draws of 11 metrics and a vector over 2 ranks, %.0f MiB; best of %d" % (draws, size, REPEATS))
         for arguments in COMMANDS:
             runs = [measured([report, "run.h5", *arguments], folder) for _ in range(REPEATS)]
             print("report run.h5 %-32s %5.2f s  %4.0f MiB" % (" ".join(arguments), min(r[0] for r in runs),

@@ -48,6 +48,14 @@ class NumbersTest(runs.ReportTest):
         # The median of the two medians lies between 1 and 1.25 times the first.
         self.assertAlmostEqual(ranks["spread"], 1.25 / 1.125, delta=1e-14)
 
+    def test_statistics_over_ranks_stand_beside_their_mean(self):
+        self.write("run", "run.h5")
+        text = self.report("run.h5", "--plots=none", "--columns=160", "--skip=1")
+        self.assertRegex(text, r"dt +99 +1.5 ms .* 1.312 ms .. 1.688 ms\n")
+        self.assertNotIn("dt_min", text)
+        self.assertIn("dt_min", self.report_json("run.h5")["runs"][0]["metrics"])
+        self.assertIn("dt_min", self.report("run.h5", "--metrics=dt_min", "--plots=none"))
+
     def test_comparison_shows_what_changed(self):
         self.write("run", "run.h5")
         self.write("changed", "changed.h5")

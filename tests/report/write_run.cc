@@ -53,6 +53,8 @@ void WriteRun(const std::string& path, std::int64_t draws, double scale, const s
   auto history = Started(path, Attributes(settings));
   Need(history->Declare({"loss", "1", "sum of squared differences", "mean over ranks"}));
   Need(history->Declare({"dt", "s", "time of a step", "mean over ranks"}));
+  Need(history->Declare({"dt_min", "s", "time of a step", "minimum over ranks"}));
+  Need(history->Declare({"dt_max", "s", "time of a step", "maximum over ranks"}));
   Need(history->Declare({"dtf", "s", "forward and loss", "mean over ranks"}));
   Need(history->Declare({"dtb", "s", "backward and optimizer", "mean over ranks"}));
   Need(history->Declare({"comm_bytes_dp", "bytes", "sent by a rank"}));
@@ -66,6 +68,8 @@ void WriteRun(const std::string& path, std::int64_t draws, double scale, const s
     const double per_rank[] = {dt, 1.25 * dt};
     Need(history->Append({{"loss", loss},
                           {"dt", dt},
+                          {"dt_min", 0.875 * dt},
+                          {"dt_max", 1.125 * dt},
                           {"dtf", 0.25 * dt},
                           {"dtb", 0.75 * dt},
                           {"sps", 64 / dt},

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace plait::report {
 namespace {
@@ -22,10 +23,20 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
   std::set<std::string> seen;
   for (const RunNumbers& run : runs) {
     for (const MetricNumbers& numbers : run.metrics) {
-      if (seen.insert(numbers.metric.name).second) names.push_back(numbers.metric.name);
+      const std::string& name = numbers.metric.name;
+      if (MeanOfSpread(run, name).empty() && seen.insert(name).second) names.push_back(name);
     }
   }
   return names;
+}
+
+std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {
+  absl::string_view mean = name;
+  for (const char* suffix : {"_min", "_max", "_std"}) {
+    if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr)
+      return std::string(mean);
+  }
+  return "";
 }
 
 std::vector<std::string> MainMetrics(absl::Span<const RunNumbers> runs) {

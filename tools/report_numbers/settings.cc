@@ -12,9 +12,9 @@ namespace {
 
 // Differ in any two runs, or follow from settings that are shown.
 bool IsIncidental(const std::string& name) {
-  static const std::set<std::string>& names =
-      *new std::set<std::string>{"command", "started",  "trace",    "launch_command", "folder",  "history",
-                                 "report",  "complete", "finished", "html",           "settings"};
+  static const std::set<std::string>& names = *new std::set<std::string>{
+      "command",  "started", "trace", "launch_command", "folder",      "history", "report",  "complete",
+      "finished", "outputs", "csv",   "json_lines",     "tensorboard", "html",    "settings"};
   return names.count(name) > 0;
 }
 

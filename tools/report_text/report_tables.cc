@@ -69,6 +69,15 @@ std::string AttributeOf(const RunNumbers& run, const std::string& name) {
   return "";
 }
 
+// Medians of the least and the largest rank, "1.5 ms .. 1.6 ms"; "" where the run has none.
+std::string OverRanks(const RunNumbers& run, const MetricNumbers& mean) {
+  const MetricNumbers* least = run.Find(mean.metric.name + "_min");
+  const MetricNumbers* largest = run.Find(mean.metric.name + "_max");
+  if (least == nullptr || largest == nullptr) return "";
+  const std::string& units = mean.metric.units;
+  return absl::StrCat(Shown(least->summary.median, units), " .. ", Shown(largest->summary.median, units));
+}
+
 Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
   const Summary& summary = numbers.summary;
   const std::string& units = numbers.metric.units;
@@ -77,6 +86,7 @@ Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
        {summary.median, summary.p10, summary.p90, summary.mean, summary.min, summary.max, summary.last}) {
     row.push_back(Shown(value, units));
   }
+  row.push_back(OverRanks(run, numbers));
   row.push_back(Remarks(summary, run.skipped));
   return row;
 }
@@ -108,7 +118,8 @@ void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, 
                           Shown(times.medians[*rank], times.units), Times(times.medians[*rank] / fastest),
                           Percent(times.slowest_shares[*rank])});
   }
-  if (times.slowest < 0) return;
+  // One sentence for each run, about its first vector.
+  if (times.slowest < 0 || &times != &run.ranks[0]) return;
   if (!table.foot.empty()) table.foot += " ";
   absl::StrAppend(&table.foot, run.label, ": slowest in ", times.metric, " is rank ", times.slowest, ", ",
                   Times(times.spread), " times the median rank");
@@ -145,16 +156,17 @@ ReportTable RunTable(absl::Span<const RunNumbers> runs) {
 ReportTable MetricTable(absl::Span<const RunNumbers> runs) {
   ReportTable table = {.title = "Metrics",
                        .header = {"metric", "unit", "run", "n", "median", "p10", "p90", "mean", "min", "max",
-                                  "last", "remarks"},
+                                  "last", "over ranks", "remarks"},
                        .rows = {},
                        .texts = 3,
-                       .last_texts = 1};
+                       .last_texts = 2};
   for (const std::string& name : MetricNames(runs)) {
     for (const RunNumbers& run : runs) {
       if (const MetricNumbers* numbers = run.Find(name)) table.rows.push_back(MetricRow(run, *numbers));
     }
   }
   DropIfEmpty(table, "unit", true);
+  DropIfEmpty(table, "over ranks", false);
   DropIfEmpty(table, "remarks", false);
   return WithRunColumn(std::move(table), runs.size() > 1);
 }
@@ -227,8 +239,7 @@ ReportTable ComparisonTable(absl::Span<const RunNumbers> runs) {
                        .foot = VerdictMethod()};
   if (runs.size() < 2) return table;
   table.foot = absl::StrCat("First: ", runs[0].label, ". ", table.foot);
-  for (const MetricNumbers& numbers : runs[0].metrics) {
-    const std::string& name = numbers.metric.name;
+  for (const std::string& name : MetricNames(runs.first(1))) {
     for (const RunNumbers& other : runs.subspan(1)) {
       if (other.Find(name) != nullptr) table.rows.push_back(ComparisonRow(runs[0], other, name));
     }

@@ -22,7 +22,8 @@ struct ReportTable {
 // What each run is: its file, number of draws and attributes; a row per property, a column per run.
 ReportTable RunTable(absl::Span<const RunNumbers> runs);
 
-// n, median, p10, p90, mean, min, max, last and remarks; a row per metric and run.
+// n, median, p10, p90, mean, min, max, last, medians of the least and the largest rank, and remarks; a row
+// per metric and run.
 ReportTable MetricTable(absl::Span<const RunNumbers> runs);
 
 // Steps, samples and tokens per second. May have no rows, as the following.
