@@ -16,6 +16,9 @@ using internal::TraceContent;
 using internal::TraceSpan;
 
 constexpr double kSecond = 1e6;  // in microseconds
+// Traces are written in steps of a nanosecond: the end of a span and the begin of the next may overlap by
+// two.
+constexpr double kRoundingSeconds = 2.5e-9;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Window {
@@ -59,7 +62,7 @@ void SetDepths(std::vector<Bar>& bars) {
   std::vector<double> ends;  // of the latest bar at each depth
   for (Bar& bar : bars) {
     std::size_t depth = 0;
-    while (depth < ends.size() && ends[depth] > bar.begin_seconds) ++depth;
+    while (depth < ends.size() && ends[depth] > bar.begin_seconds + kRoundingSeconds) ++depth;
     ends.resize(depth + 1);
     ends[depth] = bar.end_seconds;
     bar.depth = static_cast<int>(depth);

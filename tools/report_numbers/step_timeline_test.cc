@@ -86,6 +86,17 @@ TEST(StepTimeline, WithoutStepsTheWholeTrace) {
   EXPECT_EQ(all.ranks.at(0).rank, 3);
 }
 
+// 0.1 + 0.2 microseconds, rounded to nanoseconds one by one, end after 0.299: still one row. A real overlap
+// of 10 ns is two.
+TEST(StepTimeline, RoundedNeighboursShareARow) {
+  const StepTimeline near = *MedianStep(Write(absl::StrCat(
+      "[", Span("a", 0, 0, 0, 0.301), ",", Span("b", 0, 0, 0.299, 1), ",", Span("c", 0, 0, 1.289, 1), "]")));
+  const std::vector<Bar>& bars = near.ranks.at(0).lanes.at(0).bars;
+  ASSERT_EQ(bars.size(), 3u);
+  EXPECT_EQ(bars[1].depth, 0);
+  EXPECT_EQ(bars[2].depth, 1);
+}
+
 TEST(StepTimeline, UnusableTracesAreNamed) {
   EXPECT_EQ(MedianStep("/nonexistent/trace.json").status().code(), absl::StatusCode::kNotFound);
   for (const char* text :
