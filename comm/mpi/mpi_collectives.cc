@@ -97,23 +97,12 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-template <typename T>
-void DividePart(const RingPart& part, int divisor) {
-  Divide<T>({part.data, part.count, DataType::kFloat32}, divisor);
-}
-
-// One ring per message; in all of them the same part of the ranks is in flight at a time.
+// One ring per message.
 void Issuer::RingAllReduce(const Request& r) {
-  const MPI_Op op = MpiReduceOp(r.reduce, r.out.type);
-  const bool average = r.reduce == ReduceOp::kAverage, wide = r.out.type == DataType::kFloat64;
   const int tag = kFirstRingTag + static_cast<int>(group_.operation % kRingTags);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    AddRingAllReduce(
-        group_, Slice(r.out, begin, count).data, count, MpiType(r.out.type), SizeInBytes(r.out.type), op, tag,
-        [average, wide, size = group_.size](const RingPart& part) {
-          if (average) wide ? DividePart<double>(part, size) : DividePart<float>(part, size);
-        },
-        work_);
+    const RingValues values = {Slice(r.out, begin, count).data, count, r.out.type};
+    AddRingAllReduce(group_, values, r.reduce, tag, work_);
   });
   work_->StartStages();
 }

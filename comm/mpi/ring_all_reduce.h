@@ -13,19 +13,18 @@
 
 #include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/mpi_work.h"
+#include "comm/operation.h"
 
 namespace plait::comm {
 
-// Adds to `work` all stages for `count` elements at `data`, at most 2^30. `tag`: of this operation alone
-// among those under way on group.comm. `part_is_reduced(begin, count)` is called on the one part that is
-// complete on this rank before it goes round: for the division of a mean.
-struct RingPart {
+struct RingValues {
   void* data;
-  std::int64_t count;
+  std::int64_t count;  // at most 2^30
+  DataType type;       // not half precision
 };
-void AddRingAllReduce(const MpiGroup& group, void* data, std::int64_t count, MPI_Datatype type,
-                      std::int64_t element_bytes, MPI_Op op, int tag,
-                      std::function<void(const RingPart&)> part_is_reduced, MpiWork* work);
+
+// Adds to `work` all stages. `tag`: of this operation alone among those under way on group.comm.
+void AddRingAllReduce(const MpiGroup& group, const RingValues& values, ReduceOp op, int tag, MpiWork* work);
 
 }  // namespace plait::comm
 
