@@ -135,6 +135,7 @@ int Main(int argc, char** argv) {
   if (!html.empty()) {
     const absl::Status written = WritePage(runs, html);
     if (!written.ok()) return Fail(std::string(written.message()), 1);
+    std::fflush(stdout);  // the tables come first, where both go to one file
     std::fprintf(stderr, "report: page written to %s\n", html.c_str());
   }
   return runs.size() == files.size() ? 0 : 1;

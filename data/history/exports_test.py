@@ -156,9 +156,9 @@ class Tensorboard(unittest.TestCase):
         content = self.events.PluginTagToContent("hparams")
         start = plugin_data_pb2.HParamsPluginData.FromString(content["_hparams_/session_start_info"])
         hparams = start.session_start_info.hparams
-        self.assertEqual(hparams["batch-size"].number_value, 64)
+        self.assertEqual(hparams["batch_size"].number_value, 64)
         self.assertIs(hparams["bf16"].bool_value, True)
-        self.assertEqual(hparams["batch-size"].WhichOneof("kind"), "number_value")
+        self.assertEqual(hparams["batch_size"].WhichOneof("kind"), "number_value")
         end = plugin_data_pb2.HParamsPluginData.FromString(content["_hparams_/session_end_info"])
         self.assertEqual(end.session_end_info.status, 1, "success")
 
@@ -199,7 +199,7 @@ class Tensorboard(unittest.TestCase):
         self.assertIn("dt_per_rank", self.fetch(address + "data/plugin/histograms/tags")[run])
         self.assertEqual(self.fetch(address + "data/plugin/text/tags"), {run: ["run"]})
         experiment = self.fetch(address + "data/plugin/hparams/experiment", b'{"experimentName": ""}')
-        self.assertEqual({info["name"] for info in experiment["hparamInfos"]}, {"batch-size", "bf16"})
+        self.assertEqual({info["name"] for info in experiment["hparamInfos"]}, {"batch_size", "bf16"})
 
 
 if __name__ == "__main__":

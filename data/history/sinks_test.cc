@@ -12,7 +12,6 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/history/csv_sink.h"
 #include "data/history/history.h"
-#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
 #include "data/history/tensorboard_record.h"
 #include "data/history/tensorboard_sink.h"
@@ -124,18 +123,6 @@ TEST(TfRecord, HasTheChecksumsOfTheStandard) {
   const std::string record = TfRecord("abc");
   EXPECT_EQ(record.size(), 8u + 4 + 3 + 4);
   EXPECT_EQ(record.substr(0, 8), std::string("\3\0\0\0\0\0\0\0", 8));
-}
-
-TEST(Hyperparameters, ComeFromALineOfFlags) {
-  EXPECT_THAT(HyperparametersOf("--batch-size=64 --dtype bf16 --quiet --lr=1e-3 stray --last"),
-              ElementsAre(Pair("batch-size", "64"), Pair("dtype", "bf16"), Pair("last", "true"),
-                          Pair("lr", "1e-3"), Pair("quiet", "true")));
-  EXPECT_TRUE(HyperparametersOf("").empty());
-  EXPECT_THAT(
-      HyperparametersOf("Namespace(seed=1, layers='1024,512', hosts=['a', 'b'], x=\"=\", off=False, odd)"),
-      ElementsAre(Pair("hosts", "['a', 'b']"), Pair("layers", "1024,512"), Pair("off", "false"),
-                  Pair("seed", "1"), Pair("x", "=")));
-  EXPECT_TRUE(HyperparametersOf("Namespace(").empty());
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ tensorboard::Value ValueOf(const std::string& text) {
   double number;
   if (absl::SimpleAtod(text, &number)) {
     value.set_number_value(number);
-  } else if (text == "true" || text == "false") {
-    value.set_bool_value(text == "true");
+  } else if (text == "true" || text == "false" || text == "True" || text == "False") {
+    value.set_bool_value(text == "true" || text == "True");
   } else {
     value.set_string_value(text);
   }
@@ -182,7 +182,7 @@ absl::Status TensorboardSink::AddText(const std::string& tag, std::int64_t step,
 }
 
 absl::Status TensorboardSink::WriteHyperparameters(
-    const std::map<std::string, std::string>& hyperparameters) {
+    const std::vector<std::pair<std::string, std::string>>& hyperparameters) {
   if (hyperparameters.empty()) return absl::OkStatus();
   tensorboard::HyperparameterData data;
   tensorboard::SessionStart& start = *data.mutable_session_start_info();

@@ -35,7 +35,7 @@ namespace plait::data {
 
 struct TensorboardOptions {
   std::map<std::string, std::string> attributes = {};
-  std::map<std::string, std::string> hyperparameters = {};  // hyperparameters.h
+  std::vector<std::pair<std::string, std::string>> hyperparameters = {};  // settings_line.h
   bool move_old_aside = false;
   bool resume = false;
 };
@@ -58,7 +58,7 @@ class TensorboardSink : public HistorySink {
   TensorboardSink(AppendFile file, bool has_hyperparameters)
       : file_(std::move(file)), has_hyperparameters_(has_hyperparameters) {}
   absl::Status Write(const tensorboard::Summary& summary, std::int64_t step, double unix_seconds);
-  absl::Status WriteHyperparameters(const std::map<std::string, std::string>& hyperparameters);
+  absl::Status WriteHyperparameters(const std::vector<std::pair<std::string, std::string>>& hyperparameters);
 
   AppendFile file_;
   bool has_hyperparameters_;

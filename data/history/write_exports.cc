@@ -4,9 +4,9 @@
 
 #include "data/history/csv_sink.h"
 #include "data/history/history.h"
-#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
 #include "data/history/run_attributes.h"
+#include "data/history/settings_line.h"
 #include "data/history/tensorboard_sink.h"
 
 namespace plait::data {
@@ -23,7 +23,7 @@ absl::Status Write(const std::string& folder) {
   history->AddSink(*CsvSink::Create(folder + "/run.csv", {}));
   history->AddSink(*JsonLinesSink::Create(folder + "/run.jsonl", {}));
   history->AddSink(*TensorboardSink::Create(
-      folder + "/tb", {.attributes = attributes, .hyperparameters = HyperparametersOf(facts.settings)}));
+      folder + "/tb", {.attributes = attributes, .hyperparameters = ParseSettings(facts.settings)}));
   Metric per_rank{"dt_per_rank", "s", "time of a step", "value of each rank", "rank", 3};
   absl::Status status = history->Declare({"dt", "s", "time of a step", "mean over ranks"});
   status.Update(history->Declare({"loss", "1", "loss of the batch"}));

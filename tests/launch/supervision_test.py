@@ -1,4 +1,5 @@
 """launch under the real mpirun: output, logs, failures, timeouts, signals, and no process left after any end."""
+import ctypes
 import os
 import signal
 import subprocess
@@ -209,6 +210,12 @@ class SuddenEndTest(launches.LaunchTest):
         return int(next(line for line in self.processes() if line.split()[2].endswith("mpirun")).split()[0])
 
     def test_keepers_end_ranks_without_the_launchers_help(self):
+        # A stopped process group whose last tie to the session is cut is woken by the kernel, and mpirun would help. With
+        # this process as the next parent the tie holds.
+        prctl = ctypes.CDLL(None).prctl
+        set_child_subreaper = 36
+        prctl(set_child_subreaper, 1, 0, 0, 0)
+        self.addCleanup(prctl, set_child_subreaper, 0, 0, 0, 0)
         process = self.started(2, "tough")
         mpirun = self.mpirun()
         os.kill(mpirun, signal.SIGSTOP)

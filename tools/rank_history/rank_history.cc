@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/history/csv_sink.h"
-#include "data/history/hyperparameters.h"
 #include "data/history/json_lines_sink.h"
+#include "data/history/settings_line.h"
 #include "data/history/tensorboard_sink.h"
 
 namespace plait::rank_history {
@@ -59,10 +59,10 @@ absl::Status AddSink(data::History& history, const std::string& path, const Rank
   return absl::OkStatus();
 }
 
-std::map<std::string, std::string> HyperparametersIn(const std::map<std::string, std::string>& attributes) {
+data::NamedTexts HyperparametersIn(const std::map<std::string, std::string>& attributes) {
   const auto settings = attributes.find("settings");
   if (settings == attributes.end()) return {};
-  return data::HyperparametersOf(settings->second);
+  return data::ParseSettings(settings->second);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "comm/launch/clock_offset.h"
 #include "data/trace/chrome_trace.h"
 
 namespace plait::rank_history {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr char kOwnGroup[] = "trace";
 constexpr int kTag = 1;
+
+double NowSeconds() { return 1e-9 * static_cast<double>(data::Trace::NowNs()); }
 
 std::int64_t Nanoseconds(double seconds) { return std::llround(1e9 * seconds); }
 
@@ -54,7 +57,7 @@ std::unique_ptr<RankTrace> RankTrace::Create(const comm::Communicator& world,
   auto trace = std::unique_ptr<RankTrace>(new RankTrace(world.Split(0, world.rank(), kOwnGroup), options));
   const std::int64_t share = std::max<std::int64_t>(options.max_events / world.size(), 1);
   trace->trace_ = std::make_unique<data::Trace>(std::min(options.max_events_of_rank, share));
-  trace->start_ = MeasureClockOffset(trace->group_, data::Trace::NowNs);
+  trace->start_ = trace->MeasureClock();
   const std::vector<comm::CallRecord> calls = trace->group_.recorder().Calls();
   trace->next_call_ = calls.empty() ? 0 : calls.back().id + 1;
   return trace;
@@ -81,7 +84,12 @@ void RankTrace::TakeCalls() {
   }
 }
 
-data::RankEvents RankTrace::OwnEvents(const ClockOffset& end) const {
+RankTrace::ClockMoment RankTrace::MeasureClock() const {
+  const std::vector<comm::ClockOffset> offsets = comm::MeasureClockOffsets(group_, NowSeconds);
+  return {.at_seconds = NowSeconds(), .offset_seconds = -offsets[group_.rank()].seconds};
+}
+
+data::RankEvents RankTrace::OwnEvents(const ClockMoment& end) const {
   data::RankEvents events = trace_->Events();
   events.rank = group_.rank();
   events.host = HostName();
@@ -95,8 +103,7 @@ data::RankEvents RankTrace::OwnEvents(const ClockOffset& end) const {
 absl::Status RankTrace::Write(const std::map<std::string, std::string>& run) {
   if (trace_ == nullptr) return absl::OkStatus();
   TakeCalls();
-  const ClockOffset end = MeasureClockOffset(group_, data::Trace::NowNs);
-  return group_.Agree(Collect(data::ToBytes(OwnEvents(end)), run));
+  return group_.Agree(Collect(data::ToBytes(OwnEvents(MeasureClock())), run));
 }
 
 // Rank after rank, so that rank 0 holds one rank's bytes beside the events.

@@ -10,10 +10,10 @@
 //   }
 //   PLAIT_RETURN_IF_ERROR(trace->Write(attributes));
 //
-// Ranks measure their clocks against rank 0's at the start and at the end (clock_offset.h); in between the
-// offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and sequence
-// number, from the call to its completion, on tracks named after their axis; arrows join the last rank to
-// come with those that waited for it. Groups of one rank are left out.
+// Ranks measure their clocks against rank 0's at the start and at the end (comm/launch/clock_offset.h); in
+// between the offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and
+// sequence number, from the call to its completion, on tracks named after their axis; arrows join the last
+// rank to come with those that waited for it. Groups of one rank are left out.
 //
 // Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
@@ -28,7 +28,6 @@
 #include "comm/communicator.h"
 #include "comm/flight_recorder.h"
 #include "data/trace/trace.h"
-#include "tools/rank_history/clock_offset.h"
 
 namespace plait::rank_history {
 
@@ -57,7 +56,13 @@ class RankTrace {
 
  private:
   RankTrace(comm::Communicator group, const RankTraceOptions& options);
-  data::RankEvents OwnEvents(const ClockOffset& end) const;
+  // What is to be added to this rank's clock at a moment on it to get rank 0's.
+  struct ClockMoment {
+    double at_seconds = 0;
+    double offset_seconds = 0;
+  };
+  ClockMoment MeasureClock() const;  // collective
+  data::RankEvents OwnEvents(const ClockMoment& end) const;
   absl::Status Collect(const std::string& bytes, const std::map<std::string, std::string>& run);
 
   comm::Communicator group_;
@@ -65,7 +70,7 @@ class RankTrace {
   std::unique_ptr<data::Trace> trace_;
   std::map<std::string, data::TraceLanes> lanes_;  // by axis
   std::int64_t next_call_ = 0;
-  ClockOffset start_;
+  ClockMoment start_;
 };
 
 }  // namespace plait::rank_history

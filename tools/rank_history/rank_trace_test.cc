@@ -9,28 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "comm/launch/clock_offset.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/atomic_file.h"
-#include "tools/rank_history/clock_offset.h"
 
 namespace plait::rank_history {
 namespace {
 
 using comm::testing::World;
 using Json = nlohmann::json;
-
-// All ranks of the test share this machine's clock, so the true offset is what the rank adds.
-TEST(ClockOffset, IsWithinHalfOfTheWay) {
-  const std::int64_t shift_ns = 1'000'000'000'000'000 * World().rank() + 12'345'678;
-  const auto shifted = [&] { return data::Trace::NowNs() + shift_ns; };
-  const std::int64_t before_ns = shifted();
-  const ClockOffset found = MeasureClockOffset(World(), shifted);
-  const double expected = -1e-9 * static_cast<double>(1'000'000'000'000'000 * World().rank());
-  // Beside the bound, doubles near 1e6 s are rounded to 1e-10 s, twice.
-  EXPECT_NEAR(found.offset_seconds, expected, found.uncertainty_seconds + 4e-10 + 1e-9);
-  EXPECT_EQ(found.uncertainty_seconds == 0, World().rank() == 0);
-  EXPECT_GE(found.at_seconds, 1e-9 * static_cast<double>(before_ns) - 1e-9);
-}
 
 struct Written {
   std::map<int, std::map<std::string, int>> spans;  // by rank and name
@@ -99,7 +86,8 @@ TEST(RankTrace, NobodyLeavesBeforeTheLastHasCome) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/causal_" + std::to_string(World().size()) + ".json";
   std::vector<double> values(1000, 1.0), bound(1);
-  bound[0] = MeasureClockOffset(World(), data::Trace::NowNs).uncertainty_seconds;
+  const auto now = [] { return 1e-9 * static_cast<double>(data::Trace::NowNs()); };
+  bound[0] = comm::MeasureClockOffsets(World(), now)[World().rank()].uncertainty_seconds;
   World().AllReduce(comm::BufferOf(absl::MakeSpan(bound)), comm::ReduceOp::kMax);
   auto trace = RankTrace::Create(World(), {.path = path});
   for (int step = 0; step < 50; ++step) dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)));

@@ -1,8 +1,4 @@
-// Settings of runs, and what changed from one run to another.
-//
-//   ParseSettings("Namespace(lr=0.1, hosts=['a', 'b'], data='x y')")   // lr: 0.1, hosts: ['a', 'b'], data: x
-//   y ParseSettings("--lr=0.1 --dtype bf16 --compile")                   // lr: 0.1, dtype: bf16, compile:
-//   true
+// What changed in the settings from one run to another.
 #ifndef PLAIT_TOOLS_REPORT_NUMBERS_SETTINGS_H_
 #define PLAIT_TOOLS_REPORT_NUMBERS_SETTINGS_H_
 
@@ -11,15 +7,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "data/history/settings_line.h"
 
 namespace plait::report {
 
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-
-// Names and values of a line of settings: name=value pairs, separated by commas or blanks, as Python's
-// Namespace and as flags. Dashes before a name go, within it they become underscores; quotes around a value
-// go. What is no setting is left out.
-NamedTexts ParseSettings(const std::string& line);
+using data::NamedTexts;
 
 // A run's attributes, with the line in attribute `settings` taken apart.
 NamedTexts SettingsOf(const NamedTexts& attributes);

@@ -89,7 +89,7 @@ std::string Environment(absl::Span<const RunNumbers> runs) {
     for (const auto& [name, value] : run.attributes) {
       if (name == "settings") line = value;
     }
-    const NamedTexts settings = ParseSettings(line);
+    const NamedTexts settings = data::ParseSettings(line);
     if (settings.empty()) continue;
     ReportTable table = {
         .title = absl::StrCat("Settings of ", run.label), .header = {"setting", "value"}, .rows = {}};
