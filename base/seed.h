@@ -1,8 +1,8 @@
 // One 64-bit seed for a whole run; independent random streams derived from it by name and number.
 //
-//   const std::uint64_t init = DeriveSeed(seed, "parameters", layer);     // for
-//   at::Generator::set_current_seed RandomStream order(DeriveSeed(seed, "shuffle", epoch)); Shuffle(order,
-//   absl::MakeSpan(indices));
+//   const std::uint64_t init = DeriveSeed(seed, "parameters", layer);  // for set_current_seed
+//   RandomStream order(DeriveSeed(seed, "shuffle", epoch));
+//   Shuffle(order, absl::MakeSpan(indices));
 //
 // The same (seed, name, index) gives the same numbers on every rank, machine, compiler and version of Plait;
 // the rank must not be part of them unless ranks shall differ. Nothing here is for cryptography. Local, no

@@ -1,7 +1,7 @@
 // The hosts of a job as schedulers write them down.
 //
-//   ExpandSlurmHosts("frontier[001-003,007],login1")  // frontier001 frontier002 frontier003 frontier007
-//   login1 ReadHostFile(std::getenv("PBS_NODEFILE"))         // {"x3001", 4}, {"x3002", 4}
+//   ExpandSlurmHosts("frontier[001-002,007],login1")   // frontier001 frontier002 frontier007 login1
+//   ReadHostFile(std::getenv("PBS_NODEFILE"))          // {"x3001", 4}, {"x3002", 4}
 //
 // Formats: Slurm's compressed host lists (scontrol show hostnames, SLURM_JOB_NODELIST), several brackets in
 // one name included; PBS node files (one line per slot, a host's lines anywhere); Open MPI and MPICH host

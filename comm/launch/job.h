@@ -1,9 +1,9 @@
 // What this process runs on: its place among the ranks, the hosts, the scheduler, the machine.
 //
 //   comm::Job job = comm::DetectJob();                       // from the environment alone, before MPI starts
-//   for (const std::string& line : job.contradictions) ...   // "SLURM_PROCID=2 is set, SLURM_NTASKS is not;
-//   ..." comm::CompleteJob(session.world(), revision, &job);      // comm/launch/job_on_ranks.h: what ranks
-//   see log.Info(comm::DistInfoBlock(job, device));              // comm/launch/dist_info.h
+//   for (const std::string& line : job.contradictions) ...   // "SLURM_PROCID=2 is set, SLURM_NTASKS is not"
+//   comm::CompleteJob(session.world(), revision, &job);      // job_on_ranks.h: what the ranks see
+//   log.Info(comm::DistInfoBlock(job, device, utf8));        // dist_info.h
 //
 // Read are Open MPI, MPICH/Hydra and other PMI launchers, Cray PALS, Slurm (srun, and the shells of salloc
 // and sbatch), PBS (a job's shell has hosts but no ranks), Cobalt, and RANK/WORLD_SIZE as torchrun sets them.

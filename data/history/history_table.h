@@ -3,15 +3,13 @@
 //   PLAIT_ASSIGN_OR_RETURN(const HistoryTable table, HistoryTable::Open("run.h5"));
 //   for (const TableMetric& metric : table.metrics()) {
 //     PLAIT_ASSIGN_OR_RETURN(const std::vector<double> values, table.Column(metric.name));
-//     ...                                                     // values[draw]; NaN: not given, or given as
-//     NaN
+//     ...                               // values[draw]; NaN: not given, or given as NaN
 //   }
 //
 // Reads what History writes, and also other HDF5 files of metrics per step: those that xarray, netCDF-4 or
 // h5py wrote, with or without a coordinate `draw`, integers and floating-point numbers of any width, in
-// groups
-// ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions a vector
-// per draw. Arrays that are shorter than the longest end in NaN.
+// groups ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions
+// a vector per draw. Arrays that are shorter than the longest end in NaN.
 //
 // Nothing is modified. Draws of a run that goes on, or was killed, are read from its journal too, and counted
 // by journal_draws(); the file keeps the state of the moment when it was opened.

@@ -1,8 +1,8 @@
 // A model of scaling: what a step, a message and the rest cost on one rank -> seconds per batch on P ranks.
 //
-//   Costs costs = ...;                                        // measured (tests/benchmarks/scaling.cc reads
-//   them) double seconds = PredictBatch({.setting = setting, .steps = 1024, .ranks = 64}, costs, {.cores =
-//   64});
+//   Costs costs = ...;                                        // measured: tests/benchmarks/scaling.cc
+//   double seconds = PredictBatch({.setting = setting, .steps = 1024, .ranks = 64}, costs,
+//                                 {.cores = 64});
 //
 // The work of every rank (work_trace.h) is played through against clocks: a rank computes, sends without
 // waiting but for its previous message of the same tag, waits for what it receives, and takes part in

@@ -34,6 +34,8 @@ Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::
   comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &place.job);
   const bool cuda = at::globalContext().hasCUDA() && place.job.devices_per_node > 0;
   place.device = cuda ? comm::CudaDevice(place.job, "nccl") : comm::CpuDevice(place.job);
+  log.Info("logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "
+           "(many lines): export LOG_FROM_ALL_RANKS=1");
   for (const std::string& line : place.job.contradictions) log.Warning(line);
   log.Info("\n" + comm::DistInfoBlock(place.job, place.device, place.utf8));
   log.Info(comm::DeviceLine(place.job, place.device, "DDP"));

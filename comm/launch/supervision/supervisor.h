@@ -1,22 +1,19 @@
 // Runs a job's command and stays with it to its end.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const int code, comm::Supervise({.command = {"mpirun", "-n", "2", ...}, .ranks =
-//   2}));
+//   PLAIT_ASSIGN_OR_RETURN(const int code,
+//                          comm::Supervise({.command = {"mpirun", "-n", "2", ...}, .ranks = 2}));
 //
 // One thread, one poll loop: the command's output, the keepers of its ranks (rank_keeper.h), signals, clocks.
-// - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks. After the first three the job
-// has
-//   `grace_seconds` to end; then SIGTERM and again as long; then SIGKILL for the ranks and the launcher.
-//   Another SIGINT, SIGTERM or SIGHUP goes one step further at once.
+// - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks. After the first three the
+//   job has `grace_seconds` to end; then SIGTERM and again as long; then SIGKILL for the ranks and the
+//   launcher. Another SIGINT, SIGTERM or SIGHUP goes one step further at once.
 // - No output for `idle_timeout_seconds`, or a run longer than `timeout_seconds`: SIGTERM, the grace,
-// SIGKILL;
-//   exit code 124, and a last line that says which ranks wrote last, and when.
-// - A rank failed: the launcher ends the others, and after the grace the supervisor does. The last lines name
-//   the rank that failed first, how, and what it wrote last.
-// - When this process ends, however it does, so does the job: the kernel sends SIGTERM to the launcher, and
-// the
-//   keepers end their ranks when they lose the connection. When the command ends, what is left below this
-//   process is killed.
+//   SIGKILL; exit code 124, and a last line that says which ranks wrote last, and when.
+// - A rank failed: the launcher ends the others, and after the grace the supervisor does. The last lines
+//   name the rank that failed first, how, and what it wrote last.
+// - When this process ends, however it does, so does the job: the kernel sends SIGTERM to the launcher,
+//   and the keepers end their ranks when they lose the connection. When the command ends, what is left
+//   below this process is killed.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_
 

@@ -1,0 +1,57 @@
+// Labelled grey images in memory: what the readers make and what a training program takes its batches from.
+//
+//   const PixelScale scale = ScaleOf(set.train);                           // MNIST: 0.1307, 0.3081
+//   std::vector<float> x(indices.size() * set.train.pixels());
+//   std::vector<std::int64_t> y(indices.size());
+//   GatherImages(set.train, indices, scale, absl::MakeSpan(x), absl::MakeSpan(y));
+//   at::Tensor batch = at::from_blob(x.data(), {n, 1, rows, columns});     // (batch, channel, rows, columns)
+#ifndef PLAIT_DATA_IDX_IMAGE_SET_H_
+#define PLAIT_DATA_IDX_IMAGE_SET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace plait::data {
+
+struct ImageSplit {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::vector<std::uint8_t> images;  // (samples, rows, columns), row-major
+  std::vector<std::uint8_t> labels;  // (samples), 0 <= label < classes
+
+  std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
+  std::int64_t pixels() const { return rows * columns; }  // of one image
+};
+
+struct ImageSet {
+  ImageSplit train, test;  // images of the same size
+  std::vector<std::string> class_names;
+  std::string source;  // where the images come from, for people
+  bool synthetic = false;
+
+  // The source; begins with "synthetic" where the images are made up. Belongs into every line that names the
+  // data.
+  std::string description() const;
+};
+
+// Pixels become (pixel / 255 - mean) / standard_deviation; by default they lie in [0, 1].
+struct PixelScale {
+  double mean = 0;
+  double standard_deviation = 1;
+};
+
+// Mean and (population) standard deviation of pixel / 255 over all pixels of a split with samples; the
+// deviation of images of one single grey is given as 1.
+PixelScale ScaleOf(const ImageSplit& split);
+
+// Copies the images named by `indices` into x (indices.size(), rows, columns) and y (indices.size()). Sizes
+// must fit and indices be valid: a programming error otherwise.
+void GatherImages(const ImageSplit& split, absl::Span<const std::int64_t> indices, const PixelScale& scale,
+                  absl::Span<float> x, absl::Span<std::int64_t> y);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_IDX_IMAGE_SET_H_

@@ -1,0 +1,73 @@
+// GPT-2's tokenizer: byte pairs merged within pieces of the text. Every string of bytes has ids, and Decode
+// gives back exactly these bytes.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const BytePairTokenizer tokenizer, BytePairTokenizer::Load(folder));
+//   tokenizer.Encode("Hello world");             // {15496, 995} with GPT-2's files
+//
+// Sennrich, Haddow, Birch, ACL 2016, on bytes as in Radford et al. 2019. The folder holds the two files as
+// Hugging Face names them, vocab.json and merges.txt, or as OpenAI does, encoder.json and vocab.bpe:
+//
+//   vocab.json   {"!": 0, ..., "\u0120world": 995, ...}     token to id; a byte is written as a printable character
+//   merges.txt   "#version: 0.2", then a pair a line, "h e": two tokens to merge, most wanted first
+//
+// The text of special tokens ("<|endoftext|>") in the input is text as any other; their ids are decoded.
+#ifndef PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_
+#define PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_
+
+#include <array>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "data/text/tokenizer.h"
+
+namespace plait::data {
+
+class BytePairTokenizer : public Tokenizer {
+ public:
+  // NotFound where a file is missing (which, and where the pair may be had); DataLoss, with file and line,
+  // where the JSON is damaged, an id is missing, given twice or no number, one of the 256 bytes has no token,
+  // or a merge names a token that the vocabulary lacks.
+  static absl::StatusOr<BytePairTokenizer> Load(const std::string& folder);
+  // The same from the contents of the two files; the names are for messages.
+  static absl::StatusOr<BytePairTokenizer> Parse(const std::string& vocabulary, const std::string& merges,
+                                                 const std::string& vocabulary_name = "vocab.json",
+                                                 const std::string& merges_name = "merges.txt");
+
+  // The id of "<|endoftext|>", which separates documents; none where the vocabulary lacks it.
+  std::optional<std::int32_t> end_of_text() const { return end_of_text_; }
+
+  std::string name() const override { return "GPT-2 byte pairs"; }
+  std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
+  std::uint32_t digest() const override { return digest_; }
+  // Never fails. Linear in the text, but for a piece of n bytes seen the first time: n log n.
+  absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
+  absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const override;
+
+ private:
+  friend class BytePairReader;
+  struct Merge {
+    std::int32_t rank;  // from 0, the most wanted first
+    std::int32_t id;    // of the merged token
+  };
+  static std::uint64_t Pair(std::int32_t left, std::int32_t right) {
+    return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+  }
+
+  BytePairTokenizer() = default;
+  const Merge* FindMerge(std::int32_t left, std::int32_t right) const;
+  std::vector<std::int32_t> EncodePiece(absl::string_view piece) const;
+
+  std::vector<std::string> bytes_of_;  // by id
+  std::array<std::int32_t, 256> id_of_byte_ = {};
+  absl::flat_hash_map<std::uint64_t, Merge> merges_;
+  std::optional<std::int32_t> end_of_text_;
+  std::uint32_t digest_ = 0;
+};
+
+// The character that stands for a byte in the two files: itself where it is printable Latin-1 and no blank,
+// else U+0100 and on, in order.
+std::int32_t CharacterOfByte(std::uint8_t byte);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_
