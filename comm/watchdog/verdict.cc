@@ -32,7 +32,8 @@ std::string Describe(const Position& position, const CallRecord& call) {
 std::string LastSeen(const RankReport& r, double now_seconds) {
   const Position& p = r.position;
   if (p.calls.empty()) {
-    return p.phase.empty() ? "has entered nothing yet" : absl::StrCat("has entered nothing yet, in phase ", p.phase);
+    return p.phase.empty() ? "has entered nothing yet"
+                           : absl::StrCat("has entered nothing yet, in phase ", p.phase);
   }
   const CallRecord& last = p.calls.back();
   const double ago = p.at_seconds - last.entered_seconds + std::max(0.0, now_seconds - r.received_seconds);
