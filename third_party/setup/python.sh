@@ -3,11 +3,12 @@
 # shellcheck shell=bash
 
 # Counts the sets of packages below: a new set is a new folder.
-PYTHON_SET=1
+PYTHON_SET=2
 PYTHON_PACKAGES=(
   numpy==2.4.6 pandas==3.1.1
   h5py==3.16.0 h5netcdf==1.8.2 netCDF4==1.7.5.1.post1 xarray==2026.9.0
   tensorboard==2.21.0 protobuf==7.36.2
+  safetensors==0.8.0
 )
 
 # install_python CACHE: CACHE/python-N with a file .complete in it, made under another name and renamed. Not having
@@ -15,12 +16,12 @@ PYTHON_PACKAGES=(
 install_python() {
   local place="$1/python-$PYTHON_SET" log="$1/tmp/python.log"
   if [ -f "$place/.complete" ]; then return; fi
-  say "installing what tests compare with (xarray, h5py, netCDF4, TensorBoard) into $place: 350 MB, half a minute"
+  say "installing what tests compare with (xarray, netCDF4, TensorBoard, safetensors) into $place: 350 MB, half a minute"
   rm -rf "$place" "$1"/python-*.partial
   if ! "$python" -m venv "$place.partial" >"$log" 2>&1 ||
     ! TMPDIR="$1/tmp" PYTHONNOUSERSITE=1 "$place.partial/bin/python" -m pip install --no-input --no-cache-dir \
       --disable-pip-version-check "${PYTHON_PACKAGES[@]}" >>"$log" 2>&1 ||
-    ! "$place.partial/bin/python" -c 'import h5netcdf, netCDF4, tensorboard, xarray' >>"$log" 2>&1; then
+    ! "$place.partial/bin/python" -c 'import h5netcdf, netCDF4, safetensors.numpy, tensorboard, xarray' >>"$log" 2>&1; then
     tail -n 3 "$log" >&2
     rm -rf "$place.partial"
     say "without them the tests tagged python fail; run ./bazelw setup to try again"
