@@ -41,9 +41,8 @@ class Inflater {
     } else if (code == Z_BUF_ERROR) {
       return absl::DataLossError("gzip data are cut short");
     } else if (code != Z_OK) {
-      return absl::DataLossError(
-          absl::StrCat("gzip data are damaged", stream_.msg == nullptr ? "" : ": ",
-                       stream_.msg == nullptr ? "" : stream_.msg));
+      return absl::DataLossError(absl::StrCat("gzip data are damaged", stream_.msg == nullptr ? "" : ": ",
+                                              stream_.msg == nullptr ? "" : stream_.msg));
     }
     return reinterpret_cast<char*>(stream_.next_out) - room;
   }

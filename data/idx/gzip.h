@@ -1,6 +1,9 @@
 // Gzip data in memory (RFC 1952), unpacked through zlib.
 //
-//   if (IsGzip(bytes)) PLAIT_ASSIGN_OR_RETURN(bytes, Gunzip(bytes, expected_bytes + 1));
+//   if (IsGzip(bytes)) {
+//     PLAIT_ASSIGN_OR_RETURN(bytes, Gunzip(bytes, expected_bytes + 1));   // one more shows that there are
+//     more
+//   }
 #ifndef PLAIT_DATA_IDX_GZIP_H_
 #define PLAIT_DATA_IDX_GZIP_H_
 

@@ -78,10 +78,9 @@ std::uint64_t SizeOf(const Shape& shape, std::uint32_t magic) {
 
 absl::Status CheckSize(const Shape& shape, std::uint64_t expected, std::uint64_t found) {
   if (found == expected) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(found < expected ? "cut short" : "too long", ": its header says ",
-                                          Promise(shape), ", ", expected, " bytes; found ",
-                                          found > expected ? "more" : absl::StrCat(found),
-                                          "; get the file again"));
+  return absl::DataLossError(absl::StrCat(
+      found < expected ? "cut short" : "too long", ": its header says ", Promise(shape), ", ", expected,
+      " bytes; found ", found > expected ? "more" : absl::StrCat(found), "; get the file again"));
 }
 
 struct Contents {
@@ -92,7 +91,9 @@ struct Contents {
 absl::StatusOr<Contents> Parse(std::string bytes, std::uint32_t magic) {
   const bool gzip = IsGzip(bytes);
   std::string head = bytes.substr(0, HeaderBytes(magic));
-  if (gzip) PLAIT_ASSIGN_OR_RETURN(head, Gunzip(bytes, HeaderBytes(magic)));
+  if (gzip) {
+    PLAIT_ASSIGN_OR_RETURN(head, Gunzip(bytes, HeaderBytes(magic)));
+  }
   Contents contents;
   PLAIT_ASSIGN_OR_RETURN(contents.shape, ParseHeader(head, magic));
   const std::uint64_t expected = SizeOf(contents.shape, magic);

@@ -67,9 +67,9 @@ absl::StatusOr<ImageSet> ReadImageFolder(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(set.train, ReadSplit(found, kTrainImages, kTrainLabels));
   PLAIT_ASSIGN_OR_RETURN(set.test, ReadSplit(found, kTestImages, kTestLabels));
   if (set.train.rows != set.test.rows || set.train.columns != set.test.columns) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(found, ": training images of ", set.train.rows, " x ", set.train.columns,
-                     ", test images of ", set.test.rows, " x ", set.test.columns, "; take one set's files"));
+    return absl::InvalidArgumentError(absl::StrCat(found, ": training images of ", set.train.rows, " x ",
+                                                   set.train.columns, ", test images of ", set.test.rows,
+                                                   " x ", set.test.columns, "; take one set's files"));
   }
   set.class_names = NumberedClasses(set);
   set.source = absl::StrCat("IDX files in ", found);
