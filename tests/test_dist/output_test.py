@@ -35,7 +35,8 @@ class OutputTest(runs.DistTest):
         self.assertIn("    (1): Linear(in_features=1024, out_features=512, bias=True)\n", run.out)
         self.assertIn("837632 parameters", run.out)
         self.assertRegex(run.out, r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\]\[INFO\]\[\w+:\d+\] - \[0/2\] Using device='cpu'")
-        self.assertRegex(run.out, r"\['[^']+'\]\[0/1\] ?\[dp:0/1\]")
+        for rank in (0, 1):
+            self.assertRegex(run.out, rf"\['[^']+'\]\[{rank}/1\] ?\[dp:{rank}/1\]")
         self.assertIn("parameters are the same bits on all 2 ranks", run.out)
         self.assertRegex(run.lines[-1], r"- \[0\] runtime=\d+\.\d{6}s$")
         self.assertNotIn(runs.ESCAPE, run.out)  # no terminal

@@ -17,7 +17,7 @@ struct Place {
   bool utf8 = true;
 };
 
-// Collective. Prints contradictions, dist_info, device, this rank's place in the mesh, and the configuration.
+// Collective. Prints contradictions, dist_info, device, each rank's place in the mesh, and the configuration.
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log);
 
 // For the files.

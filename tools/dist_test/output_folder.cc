@@ -13,8 +13,8 @@ absl::StatusOr<OutputFolder> OpenOutputFolder(const Config& config, const comm::
   world.Broadcast(comm::BufferOf(absl::MakeSpan(now)), 0);
   OutputFolder folder;
   folder.stamp = absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(now[0]), absl::LocalTimeZone());
-  folder.path =
-      config.outputs.empty() ? base::FromUser(absl::StrCat("outputs/test_dist/", folder.stamp)) : config.outputs;
+  folder.path = config.outputs.empty() ? base::FromUser(absl::StrCat("outputs/test_dist/", folder.stamp))
+                                       : config.outputs;
   absl::Status writable;
   if (world.rank() == 0) writable = base::Prefixed(base::ProbeWritableFolder(folder.path), "--outputs");
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));

@@ -15,8 +15,8 @@ struct OutputFolder {
   std::string stamp;  // "2024-07-17-073537", local time at rank 0
 };
 
-// Collective. --outputs, else outputs/test_dist/STAMP where the user is; made by rank 0. An error, the same on
-// all ranks, where it takes no files.
+// Collective. --outputs, else outputs/test_dist/STAMP where the user is; made by rank 0. An error, the same
+// on all ranks, where it takes no files.
 absl::StatusOr<OutputFolder> OpenOutputFolder(const Config& config, const comm::Communicator& world);
 
 }  // namespace plait::dist_test

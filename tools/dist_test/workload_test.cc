@@ -33,13 +33,15 @@ std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
   network.module()->to(at::kDouble);
   std::vector<at::Generator> samples;
   for (int rank = 0; rank < ranks; ++rank) {
-    samples.push_back(at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", rank)));
+    samples.push_back(
+        at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", rank)));
   }
   torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(config.lr));
   for (int step = 0; step < kSteps; ++step) {
     adam.zero_grad();
     for (at::Generator& stream : samples) {
-      const at::Tensor x = at::rand({config.batch_size, config.input_size}, stream, at::kFloat).to(at::kDouble);
+      const at::Tensor x =
+          at::rand({config.batch_size, config.input_size}, stream, at::kFloat).to(at::kDouble);
       const at::Tensor error = network.Forward(x) - x;
       ((error * error).sum() / static_cast<double>(ranks)).backward();
     }
@@ -57,8 +59,9 @@ TEST(Workload, StepsAsOneProcessWithAllSamples) {
   EXPECT_EQ(parallel::FirstDifference(world, workload.parameters()).rank, -1);
   const std::vector<at::Tensor> expected = SerialParameters(config, world.size());
   const std::vector<at::Tensor> parameters = workload.parameters();
-  // A step moves each parameter by at most about lr, in the direction of a gradient that float32 rounds. Where a
-  // gradient is small beside its rounding the direction is open: lr * steps bounds any error; on average far less.
+  // A step moves each parameter by at most about lr, in the direction of a gradient that float32 rounds.
+  // Where a gradient is small beside its rounding the direction is open: lr * steps bounds any error; on
+  // average far less.
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const at::Tensor error = (parameters[i].to(at::kDouble) - expected[i]).abs();
     EXPECT_LT(error.max().item<double>(), 2 * config.lr * kSteps) << "parameter " << i;
