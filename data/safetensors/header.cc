@@ -20,8 +20,8 @@ absl::Status CheckSize(const Header::Entry& entry) {
     return absl::DataLossError(absl::StrCat("tensor ", Quoted(entry.name), ": ", bytes.status().message()));
   }
   if (entry.begin <= entry.end && entry.end - entry.begin == *bytes) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("tensor ", Quoted(entry.name), ": data_offsets [", entry.begin, ", ",
-                                          entry.end, "], expected ", *bytes, " bytes for ",
+  return absl::DataLossError(absl::StrCat("tensor ", Quoted(entry.name), ": data_offsets [", entry.begin,
+                                          ", ", entry.end, "], expected ", *bytes, " bytes for ",
                                           TextOf(entry.info)));
 }
 
@@ -31,10 +31,10 @@ absl::Status CheckPlaces(const std::vector<Header::Entry>& entries, std::int64_t
   for (const Header::Entry& entry : entries) {
     PLAIT_RETURN_IF_ERROR(CheckSize(entry));
     if (entry.begin != reached) {
-      return absl::DataLossError(absl::StrCat("tensor ", Quoted(entry.name), ": data_offsets [", entry.begin, ", ",
-                                              entry.end, "] ",
-                                              entry.begin < reached ? "overlap another tensor" : "leave a hole",
-                                              ", expected to begin at ", reached));
+      return absl::DataLossError(
+          absl::StrCat("tensor ", Quoted(entry.name), ": data_offsets [", entry.begin, ", ", entry.end, "] ",
+                       entry.begin < reached ? "overlap another tensor" : "leave a hole",
+                       ", expected to begin at ", reached));
     }
     reached = entry.end;
   }
@@ -46,7 +46,8 @@ absl::Status CheckPlaces(const std::vector<Header::Entry>& entries, std::int64_t
 // The parser takes a zero byte for the end of the text, and skips a byte order mark and space before it.
 absl::Status CheckEnds(absl::string_view json) {
   if (json.empty() || json.front() != '{') {
-    return absl::DataLossError("the header does not begin with '{', expected a JSON object: not safetensors?");
+    return absl::DataLossError(
+        "the header does not begin with '{', expected a JSON object: not safetensors?");
   }
   const std::size_t zero = json.find('\0');
   if (zero == absl::string_view::npos) return absl::OkStatus();
@@ -58,7 +59,8 @@ absl::StatusOr<std::string> JsonText(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::type_error&) {
-    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not UTF-8: safetensors cannot hold it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(text), " is not UTF-8: safetensors cannot hold it"));
   }
 }
 
@@ -78,7 +80,8 @@ absl::Status AppendMetadata(const Metadata& metadata, std::string* out) {
 absl::Status AppendEntry(const Header::Entry& entry, std::string* out) {
   PLAIT_ASSIGN_OR_RETURN(const std::string name, JsonText(entry.name));
   absl::StrAppend(out, name, ":{\"dtype\":\"", NameOf(entry.info.dtype), "\",\"shape\":[",
-                  absl::StrJoin(entry.info.shape, ","), "],\"data_offsets\":[", entry.begin, ",", entry.end, "]}");
+                  absl::StrJoin(entry.info.shape, ","), "],\"data_offsets\":[", entry.begin, ",", entry.end,
+                  "]}");
   return absl::OkStatus();
 }
 
@@ -86,10 +89,10 @@ absl::Status CheckNames(const std::vector<Header::Entry>& entries) {
   absl::flat_hash_set<absl::string_view> names = {"__metadata__"};
   for (const Header::Entry& entry : entries) {
     if (names.insert(entry.name).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the name ", Quoted(entry.name),
-                     entry.name == "__metadata__" ? " is the format's own, expected another"
-                                                  : " is given twice, expected every name once"));
+    return absl::InvalidArgumentError(absl::StrCat("the name ", Quoted(entry.name),
+                                                   entry.name == "__metadata__"
+                                                       ? " is the format's own, expected another"
+                                                       : " is given twice, expected every name once"));
   }
   return absl::OkStatus();
 }
@@ -121,8 +124,8 @@ absl::StatusOr<std::string> HeaderText(const Header& header) {
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() <= static_cast<std::size_t>(kMaxHeaderBytes)) return text;
-  return absl::InvalidArgumentError(
-      absl::StrCat("names and metadata need a header of ", text.size(), " bytes, expected at most ", kMaxHeaderBytes));
+  return absl::InvalidArgumentError(absl::StrCat("names and metadata need a header of ", text.size(),
+                                                 " bytes, expected at most ", kMaxHeaderBytes));
 }
 
 }  // namespace plait::data::safetensors

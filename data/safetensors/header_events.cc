@@ -62,8 +62,8 @@ bool HeaderEvents::string(string_t& text) {
   if (place_ != Place::kTensor || field_ != "dtype") return Unexpected("a text");
   const auto dtype = DTypeNamed(text);
   if (!dtype) {
-    return Refuse(absl::StrCat("tensor ", Quoted(name_), ": unknown dtype ", Quoted(text), ", expected one of ",
-                               DTypeNames()));
+    return Refuse(absl::StrCat("tensor ", Quoted(name_), ": unknown dtype ", Quoted(text),
+                               ", expected one of ", DTypeNames()));
   }
   header_.entries.back().info.dtype = *dtype;
   return true;
@@ -93,7 +93,8 @@ bool HeaderEvents::key(string_t& text) {
   }
   field_ = text;
   if (!fields_.insert(text).second) {
-    return Refuse(absl::StrCat(Quoted(name_), " has the key ", Quoted(text), " twice, expected every key once"));
+    return Refuse(
+        absl::StrCat(Quoted(name_), " has the key ", Quoted(text), " twice, expected every key once"));
   }
   if (place_ == Place::kMetadata || IsTensorField(text)) return true;
   return Refuse(absl::StrCat("tensor ", Quoted(name_), " has the key ", Quoted(text),
@@ -106,7 +107,8 @@ bool HeaderEvents::end_object() {
     return true;
   }
   if (place_ == Place::kTensor && fields_.size() != 3) {
-    return Refuse(absl::StrCat("tensor ", Quoted(name_), " is incomplete, expected dtype, shape and data_offsets"));
+    return Refuse(
+        absl::StrCat("tensor ", Quoted(name_), " is incomplete, expected dtype, shape and data_offsets"));
   }
   place_ = Place::kRoot;
   return true;
@@ -135,7 +137,8 @@ bool HeaderEvents::end_array() {
 }
 
 bool HeaderEvents::parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
-  return Refuse(absl::StrCat("the header is not JSON at its byte ", position, ", expected a JSON object in UTF-8"));
+  return Refuse(
+      absl::StrCat("the header is not JSON at its byte ", position, ", expected a JSON object in UTF-8"));
 }
 
 }  // namespace plait::data::safetensors

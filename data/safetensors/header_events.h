@@ -1,4 +1,5 @@
-// The grammar of a header over the events of a JSON parser: no tree is built of a text that nobody has checked yet.
+// The grammar of a header over the events of a JSON parser: no tree is built of a text that nobody has
+// checked yet.
 #ifndef PLAIT_DATA_SAFETENSORS_HEADER_EVENTS_H_
 #define PLAIT_DATA_SAFETENSORS_HEADER_EVENTS_H_
 
@@ -25,7 +26,9 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return Unexpected("a truth value"); }
   bool number_integer(number_integer_t) override { return Unexpected("a negative number"); }
   bool number_unsigned(number_unsigned_t value) override;
-  bool number_float(number_float_t, const string_t&) override { return Unexpected("a fraction"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return Unexpected("no whole number of 64 bits");
+  }
   bool string(string_t& text) override;
   bool binary(binary_t&) override { return Unexpected("binary data"); }
   bool start_object(std::size_t) override;

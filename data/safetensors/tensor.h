@@ -18,8 +18,8 @@
 
 namespace plait::data::safetensors {
 
-// In the order of the format's own library, which sorts a file's tensors by it, last first: each tensor is then
-// aligned to its elements.
+// In the order of the format's own library, which sorts a file's tensors by it, last first: each tensor is
+// then aligned to its elements.
 enum class DType {
   kBool,
   kU8,

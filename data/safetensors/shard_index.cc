@@ -1,0 +1,106 @@
+#include "data/safetensors/shard_index.h"
+
+#include <array>
+#include <limits>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/safetensors/header.h"
+#include "data/safetensors/mapped_file.h"
+#include "data/safetensors/tensor.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::data::safetensors {
+namespace {
+
+using Json = nlohmann::json;
+
+// Remembers the keys of the root and of the object in it that is being read, and a key that came twice.
+class KeyWatch {
+ public:
+  // What lies deeper than an index goes is thrown away, so that nesting costs no memory.
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    const bool kept = depth < static_cast<int>(keys_.size());
+    if (event == Json::parse_event_t::object_start && kept) keys_[depth].clear();
+    if (event == Json::parse_event_t::key && depth <= 2 && !keys_[depth - 1].insert(parsed).second)
+      twice_ = parsed;
+    return depth <= 2;
+  }
+
+  const std::optional<std::string>& twice() const { return twice_; }
+
+ private:
+  std::array<std::set<std::string>, 2> keys_;
+  std::optional<std::string> twice_;
+};
+
+bool IsPlainName(const std::string& file) {
+  return !file.empty() && file != "." && file != ".." && file.find('/') == std::string::npos &&
+         file.find('\0') == std::string::npos;
+}
+
+absl::StatusOr<Json> ParseObject(absl::string_view text) {
+  KeyWatch watch;
+  const auto callback = [&watch](int depth, Json::parse_event_t event, Json& parsed) {
+    return watch(depth, event, parsed);
+  };
+  Json root = Json::parse(text.begin(), text.end(), callback, /*allow_exceptions=*/false);
+  if (!root.is_object() || text.find('\0') != absl::string_view::npos) {
+    return absl::DataLossError("not JSON, expected an object with weight_map");
+  }
+  if (watch.twice()) {
+    return absl::DataLossError(
+        absl::StrCat(Quoted(*watch.twice()), " stands there twice, expected every name once"));
+  }
+  return root;
+}
+
+std::optional<std::int64_t> TotalBytes(const Json& root) {
+  const auto metadata = root.find("metadata");
+  if (metadata == root.end() || !metadata->is_object()) return std::nullopt;
+  const auto total = metadata->find("total_size");
+  if (total == metadata->end() || !total->is_number_unsigned()) return std::nullopt;
+  const auto value = total->get<std::uint64_t>();
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text) {
+  PLAIT_ASSIGN_OR_RETURN(const Json root, ParseObject(text));
+  const auto map = root.find("weight_map");
+  if (map == root.end() || !map->is_object()) {
+    return absl::DataLossError("no weight_map, expected one with a file for every tensor");
+  }
+  ShardIndex index = {.total_bytes = TotalBytes(root), .files = {}};
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string() || !IsPlainName(file.get<std::string>())) {
+      return absl::DataLossError(absl::StrCat("weight_map of ", Quoted(name),
+                                              " is no plain name, expected a file beside the index"));
+    }
+    index.files[name] = file.get<std::string>();
+  }
+  return index;
+}
+
+absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  if (file.bytes().size() > static_cast<std::size_t>(kMaxHeaderBytes)) {
+    return absl::DataLossError(absl::StrCat(path, ": ", file.bytes().size(),
+                                            " bytes, expected an index of at most ", kMaxHeaderBytes));
+  }
+  absl::StatusOr<ShardIndex> index = ParseShardIndex(file.bytes());
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(index.status(), path));
+  return index;
+}
+
+std::string IndexText(const ShardIndex& index) {
+  Json root = {{"metadata", Json::object()}, {"weight_map", Json(index.files)}};
+  if (index.total_bytes) root["metadata"]["total_size"] = *index.total_bytes;
+  return root.dump(2, ' ', /*ensure_ascii=*/true) + "\n";
+}
+
+}  // namespace plait::data::safetensors

@@ -1,0 +1,97 @@
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/safetensors/model.h"
+#include "data/safetensors/shard_index.h"
+#include "data/safetensors/shards.h"
+#include "data/safetensors/writer.h"
+
+namespace plait::data::safetensors {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status CheckInput(absl::Span<const TensorView> tensors, const ModelOptions& options) {
+  if (options.max_shard_bytes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_shard_bytes is ", options.max_shard_bytes, ", expected at least 1"));
+  }
+  Header header = {.metadata = options.metadata, .entries = {}};
+  for (const TensorView& tensor : tensors) header.entries.push_back({.name = tensor.name, .info = {}});
+  return HeaderText(header).status();
+}
+
+absl::Status RemoveFile(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat(file.string(), ": cannot be removed"));
+}
+
+// What a model of other files has left in the folder.
+absl::Status RemoveOthers(const std::string& folder, const std::set<std::string>& kept) {
+  std::error_code error;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string file = entry->path().filename().string();
+    const bool of_a_model = file == kModelFile || file == kIndexFile || IsShardName(file);
+    if (of_a_model && !kept.contains(file)) others.push_back(entry->path());
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": cannot be listed"));
+  for (const fs::path& file : others) PLAIT_RETURN_IF_ERROR(RemoveFile(file));
+  return absl::OkStatus();
+}
+
+absl::Status WriteIndex(const std::string& path, const ShardIndex& index) {
+  const std::string text = IndexText(index);
+  return WriteAtomically(path, static_cast<std::int64_t>(text.size()), [&](const std::string& partial) {
+    std::ofstream file(partial, std::ios::binary);
+    file << text;
+    file.close();
+    return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, absl::StrCat(partial, ": cannot be written"));
+  });
+}
+
+absl::Status WriteShards(const std::string& folder, absl::Span<const TensorView> tensors,
+                         const std::vector<Shard>& shards, const ModelOptions& options, ShardIndex* index) {
+  std::int64_t left = *index->total_bytes;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto part = tensors.subspan(shards[i].first, shards[i].count);
+    const std::string file = ShardName(i, shards.size());
+    for (const TensorView& tensor : part) index->files[tensor.name] = file;
+    WriteSteps steps = {.needed_bytes = left, .before_replacing = nullptr};
+    if (i == 0) steps.before_replacing = [&folder] { return RemoveFile(fs::path(folder) / kIndexFile); };
+    PLAIT_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", file), part, options.metadata, steps));
+    left -= shards[i].bytes;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteModel(const std::string& folder, absl::Span<const TensorView> tensors,
+                        const ModelOptions& options) {
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckInput(tensors, options), folder));
+  const absl::StatusOr<std::vector<Shard>> shards = CutIntoShards(tensors, options.max_shard_bytes);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(shards.status(), folder));
+  ShardIndex index = {.total_bytes = 0, .files = {}};
+  for (const Shard& shard : *shards) *index.total_bytes += shard.bytes;
+  PLAIT_RETURN_IF_ERROR(WriteShards(folder, tensors, *shards, options, &index));
+  std::set<std::string> kept;
+  for (std::size_t i = 0; i < shards->size(); ++i) kept.insert(ShardName(i, shards->size()));
+  if (shards->size() > 1) {
+    PLAIT_RETURN_IF_ERROR(WriteIndex(absl::StrCat(folder, "/", kIndexFile), index));
+    kept.insert(kIndexFile);
+  }
+  return RemoveOthers(folder, kept);
+}
+
+}  // namespace plait::data::safetensors
