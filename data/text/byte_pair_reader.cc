@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -18,8 +20,9 @@ namespace {
 
 constexpr char kEndOfText[] = "<|endoftext|>";
 
-std::uint32_t Crc(std::uint32_t crc, const std::string& bytes) {
-  return crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+template <typename T>
+std::uint32_t Crc(std::uint32_t crc, absl::Span<const T> values) {
+  return crc32_z(crc, reinterpret_cast<const Bytef*>(values.data()), values.size() * sizeof(T));
 }
 
 absl::Status Damaged(const std::string& file, const std::string& what) {
@@ -27,7 +30,9 @@ absl::Status Damaged(const std::string& file, const std::string& what) {
 }
 
 // Tokens are quoted in messages; a hostile file must not make them long.
-std::string Quoted(absl::string_view token) { return absl::StrCat("\"", token.substr(0, 40), "\""); }
+std::string Quoted(absl::string_view token) {
+  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(token.substr(0, 40)), "\"");
+}
 
 absl::flat_hash_map<std::int32_t, char> BytesOfCharacters() {
   absl::flat_hash_map<std::int32_t, char> bytes;
@@ -38,7 +43,9 @@ absl::flat_hash_map<std::int32_t, char> BytesOfCharacters() {
 }  // namespace
 
 std::int32_t CharacterOfByte(std::uint8_t byte) {
-  const auto printable = [](int b) { return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE; };
+  const auto printable = [](int b) {
+    return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+  };
   if (printable(byte)) return byte;
   std::int32_t others = 0;
   for (int b = 0; b < byte; ++b) others += !printable(b);
@@ -55,11 +62,16 @@ class BytePairReader {
     PLAIT_RETURN_IF_ERROR(ReadVocabulary(vocabulary));
     PLAIT_RETURN_IF_ERROR(FindBytes());
     PLAIT_RETURN_IF_ERROR(ReadMerges(merges));
-    made_.digest_ = Crc(Crc(0, vocabulary), merges);
+    for (const std::string& bytes : made_.bytes_of_) Digest<char>({bytes.c_str(), bytes.size() + 1});
     return std::move(made_);
   }
 
  private:
+  template <typename T>
+  void Digest(absl::Span<const T> values) {
+    made_.digest_ = Crc(made_.digest_, values);
+  }
+
   // The bytes that a token stands for; none where a character stands for no byte.
   std::optional<std::string> BytesOf(absl::string_view token) const {
     std::string bytes;
@@ -76,16 +88,17 @@ class BytePairReader {
   absl::Status ReadVocabulary(const std::string& text) {
     const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || json.empty()) {
-      return Damaged(vocabulary_name_, absl::StrCat("expected a JSON object of tokens and ids; the file of ", text.size(),
-                                                    " bytes is damaged or another one"));
+      return Damaged(vocabulary_name_, absl::StrCat("expected a JSON object of tokens and ids; the file of ",
+                                                    text.size(), " bytes is damaged or another one"));
     }
     made_.bytes_of_.resize(json.size());
     std::vector<bool> taken(json.size());
     for (const auto& [token, value] : json.items()) {
       const std::int64_t id = value.is_number_integer() ? value.get<std::int64_t>() : -1;
       if (id < 0 || id >= static_cast<std::int64_t>(json.size()) || taken[id]) {
-        return Damaged(vocabulary_name_, absl::StrCat("token ", Quoted(token), " has id ", value.dump().substr(0, 40), ", expected each of 0..",
-                                                      json.size() - 1, " once"));
+        return Damaged(vocabulary_name_,
+                       absl::StrCat("token ", Quoted(token), " has id ", value.dump().substr(0, 40),
+                                    ", expected each of 0..", json.size() - 1, " once"));
       }
       taken[id] = true;
       PLAIT_RETURN_IF_ERROR(AddToken(token, id));
@@ -95,7 +108,9 @@ class BytePairReader {
 
   absl::Status AddToken(const std::string& token, std::int32_t id) {
     std::optional<std::string> bytes = BytesOf(token);
-    if (!bytes) return Damaged(vocabulary_name_, absl::StrCat("token ", Quoted(token), " has a character that stands for no byte"));
+    if (!bytes)
+      return Damaged(vocabulary_name_,
+                     absl::StrCat("token ", Quoted(token), " has a character that stands for no byte"));
     if (token == kEndOfText) made_.end_of_text_ = id;
     id_of_[*bytes] = id;
     made_.bytes_of_[id] = *std::move(bytes);
@@ -105,7 +120,8 @@ class BytePairReader {
   absl::Status FindBytes() {
     for (int byte = 0; byte < 256; ++byte) {
       const auto found = id_of_.find(std::string(1, static_cast<char>(byte)));
-      if (found == id_of_.end()) return Damaged(vocabulary_name_, absl::StrCat("byte ", byte, " has no token"));
+      if (found == id_of_.end())
+        return Damaged(vocabulary_name_, absl::StrCat("byte ", byte, " has no token"));
       made_.id_of_byte_[byte] = found->second;
     }
     return absl::OkStatus();
@@ -118,7 +134,8 @@ class BytePairReader {
       line = absl::StripSuffix(line, "\r");
       if (line.empty() || (number == 1 && absl::StartsWith(line, "#version"))) continue;
       const absl::Status status = AddMerge(line);
-      if (!status.ok()) return Damaged(absl::StrCat(merges_name_, ":", number), std::string(status.message()));
+      if (!status.ok())
+        return Damaged(absl::StrCat(merges_name_, ":", number), std::string(status.message()));
     }
     return absl::OkStatus();
   }
@@ -126,7 +143,8 @@ class BytePairReader {
   absl::Status AddMerge(absl::string_view line) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     if (words.size() != 2) {
-      return absl::DataLossError(absl::StrCat("expected two tokens with a blank between, found ", Quoted(line)));
+      return absl::DataLossError(
+          absl::StrCat("expected two tokens with a blank between, found ", Quoted(line)));
     }
     std::int32_t ids[3];
     const std::string tokens[] = {words[0], words[1], words[0] + words[1]};
@@ -134,12 +152,16 @@ class BytePairReader {
       const std::optional<std::string> bytes = BytesOf(tokens[i]);
       const auto found = bytes ? id_of_.find(*bytes) : id_of_.end();
       if (found == id_of_.end()) {
-        return absl::DataLossError(absl::StrCat("token ", Quoted(tokens[i]), " is not in ", vocabulary_name_));
+        return absl::DataLossError(
+            absl::StrCat("token ", Quoted(tokens[i]), " is not in ", vocabulary_name_));
       }
       ids[i] = found->second;
     }
+    Digest<std::int32_t>(ids);
     const std::int32_t rank = made_.merges_.size();
-    if (!made_.merges_.emplace(BytePairTokenizer::Pair(ids[0], ids[1]), BytePairTokenizer::Merge{rank, ids[2]}).second) {
+    if (!made_.merges_
+             .emplace(BytePairTokenizer::Pair(ids[0], ids[1]), BytePairTokenizer::Merge{rank, ids[2]})
+             .second) {
       return absl::DataLossError(absl::StrCat("the merge ", Quoted(line), " stands here a second time"));
     }
     return absl::OkStatus();
@@ -151,14 +173,16 @@ class BytePairReader {
   BytePairTokenizer made_;
 };
 
-absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Parse(const std::string& vocabulary, const std::string& merges,
+absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Parse(const std::string& vocabulary,
+                                                           const std::string& merges,
                                                            const std::string& vocabulary_name,
                                                            const std::string& merges_name) {
   return BytePairReader(vocabulary_name, merges_name).Read(vocabulary, merges);
 }
 
 absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Load(const std::string& folder) {
-  constexpr std::pair<const char*, const char*> kNames[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
+  constexpr std::pair<const char*, const char*> kNames[] = {{"vocab.json", "merges.txt"},
+                                                            {"encoder.json", "vocab.bpe"}};
   for (const auto& [vocabulary_file, merges_file] : kNames) {
     const std::string vocabulary_path = absl::StrCat(folder, "/", vocabulary_file);
     const std::string merges_path = absl::StrCat(folder, "/", merges_file);
@@ -169,8 +193,9 @@ absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Load(const std::string& fol
     return Parse(vocabulary, merges, vocabulary_path, merges_path);
   }
   return absl::NotFoundError(absl::StrCat(
-      folder, ": neither vocab.json with merges.txt nor encoder.json with vocab.bpe is there; GPT-2's come with any "
-              "copy of its model, or take the tokenizer of characters"));
+      folder,
+      ": neither vocab.json with merges.txt nor encoder.json with vocab.bpe is there; GPT-2's come with any "
+      "copy of its model, or take the tokenizer of characters"));
 }
 
 }  // namespace plait::data

@@ -10,7 +10,8 @@
 namespace plait::data {
 namespace {
 
-// Pieces longer than this are rare and seldom seen again; a full cache takes no more, which bounds its memory.
+// Pieces longer than this are rare and seldom seen again; a full cache takes no more, which bounds its
+// memory.
 constexpr std::size_t kCachedPieceBytes = 64;
 constexpr std::size_t kCachedPieces = 1 << 16;
 
@@ -90,7 +91,8 @@ absl::StatusOr<std::vector<std::int32_t>> BytePairTokenizer::Encode(absl::string
     }
     std::vector<std::int32_t> made = EncodePiece(piece);
     ids.insert(ids.end(), made.begin(), made.end());
-    if (piece.size() <= kCachedPieceBytes && cache.size() < kCachedPieces) cache.emplace(piece, std::move(made));
+    if (piece.size() <= kCachedPieceBytes && cache.size() < kCachedPieces)
+      cache.emplace(piece, std::move(made));
   }
   return ids;
 }

@@ -7,8 +7,8 @@
 // Sennrich, Haddow, Birch, ACL 2016, on bytes as in Radford et al. 2019. The folder holds the two files as
 // Hugging Face names them, vocab.json and merges.txt, or as OpenAI does, encoder.json and vocab.bpe:
 //
-//   vocab.json   {"!": 0, ..., "\u0120world": 995, ...}     token to id; a byte is written as a printable character
-//   merges.txt   "#version: 0.2", then a pair a line, "h e": two tokens to merge, most wanted first
+//   vocab.json   {"!": 0, ..., "\u0120world": 995, ...}     token to id; a byte is written as a printable
+//   character merges.txt   "#version: 0.2", then a pair a line, "h e": two tokens to merge, most wanted first
 //
 // The text of special tokens ("<|endoftext|>") in the input is text as any other; their ids are decoded.
 #ifndef PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_

@@ -1,0 +1,210 @@
+#include "data/text/byte_pair_tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/seed.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/testing/har_files.h"
+#include "data/text/test_texts.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kMerges = 120;
+
+const LearnedPairs& Learned() {
+  static const LearnedPairs learned = LearnPairs(MixedText(3000), kMerges);
+  return learned;
+}
+
+BytePairTokenizer LearnedTokenizer() {
+  auto tokenizer = BytePairTokenizer::Parse(Learned().vocabulary, Learned().merges);
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+// GPT-2's own files where the machine has them.
+std::optional<BytePairTokenizer> Gpt2() {
+  const std::optional<std::string> folder = RealDataFolder();
+  if (!folder) return std::nullopt;
+  auto tokenizer = BytePairTokenizer::Load(*folder + "/gpt2-bpe");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
+std::vector<BytePairTokenizer> Tokenizers() {
+  std::vector<BytePairTokenizer> all = {LearnedTokenizer()};
+  if (std::optional<BytePairTokenizer> gpt2 = Gpt2()) all.push_back(*std::move(gpt2));
+  return all;
+}
+
+TEST(CharacterOfByte, AsInGpt2) {
+  // OpenAI's and Hugging Face's files write a blank as U+0120 and a line's end as U+010A.
+  EXPECT_EQ(CharacterOfByte(' '), 0x120);
+  EXPECT_EQ(CharacterOfByte('\n'), 0x10A);
+  EXPECT_EQ(CharacterOfByte(0), 0x100);
+  EXPECT_EQ(CharacterOfByte('A'), 'A');
+  EXPECT_EQ(CharacterOfByte(0xA0), 0x142);
+  EXPECT_EQ(CharacterOfByte(0xAD), 0x143);
+  EXPECT_EQ(CharacterOfByte(0xFF), 0xFF);
+}
+
+TEST(BytePairTokenizer, MergesAsThePlainAlgorithm) {
+  const BytePairTokenizer tokenizer = LearnedTokenizer();
+  EXPECT_EQ(tokenizer.vocabulary_size(), 256 + kMerges);
+  const std::string text =
+      MixedText(6000) + std::string(300, 'a') + std::string(301, ' ') + "thethethethe" + std::string(77, '.');
+  std::vector<std::string> tokens;
+  const std::vector<std::int32_t> ids = *tokenizer.Encode(text);
+  for (const std::int32_t id : ids) tokens.push_back(*tokenizer.Decode({id}));
+  EXPECT_EQ(tokens, PlainTokens(Learned(), text));
+}
+
+TEST(BytePairTokenizer, AnyBytesComeBack) {
+  base::RandomStream stream(11);
+  for (const BytePairTokenizer& tokenizer : Tokenizers()) {
+    std::string all;
+    for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+    EXPECT_EQ(*tokenizer.Decode(*tokenizer.Encode(all)), all);
+    for (const int length : {0, 1, 2, 3, 17, 1000, 100000}) {
+      std::string bytes(length, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(stream());
+      EXPECT_EQ(*tokenizer.Decode(*tokenizer.Encode(bytes)), bytes)
+          << tokenizer.name() << ", " << length << " bytes";
+    }
+    const std::string every = EveryCharacter();
+    EXPECT_EQ(*tokenizer.Decode(*tokenizer.Encode(every)), every);
+  }
+}
+
+// One piece of a million bytes: a quadratic merge would take hours.
+TEST(BytePairTokenizer, LongPiecesEnd) {
+  for (const BytePairTokenizer& tokenizer : Tokenizers()) {
+    const std::string text(1000000, 'a');
+    EXPECT_EQ(*tokenizer.Decode(*tokenizer.Encode(text)), text);
+  }
+}
+
+// Expected ids here and below: tiktoken and tokenizers from the same two files (make_expected_tokens.py).
+TEST(BytePairTokenizer, IdsOfGpt2) {
+  const std::optional<BytePairTokenizer> gpt2 = Gpt2();
+  if (!gpt2) return;  // MergesAsThePlainAlgorithm compares every token without the files
+  EXPECT_EQ(gpt2->vocabulary_size(), 50257);
+  EXPECT_EQ(gpt2->end_of_text(), 50256);
+  EXPECT_EQ(*gpt2->Decode({50256}), "<|endoftext|>");
+  EXPECT_THAT(*gpt2->Encode("Hello world"), ElementsAre(15496, 995));
+  EXPECT_THAT(*gpt2->Encode("Hello, world! It's 2 o'clock; they'll've DON'T 'S's"),
+              ElementsAre(15496, 11, 995, 0, 632, 338, 362, 267, 6, 15750, 26, 484, 1183, 1053, 23917, 6, 51,
+                          705, 50, 338));
+  EXPECT_THAT(*gpt2->Encode("  two  blanks  \n\n\tand tabs \r\n end   "),
+              ElementsAre(220, 734, 220, 698, 2283, 220, 220, 628, 197, 392, 22524, 220, 201, 198, 886, 220,
+                          220, 220));
+  EXPECT_THAT(*gpt2->Encode("naïve café Ωμέγα 漢字かな 한국어 עברית العربية ١٢٣ Ⅷ ½ x²"),
+              ElementsAre(2616, 38776, 40304, 7377, 102, 34703, 138, 255, 42063, 17394, 10545, 120, 95, 27764,
+                          245, 27370, 26945, 220, 47991, 250, 166, 113, 255, 168, 244, 112, 14360, 95, 49603,
+                          37778, 33951, 103, 28981, 44690, 26897, 39848, 22654, 45632, 18923, 94, 149, 95,
+                          149, 96, 2343, 227, 100, 25208, 2124, 31185));
+  EXPECT_THAT(*gpt2->Encode("<|endoftext|>"), ElementsAre(27, 91, 437, 1659, 5239, 91, 29));
+}
+
+TEST(BytePairTokenizer, ManyIdsOfGpt2) {
+  const std::optional<BytePairTokenizer> gpt2 = Gpt2();
+  if (!gpt2) return;  // as above
+  const std::vector<std::int32_t> mixed = *gpt2->Encode(MixedText());
+  EXPECT_EQ(mixed.size(), 27097u);
+  EXPECT_EQ(CrcOf(mixed), 0xa2a4b4bcu);
+  const std::vector<std::int32_t> every = *gpt2->Encode(EveryCharacter());
+  EXPECT_EQ(every.size(), 1858967u);
+  EXPECT_EQ(CrcOf(every), 0x0f08eb02u);
+}
+
+// 301,966 and 36,059 are also the counts of nanoGPT's own page for this text.
+TEST(BytePairTokenizer, TinyShakespeareWithGpt2) {
+  const std::optional<BytePairTokenizer> gpt2 = Gpt2();
+  if (!gpt2) return;  // as above
+  const std::string text = *ReadWholeFile(*RealDataFolder() + "/tinyshakespeare/input.txt");
+  const std::size_t cut = text.size() * 9 / 10;  // it is ASCII
+  const std::vector<std::int32_t> train = *gpt2->Encode(text.substr(0, cut));
+  const std::vector<std::int32_t> validation = *gpt2->Encode(text.substr(cut));
+  EXPECT_EQ(train.size(), 301966u);
+  EXPECT_EQ(CrcOf(train), 0x13e1565bu);
+  EXPECT_EQ(validation.size(), 36059u);
+  EXPECT_EQ(CrcOf(validation), 0x1ac8447eu);
+  EXPECT_EQ(*gpt2->Decode(train) + *gpt2->Decode(validation), text);
+}
+
+// An error is one line that names the file and what is wrong.
+void ExpectDamage(const std::string& vocabulary, const std::string& merges, const std::string& message) {
+  const absl::Status status = BytePairTokenizer::Parse(vocabulary, merges).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << message;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+}
+
+TEST(BytePairTokenizer, DamagedFilesAreRefused) {
+  const std::string& good = Learned().vocabulary;
+  const std::string& merges = Learned().merges;
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    EXPECT_THAT(good, HasSubstr(from));
+    return absl::StrReplaceAll(good, {{from, to}});
+  };
+  ExpectDamage("", merges, "vocab.json: expected a JSON object");
+  ExpectDamage(good.substr(0, good.size() / 2), merges, "vocab.json: expected a JSON object");
+  ExpectDamage("[1, 2]", merges, "vocab.json: expected a JSON object");
+  ExpectDamage("{}", merges, "vocab.json: expected a JSON object");
+  ExpectDamage(replaced("\"A\":65", "\"A\":66"), merges, "expected each of 0..375 once");
+  ExpectDamage(replaced("\"A\":65", "\"A\":\"x\\ny\""), merges, "token \"A\" has id");
+  ExpectDamage(replaced("\"A\":65", "\"A\":-65"), merges, "token \"A\" has id -65");
+  ExpectDamage(replaced("\"A\":65", "\"A\":1e3"), merges, "token \"A\" has id 1000.0");
+  ExpectDamage(replaced("\"A\":65", "\"中\":65"), merges, "has a character that stands for no byte");
+  ExpectDamage(replaced("\"A\":65", "\"AA\":65"), merges, "byte 65 has no token");
+  ExpectDamage(good, "#version: 0.2\nt h e\n", "merges.txt:2: expected two tokens with a blank between");
+  ExpectDamage(good, "QQ QQ\n", "merges.txt:1: token \"QQ\" is not in vocab.json");
+  ExpectDamage(good, merges + merges.substr(merges.find('\n') + 1), "stands here a second time");
+}
+
+void Write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(BytePairTokenizer, LoadTakesBothNames) {
+  for (const auto& [vocabulary, merges] :
+       {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")}) {
+    const std::string folder = absl::StrCat(::testing::TempDir(), "/pairs_", vocabulary);
+    ASSERT_TRUE(MakeFolders(folder).ok());
+    absl::Status status = BytePairTokenizer::Load(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(folder));
+    Write(absl::StrCat(folder, "/", vocabulary), Learned().vocabulary);
+    status = BytePairTokenizer::Load(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(merges));
+    Write(absl::StrCat(folder, "/", merges), Learned().merges);
+    const auto tokenizer = BytePairTokenizer::Load(folder);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    EXPECT_EQ(tokenizer->digest(), LearnedTokenizer().digest());
+    EXPECT_EQ(tokenizer->end_of_text(), std::nullopt);
+  }
+}
+
+TEST(BytePairTokenizer, UnknownIdsAreRefused) {
+  const BytePairTokenizer tokenizer = LearnedTokenizer();
+  for (const std::int32_t id : {-1, 376, 2000000000}) {
+    EXPECT_EQ(tokenizer.Decode({0, id}).status().message(),
+              absl::StrCat("token ", id, " is unknown: the vocabulary is 0..375"));
+  }
+}
+
+}  // namespace
+}  // namespace plait::data
