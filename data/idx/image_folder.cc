@@ -22,7 +22,7 @@ constexpr char kTestLabels[] = "t10k-labels-idx1-ubyte";
 std::string FindFile(const std::string& folder, const std::string& name) {
   const std::string dotted = absl::StrReplaceAll(name, {{"-idx", ".idx"}});
   for (const std::string& spelling : {name, name + ".gz", dotted, dotted + ".gz"}) {
-    const std::string path = absl::StrCat(folder, "/", spelling);
+    std::string path = absl::StrCat(folder, "/", spelling);
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return path;
   }

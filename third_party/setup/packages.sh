@@ -12,6 +12,7 @@ PACKAGE_GROUPS=(
   "tests of jobs under Slurm, which the tests start themselves: munge slurmctld slurmd slurm-client"
   "LibTorch's installer: python3 python3-venv"
   "plots: gnuplot-nox"
+  "image data: dataset-fashion-mnist"
   "tests of pages in a browser: chromium-headless-shell"
   "tests of history files: netcdf-bin"
   "tools/check: clang-format clang-tidy-16 shellcheck"
