@@ -1,0 +1,89 @@
+#include "data/text/prepare.h"
+
+#include <zlib.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "data/text/character_tokenizer.h"
+#include "data/text/text_files.h"
+
+namespace plait::data {
+namespace {
+
+constexpr char kCharacters[] = "characters";
+constexpr char kGpt2[] = "gpt2";
+
+absl::StatusOr<std::string> CacheOf(const TextOptions& options) {
+  std::string folder = options.cache_dir;
+  if (folder.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(const std::string cache, base::CacheFolder());
+    folder = cache + "/data";
+  }
+  PLAIT_RETURN_IF_ERROR(MakeFolders(folder));
+  return folder;
+}
+
+// None for characters: their vocabulary is the text's.
+absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& options) {
+  if (options.tokenizer == kCharacters) return std::nullopt;
+  if (options.tokenizer != kGpt2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokenizer \"", options.tokenizer, "\" is unknown: take ", kCharacters, " or ", kGpt2));
+  }
+  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer tokenizer, BytePairTokenizer::Load(options.bpe_folder));
+  return std::optional<BytePairTokenizer>(std::move(tokenizer));
+}
+
+// Whether the prepared file can be used as it is; why not goes into the notes.
+bool IsUsable(const std::string& path, const std::string& key, std::vector<std::string>& notes) {
+  if (!std::filesystem::exists(path)) return false;
+  const absl::StatusOr<std::string> found = ReadPreparedTextKey(path);
+  const absl::Status status = found.ok() ? ReadPreparedText(path).status() : found.status();
+  if (!status.ok()) notes.push_back(absl::StrCat(status.message(), ": made anew"));
+  return status.ok() && *found == key;
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
+  PLAIT_ASSIGN_OR_RETURN(const std::optional<BytePairTokenizer> pairs, BytePairsOf(options));
+  PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
+  PLAIT_ASSIGN_OR_RETURN(const std::string cache, CacheOf(options));
+  const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
+  // A file for each text and tokenizer: two programs with two texts do not take the cache from each other.
+  const std::uint32_t name = crc32_z(0, reinterpret_cast<const Bytef*>(key.data()), key.size());
+  PreparedTextFile file{absl::StrFormat("%s/text_%08x.h5", cache, name), {}};
+  if (IsUsable(file.path, key, file.notes)) return file;
+  PLAIT_ASSIGN_OR_RETURN(const PreparedText made,
+                         pairs ? Tokenize(input, *pairs) : TokenizeCharacters(input));
+  PLAIT_RETURN_IF_ERROR(WritePreparedText(file.path, made, key));
+  file.notes.push_back(absl::StrCat("Prepared ", input.source, ": ", made.Summary(), ", ", file.path));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const PreparedText& text,
+                                                         const std::string& bpe_folder) {
+  if (!text.code_points.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer,
+                           CharacterTokenizer::FromCodePoints(text.code_points));
+    return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+  }
+  PLAIT_ASSIGN_OR_RETURN(BytePairTokenizer tokenizer, BytePairTokenizer::Load(bpe_folder));
+  if (tokenizer.digest() != text.tokenizer_digest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(bpe_folder, ": ", tokenizer.vocabulary_size(), " tokens, another vocabulary than the ",
+                     text.vocabulary_size,
+                     " that the text was prepared with: give that folder, or prepare the text anew"));
+  }
+  return std::make_unique<BytePairTokenizer>(std::move(tokenizer));
+}
+
+}  // namespace plait::data

@@ -1,0 +1,152 @@
+// Prepared text in HDF5.
+#include <hdf5.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file.h"
+#include "data/text/character_tokenizer.h"
+#include "data/text/prepared_text.h"
+
+namespace plait::data {
+namespace {
+
+constexpr char kFormat[] = "plait text";
+constexpr std::int64_t kVersion = 1;
+// Tokens go through HDF5 as 32-bit integers, which it narrows and widens; so many at a time.
+constexpr std::int64_t kPieceTokens = 1 << 20;
+
+std::int64_t Checksum(const std::vector<std::uint16_t>& tokens) {
+  return crc32_z(0, reinterpret_cast<const Bytef*>(tokens.data()), tokens.size() * sizeof(tokens[0]));
+}
+
+absl::Status CreateTokens(File& file, const std::string& name, hsize_t count) {
+  QuietHdf5 quiet;
+  const Handle space(H5Screate_simple(1, &count, nullptr));
+  const Handle array(
+      H5Dcreate2(file.id(), name.c_str(), H5T_STD_U16LE, space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  if (!array.ok()) return Hdf5Error(absl::StrCat(file.path(), ": ", name), "cannot be created");
+  return absl::OkStatus();
+}
+
+absl::Status WriteTokens(File& file, const std::string& name, const std::vector<std::uint16_t>& tokens) {
+  const std::int64_t count = tokens.size();
+  PLAIT_RETURN_IF_ERROR(CreateTokens(file, name, count));
+  for (std::int64_t first = 0; first < count; first += kPieceTokens) {
+    const std::int64_t end = std::min(count, first + kPieceTokens);
+    const std::vector<std::int32_t> piece(tokens.begin() + first, tokens.begin() + end);
+    PLAIT_RETURN_IF_ERROR(WriteRows<std::int32_t>(file, name, first, piece));
+  }
+  return SetAttribute(file, name, "crc32", Checksum(tokens));
+}
+
+absl::Status WriteAll(const std::string& path, const PreparedText& text, const std::string& key) {
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "key", key));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", text.source));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "tokenizer", text.tokenizer));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "vocabulary_size", std::int64_t{text.vocabulary_size}));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "tokenizer_digest", std::int64_t{text.tokenizer_digest}));
+  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "characters", text.characters));
+  if (!text.code_points.empty()) {
+    const std::int64_t count = text.code_points.size();
+    PLAIT_RETURN_IF_ERROR(WriteArray<std::int32_t>(file, "/code_points", text.code_points, {count}));
+  }
+  PLAIT_RETURN_IF_ERROR(WriteTokens(file, "/train", text.train));
+  PLAIT_RETURN_IF_ERROR(WriteTokens(file, "/validation", text.validation));
+  return file.Close();
+}
+
+absl::Status Damaged(const File& file, const std::string& what) {
+  return absl::DataLossError(absl::StrCat(file.path(), ": ", what));
+}
+
+// What a sound file of another kind lacks is DataLoss too.
+template <typename T>
+absl::StatusOr<T> OrDamage(absl::StatusOr<T> result) {
+  if (result.ok()) return result;
+  return absl::DataLossError(result.status().message());
+}
+
+absl::StatusOr<File> OpenChecked(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
+  const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
+  if (!format.ok() || *format != kFormat) return Damaged(file, "an HDF5 file, but not a prepared text");
+  const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
+  if (!version.ok() || *version != kVersion) {
+    return Damaged(file, absl::StrCat("a prepared text of format ", version.ok() ? *version : -1,
+                                      ", expected ", kVersion, "; prepare it anew"));
+  }
+  return file;
+}
+
+absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const std::string& name,
+                                                      std::int32_t vocabulary_size) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, OrDamage(ArrayShape(file, name)));
+  if (shape.size() != 1) return Damaged(file, name + ": expected one dimension");
+  std::vector<std::uint16_t> tokens;
+  tokens.reserve(shape[0]);
+  for (std::int64_t first = 0; first < shape[0]; first += kPieceTokens) {
+    const std::int64_t count = std::min(shape[0] - first, kPieceTokens);
+    PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> piece,
+                           OrDamage(ReadRows<std::int32_t>(file, name, first, count)));
+    tokens.insert(tokens.end(), piece.begin(), piece.end());
+  }
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t expected, OrDamage(IntAttribute(file, name, "crc32")));
+  if (expected != Checksum(tokens))
+    return Damaged(file, name + ": checksum does not match, the file is damaged");
+  const auto unknown = [&](std::uint16_t token) { return token >= vocabulary_size; };
+  if (std::any_of(tokens.begin(), tokens.end(), unknown)) {
+    return Damaged(file, absl::StrCat(name, ": a token outside the vocabulary 0..", vocabulary_size - 1));
+  }
+  return tokens;
+}
+
+// The vocabulary of a tokenizer of characters must be the one that the digest tells of.
+absl::Status ReadCodePoints(const File& file, PreparedText& text) {
+  if (!file.Has("/code_points")) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(text.code_points, OrDamage(ReadArray<std::int32_t>(file, "/code_points")));
+  const absl::StatusOr<CharacterTokenizer> tokenizer = CharacterTokenizer::FromCodePoints(text.code_points);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(tokenizer.status(), file.path()));
+  if (tokenizer->digest() != text.tokenizer_digest || tokenizer->vocabulary_size() != text.vocabulary_size) {
+    return Damaged(file, "/code_points: checksum does not match, the file is damaged");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WritePreparedText(const std::string& path, const PreparedText& text, const std::string& key) {
+  constexpr std::int64_t kOverhead = 1 << 16;
+  const std::int64_t bytes = (text.train.size() + text.validation.size()) * sizeof(text.train[0]) +
+                             text.code_points.size() * sizeof(text.code_points[0]) + kOverhead;
+  return WriteAtomically(path, bytes,
+                         [&](const std::string& partial) { return WriteAll(partial, text, key); });
+}
+
+absl::StatusOr<PreparedText> ReadPreparedText(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  PreparedText text;
+  PLAIT_ASSIGN_OR_RETURN(text.source, OrDamage(TextAttribute(file, "/", "source")));
+  PLAIT_ASSIGN_OR_RETURN(text.tokenizer, OrDamage(TextAttribute(file, "/", "tokenizer")));
+  PLAIT_ASSIGN_OR_RETURN(text.vocabulary_size, OrDamage(IntAttribute(file, "/", "vocabulary_size")));
+  PLAIT_ASSIGN_OR_RETURN(text.tokenizer_digest, OrDamage(IntAttribute(file, "/", "tokenizer_digest")));
+  PLAIT_ASSIGN_OR_RETURN(text.characters, OrDamage(IntAttribute(file, "/", "characters")));
+  PLAIT_RETURN_IF_ERROR(ReadCodePoints(file, text));
+  PLAIT_ASSIGN_OR_RETURN(text.train, ReadTokens(file, "/train", text.vocabulary_size));
+  PLAIT_ASSIGN_OR_RETURN(text.validation, ReadTokens(file, "/validation", text.vocabulary_size));
+  return text;
+}
+
+absl::StatusOr<std::string> ReadPreparedTextKey(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  return OrDamage(TextAttribute(file, "/", "key"));
+}
+
+}  // namespace plait::data

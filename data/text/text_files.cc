@@ -1,0 +1,67 @@
+#include "data/text/text_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+
+namespace plait::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Regular files in the folder, links left out, with this extension (empty: any), by name.
+std::vector<std::string> FilesOf(const std::string& folder, const std::string& extension) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(entry->symlink_status(ignored))) continue;
+    if (extension.empty() || entry->path().extension() == extension) files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::string> Joined(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) {
+    PLAIT_ASSIGN_OR_RETURN(const std::string part, ReadWholeFile(file));
+    text += part;
+  }
+  return text;
+}
+
+std::string Bytes(const std::string& text) { return absl::StrCat(text.size(), " bytes"); }
+
+}  // namespace
+
+absl::StatusOr<TextInput> DefaultText(const std::string& folder) {
+  const std::vector<std::string> files = FilesOf(folder, "");
+  PLAIT_ASSIGN_OR_RETURN(std::string text, Joined(files));
+  if (text.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(folder, ": no licences here to take as the default text; name a text file"));
+  }
+  const std::string source = absl::StrCat(files.size(), " licences of ", folder, ", ", Bytes(text));
+  return TextInput{std::move(text), source};
+}
+
+absl::StatusOr<TextInput> ReadText(const std::string& path) {
+  if (path.empty()) return DefaultText();
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
+  const std::vector<std::string> files = is_folder ? FilesOf(path, ".txt") : std::vector<std::string>{path};
+  PLAIT_ASSIGN_OR_RETURN(std::string text, Joined(files));
+  if (text.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, is_folder ? ": no text in the *.txt files of this folder" : ": the file is empty"));
+  }
+  const std::string source = is_folder ? absl::StrCat(files.size(), " files of ", path, ", ", Bytes(text))
+                                       : absl::StrCat(path, ", ", Bytes(text));
+  return TextInput{std::move(text), source};
+}
+
+}  // namespace plait::data
