@@ -4,11 +4,13 @@
     python3 -m venv v && v/bin/pip install regex tiktoken tokenizers
     v/bin/python data/text/make_expected_tokens.py FOLDER [TEXT]
 
-FOLDER holds GPT-2's encoder.json and vocab.bpe, TEXT is tiny Shakespeare. Pieces come from the package regex, ids from
-tiktoken and from tokenizers, which must agree.
+FOLDER holds GPT-2's encoder.json and vocab.bpe, or the vocab.json and merges.txt that byte_pair_tokenizer_test learns and
+writes (TEST_TMPDIR=DIR bazel-bin/data/text/byte_pair_tokenizer_test: DIR/learned_pairs). TEXT is tiny Shakespeare. Pieces
+come from the package regex, ids from tiktoken and from tokenizers, which must agree.
 """
 
 import json
+import os
 import sys
 import zlib
 
@@ -60,12 +62,14 @@ def byte_characters():
 
 
 def encoders(folder):
-    with open(folder + "/encoder.json", encoding="utf-8") as file:
+    names = ("encoder.json", "vocab.bpe") if os.path.exists(folder + "/encoder.json") else ("vocab.json", "merges.txt")
+    paths = [os.path.join(folder, name) for name in names]
+    with open(paths[0], encoding="utf-8") as file:
         vocabulary = json.load(file)
     byte_of = byte_characters()
     ranks = {bytes(byte_of[c] for c in token): i for token, i in vocabulary.items() if token != "<|endoftext|>"}
     tik = tiktoken.Encoding("local", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
-    hugging = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(folder + "/encoder.json", folder + "/vocab.bpe"))
+    hugging = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(*paths))
     hugging.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     return tik.encode_ordinary, lambda text: hugging.encode(text).ids
 
