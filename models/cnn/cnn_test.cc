@@ -96,9 +96,10 @@ constexpr std::array<KnownGradient, 8> kGradients = {{
     {0.4720526366136723, 0.14167744524982134},
 }};
 
-// A sum of n products in any order is within n eps sum |products| of the exact one; sums here have 9, 288,
-// 9216 and 128 products. Values stay below 2 sqrt(fan-in) of the inputs' bound, the layers' errors add:
-// (9 + 288 + 9216 + 128) eps, times a growth of at most 2 sqrt(fan-in) relative to the typical value (192).
+// A sum of n products, in any order, is within n eps sum |products| of the exact one. Weights are at most
+// 2 / sqrt(n), so that sum |products| is at most 2 sqrt(n) times the size of a layer's inputs, which the
+// mixed signs keep near 1. Added over the layers' 9, 288, 9216 and 128 products, with the largest factor,
+// 192.
 constexpr double kSumRounding = (9 + 288 + 9216 + 128) * 192.0;
 
 TEST(Cnn, ForwardIsThatOfPyTorch) {
