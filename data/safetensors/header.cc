@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -60,7 +61,7 @@ absl::StatusOr<std::string> JsonText(const std::string& text) {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::type_error&) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(text), " is not UTF-8: safetensors cannot hold it"));
+        absl::StrCat("\"", absl::CEscape(text), "\" is not UTF-8: safetensors cannot hold it"));
   }
 }
 

@@ -77,9 +77,10 @@ std::string TextOf(const TensorInfo& info) {
 }
 
 std::string Quoted(absl::string_view text) {
-  constexpr std::size_t kShown = 120;
-  const bool cut = text.size() > kShown;
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, kShown)), cut ? "..." : "", "\"");
+  std::size_t shown = 120;
+  if (text.size() <= shown) return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+  while (shown > 0 && (text[shown] & 0xc0) == 0x80) --shown;  // not within a character
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, shown)), "...\"");
 }
 
 }  // namespace plait::data::safetensors
