@@ -175,7 +175,7 @@ GradientReducer::~GradientReducer() {
 
 void GradientReducer::set_synchronizes(bool synchronizes) { state_->synchronizes = synchronizes; }
 
-void GradientReducer::Finish() {
+void GradientReducer::Finish(const OnReduced& reduced) {
   State& state = *state_;
   PLAIT_CHECK(state.synchronizes) << "Finish while gradients are only accumulated";
   for (std::size_t i = 0; i < state.parameters.size(); ++i) {
@@ -184,11 +184,22 @@ void GradientReducer::Finish() {
     if (!gradient.defined()) gradient = at::zeros_like(state.parameters[i].detach());
     state.OnReady(i);
   }
+  std::vector<bool> told(state.buckets.size(), false);
+  const auto tell_of_complete = [&] {
+    for (std::size_t b = 0; b < told.size(); ++b) {
+      if (told[b] || state.buckets[b].in_flight) continue;
+      told[b] = true;
+      if (reduced) reduced(state.buckets[b].parameters);
+      state.Advance();
+    }
+  };
   for (Bucket& bucket : state.buckets) {
+    tell_of_complete();
     if (!bucket.in_flight) continue;
     bucket.work.Wait();
     state.Complete(bucket);
   }
+  tell_of_complete();
   state.Reset();
 }
 

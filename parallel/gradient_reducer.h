@@ -22,10 +22,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "comm/communicator.h"
 
 namespace plait::parallel {
@@ -50,8 +53,11 @@ class GradientReducer {
   void set_synchronizes(bool synchronizes);
 
   // Waits for all buckets. A parameter that backward did not reach counts as a gradient of zero (and has one
-  // then, as it may have been reached elsewhere). Programming error: Finish twice without a backward between.
-  void Finish();
+  // then, as it may have been reached elsewhere). `reduced` is called for each bucket whose gradients are
+  // means, while others are still on their way, with the indices of its parameters: an optimizer that steps
+  // there (FusedAdam::Apply) fills the wait.
+  using OnReduced = std::function<void(absl::Span<const std::size_t> parameters)>;
+  void Finish(const OnReduced& reduced = {});
 
   // Of each bucket, in the order in which they leave.
   std::vector<std::int64_t> bucket_bytes() const;

@@ -92,11 +92,18 @@ TEST_P(Buckets, GradientsAreTheMeanOverAllSamples) {
   for (int step = 0; step < 3; ++step) {
     for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
     Loss(parameters, SamplesOf(world.rank(), step)).backward();
-    reducer.Finish();
-    ExpectGradients(parameters,
-                    SerialMean(world.size(), [&](std::vector<at::Tensor>& own,
-                                                 int rank) { return Loss(own, SamplesOf(rank, step)); }),
-                    world.size());
+    const std::vector<at::Tensor> expected =
+        SerialMean(world.size(),
+                   [&](std::vector<at::Tensor>& own, int rank) { return Loss(own, SamplesOf(rank, step)); });
+    std::vector<int> told(parameters.size(), 0);
+    reducer.Finish([&](absl::Span<const std::size_t> reduced) {
+      for (const std::size_t i : reduced) {
+        ++told[i];  // complete by then
+        EXPECT_LT((parameters[i].grad() - expected[i]).abs().max().item<double>(), Tolerance(world.size()));
+      }
+    });
+    EXPECT_EQ(told, std::vector<int>(parameters.size(), 1));
+    ExpectGradients(parameters, expected, world.size());
   }
 }
 

@@ -12,8 +12,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "absl/types/span.h"
 
 namespace plait::parallel {
 
@@ -33,6 +36,10 @@ class FusedAdam {
 
   // Parameters without a gradient stay as they are.
   void Step();
+  // The same step in parts, while other gradients are still on their way: BeginStep once, then every
+  // parameter in one Apply, by its index.
+  void BeginStep();
+  void Apply(absl::Span<const std::size_t> parameters);
   // The next backward then stores its gradients instead of adding to the old ones.
   void ClearGradients();
 
@@ -48,6 +55,7 @@ class FusedAdam {
   AdamOptions options_;
   at::Tensor step_;  // float32, as the kernel wants it
   std::int64_t steps_ = 0;
+  std::vector<std::size_t> all_;  // indices
 };
 
 }  // namespace plait::parallel

@@ -152,6 +152,9 @@ class Cluster:
                                             first_job=random.randrange(1000, 60000000)))
 
     def start_munge(self):
+        # Containers often have no cgroups; nothing here needs them, but slurmd looks for version 2 unless told otherwise.
+        with open(self.folder + "/cgroup.conf", "w", encoding="utf-8") as file:
+            file.write("CgroupPlugin=cgroup/v1\n")
         with open(self.folder + "/munge.key", "wb") as file:
             os.chmod(self.folder + "/munge.key", 0o600)
             file.write(os.urandom(128))

@@ -9,7 +9,7 @@ PACKAGE_GROUPS=(
   "data files (HDF5, compression): libhdf5-openmpi-dev zlib1g-dev liblzma-dev"
   "libraries (flags, status, JSON, logs, event files): libabsl-dev nlohmann-json3-dev libspdlog-dev libprotobuf-dev protobuf-compiler"
   "tests and benchmarks: libgtest-dev libgmock-dev libbenchmark-dev"
-  "tests of jobs under Slurm, which the tests start themselves: munge slurmctld slurmd slurm-client"
+  "tests of jobs and processes, some under a Slurm that they start themselves: procps munge slurmctld slurmd slurm-client"
   "LibTorch's installer: python3 python3-venv"
   "plots: gnuplot-nox"
   "image data: dataset-fashion-mnist"

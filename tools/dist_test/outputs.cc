@@ -32,7 +32,7 @@ std::vector<Recorded> Metrics() {
           {{"dt", "s", "time per step"}, OverRanks::kEachRank},
           {{"dtf", "s", "forward pass and loss"}, OverRanks::kEachRank},
           {{"dtb", "s", "backward pass, all-reduce and optimizer"}, OverRanks::kEachRank},
-          {{"dto", "s", "optimizer"}, OverRanks::kStatistics},
+          {{"dto", "s", "the last all-reduces and the optimizer"}, OverRanks::kStatistics},
           {{"comm_bytes_dp", "bytes", "sent by a rank"}, OverRanks::kStatistics},
           {{"comm_in_flight_dp", "s", "all-reduces in flight, added up"}, OverRanks::kStatistics},
           {{"comm_exposed_dp", "s", "of that, a rank stood still"}, OverRanks::kStatistics}};

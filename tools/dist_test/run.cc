@@ -73,7 +73,7 @@ void Training::AddTimes(const StepTimes& times) {
   timers_.Get("step").Add(times.dt());
   timers_.Get("step::forward and loss").Add(times.dtf());
   timers_.Get("step::backward and all-reduce").Add(times.dtb() - times.optimizer());
-  timers_.Get("step::optimizer").Add(times.optimizer());
+  timers_.Get("step::optimizer, last all-reduces").Add(times.optimizer());
 }
 
 absl::Status Training::Step(int iter, Workload& workload, Outputs& outputs) {

@@ -77,6 +77,13 @@ at::Tensor Workload::Loss() {
   return at::mse_loss(mlp_.Forward(x).to(at::kFloat), target, at::Reduction::Sum);
 }
 
+// Parameters whose gradients are there are new before the last gradients have come.
+void Workload::Update() {
+  if (reducer_ == nullptr) return adam_.Step();
+  adam_.BeginStep();
+  reducer_->Finish([this](absl::Span<const std::size_t> parameters) { adam_.Apply(parameters); });
+}
+
 StepTimes Workload::Step() {
   const base::Profile::Scope scope(profile_, "step");
   adam_.ClearGradients();
@@ -91,12 +98,11 @@ StepTimes Workload::Step() {
   {
     const base::Profile::Scope backward(profile_, "backward and all-reduce");
     loss.backward();
-    if (reducer_ != nullptr) reducer_->Finish();
     times.backward_end_seconds = Now();
   }
   {
-    const base::Profile::Scope optimizer(profile_, "optimizer");
-    adam_.Step();
+    const base::Profile::Scope optimizer(profile_, "optimizer and the last all-reduces");
+    Update();
     times.end_seconds = Now();
   }
   times.loss = loss.item<double>();

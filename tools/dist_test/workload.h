@@ -29,7 +29,7 @@ struct StepTimes {
   double loss = 0;  // of this rank's samples
   double begin_seconds = 0;
   double forward_end_seconds = 0;
-  double backward_end_seconds = 0;  // gradients are reduced
+  double backward_end_seconds = 0;  // this rank has its gradients, and most are reduced
   double end_seconds = 0;           // parameters are new
 
   double dt() const { return end_seconds - begin_seconds; }
@@ -53,6 +53,7 @@ class Workload {
 
  private:
   at::Tensor Loss();
+  void Update();
   double Now() const;
 
   const Config& config_;
