@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 // A folder that is not yet there.
 std::string NewFolder(const std::string& name) {
-  const std::string folder = absl::StrCat(testing::TempDir(), "/", name);
+  std::string folder = absl::StrCat(testing::TempDir(), "/", name);
   fs::remove_all(folder);
   return folder;
 }

@@ -101,7 +101,7 @@ std::string FolderOr(const std::string& name, KnownSet& known) {
   if (real && fs::is_directory(absl::StrCat(*real, "/", name))) return absl::StrCat(*real, "/", name);
   std::cout << "No " << name << " here: made images take its place.\n";
   const ImageSet made = SmallImageSet();
-  const std::string folder = absl::StrCat(testing::TempDir(), "/", name);
+  std::string folder = absl::StrCat(testing::TempDir(), "/", name);
   WriteImageFolder(made, folder, true);
   known = {6, 4, KnownOf(made.train), KnownOf(made.test), ScaleByTwoPasses(made.train), 1e-14};
   return folder;
