@@ -64,7 +64,7 @@ void SetParameters(const Cnn& cnn) {
 
 // Pixel k is (k^2 mod 263) k mod 251 / 250.
 at::Tensor Images(std::int64_t samples) {
-  const at::Tensor images = at::empty({samples, 1, 28, 28}, at::kDouble);
+  at::Tensor images = at::empty({samples, 1, 28, 28}, at::kDouble);
   for (std::int64_t k = 0; k < images.numel(); ++k) {
     images.data_ptr<double>()[k] = k * k % 263 * k % 251 / 250.0;
   }
@@ -197,7 +197,7 @@ std::vector<double> Linear(const std::vector<double>& x, const at::Tensor& weigh
   return y;
 }
 
-std::vector<double> ByLoops(const std::vector<at::Tensor>& p, Planes image) {
+std::vector<double> ByLoops(const std::vector<at::Tensor>& p, const Planes& image) {
   const Planes pooled = Pooled(ConvolvedRelu(ConvolvedRelu(image, p[0], p[1]), p[2], p[3]));
   std::vector<double> hidden = Linear(pooled.values, p[4], p[5]);
   for (double& value : hidden) value = std::max(value, 0.0);
@@ -231,7 +231,7 @@ TEST(Cnn, ForwardIsTheSumsWrittenOut) {
   }
 }
 
-constexpr std::int64_t kFeatures = 4 * 5 * 5, kSamples = 2000;
+constexpr std::int64_t kFeatures = 100, kSamples = 2000;
 
 // A network that shows what dropout leaves, sample by sample: convolutions and pooling give ones, the hidden
 // value is the mean of 100 features, the first logit is the hidden value, the second is zero.
