@@ -121,6 +121,7 @@ std::vector<Refused> RefusedHeaders() {
        R"(tensor "t": shape is a number beyond 2^63 - 1, expected whole numbers from 0 to 2^63 - 1)"},
       {changed("[2]", "[4294967296,4294967296]"), 8,
        R"(tensor "t": F32 [4294967296, 4294967296] has more than 2^63 - 1 bytes)"},
+      {changed("[2]", "[1]"), 8, R"(tensor "t": data_offsets [0, 8], expected 4 bytes for F32 [1])"},
       {changed("[2]", "[3]"), 8, R"(tensor "t": data_offsets [0, 8], expected 12 bytes for F32 [3])"},
       {changed("[0,8]", "[8,0]"), 8, R"(tensor "t": data_offsets [8, 0], expected 8 bytes for F32 [2])"},
       {changed("[0,8]", "[0,8,8]"), 8, R"(tensor "t": data_offsets has 3 numbers, expected begin and end)"},
