@@ -33,7 +33,9 @@ std::string Scaled(double value, const Prefix (&prefixes)[n]) {
 std::string Plain(double value) {
   const double size = std::abs(value);
   const bool whole = value == std::round(value) && size < 1e6;
-  if (size < 1e4 || size >= 1e9) return absl::StrFormat(whole ? "%.0f" : "%.4g", value);
+  if (size < 1e4 || size >= 1e9) {
+    return whole ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.4g", value);
+  }
   const double unit = std::pow(10, std::floor(std::log10(size)) - 3);
   return Count(std::llround(whole ? value : std::round(value / unit) * unit));
 }
