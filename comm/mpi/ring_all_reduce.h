@@ -4,8 +4,8 @@
 // Each of n ranks sends 2 (n - 1) / n of the values, the least possible (Patarasuk & Yuan, "Bandwidth optimal
 // all-reduce algorithms for clusters of workstations", JPDC 69, 2009, section 3). A part is added up in one
 // order and then copied, so all ranks get the same bits. It is made of messages between neighbours, whose
-// copies MPI makes directly from one process's memory to the other's; its own non-blocking all-reduce takes
-// two to three times as long for a megabyte on one node.
+// copies MPI makes directly from one process's memory to the other's; its own
+// non-blocking all-reduce goes through buffers (docs/decisions/007).
 #ifndef PLAIT_COMM_MPI_RING_ALL_REDUCE_H_
 #define PLAIT_COMM_MPI_RING_ALL_REDUCE_H_
 
