@@ -35,6 +35,7 @@ class BadInputTest(runs.DistTest):
         with open(self.path("file"), "w"):
             pass
         self.fails("--outputs: .*file", *FEW, code=1, outputs="file")
+        self.fails("--history: .*nowhere", *FEW, "--history=" + self.path("nowhere/run.h5"), code=1, outputs="other")
         self.run_program(*FEW, "--no-plots")
         before = os.path.getsize(self.path("out/history.h5"))
         self.fails(".*history.h5", *FEW, "--no-plots", code=1)  # never appended to silently

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/stats.h"
 #include "data/hdf5/atomic_file.h"
@@ -83,6 +84,11 @@ absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts
   outputs.folder_ = folder.path;
   outputs.history_path_ = config.history.empty() ? outputs.folder_ + "/history.h5" : config.history;
   outputs.trace_path_ = config.trace ? outputs.folder_ + "/trace.json" : "";
+  absl::Status writable;
+  if (world.rank() == 0) {
+    writable = base::Prefixed(base::ProbeWritableFile(outputs.history_path_), "--history");
+  }
+  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   if (config.trace) {
     facts.trace = std::filesystem::path(outputs.trace_path_)
                       .lexically_relative(std::filesystem::path(outputs.history_path_).parent_path())
