@@ -1,0 +1,25 @@
+#include "parallel/sharding/strategy.h"
+
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::parallel {
+namespace {
+
+constexpr absl::string_view kNames[] = {"ddp", "zero1", "zero2", "fsdp"};
+
+}  // namespace
+
+absl::string_view Name(Strategy strategy) { return kNames[static_cast<int>(strategy)]; }
+
+absl::StatusOr<Strategy> ParseStrategy(absl::string_view name) {
+  if (name == "zero3") return Strategy::kFsdp;
+  for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i) {
+    if (name == kNames[i]) return static_cast<Strategy>(i);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("strategy \"", name, "\": expected ddp, zero1, zero2 or fsdp (zero3 is fsdp)"));
+}
+
+}  // namespace plait::parallel
