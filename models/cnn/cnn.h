@@ -13,8 +13,9 @@
 //     dropout2, fc2, log-softmax       (classes)
 //
 // Initial values are those of torch::nn::Conv2d and torch::nn::Linear, from LibTorch's generator. State dict:
-// conv1.weight (out, in, 3, 3), conv1.bias, conv2..., fc1.weight (out, in), fc1.bias, fc2.... A handle:
-// copies share parameters and mode. Local.
+// conv1.weight (out, in, 3, 3), conv1.bias, conv2..., fc1.weight (out, in), fc1.bias, fc2.... Blocks for
+// engines (models/block_runner.h) are the four layers, each with what follows it up to the next. A handle:
+// copies share parameters, mode and block runner. Local.
 #ifndef PLAIT_MODELS_CNN_CNN_H_
 #define PLAIT_MODELS_CNN_CNN_H_
 
@@ -24,6 +25,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "models/block_runner.h"
 
 namespace torch::nn {
 class Module;
@@ -41,7 +44,8 @@ struct CnnOptions {
 
 class Cnn {
  public:
-  // Begins in training mode. Options outside their bounds are a programming error.
+  // Begins in training mode. On kMeta no memory is taken and nothing is drawn. Options outside their bounds
+  // are a programming error.
   Cnn(const CnnOptions& options, const at::TensorOptions& tensor_options);
 
   // (batch, 1, rows, columns) -> (batch, classes), logarithms of probabilities. Recorded by autograd.
@@ -49,6 +53,12 @@ class Cnn {
 
   // Whether dropout acts.
   void SetTraining(bool training);
+
+  // The root has no parameters; units 1 to 4 are conv1, conv2, fc1, fc2.
+  std::vector<models::ParameterUnit> units() const;
+  // Draws the initial values of one unit; all units in their order: what the constructor draws.
+  void ResetParameters(std::size_t unit) const;
+  void set_block_runner(models::BlockRunner runner) const;
 
   // Layer by layer, as PyTorch prints modules.
   std::string Description() const;

@@ -7,6 +7,9 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <array>
@@ -229,6 +232,54 @@ TEST(Cnn, ForwardIsTheSumsWrittenOut) {
       EXPECT_NEAR(y[i][k].item<double>(), expected[k], (10 + 28 + 33 + 6) * 4 * 6 * kEps);
     }
   }
+}
+
+// PyTorch's own modules drawn from the same seed.
+TEST(Cnn, StartsFromPyTorchsNumbersOnEveryWay) {
+  const CnnOptions options = {
+      .rows = 9, .columns = 12, .conv1_channels = 3, .conv2_channels = 4, .hidden = 5, .classes = 6};
+  torch::manual_seed(3);
+  const torch::nn::Conv2d conv1(1, 3, 3), conv2(3, 4, 3);
+  const torch::nn::Linear fc1(4 * 2 * 4, 5), fc2(5, 6);
+  const std::vector<at::Tensor> expected = {conv1->weight, conv1->bias, conv2->weight, conv2->bias,
+                                            fc1->weight,   fc1->bias,   fc2->weight,   fc2->bias};
+  torch::manual_seed(3);
+  const Cnn direct(options, at::kDouble);
+  const Cnn meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
+  torch::manual_seed(3);
+  const std::vector<models::ParameterUnit> units = meta.units();
+  ASSERT_EQ(units.size(), 5u);
+  EXPECT_TRUE(units[0].parameters.empty());
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const auto& [name, parameter] : units[unit].parameters) {
+      EXPECT_TRUE(parameter.is_meta()) << name;
+      models::Materialize(parameter, at::empty(parameter.sizes(), at::kDouble));
+    }
+    meta.ResetParameters(unit);
+  }
+  for (std::size_t j = 0; j < expected.size(); ++j) {
+    EXPECT_TRUE(direct.parameters()[j].equal(expected[j].to(at::kDouble))) << j;
+    EXPECT_TRUE(meta.parameters()[j].equal(direct.parameters()[j])) << j;
+  }
+  EXPECT_EQ(units[3].name, "fc1");
+  EXPECT_EQ(units[3].parameters[0].first, "fc1.weight");
+  EXPECT_TRUE(units[3].parameters[0].second.is_same(meta.parameters()[4]));
+}
+
+TEST(Cnn, BlocksAreTheLayers) {
+  Cnn cnn({.rows = 9, .columns = 12, .conv1_channels = 3, .conv2_channels = 4, .hidden = 5, .classes = 6},
+          at::kDouble);
+  cnn.SetTraining(false);
+  const at::Tensor x = at::rand({2, 1, 9, 12}, at::kDouble);
+  const at::Tensor direct = cnn.Forward(x);
+  std::vector<std::int64_t> sizes;
+  cnn.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
+    EXPECT_EQ(block, sizes.size());
+    sizes.push_back(input.size(1));
+    return forward(input);
+  });
+  EXPECT_TRUE(Cnn(cnn).Forward(x).equal(direct));
+  EXPECT_EQ(sizes, (std::vector<std::int64_t>{1, 3, 32, 5}));
 }
 
 constexpr std::int64_t kFeatures = 100, kSamples = 2000;

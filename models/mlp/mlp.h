@@ -5,7 +5,8 @@
 //   std::puts(mlp.Description().c_str());
 //
 // Initial values are those of torch::nn::Linear, from LibTorch's generator. State dict: layers.0.weight
-// (out, in), layers.0.bias, layers.1.weight, ... A handle: copies share parameters. Local.
+// (out, in), layers.0.bias, layers.1.weight, ... Blocks for engines (models/block_runner.h) are the layers,
+// each with the activation behind it. A handle: copies share parameters and block runner. Local.
 #ifndef PLAIT_MODELS_MLP_MLP_H_
 #define PLAIT_MODELS_MLP_MLP_H_
 
@@ -15,6 +16,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "models/block_runner.h"
 
 namespace torch::nn {
 class Module;
@@ -31,10 +34,17 @@ struct MlpOptions {
 
 class Mlp {
  public:
+  // On kMeta no memory is taken and nothing is drawn.
   Mlp(const MlpOptions& options, const at::TensorOptions& tensor_options);
 
   // (batch, widths.front()) -> (batch, widths.back()). Recorded by autograd.
   at::Tensor Forward(const at::Tensor& x) const;
+
+  // The root has no parameters; unit i + 1 is layer i.
+  std::vector<models::ParameterUnit> units() const;
+  // Draws the initial values of one unit; all units in their order: what the constructor draws.
+  void ResetParameters(std::size_t unit) const;
+  void set_block_runner(models::BlockRunner runner) const;
 
   // Layer by layer, as PyTorch prints modules.
   std::string Description() const;

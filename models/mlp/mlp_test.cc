@@ -1,9 +1,11 @@
 // The perceptron against products written out in float64.
 #include "models/mlp/mlp.h"
 
-#include <ATen/ops/from_blob.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
 
 #include <cmath>
 
@@ -64,6 +66,49 @@ TEST(Mlp, DescribesItselfAsPyTorchDoes) {
             "    (1): Linear(in_features=4, out_features=2, bias=True)\n"
             "  )\n"
             ")");
+}
+
+// A stack of torch::nn::Linear drawn from the same seed.
+TEST(Mlp, StartsFromPyTorchsNumbersOnEveryWay) {
+  const MlpOptions options = {.widths = {7, 30, 4}};
+  torch::manual_seed(3);
+  const torch::nn::Linear first(7, 30), second(30, 4);
+  const std::vector<at::Tensor> expected = {first->weight, first->bias, second->weight, second->bias};
+  torch::manual_seed(3);
+  const Mlp direct(options, at::kDouble);
+  const Mlp meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
+  for (const at::Tensor& parameter : meta.parameters()) EXPECT_TRUE(parameter.is_meta());
+  torch::manual_seed(3);
+  const std::vector<models::ParameterUnit> units = meta.units();
+  ASSERT_EQ(units.size(), 3u);
+  EXPECT_TRUE(units[0].parameters.empty());
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const auto& [name, parameter] : units[unit].parameters) {
+      models::Materialize(parameter, at::empty(parameter.sizes(), at::kDouble));
+    }
+    meta.ResetParameters(unit);
+  }
+  for (std::size_t j = 0; j < expected.size(); ++j) {
+    EXPECT_TRUE(direct.parameters()[j].equal(expected[j].to(at::kDouble))) << j;
+    EXPECT_TRUE(meta.parameters()[j].equal(direct.parameters()[j])) << j;
+  }
+  EXPECT_EQ(units[2].name, "layers.1");
+  EXPECT_EQ(units[2].parameters[1].first, "layers.1.bias");
+  EXPECT_TRUE(units[2].parameters[1].second.is_same(meta.parameters()[3]));
+}
+
+TEST(Mlp, BlocksAreTheLayers) {
+  const Mlp mlp({.widths = {3, 5, 4, 2}, .activation = Activation::kRelu}, at::kDouble);
+  const at::Tensor x = at::rand({2, 3}, at::kDouble);
+  const at::Tensor direct = mlp.Forward(x);
+  std::vector<std::int64_t> widths;
+  mlp.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
+    EXPECT_EQ(block, widths.size());
+    widths.push_back(input.size(1));
+    return forward(input);
+  });
+  EXPECT_TRUE(Mlp(mlp).Forward(x).equal(direct));
+  EXPECT_EQ(widths, (std::vector<std::int64_t>{3, 5, 4}));
 }
 
 }  // namespace
