@@ -1,0 +1,45 @@
+// A file without a name, read and written in large aligned blocks past the page cache where the file system
+// allows it. Private to parallel/offload.
+#ifndef PLAIT_PARALLEL_OFFLOAD_BLOCK_FILE_H_
+#define PLAIT_PARALLEL_OFFLOAD_BLOCK_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace plait::parallel {
+
+class BlockFile {
+ public:
+  // Offsets, lengths and addresses are multiples of it.
+  static constexpr std::int64_t kAlignment = 4096;
+  static std::int64_t Aligned(std::int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  // With `bytes` of room, which read as zeros. Errors name `folder`.
+  static absl::StatusOr<BlockFile> Create(const std::string& folder, std::int64_t bytes);
+  BlockFile(BlockFile&& other) noexcept;
+  BlockFile& operator=(BlockFile&&) = delete;
+  ~BlockFile();
+
+  absl::Status Read(std::int64_t offset, std::byte* data, std::int64_t bytes);
+  absl::Status Write(std::int64_t offset, const std::byte* data, std::int64_t bytes);
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  BlockFile(std::string folder, int descriptor, std::int64_t bytes);
+  bool StopsGoingDirect(int error);
+
+  std::string folder_;
+  int descriptor_;
+  std::int64_t bytes_;
+  bool direct_;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_OFFLOAD_BLOCK_FILE_H_

@@ -1,0 +1,101 @@
+// Where optimizer state (moments, master parameters) lives between steps: beside the parameters, in host
+// memory, or in a file on a fast disk.
+//
+//   std::vector<StateSlot> slots;                       // one per unit: moments and master in one flat
+//   tensor for (const Shard& shard : dp.shards()) slots.push_back({.count = 3 *
+//   shard.layout->shard_count()}); PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> store,
+//                          StateStore::Create(slots, {.place = StatePlace::kFile, .folder = "/nvme/job"}));
+//   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+//     PLAIT_ASSIGN_OR_RETURN(at::Tensor state, store->Acquire(slot));
+//     Step(state.narrow(0, 0, n), state.narrow(0, n, n), ...);
+//     PLAIT_RETURN_IF_ERROR(store->Release(slot));
+//   }
+//
+// Slots begin as zeros. One slot is acquired at a time; from Acquire to Release its tensor is ordinary memory
+// on `device`, and a step computes the same bits wherever the state lives.
+//
+// kFile: while one slot is in use, a thread writes the slot before it and reads the one behind it (slot + 1,
+// and slot 0 behind the last: acquire them in this order; any other works and waits for the disk). Two
+// buffers of the largest slot's size are all the memory it takes. The file has its whole room on the disk
+// from Create on, and no name: it is gone when the process ends, however it ends. Rajbhandari et al.,
+// "ZeRO-Infinity", arXiv:2104.07857, section 5.
+//
+// Errors (disk full, file cut short, a failing disk) are a Status with the file and what to do; those of a
+// write come out of the next call. After one, every call returns it: the state is lost, go on from a
+// checkpoint. Local: ranks that share a decision agree on the Status. Not thread-safe.
+#ifndef PLAIT_PARALLEL_OFFLOAD_STATE_STORE_H_
+#define PLAIT_PARALLEL_OFFLOAD_STATE_STORE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace plait::parallel {
+
+enum class StatePlace {
+  kMemory,  // on `device`
+  kHost,    // in host memory; on `device` while acquired. The same as kMemory where `device` is the host.
+  kFile,
+};
+
+// "memory", "host", "file"; InvalidArgument with these names for another one.
+absl::StatusOr<StatePlace> ParseStatePlace(absl::string_view name);
+absl::string_view Name(StatePlace place);
+
+struct StateSlot {
+  std::string name = {};
+  std::int64_t count = 0;  // elements, not negative
+  at::ScalarType type = at::kFloat;
+};
+
+struct StateStoreOptions {
+  StatePlace place = StatePlace::kMemory;
+  at::Device device = at::Device(at::kCPU);  // of acquired tensors
+  std::string folder = {};                   // kFile: of a disk with room for all slots
+};
+
+class StateStore {
+ public:
+  // Nothing is allocated per slot before its place is known to be there. kFile: NotFound, PermissionDenied
+  // for the folder; ResourceExhausted where the disk has no room, with what is needed.
+  static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots,
+                                                            const StateStoreOptions& options);
+  virtual ~StateStore() = default;  // what was not written is lost
+  StateStore(const StateStore&) = delete;
+  StateStore& operator=(const StateStore&) = delete;
+
+  // (count), contiguous; valid until Release. To acquire a slot before the last one is released is a
+  // programming error.
+  virtual absl::StatusOr<at::Tensor> Acquire(std::size_t slot) = 0;
+  // `changed`: what was written into the tensor counts. False saves the way back, for a reader.
+  virtual absl::Status Release(std::size_t slot, bool changed = true) = 0;
+
+  // Waits for what is under way.
+  virtual absl::Status Drain() = 0;
+
+  // Held on `device`, in host memory and on the disk, at most.
+  virtual std::int64_t device_bytes() const = 0;
+  virtual std::int64_t host_bytes() const = 0;
+  virtual std::int64_t file_bytes() const = 0;
+
+  const std::vector<StateSlot>& slots() const { return slots_; }
+
+ protected:
+  explicit StateStore(std::vector<StateSlot> slots) : slots_(std::move(slots)) {}
+
+ private:
+  std::vector<StateSlot> slots_;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_OFFLOAD_STATE_STORE_H_

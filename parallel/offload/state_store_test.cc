@@ -1,0 +1,239 @@
+// State in a file against state in memory, bit by bit; and what is told when the disk fails.
+#include "parallel/offload/state_store.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace plait::parallel {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Folder() { return std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"; }
+
+// One of them longer than a piece of 4 MiB, one without elements, none a multiple of a block.
+std::vector<StateSlot> Slots() {
+  return {{.name = "a", .count = 1000},
+          {.name = "b", .count = 1'300'001},
+          {.name = "none", .count = 0},
+          {.name = "c", .count = 7, .type = at::kDouble},
+          {.name = "d", .count = 5000, .type = at::kBFloat16}};
+}
+
+std::unique_ptr<StateStore> Make(std::vector<StateSlot> slots, StatePlace place) {
+  auto store = StateStore::Create(std::move(slots), {.place = place, .folder = Folder()});
+  EXPECT_TRUE(store.ok()) << store.status();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+// A step that mixes what is there with something new, so that a lost or stale write shows.
+void Step(at::Tensor state, std::size_t slot, int round) {
+  const at::Tensor fresh = at::arange(state.numel(), state.options().dtype(at::kFloat)).add_(1.0 + slot);
+  state.mul_(0.9).add_(fresh.mul_(1.0 / (1 + round)).to(state.scalar_type()));
+}
+
+void RunRounds(StateStore& store, const std::vector<std::size_t>& order, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::size_t slot : order) {
+      auto state = store.Acquire(slot);
+      ASSERT_TRUE(state.ok()) << state.status();
+      ASSERT_EQ(state->numel(), store.slots()[slot].count);
+      ASSERT_EQ(state->scalar_type(), store.slots()[slot].type);
+      Step(*state, slot, round);
+      ASSERT_TRUE(store.Release(slot).ok());
+    }
+  }
+}
+
+std::vector<at::Tensor> Contents(StateStore& store) {
+  std::vector<at::Tensor> contents;
+  for (std::size_t slot = 0; slot < store.slots().size(); ++slot) {
+    const auto state = store.Acquire(slot);
+    EXPECT_TRUE(state.ok()) << state.status();
+    contents.push_back(state.ok() ? state->clone() : at::Tensor());
+    EXPECT_TRUE(store.Release(slot, /*changed=*/false).ok());
+  }
+  return contents;
+}
+
+void ExpectSameAsMemory(StatePlace place, const std::vector<StateSlot>& slots,
+                        const std::vector<std::size_t>& order) {
+  const auto memory = Make(slots, StatePlace::kMemory), other = Make(slots, place);
+  RunRounds(*memory, order, 3);
+  RunRounds(*other, order, 3);
+  const std::vector<at::Tensor> expected = Contents(*memory), actual = Contents(*other);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    EXPECT_TRUE(actual[slot].equal(expected[slot])) << slots[slot].name;
+  }
+}
+
+TEST(StateStore, BeginsWithZeros) {
+  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kHost, StatePlace::kFile}) {
+    for (const at::Tensor& state : Contents(*Make(Slots(), place))) {
+      EXPECT_EQ(state.ne(0).sum().item<std::int64_t>(), 0);
+    }
+  }
+}
+
+TEST(StateStore, HasTheBitsOfMemory) {
+  for (const StatePlace place : {StatePlace::kHost, StatePlace::kFile}) {
+    ExpectSameAsMemory(place, Slots(), {0, 1, 2, 3, 4});
+    ExpectSameAsMemory(place, Slots(), {4, 1, 1, 0, 3});  // in an order that nobody expects
+    ExpectSameAsMemory(place, {{.count = 100}}, {0});
+    ExpectSameAsMemory(place, {{.count = 100}, {.count = 300'000}}, {0, 1});
+    ExpectSameAsMemory(place, {{.count = 100}, {.count = 300'000}}, {1, 0, 0, 1, 1});
+  }
+}
+
+TEST(StateStore, WhatAReaderWritesDoesNotCount) {
+  const auto store = Make(Slots(), StatePlace::kFile);
+  RunRounds(*store, {0, 1, 2, 3, 4}, 1);
+  const std::vector<at::Tensor> before = Contents(*store);
+  const auto state = store->Acquire(0);
+  ASSERT_TRUE(state.ok());
+  state->fill_(5);
+  ASSERT_TRUE(store->Release(0, /*changed=*/false).ok());
+  EXPECT_TRUE(Contents(*store)[0].equal(before[0]));
+}
+
+TEST(StateStore, AFileTakesTwoBuffersAndNoName) {
+  const fs::path folder = fs::path(Folder()) / "no_name";
+  fs::create_directory(folder);
+  auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = folder.string()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  std::set<const void*> addresses;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t slot = 0; slot < Slots().size(); ++slot) {
+      const auto state = (*store)->Acquire(slot);
+      ASSERT_TRUE(state.ok());
+      addresses.insert(state->const_data_ptr());
+      ASSERT_TRUE((*store)->Release(slot).ok());
+      EXPECT_TRUE(fs::is_empty(folder));
+    }
+  }
+  addresses.erase(nullptr);
+  EXPECT_LE(addresses.size(), 2u);
+  // Blocks of 4096 bytes: 4000 -> 1, 5,200,004 -> 1270, 0, 56 -> 1, 10,000 -> 3.
+  EXPECT_EQ((*store)->file_bytes(), 4096 * (1 + 1270 + 1 + 3));
+  EXPECT_EQ((*store)->host_bytes(), 2 * 4096 * 1270);
+  EXPECT_EQ((*store)->device_bytes(), 0);
+}
+
+TEST(StateStore, CountsItsBytes) {
+  const auto memory = Make({{.count = 10}, {.count = 5, .type = at::kDouble}}, StatePlace::kMemory);
+  EXPECT_EQ(memory->device_bytes(), 80);
+  EXPECT_EQ(memory->host_bytes() + memory->file_bytes(), 0);
+}
+
+TEST(StateStore, NamesItsPlaces) {
+  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kHost, StatePlace::kFile}) {
+    EXPECT_EQ(*ParseStatePlace(Name(place)), place);
+  }
+  EXPECT_EQ(ParseStatePlace("cloud").status().message(),
+            "\"cloud\" is no place for optimizer state: expected memory, host or file");
+}
+
+TEST(StateStore, AFolderThatIsNotThere) {
+  const auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = "/no/such/folder"});
+  EXPECT_EQ(store.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store.status().message(),
+            "cannot keep optimizer state in /no/such/folder: No such file or directory; name a folder that "
+            "exists and takes files");
+}
+
+// Until it goes, files may not grow beyond `bytes`: as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(StateStore, ADiskWithoutRoomIsToldAtOnce) {
+  const FileSizeLimit limit(1 << 20);
+  const auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = Folder()});
+  EXPECT_EQ(store.status().code(), absl::StatusCode::kResourceExhausted);
+  const std::string message(store.status().message());
+  EXPECT_EQ(message.find("optimizer state needs 0.005 GB in " + Folder()), 0u) << message;
+  EXPECT_NE(message.find("name a folder on a larger disk"), std::string::npos) << message;
+}
+
+TEST(StateStore, AWriteThatFailsComesOutOfALaterCallAndStays) {
+  const auto store = Make(Slots(), StatePlace::kFile);
+  ASSERT_TRUE(store->Acquire(1).ok());
+  ASSERT_TRUE(store->Drain().ok());
+  const FileSizeLimit limit(0);
+  (void)store->Release(1);
+  const absl::Status status = store->Drain();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(std::string(status.message()).find("optimizer state in " + Folder() + ": cannot write at byte "),
+            0u)
+      << status;
+  EXPECT_NE(status.message().find("go on from a checkpoint"), absl::string_view::npos) << status;
+  EXPECT_EQ(store->Acquire(0).status(), status);
+  EXPECT_EQ(store->Acquire(2).status(), status);
+}
+
+// Found through /proc: it has no name.
+int OpenStateFile() {
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string target = fs::read_symlink(entry.path(), error).string();
+    if (target.find("plait-state-") != std::string::npos) return open(entry.path().c_str(), O_RDWR);
+  }
+  return -1;
+}
+
+TEST(StateStore, AFileThatWasCutShortIsNoState) {
+  const auto store = Make(Slots(), StatePlace::kFile);
+  ASSERT_TRUE(store->Acquire(3).ok());  // slot 4 is read meanwhile
+  ASSERT_TRUE(store->Drain().ok());
+  const int file = OpenStateFile();
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, 4096 * 3), 0);
+  close(file);
+  ASSERT_TRUE(store->Release(3, /*changed=*/false).ok());
+  EXPECT_TRUE(store->Acquire(0).ok()) << "it lies before the cut";
+  (void)store->Release(0, /*changed=*/false);
+  const absl::Status status = store->Acquire(1).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "optimizer state in " + Folder() +
+                                  ": the file ends at byte 12288 of 5222400, something has cut it short; go "
+                                  "on from a checkpoint");
+}
+
+TEST(StateStoreDeathTest, OneSlotAtATime) {
+  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kFile}) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+          const auto store = Make(Slots(), place);
+          (void)store->Acquire(0);
+          (void)store->Acquire(1);
+        },
+        "slot 1 while another is acquired");
+  }
+}
+
+}  // namespace
+}  // namespace plait::parallel

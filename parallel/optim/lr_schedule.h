@@ -1,0 +1,52 @@
+// Learning rate by step: constant, StepLR, or warm-up and cosine.
+//
+//   const LrSchedule schedule = LrSchedule::WarmupCosine(
+//       {.lr = 6e-4, .warmup_steps = 2000, .decay_steps = 600000, .min_lr = 6e-5});
+//   optimizer.set_lr(schedule.At(step));                          // step from 0
+//
+//   LrSchedule::StepLr({.lr = 1e-3, .step_size = 1, .gamma = 0.7}).At(epoch)   // 1e-3, 7e-4, 4.9e-4, ...
+//
+// A schedule is a pure function of the step: a resumed run needs no state of it. Local.
+#ifndef PLAIT_PARALLEL_OPTIM_LR_SCHEDULE_H_
+#define PLAIT_PARALLEL_OPTIM_LR_SCHEDULE_H_
+
+#include <cstdint>
+#include <variant>
+
+namespace plait::parallel {
+
+// lr (step + 1) / (warmup_steps + 1) for step < warmup_steps; then half a cosine from lr at warmup_steps to
+// min_lr at decay_steps (Loshchilov & Hutter, arXiv:1608.03983, equation 5, without restarts); then min_lr.
+struct WarmupCosineOptions {
+  double lr = 1e-3;
+  std::int64_t warmup_steps = 0;  // not negative
+  std::int64_t decay_steps = 1;   // at least warmup_steps
+  double min_lr = 0;
+};
+
+// lr gamma^(step / step_size), the quotient rounded down, as torch.optim.lr_scheduler.StepLR.
+struct StepLrOptions {
+  double lr = 1e-3;
+  std::int64_t step_size = 1;  // positive
+  double gamma = 0.1;
+};
+
+class LrSchedule {
+ public:
+  // Options outside their bounds are a programming error.
+  static LrSchedule Constant(double lr) { return LrSchedule(lr); }
+  static LrSchedule StepLr(const StepLrOptions& options);
+  static LrSchedule WarmupCosine(const WarmupCosineOptions& options);
+
+  // step >= 0: steps taken before this one, or epochs, whatever the schedule counts.
+  double At(std::int64_t step) const;
+
+ private:
+  using Rule = std::variant<double, StepLrOptions, WarmupCosineOptions>;
+  explicit LrSchedule(const Rule& rule) : rule_(rule) {}
+  Rule rule_;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_OPTIM_LR_SCHEDULE_H_
