@@ -1,0 +1,84 @@
+// Parts of ranks against the whole batch.
+#include "tools/gpt_training/block_batches.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace plait::gpt_training {
+namespace {
+
+constexpr int kBlock = 5, kBatch = 7;
+
+std::vector<std::uint16_t> Text() {
+  std::vector<std::uint16_t> tokens(101);
+  for (std::size_t k = 0; k < tokens.size(); ++k) tokens[k] = static_cast<std::uint16_t>(k);
+  return tokens;
+}
+
+BlockBatches Make(const std::vector<std::uint16_t>& text, int rank, int ranks) {
+  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
+      {.tokens = text, .block_size = kBlock, .batch_size = kBatch, .seed = 3, .rank = rank, .ranks = ranks});
+  EXPECT_TRUE(batches.ok()) << batches.status();
+  return *std::move(batches);
+}
+
+TEST(BlockBatchesTest, RanksShareTheBatch) {
+  const std::vector<std::uint16_t> text = Text();
+  for (const int ranks : {1, 2, 3, 7}) {
+    BlockBatches whole = Make(text, 0, 1);
+    std::vector<BlockBatches> parts;
+    for (int rank = 0; rank < ranks; ++rank) parts.push_back(Make(text, rank, ranks));
+    for (int step = 0; step < 4; ++step) {
+      const BlockBatch batch = whole.Next();
+      std::vector<at::Tensor> inputs;
+      double share = 0;
+      for (BlockBatches& part : parts) {
+        const BlockBatch own = part.Next();
+        inputs.push_back(own.inputs);
+        EXPECT_DOUBLE_EQ(own.share, static_cast<double>(own.inputs.size(0)) / kBatch);
+        share += own.share;
+      }
+      EXPECT_TRUE(at::equal(at::cat(inputs), batch.inputs)) << ranks << " ranks, step " << step;
+      EXPECT_NEAR(share, 1, 7 * 2.3e-16);  // a rounding for each rank
+      EXPECT_EQ(batch.share, 1);
+    }
+  }
+}
+
+TEST(BlockBatchesTest, TargetsAreOneFurther) {
+  const std::vector<std::uint16_t> text = Text();
+  BlockBatches batches = Make(text, 0, 1);
+  for (int step = 0; step < 10; ++step) {
+    const BlockBatch batch = batches.Next();
+    ASSERT_EQ(batch.inputs.sizes(), (std::vector<std::int64_t>{kBatch, kBlock}));
+    EXPECT_TRUE(at::equal(batch.inputs.add(1), batch.targets));  // the text counts
+  }
+}
+
+TEST(BlockBatchesTest, GoesOnWhereItStood) {
+  const std::vector<std::uint16_t> text = Text();
+  BlockBatches batches = Make(text, 1, 2);
+  const at::Tensor first = batches.Next().inputs;
+  const data::BlockSamplerState state = batches.state();
+  const at::Tensor second = batches.Next().inputs;
+  EXPECT_FALSE(at::equal(first, second));
+  BlockBatches resumed = Make(text, 1, 2);
+  ASSERT_TRUE(resumed.Restore(state).ok());
+  EXPECT_TRUE(at::equal(resumed.Next().inputs, second));
+  resumed.Rewind();
+  EXPECT_TRUE(at::equal(resumed.Next().inputs, first));
+}
+
+TEST(BlockBatchesTest, BlockLongerThanTheText) {
+  const std::vector<std::uint16_t> text = Text();
+  const absl::StatusOr<BlockBatches> batches =
+      BlockBatches::Make({.tokens = text, .block_size = 101, .batch_size = 1});
+  EXPECT_EQ(batches.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace plait::gpt_training

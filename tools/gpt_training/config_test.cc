@@ -1,0 +1,130 @@
+// Presets, meshes, and what cannot work.
+#include "tools/gpt_training/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tools/gpt_training/presets.h"
+
+namespace plait::gpt_training {
+namespace {
+
+using ::testing::HasSubstr;
+
+Config Preset(const std::string& name) {
+  const absl::StatusOr<Config> config = PresetNamed(name);
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.value_or(Config());
+}
+
+std::string ErrorOf(const absl::Status& status) { return std::string(status.message()); }
+
+// Parameters of a GPT of this size without biases and without the position embedding, from the widths alone:
+// token embedding (tied with the head), per block 12 C^2 and two norms, the last norm.
+std::int64_t Parameters(const Config& c, std::int64_t vocabulary) {
+  return vocabulary * c.n_embd + c.n_layer * (12 * c.n_embd * c.n_embd + 2 * c.n_embd) + c.n_embd;
+}
+
+TEST(PresetTest, HaveThePublishedSizes) {
+  // 85.00M is what the published run prints for 12/12/768 on 65 characters.
+  EXPECT_EQ(Parameters(Preset("gpt2"), 65), 85003776);
+  EXPECT_EQ(Preset("gpt2").batch_size * Preset("gpt2").block_size * 4, 262144);  // on four ranks
+  EXPECT_EQ(TokensPerStep(Preset("gpt2"), 4), 262144);
+  const std::vector<std::pair<const char*, std::vector<std::int64_t>>> sizes = {
+      {"shakespeare-cpu", {4, 4, 128}}, {"shakespeare", {6, 6, 384}}, {"gpt2-medium", {24, 16, 1024}},
+      {"gpt2_large", {36, 20, 1280}},   {"gpt2-xl", {48, 25, 1600}},  {"llama2B", {10, 32, 4096}},
+      {"llama7B", {32, 32, 4096}}};
+  for (const auto& [name, size] : sizes) {
+    const Config c = Preset(name);
+    EXPECT_EQ((std::vector<std::int64_t>{c.n_layer, c.n_head, c.n_embd}), size) << name;
+    EXPECT_TRUE(Check(c, 2).ok()) << Check(c, 2);
+  }
+  EXPECT_THAT(ErrorOf(PresetNamed("gpt3").status()), HasSubstr("--preset=gpt3: expected one of shakespeare"));
+}
+
+TEST(PresetTest, TheDefaultIsTheFirst) {
+  // Two places say it: the members of Config, and the table of presets.
+  const Config preset = Preset("shakespeare-cpu"), config;
+  EXPECT_EQ(preset.preset, config.preset);
+  EXPECT_EQ(preset.n_embd, config.n_embd);
+  EXPECT_EQ(preset.block_size, config.block_size);
+  EXPECT_EQ(preset.batch_size, config.batch_size);
+}
+
+TEST(MeshTest, Multiplies) {
+  Config config;
+  config.strategy = "fsdp";
+  const auto shape = [&](const std::string& mesh, int ranks) {
+    config.mesh = mesh;
+    const absl::StatusOr<MeshShape> found = MeshOf(config, ranks);
+    return found.ok() ? std::pair(found->dp_replicate, found->dp_shard) : std::pair(-1, -1);
+  };
+  EXPECT_EQ(shape("", 6), std::pair(1, 6));
+  EXPECT_EQ(shape("dp_replicate=2,dp_shard=3", 6), std::pair(2, 3));
+  EXPECT_EQ(shape("dp_shard=3,dp_replicate=-1", 6), std::pair(2, 3));
+  EXPECT_EQ(shape("dp_shard=-1", 4), std::pair(1, 4));
+  config.strategy = "ddp";
+  EXPECT_EQ(shape("", 6), std::pair(6, 1));
+}
+
+TEST(MeshTest, SaysWhatIsWrong) {
+  Config config;
+  config.strategy = "zero1";
+  const auto error = [&](const std::string& mesh, int ranks) {
+    config.mesh = mesh;
+    return ErrorOf(MeshOf(config, ranks).status());
+  };
+  EXPECT_THAT(error("dp_replicate=2,dp_shard=2", 2), HasSubstr("2 x 2 = 4 ranks, but there are 2"));
+  EXPECT_THAT(error("dp_shard=-1,dp_replicate=2", 5), HasSubstr("2 x 2 = 4 ranks, but there are 5"));
+  EXPECT_THAT(error("dp=2", 2), HasSubstr("no axis \"dp\""));
+  EXPECT_THAT(error("dp_shard=2,dp_shard=2", 4), HasSubstr("dp_shard comes twice"));
+  for (const char* mesh : {"dp_shard", "dp_shard=0", "dp_shard=x", "dp_shard=-2", "2x2", "dp_shard=2,"}) {
+    EXPECT_THAT(error(mesh, 2), HasSubstr("expected axes and sizes")) << mesh;
+  }
+  EXPECT_THAT(error("dp_shard=-1,dp_replicate=-1", 4), HasSubstr("-1 for one axis"));
+  config.strategy = "ddp";
+  EXPECT_THAT(error("dp_shard=2", 2), HasSubstr("ddp keeps everything whole"));
+}
+
+TEST(CheckTest, NamesTheFlag) {
+  const auto error = [](void (*spoil)(Config&)) {
+    Config config;
+    spoil(config);
+    return ErrorOf(Check(config, 2));
+  };
+  EXPECT_EQ(error([](Config&) {}), "");
+  EXPECT_THAT(error([](Config& c) { c.n_head = 3; }),
+              HasSubstr("--n-embd=128: must be a multiple of --n-head=3"));
+  EXPECT_THAT(error([](Config& c) { c.dropout = 1; }), HasSubstr("--dropout=1: must be"));
+  EXPECT_THAT(error([](Config& c) { c.dtype = "half"; }), HasSubstr("--dtype=half: expected float32"));
+  EXPECT_THAT(error([](Config& c) { c.strategy = "zero4"; }), HasSubstr("--strategy=zero4: expected ddp"));
+  EXPECT_THAT(error([](Config& c) { c.global_batch_size = 1; }), HasSubstr("one block for each"));
+  EXPECT_THAT(error([](Config& c) { c.min_lr = 1; }), HasSubstr("--min-lr=1: must be at most"));
+  EXPECT_THAT(error([](Config& c) { c.init_from = "resume"; }), HasSubstr("from which folder"));
+  EXPECT_THAT(error([](Config& c) { c.checkpoint_interval = 5; }), HasSubstr("--checkpoint-dir"));
+}
+
+TEST(EvaluationTest, EverySoManyStepsAndAtTheEnd) {
+  Config config;
+  config.eval_interval = 4;
+  config.max_iters = 10;
+  config.checkpoint_dir = "kept";
+  std::vector<int> evaluated, kept;
+  for (int step = 0; step <= 10; ++step) {
+    if (EvaluatesAt(config, step)) evaluated.push_back(step);
+    if (KeepsCheckpointAt(config, step)) kept.push_back(step);
+  }
+  EXPECT_EQ(evaluated, (std::vector<int>{0, 4, 8, 10}));
+  EXPECT_EQ(kept, (std::vector<int>{4, 8, 10}));
+  config.checkpoint_interval = 3;
+  EXPECT_TRUE(KeepsCheckpointAt(config, 9));
+  EXPECT_FALSE(KeepsCheckpointAt(config, 8));
+  config.eval_interval = 0;
+  EXPECT_FALSE(EvaluatesAt(config, 10));
+}
+
+}  // namespace
+}  // namespace plait::gpt_training

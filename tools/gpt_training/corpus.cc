@@ -1,0 +1,85 @@
+#include "tools/gpt_training/corpus.h"
+
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "comm/launch/gathered_text.h"
+#include "data/text/prepare.h"
+
+namespace plait::gpt_training {
+namespace {
+
+// Path of the prepared file, on all ranks.
+absl::StatusOr<std::string> Prepare(const Config& config, const comm::Communicator& world,
+                                    const std::function<void(const std::string& line)>& say) {
+  absl::StatusOr<data::PreparedTextFile> file = data::PreparedTextFile();
+  if (world.rank() == 0) {
+    file = data::PrepareText(
+        {.text = config.data, .tokenizer = config.tokenizer, .bpe_folder = config.bpe_folder});
+  }
+  PLAIT_RETURN_IF_ERROR(world.Agree(file.status()));
+  for (const std::string& note : file->notes) say(note);
+  return comm::GatherText(world, file->path)[0];
+}
+
+absl::StatusOr<Corpus> Read(const Config& config, const std::string& path) {
+  Corpus corpus;
+  PLAIT_ASSIGN_OR_RETURN(corpus.text, data::ReadPreparedText(path));
+  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::OpenTokenizer(corpus.text, config.bpe_folder));
+  return corpus;
+}
+
+// Control characters but the newline as escapes.
+std::string Visible(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+    if (control && c != '\n') {
+      absl::StrAppendFormat(&shown, "\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
+}  // namespace
+
+absl::StatusOr<Corpus> OpenCorpus(const Config& config, const comm::Communicator& world,
+                                  const std::function<void(const std::string& line)>& say) {
+  PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(config, world, say));
+  absl::StatusOr<Corpus> corpus = Read(config, path);
+  PLAIT_RETURN_IF_ERROR(world.Agree(corpus.status()));
+  return corpus;
+}
+
+std::string CorpusLines(const Corpus& corpus) {
+  const data::PreparedText& text = corpus.text;
+  std::string lines = absl::StrCat("length of dataset in characters: ", WithCommas(text.characters), "\n");
+  if (!text.code_points.empty()) {
+    std::vector<std::int32_t> ids(text.vocabulary_size);
+    std::iota(ids.begin(), ids.end(), 0);
+    const absl::StatusOr<std::string> characters = corpus.tokenizer->Decode(ids);
+    if (characters.ok()) absl::StrAppend(&lines, "all the unique characters: ", Visible(*characters), "\n");
+  }
+  absl::StrAppend(&lines, "vocab size: ", WithCommas(text.vocabulary_size), "\ntrain has ",
+                  WithCommas(static_cast<std::int64_t>(text.train.size())), " tokens\nval has ",
+                  WithCommas(static_cast<std::int64_t>(text.validation.size())), " tokens");
+  return lines;
+}
+
+std::string WithCommas(std::int64_t number) {
+  const std::string digits = absl::StrCat(number < 0 ? -number : number);
+  std::string text = number < 0 ? "-" : "";
+  for (std::size_t place = 0; place < digits.size(); ++place) {
+    if (place > 0 && (digits.size() - place) % 3 == 0) text += ',';
+    text += digits[place];
+  }
+  return text;
+}
+
+}  // namespace plait::gpt_training

@@ -1,0 +1,49 @@
+// The text that a run learns from, on every rank, with the tokenizer that makes text of tokens again.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(config, world, say));
+//   corpus.text.train;               // tokens
+//   corpus.tokenizer->Decode(ids);
+//
+// Collective: rank 0 prepares the text, or finds it prepared, then every rank reads the file. Errors are the
+// same on all ranks.
+#ifndef PLAIT_TOOLS_GPT_TRAINING_CORPUS_H_
+#define PLAIT_TOOLS_GPT_TRAINING_CORPUS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "comm/communicator.h"
+#include "data/text/prepared_text.h"
+#include "data/text/tokenizer.h"
+#include "tools/gpt_training/config.h"
+
+namespace plait::gpt_training {
+
+struct Corpus {
+  data::PreparedText text;
+  std::unique_ptr<data::Tokenizer> tokenizer;
+};
+
+// `say` gets a line for each thing that was done, on rank 0.
+absl::StatusOr<Corpus> OpenCorpus(const Config& config, const comm::Communicator& world,
+                                  const std::function<void(const std::string& line)>& say);
+
+// What the text has, in the lines of nanoGPT's preparation:
+//
+//   length of dataset in characters: 1,115,394
+//   all the unique characters:
+//    !$&',-.3:;?ABC...                                   (of a tokenizer of characters; a newline comes
+//    first)
+//   vocab size: 65
+//   train has 1,003,854 tokens
+//   val has 111,540 tokens
+std::string CorpusLines(const Corpus& corpus);
+
+// "1,115,394"
+std::string WithCommas(std::int64_t number);
+
+}  // namespace plait::gpt_training
+
+#endif  // PLAIT_TOOLS_GPT_TRAINING_CORPUS_H_

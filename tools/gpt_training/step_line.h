@@ -1,0 +1,51 @@
+// What a run says about its steps: the line of a step, and the table of what its words mean.
+//
+//   step=10 loss=3.154310 dt=0.282833 dtf=0.101000 dtb=0.181833 sps=905.127761 sps_per_rank=226.281940
+//   tps=926850.827308 tps_per_rank=231712.706827 mfu=46.288281 train_loss=4.125778 val_loss=4.128809
+//
+// (one line). Times are of the step itself: estimates of the losses, samples and checkpoints are not in them.
+// dt = dtf + dtb. sps and tps count samples and tokens of all ranks by the slowest rank's dt. mfu is there
+// where a peak is known, train_loss and val_loss in steps after which they were estimated. Local.
+#ifndef PLAIT_TOOLS_GPT_TRAINING_STEP_LINE_H_
+#define PLAIT_TOOLS_GPT_TRAINING_STEP_LINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace plait::gpt_training {
+
+struct Losses {
+  double train = 0;
+  double validation = 0;
+};
+
+struct StepReport {
+  std::int64_t step = 0;  // steps done, from 1
+  double loss = 0;        // of the whole batch
+  double dt_seconds = 0;  // of this rank, as are the next three
+  double forward_seconds = 0;
+  double backward_seconds = 0;   // with reductions and optimizer
+  double optimizer_seconds = 0;  // of these
+  double slowest_seconds = 0;    // dt of the slowest rank
+  std::int64_t samples = 0;      // of all ranks and micro-batches
+  std::int64_t tokens = 0;
+  int ranks = 1;
+  double learning_rate = 0;
+  double gradient_norm = 0;  // NaN: not asked for
+  double mfu_percent = 0;    // NaN: no peak
+  std::optional<Losses> losses = {};
+
+  double samples_per_second() const { return static_cast<double>(samples) / slowest_seconds; }
+  double tokens_per_second() const { return static_cast<double>(tokens) / slowest_seconds; }
+};
+
+std::string StepLine(const StepReport& step);
+
+// A table in box-drawing characters, or in ASCII without `utf8`; without the row of mfu where there is none.
+// Ends in a newline.
+std::string TrainingLegend(bool utf8, bool with_mfu);
+
+}  // namespace plait::gpt_training
+
+#endif  // PLAIT_TOOLS_GPT_TRAINING_STEP_LINE_H_
