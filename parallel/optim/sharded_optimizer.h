@@ -39,8 +39,9 @@ struct StepOptions {
 };
 
 struct StepResult {
-  double gradient_norm = 0;  // before clipping, without the loss scale; NaN where nobody asked: no clipping, scale 1
-  bool skipped = false;      // the norm was not finite and the loss scaled: nothing has changed
+  double gradient_norm =
+      0;  // before clipping, without the loss scale; NaN where nobody asked: no clipping, scale 1
+  bool skipped = false;  // the norm was not finite and the loss scaled: nothing has changed
 };
 
 class ShardedOptimizer {
@@ -66,9 +67,12 @@ class ShardedOptimizer {
   std::int64_t moment_bytes() const;
 
  private:
-  struct Groups;
+  struct Group;
   double ScaleOf(const StepOptions& options, StepResult& result) const;
-  void StepShares(double gradient_scale);
+  Group GroupOf(bool decays) const;
+  // Gradients are divided by `divisor`.
+  void StepShares(double divisor);
+  void StepGroup(const Group& group, double weight_decay, double divisor);
 
   DataParallel& dp_;
   ShardedOptimizerOptions options_;

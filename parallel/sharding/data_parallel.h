@@ -18,8 +18,9 @@
 // Along the shard axis gradients are reduce-scattered: each rank gets the sum of its share; along the
 // replicate axis shares are all-reduced; the optimizer steps the share; then parameters are all-gathered. A
 // strategy only decides what a rank keeps in between (parallel/sharding/strategy.h), so per step and rank of
-// N along the shard axis with P bytes of parameters: reduce-scatter P (N-1)/N, all-gather P (N-1)/N, or for
-// fsdp twice that unless reshard_after_forward is off, all-reduce of P/N along the replicate axis. For fp32
+// N along the shard axis with P bytes of parameters: reduce-scatter P (N-1)/N, all-gather P (N-1)/N and, for
+// fsdp with reshard_after_forward, once more of all blocks but the last; along the replicate axis of R ranks
+// all-reduce 2 P/N (R-1)/R. For fp32
 // AdamW a rank holds, per parameter: ddp 16 bytes, zero1 8 + 8/N, zero2 4 + 12/N, fsdp 16/N, and the units
 // in work.
 //
@@ -73,6 +74,8 @@ struct DataParallelOptions {
   at::ScalarType compute_type = at::ScalarType::Undefined;
   // Which parameters weight decay acts on. Empty: those with two dimensions or more.
   std::function<bool(const std::string& name, const at::Tensor& parameter)> decays = {};
+  // Where parameters on the meta device come to life.
+  at::Device device = at::kCPU;
 };
 
 // Sets the parameters of one unit, which have memory, to their initial values.
@@ -96,7 +99,8 @@ class DataParallel {
                                                               std::vector<ParameterUnit> units,
                                                               const DataParallelOptions& options,
                                                               const InitializeUnit& initialize = {});
-  ~DataParallel();  // does not communicate
+  // Does not communicate: behind the last Publish comes WaitForParameters or VisitWhole.
+  ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
@@ -128,6 +132,8 @@ class DataParallel {
   // Parameters follow their masters: starts the all-gathers that the next Forward waits for. Gradients are
   // forgotten.
   void Publish();
+  // Waits for these all-gathers: before a program ends, or reads parameters outside Forward.
+  void WaitForParameters();
 
   // Calls `visit` for every unit, one after the other, with its parameters whole, in compute_type: to export
   // or to compare a model.

@@ -10,7 +10,9 @@
 namespace plait::parallel {
 namespace {
 
-std::int64_t RoundUp(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+std::int64_t RoundUp(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
@@ -26,8 +28,8 @@ FlatLayout FlatLayout::Make(std::vector<FlatParameter> parameters, int ranks) {
   std::int64_t end = 0;
   for (const std::size_t i : layout.order_) {
     FlatParameter& parameter = layout.parameters_[i];
-    parameter.count = std::accumulate(parameter.shape.begin(), parameter.shape.end(), std::int64_t{1},
-                                      std::multiplies<>());
+    parameter.count =
+        std::accumulate(parameter.shape.begin(), parameter.shape.end(), std::int64_t{1}, std::multiplies<>());
     parameter.offset = end;
     end = RoundUp(end + parameter.count, kAlignment);
     if (parameter.decays) layout.decayed_end_ = end;

@@ -28,8 +28,8 @@ struct FlatParameter {
 
 // The part of a parameter that lies in one shard.
 struct FlatSlice {
-  std::size_t parameter = 0;    // index into parameters()
-  std::int64_t begin = 0;       // of the parameter's elements, row-major: [begin, end)
+  std::size_t parameter = 0;  // index into parameters()
+  std::int64_t begin = 0;     // of the parameter's elements, row-major: [begin, end)
   std::int64_t end = 0;
   std::int64_t shard_offset = 0;  // where it begins in the shard
 };

@@ -1,0 +1,21 @@
+// What DataParallel::Create checks before memory is touched. Private to parallel/sharding.
+#ifndef PLAIT_PARALLEL_SHARDING_CREATION_H_
+#define PLAIT_PARALLEL_SHARDING_CREATION_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "parallel/sharding/data_parallel.h"
+
+namespace plait::parallel {
+
+// Collective over both axes; the same answer on all ranks.
+absl::Status CheckUnits(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
+                        const DataParallelOptions& options, bool initializes);
+
+// OK where every rank along both axes brings OK.
+absl::Status AgreeAlongBoth(const DataParallelAxes& axes, const absl::Status& mine);
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_SHARDING_CREATION_H_

@@ -1,0 +1,257 @@
+#include "parallel/sharding/data_parallel.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "comm/buffer.h"
+#include "parallel/sharding/creation.h"
+#include "parallel/sharding/reductions.h"
+#include "parallel/sharding/unit.h"
+
+namespace plait::parallel {
+
+struct DataParallel::State : std::enable_shared_from_this<DataParallel::State> {
+  State(const DataParallelAxes& a, std::vector<ParameterUnit> u, const DataParallelOptions& o)
+      : axes(a), model(std::move(u)), options(o), setting(MakeSetting()) {}
+
+  UnitSetting MakeSetting();
+  void MakeUnits(const InitializeUnit& initialize);
+  void HookGradients();
+  Unit& Block(std::size_t block);
+  void GatherBlock(std::ptrdiff_t block);
+  void BeforeBackward(std::size_t block);
+  void OnGradient(std::size_t unit, std::size_t parameter);
+  void AdvanceGathers();
+  void DropAll();
+  at::Tensor FirstParameter() const;
+
+  DataParallelAxes axes;
+  std::vector<ParameterUnit> model;
+  DataParallelOptions options;
+  BufferPool pool;
+  UnitSetting setting;
+  std::vector<std::unique_ptr<Unit>> units;
+  std::vector<std::size_t> blocks;  // index of each block's unit
+  std::vector<Shard> shards;
+  std::unique_ptr<Reductions> reductions;
+};
+
+namespace {
+
+// Called by autograd behind each accumulation. It may outlive the engine by one backward.
+template <typename Owner>
+class GradientHook final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  GradientHook(std::weak_ptr<Owner> owner, std::size_t unit, std::size_t parameter)
+      : owner_(std::move(owner)), unit_(unit), parameter_(parameter) {}
+  void operator()(const torch::autograd::Variable&) override {
+    if (const std::shared_ptr<Owner> owner = owner_.lock()) owner->OnGradient(unit_, parameter_);
+  }
+
+ private:
+  std::weak_ptr<Owner> owner_;
+  std::size_t unit_, parameter_;
+};
+
+// LibTorch's and nanoGPT's custom: matrices decay, biases and norms do not.
+bool DecaysByDefault(const std::string&, const at::Tensor& parameter) { return parameter.dim() >= 2; }
+
+FlatLayout LayoutOf(const ParameterUnit& unit, const DataParallelOptions& options, int ranks) {
+  std::vector<FlatParameter> parameters;
+  for (const auto& [name, parameter] : unit.parameters) {
+    const bool decays = options.decays ? options.decays(name, parameter) : DecaysByDefault(name, parameter);
+    parameters.push_back({name, parameter.sizes().vec(), decays});
+  }
+  return FlatLayout::Make(std::move(parameters), ranks);
+}
+
+}  // namespace
+
+at::Tensor DataParallel::State::FirstParameter() const {
+  for (const ParameterUnit& unit : model) {
+    if (!unit.parameters.empty()) return unit.parameters[0].second;
+  }
+  return {};
+}
+
+UnitSetting DataParallel::State::MakeSetting() {
+  const at::Tensor first = FirstParameter();
+  const at::ScalarType type = first.scalar_type();
+  const bool same = options.compute_type == at::ScalarType::Undefined;
+  const comm::Communicator gather =
+      axes.shard.size() > 1 ? axes.shard.Split(0, axes.shard.rank(), axes.shard.name()) : axes.shard;
+  return {.gather = gather,
+          .reduce = axes.shard,
+          .replicate = axes.replicate,
+          .strategy = options.strategy,
+          .compute_type = same ? type : options.compute_type,
+          .master_options = at::TensorOptions(type).device(first.is_meta() ? options.device : first.device()),
+          .pool = &pool};
+}
+
+void DataParallel::State::MakeUnits(const InitializeUnit& initialize) {
+  for (std::size_t u = 0; u < model.size(); ++u) {
+    if (!model[u].root) blocks.push_back(u);
+    const std::function<void()> set = initialize ? [&] { initialize(u); } : std::function<void()>();
+    units.push_back(
+        std::make_unique<Unit>(&setting, model[u], LayoutOf(model[u], options, setting.ranks()), set));
+    shards.push_back({&units[u]->layout(), units[u]->master(), {}});
+  }
+  std::vector<Unit*> in_order;
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) in_order.push_back(unit->get());
+  reductions = std::make_unique<Reductions>(std::move(in_order), setting.shards_gradients());
+}
+
+void DataParallel::State::HookGradients() {
+  for (std::size_t u = 0; u < model.size(); ++u) {
+    for (std::size_t i = 0; i < model[u].parameters.size(); ++i) {
+      torch::autograd::impl::set_post_acc_grad_hooks(
+          model[u].parameters[i].second, std::make_unique<GradientHook<State>>(weak_from_this(), u, i));
+    }
+  }
+}
+
+Unit& DataParallel::State::Block(std::size_t block) {
+  PLAIT_CHECK(block < blocks.size()) << "block " << block << " of a model with " << blocks.size();
+  return *units[blocks[block]];
+}
+
+void DataParallel::State::GatherBlock(std::ptrdiff_t block) {
+  if (!options.prefetch || block < 0 || block >= static_cast<std::ptrdiff_t>(blocks.size())) return;
+  Block(static_cast<std::size_t>(block)).StartGather();
+}
+
+void DataParallel::State::BeforeBackward(std::size_t block) {
+  Unit& unit = Block(block);
+  unit.StartGather();
+  unit.WaitWhole();
+  if (options.reshard_after_forward) GatherBlock(static_cast<std::ptrdiff_t>(block) - 1);
+}
+
+void DataParallel::State::OnGradient(std::size_t unit, std::size_t parameter) {
+  if (units[unit]->Accumulate(parameter) && !model[unit].root) units[unit]->Drop();
+  reductions->Advance();
+  AdvanceGathers();
+}
+
+void DataParallel::State::AdvanceGathers() {
+  for (const std::size_t block : blocks) units[block]->AdvanceGather();
+}
+
+void DataParallel::State::DropAll() {
+  for (const std::unique_ptr<Unit>& unit : units) unit->Drop();
+}
+
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(const DataParallelAxes& axes,
+                                                                   std::vector<ParameterUnit> units,
+                                                                   const DataParallelOptions& options,
+                                                                   const InitializeUnit& initialize) {
+  PLAIT_RETURN_IF_ERROR(CheckUnits(axes, units, options, static_cast<bool>(initialize)));
+  auto state = std::make_shared<State>(axes, std::move(units), options);
+  state->MakeUnits(initialize);
+  state->HookGradients();
+  return std::unique_ptr<DataParallel>(new DataParallel(std::move(state)));
+}
+
+DataParallel::DataParallel(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+DataParallel::~DataParallel() {
+  for (const ParameterUnit& unit : state_->model) {
+    for (const auto& [name, parameter] : unit.parameters) {
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+    }
+  }
+}
+
+at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, const at::Tensor& input) {
+  State& state = *state_;
+  Unit& unit = state.Block(block);
+  unit.StartGather();
+  unit.WaitWhole();
+  state.GatherBlock(static_cast<std::ptrdiff_t>(block) + 1);
+  at::Tensor output = forward(input);
+  state.AdvanceGathers();
+  const bool backward_follows = at::GradMode::is_enabled() && output.requires_grad();
+  // The last block's backward comes next: it stays.
+  const bool stays =
+      backward_follows && (!state.options.reshard_after_forward || block + 1 == state.blocks.size());
+  if (!stays) unit.Drop();
+  if (backward_follows) {
+    output.register_hook([owner = state_->weak_from_this(), block](const at::Tensor&) {
+      if (const auto engine = owner.lock()) engine->BeforeBackward(block);
+    });
+  }
+  return output;
+}
+
+at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
+  State& state = *state_;
+  for (std::size_t u = 0; u < state.units.size(); ++u) {
+    if (state.model[u].root) state.units[u]->StartGather();
+  }
+  for (std::size_t u = 0; u < state.units.size(); ++u) {
+    if (state.model[u].root) state.units[u]->WaitWhole();
+  }
+  at::Tensor result = forward();
+  if (!at::GradMode::is_enabled() || !result.requires_grad()) state.DropAll();
+  return result;
+}
+
+void DataParallel::Backward(const at::Tensor& loss, const Pass& pass) {
+  State& state = *state_;
+  const bool reduces = pass.last || (pass.reduce_each && state.setting.shards_gradients());
+  for (const std::unique_ptr<Unit>& unit : state.units) unit->BeginPass();
+  state.reductions->Begin(reduces, pass.last);
+  loss.backward();
+  state.reductions->Finish();
+  state.DropAll();
+  for (std::size_t u = 0; u < state.units.size(); ++u) state.shards[u].gradient = state.units[u]->gradient();
+}
+
+double DataParallel::GradientNorm() const {
+  const at::NoGradGuard no_grad;
+  double squares = 0;
+  for (const Shard& shard : state_->shards) {
+    if (shard.gradient.numel() == 0) continue;
+    const double norm = at::linalg_vector_norm(shard.gradient, 2).item<double>();
+    squares += norm * norm;
+  }
+  if (state_->setting.ranks() > 1) {
+    state_->setting.reduce.AllReduce(comm::BufferOf(absl::MakeSpan(&squares, 1)));
+  }
+  return std::sqrt(squares);
+}
+
+const std::vector<Shard>& DataParallel::shards() const { return state_->shards; }
+
+void DataParallel::Publish() {
+  state_->DropAll();
+  for (const std::unique_ptr<Unit>& unit : state_->units) unit->Publish();
+}
+
+void DataParallel::WaitForParameters() {
+  for (const std::unique_ptr<Unit>& unit : state_->units) unit->WaitWhole();
+}
+
+void DataParallel::VisitWhole(const std::function<void(const ParameterUnit& unit)>& visit) {
+  for (std::size_t u = 0; u < state_->units.size(); ++u) {
+    state_->units[u]->StartGather();
+    state_->units[u]->WaitWhole();
+    visit(state_->model[u]);
+    state_->units[u]->Drop();
+  }
+}
+
+const std::vector<ParameterUnit>& DataParallel::units() const { return state_->model; }
+const DataParallelAxes& DataParallel::axes() const { return state_->axes; }
+const DataParallelOptions& DataParallel::options() const { return state_->options; }
+std::int64_t DataParallel::peak_bytes() const { return state_->pool.peak_bytes(); }
+
+}  // namespace plait::parallel

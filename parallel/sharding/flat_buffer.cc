@@ -1,0 +1,64 @@
+#include "parallel/sharding/flat_buffer.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/Allocator.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace plait::parallel {
+
+c10::DataPtr BufferPool::Take(std::size_t bytes, at::Device device) {
+  std::vector<c10::DataPtr>& free = free_[bytes];
+  if (free.empty()) {
+    Count(static_cast<std::int64_t>(bytes));
+    return c10::GetAllocator(device.type())->allocate(bytes);
+  }
+  c10::DataPtr memory = std::move(free.back());
+  free.pop_back();
+  return memory;
+}
+
+void BufferPool::Give(c10::DataPtr memory, std::size_t bytes) { free_[bytes].push_back(std::move(memory)); }
+
+void BufferPool::Count(std::int64_t bytes) {
+  bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, bytes_);
+}
+
+FlatBuffer::FlatBuffer(BufferPool* pool, std::int64_t count, const at::TensorOptions& options)
+    : pool_(pool),
+      tensor_(at::empty({0}, options)),
+      bytes_(static_cast<std::size_t>(count) * tensor_.element_size()) {
+  // Sizes without memory behind them, which resize_ would get.
+  tensor_.unsafeGetTensorImpl()->set_sizes_contiguous({count});
+}
+
+FlatBuffer::FlatBuffer(FlatBuffer&& other) noexcept { *this = std::move(other); }
+
+FlatBuffer& FlatBuffer::operator=(FlatBuffer&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(tensor_, other.tensor_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(allocated_, other.allocated_);
+  return *this;
+}
+
+void FlatBuffer::Allocate() {
+  if (allocated_ || pool_ == nullptr) return;
+  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(pool_->Take(bytes_, tensor_.device()));
+  storage->set_nbytes(bytes_);
+  allocated_ = true;
+}
+
+void FlatBuffer::Release() {
+  if (!allocated_) return;
+  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
+  c10::DataPtr none(nullptr, tensor_.device());
+  pool_->Give(storage->set_data_ptr(std::move(none)), bytes_);
+  storage->set_nbytes(0);
+  allocated_ = false;
+}
+
+}  // namespace plait::parallel

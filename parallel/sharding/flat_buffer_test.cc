@@ -1,0 +1,51 @@
+// Memory that goes and comes under views that autograd has saved.
+#include "parallel/sharding/flat_buffer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+namespace plait::parallel {
+namespace {
+
+TEST(FlatBufferTest, SavedViewsSeeTheMemoryThatIsThereInBackward) {
+  BufferPool pool;
+  FlatBuffer buffer(&pool, 4, at::kDouble);
+  EXPECT_FALSE(buffer.allocated());
+  EXPECT_EQ(pool.bytes(), 0);
+  at::Tensor parameter = at::ones({2, 2}, at::kDouble).requires_grad_(true);
+  parameter.set_data(buffer.tensor().view({2, 2}));
+  buffer.Allocate();
+  buffer.tensor().fill_(3);
+  const at::Tensor x = at::ones({1, 2}, at::kDouble).requires_grad_(true);
+  const at::Tensor y = at::mm(x, parameter).sum();
+  EXPECT_EQ(y.item<double>(), 12);
+
+  buffer.Release();
+  EXPECT_EQ(parameter.storage().nbytes(), 0u);
+  FlatBuffer other(&pool, 4, at::kDouble);
+  other.Allocate();  // takes the memory that was released, and spoils it
+  other.tensor().fill_(-100);
+  EXPECT_EQ(pool.bytes(), 32);
+  buffer.Allocate();
+  buffer.tensor().fill_(5);  // what backward is to use
+  y.backward();
+  EXPECT_EQ(x.grad().sum().item<double>(), 20);
+  EXPECT_EQ(pool.peak_bytes(), 64);
+}
+
+TEST(FlatBufferTest, MemoryReturnsToThePoolAtTheEnd) {
+  BufferPool pool;
+  for (int i = 0; i < 3; ++i) {
+    FlatBuffer buffer(&pool, 100, at::kFloat);
+    buffer.Allocate();
+    FlatBuffer moved = std::move(buffer);
+    EXPECT_TRUE(moved.allocated());
+  }
+  EXPECT_EQ(pool.peak_bytes(), 400);
+}
+
+}  // namespace
+}  // namespace plait::parallel
