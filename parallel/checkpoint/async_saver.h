@@ -1,0 +1,78 @@
+// Saves while training goes on: values are copied, and a thread writes the copy.
+//
+//   AsyncSaver saver(world, "run", {.keep_last = 3});
+//   for (step ...) {
+//     ...
+//     PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> saved, saver.Poll());   // every step, or every
+//     few if (decision.save) PLAIT_RETURN_IF_ERROR(saver.Start(step, pieces, state));
+//   }
+//   PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> last, saver.Finish());
+//
+// Training stands still for the copy, a few messages, and the laying out of the file (no values): afterwards
+// the tensors may change. The thread neither uses HDF5 nor sends messages; index and renaming follow in the
+// Poll() or Finish() at which all ranks' threads are done. One save at a time.
+//
+// The copy is kept for the next save: as many bytes of host memory as this rank's pieces have.
+#ifndef PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
+#define PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "comm/communicator.h"
+#include "parallel/checkpoint/save.h"
+#include "parallel/checkpoint/save_task.h"
+
+namespace plait::parallel {
+
+class AsyncSaver {
+ public:
+  // `comm` is used in the calls below alone, by the thread that calls them.
+  AsyncSaver(comm::Communicator comm, std::string root, const SaveOptions& options);
+  // Joins the thread; never communicates. A save that Finish() has not completed stays partial and is removed
+  // by the next one.
+  ~AsyncSaver() = default;
+  AsyncSaver(const AsyncSaver&) = delete;
+  AsyncSaver& operator=(const AsyncSaver&) = delete;
+
+  // Collective, with the same result on all ranks; errors as SaveCheckpoint's. A save still in flight is
+  // finished first; if that one failed, its error is returned and nothing is started.
+  absl::Status Start(std::int64_t step, absl::Span<const TensorPiece> pieces, const CheckpointState& state);
+
+  // Between Start() and the Poll() or Finish() that ends the save; the same on all ranks.
+  bool in_flight() const { return task_.has_value(); }
+
+  // Collective. Ends the save if every rank's values are on the disk: its report, or its error. Nothing
+  // otherwise. One all-reduce of 8 bytes while a save is in flight, no message else.
+  absl::StatusOr<std::optional<SaveReport>> Poll();
+  // Collective. The same, waiting for the threads. Nothing if no save is in flight.
+  absl::StatusOr<std::optional<SaveReport>> Finish();
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+
+  std::vector<const void*> Copy(absl::Span<const TensorPiece> pieces, const SaveTask& task);
+  void MakeRoom(std::size_t bytes);
+
+  comm::Communicator comm_;
+  std::string root_;
+  SaveOptions options_;
+  std::unique_ptr<char[], Free> copy_;
+  std::size_t copy_bytes_ = 0;
+  std::optional<SaveTask> task_;
+  std::future<absl::Status> writing_;  // the last member: it is joined before what it uses goes
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_

@@ -1,0 +1,183 @@
+#include "parallel/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "parallel/checkpoint/index_file.h"
+#include "parallel/checkpoint/shard_reader.h"
+
+namespace plait::parallel {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status CheckShards(const std::string& folder, const CheckpointIndex& index) {
+  for (int rank = 0; rank < index.layout.ranks; ++rank) {
+    const std::string path = absl::StrCat(folder, "/", ShardFileName(rank));
+    std::error_code missing;
+    const std::uintmax_t bytes = fs::file_size(path, missing);
+    if (missing) {
+      return absl::NotFoundError(absl::StrCat(path, ": ", missing.message(), "; the checkpoint consists of ",
+                                              index.layout.ranks, " such files"));
+    }
+    if (static_cast<std::int64_t>(bytes) != index.shards[rank].bytes) {
+      return absl::DataLossError(absl::StrCat(path, ": has ", bytes, " bytes, expected ",
+                                              index.shards[rank].bytes,
+                                              ": cut short, or of another checkpoint"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// "a; b; c and 4 more"
+std::string FirstOf(const std::vector<std::string>& findings) {
+  constexpr std::size_t kShown = 3;
+  if (findings.size() <= kShown) return absl::StrJoin(findings, "; ");
+  return absl::StrCat(absl::StrJoin(findings.begin(), findings.begin() + kShown, "; "), " and ",
+                      findings.size() - kShown, " more");
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(std::string folder, std::unique_ptr<CheckpointIndex> index)
+    : folder_(std::move(folder)), index_(std::move(index)), readers_(index_->layout.ranks) {
+  std::size_t piece = 0;
+  const Layout& layout = index_->layout;
+  for (std::size_t t = 0; t < layout.tensors.size(); ++t) {
+    by_path_.emplace(PathOf(layout.tensors[t]), t);
+    first_piece_.push_back(piece);
+    while (piece < layout.pieces.size() && layout.pieces[piece].tensor == static_cast<std::int64_t>(t))
+      ++piece;
+  }
+  first_piece_.push_back(piece);
+}
+
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", kIndexFile);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no complete checkpoint: it has no ", kIndexFile));
+  }
+  PLAIT_ASSIGN_OR_RETURN(CheckpointIndex index, ReadIndex(path));
+  PLAIT_RETURN_IF_ERROR(CheckShards(folder, index));
+  return Checkpoint(folder, std::make_unique<CheckpointIndex>(std::move(index)));
+}
+
+std::int64_t Checkpoint::step() const { return index_->layout.step; }
+int Checkpoint::ranks() const { return index_->layout.ranks; }
+const std::vector<TensorSpec>& Checkpoint::tensors() const { return index_->layout.tensors; }
+const std::map<std::string, std::string>& Checkpoint::texts() const { return index_->texts; }
+const std::map<std::string, std::int64_t>& Checkpoint::integers() const { return index_->integers; }
+
+absl::StatusOr<std::string> Checkpoint::Text(const std::string& name) const {
+  const auto found = index_->texts.find(name);
+  if (found != index_->texts.end()) return found->second;
+  return absl::NotFoundError(absl::StrCat(folder_, ": no text named ", name));
+}
+
+absl::StatusOr<std::int64_t> Checkpoint::Integer(const std::string& name) const {
+  const auto found = index_->integers.find(name);
+  if (found != index_->integers.end()) return found->second;
+  return absl::NotFoundError(absl::StrCat(folder_, ": no integer named ", name));
+}
+
+absl::StatusOr<ShardReader*> Checkpoint::ReaderOf(int rank) {
+  if (rank < 0 || rank >= ranks()) {
+    return absl::NotFoundError(absl::StrCat(folder_, ": rank ", rank, " of ", ranks()));
+  }
+  if (readers_[rank] == nullptr) {
+    // A process may not hold the files of thousands of ranks open.
+    constexpr std::ptrdiff_t kOpenFiles = 32;
+    if (std::ssize(readers_) - std::count(readers_.begin(), readers_.end(), nullptr) >= kOpenFiles) {
+      for (std::unique_ptr<ShardReader>& reader : readers_) reader.reset();
+    }
+    PLAIT_ASSIGN_OR_RETURN(ShardReader reader, ShardReader::Open(folder_, *index_, rank));
+    readers_[rank] = std::make_unique<ShardReader>(std::move(reader));
+  }
+  return readers_[rank].get();
+}
+
+absl::StatusOr<std::string> Checkpoint::RankState(int rank, const std::string& name) {
+  PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(rank));
+  return reader->RankState(name);
+}
+
+absl::Status Checkpoint::CheckTensors(absl::Span<const TensorSpec> expected) const {
+  std::vector<std::string> findings;
+  std::set<std::string> paths, groups;
+  for (const TensorSpec& tensor : expected) {
+    const std::string path = PathOf(tensor);
+    paths.insert(path);
+    groups.insert(tensor.group);
+    const auto found = by_path_.find(path);
+    if (found == by_path_.end()) {
+      findings.push_back(absl::StrCat("it has no ", path));
+    } else if (!(tensors()[found->second] == tensor)) {
+      findings.push_back(absl::StrCat(path, " is ", TypeAndShapeOf(tensors()[found->second]), " there and ",
+                                      TypeAndShapeOf(tensor), " here"));
+    }
+  }
+  for (const TensorSpec& tensor : tensors()) {
+    if (groups.count(tensor.group) > 0 && paths.count(PathOf(tensor)) == 0) {
+      findings.push_back(absl::StrCat(PathOf(tensor), " is not part of this model"));
+    }
+  }
+  if (findings.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder_, ": checkpoint of another architecture: ", FirstOf(findings)));
+}
+
+absl::Status Checkpoint::Read(const std::string& path, std::int64_t begin, std::int64_t end,
+                              absl::Span<std::byte> to) {
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return absl::NotFoundError(absl::StrCat(folder_, ": no tensor named ", path));
+  const TensorSpec& tensor = tensors()[found->second];
+  const std::int64_t element = data::ElementBytes(tensor.dtype);
+  if (begin < 0 || begin > end || end > ElementsOf(tensor) ||
+      static_cast<std::int64_t>(to.size()) != (end - begin) * element) {
+    return absl::InvalidArgumentError(absl::StrCat(folder_, ": ", path, ": elements [", begin, ", ", end,
+                                                   ") of ", TypeAndShapeOf(tensor), " into ", to.size(),
+                                                   " bytes"));
+  }
+  const std::vector<LayoutPiece>& pieces = index_->layout.pieces;
+  for (std::size_t p = first_piece_[found->second]; p < first_piece_[found->second + 1]; ++p) {
+    const std::int64_t from = std::max(begin, pieces[p].begin), until = std::min(end, pieces[p].end);
+    if (from >= until) continue;
+    PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(static_cast<int>(pieces[p].rank)));
+    PLAIT_RETURN_IF_ERROR(reader->Read(p, from, until, to.data() + (from - begin) * element));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
+  PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(rank));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, reader->RankStateNames());
+  for (const std::string& name : names) PLAIT_RETURN_IF_ERROR(reader->RankState(name).status());
+  for (std::size_t p = 0; p < index_->layout.pieces.size(); ++p) {
+    const LayoutPiece& piece = index_->layout.pieces[p];
+    if (piece.rank != rank) continue;
+    const std::int64_t step =
+        index_->chunk_bytes / data::ElementBytes(index_->layout.tensors[piece.tensor].dtype);
+    for (std::int64_t from = piece.begin; from < piece.end; from += step) {
+      PLAIT_RETURN_IF_ERROR(reader->Read(p, from, std::min(from + step, piece.end), buffer.data()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoint::Verify() {
+  std::vector<std::byte> buffer(index_->chunk_bytes);
+  for (int rank = 0; rank < ranks(); ++rank) PLAIT_RETURN_IF_ERROR(VerifyRank(rank, buffer));
+  return absl::OkStatus();
+}
+
+}  // namespace plait::parallel

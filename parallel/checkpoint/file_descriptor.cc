@@ -1,0 +1,81 @@
+#include "parallel/checkpoint/file_descriptor.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::parallel {
+namespace {
+
+// One system call moves at most 2 GiB.
+constexpr std::int64_t kMostPerCall = std::int64_t{1} << 30;
+
+}  // namespace
+
+absl::Status DiskError(int error, const std::string& path, const std::string& doing) {
+  const std::string message = absl::StrCat(path, ": ", doing, ": ", std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) return absl::ResourceExhaustedError(message);
+  return absl::Status(absl::ErrnoToStatusCode(error), message);
+}
+
+absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, Mode mode) {
+  const int id = open(path.c_str(), (mode == Mode::kRead ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+  if (id < 0) return DiskError(errno, path, "cannot be opened");
+  return FileDescriptor(path, id);
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (id_ >= 0) close(id_);
+}
+
+absl::StatusOr<std::int64_t> FileDescriptor::SizeBytes() const {
+  struct stat about;
+  if (fstat(id_, &about) != 0) return DiskError(errno, path_, "has no size");
+  return about.st_size;
+}
+
+absl::Status FileDescriptor::Reserve(std::int64_t bytes) const {
+  if (bytes == 0 || fallocate(id_, 0, 0, bytes) == 0) return absl::OkStatus();
+  if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
+  return DiskError(errno, path_, absl::StrCat("no room for ", bytes, " bytes"));
+}
+
+absl::Status FileDescriptor::ReadAt(void* to, std::int64_t bytes, std::int64_t offset) const {
+  auto* next = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = pread(id_, next, std::min(bytes, kMostPerCall), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return DiskError(errno, path_, "cannot be read");
+    if (got == 0) return absl::DataLossError(absl::StrCat(path_, ": ends before byte ", offset + bytes));
+    next += got;
+    offset += got;
+    bytes -= got;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileDescriptor::WriteAt(const void* from, std::int64_t bytes, std::int64_t offset) const {
+  const auto* next = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t put = pwrite(id_, next, std::min(bytes, kMostPerCall), offset);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return DiskError(errno, path_, "cannot be written");
+    next += put;
+    offset += put;
+    bytes -= put;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileDescriptor::Sync() const {
+  if (fsync(id_) == 0) return absl::OkStatus();
+  return DiskError(errno, path_, "cannot be written to the disk");
+}
+
+}  // namespace plait::parallel

@@ -1,0 +1,122 @@
+"""What h5py makes of a checkpoint: h5py_test.py RUN_ON_RANKS WRITE_CHECKPOINT."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+import zlib
+
+import h5py
+import numpy as np
+
+RUN_ON_RANKS, WRITE_CHECKPOINT = map(os.path.abspath, sys.argv[1:3])
+del sys.argv[1:3]
+FOLDER = os.path.join(os.environ["TEST_TMPDIR"], "h5py")
+
+# What h5py shows: bfloat16, which numpy does not have, as float32.
+SHOWN = {"bfloat16": "float32"}
+
+
+def written_by(ranks):
+    """A checkpoint of so many ranks, moved away from where it was written."""
+    made, moved = (os.path.join(FOLDER, "%s_%d" % (word, ranks)) for word in ("made", "moved"))
+    for folder in (made, moved):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(FOLDER, exist_ok=True)
+    subprocess.run([RUN_ON_RANKS, str(ranks), WRITE_CHECKPOINT, made], check=True)
+    os.rename(made, moved)
+    with open(os.path.join(moved, "latest"), encoding="utf-8") as latest:
+        return os.path.join(moved, latest.read().strip())
+
+
+def expected(tensor, seed):
+    """Its elements, from the rule that write_checkpoint states."""
+    numbers = np.arange(int(np.prod(tensor["shape"], dtype=np.int64)), dtype=np.uint64) + np.int64(seed).astype(np.uint64)
+    bits = (numbers * np.uint64(6364136223846793005)) >> np.uint64(20)
+    if "float" in tensor["dtype"]:
+        values = ((bits % np.uint64(255)).astype(np.float64) - 127) / 8
+    elif tensor["dtype"] == "bool":
+        values = bits & np.uint64(1)
+    else:
+        values = bits
+    return values.astype(SHOWN.get(tensor["dtype"], tensor["dtype"])).reshape(tensor["shape"])
+
+
+class H5py(unittest.TestCase):
+    def setUp(self):
+        os.chdir("/")
+
+    def test_every_tensor_is_whole(self):
+        for ranks in (1, 2, 4):
+            with h5py.File(os.path.join(written_by(ranks), "index.h5"), "r") as index:
+                contents = json.loads(bytes(index["plait/contents"][:]))
+                self.assertEqual((contents["step"], contents["ranks"]), (12, ranks))
+                self.assertEqual(json.loads(contents["texts"]["config"]), {"name": "\u00e9"})
+                self.assertGreaterEqual(len(contents["tensors"]), 15)
+                for tensor in contents["tensors"]:
+                    path = tensor["group"] + "/" + tensor["name"]
+                    with self.subTest(ranks=ranks, path=path):
+                        values = expected(tensor, contents["integers"]["seed." + path])
+                        array = index[path]
+                        self.assertEqual(array.shape, tuple(tensor["shape"]))
+                        self.assertEqual(array[()].dtype, values.dtype)
+                        np.testing.assert_array_equal(array[()], values)
+                        if values.ndim > 1 and values.shape[0] > 1:
+                            np.testing.assert_array_equal(array[1:, ..., 1:], values[1:, ..., 1:])
+
+    def test_bfloat16_is_two_bytes_a_number(self):
+        with h5py.File(os.path.join(written_by(2), "index.h5"), "r") as index:
+            self.assertEqual(index["model/brain"].id.get_type().get_size(), 2)
+            self.assertEqual(index["model/half"].dtype, np.float16)
+
+    def test_what_a_lost_file_held_is_no_number(self):
+        folder = written_by(2)
+        os.remove(os.path.join(folder, "rank-00001.h5"))
+        with h5py.File(os.path.join(folder, "index.h5"), "r") as index:
+            pieces = index["plait/pieces"][:]
+            contents = json.loads(bytes(index["plait/contents"][:]))
+            for number, tensor in enumerate(contents["tensors"]):
+                if "float" not in tensor["dtype"] or not tensor["shape"]:
+                    continue
+                path = tensor["group"] + "/" + tensor["name"]
+                values = index[path][()].reshape(-1)
+                whole = expected(tensor, contents["integers"]["seed." + path]).reshape(-1)
+                for _, rank, begin, end in pieces[pieces[:, 0] == number]:
+                    if rank == 1:
+                        self.assertTrue(np.isnan(values[begin:end]).all(), path)
+                    else:
+                        np.testing.assert_array_equal(values[begin:end], whole[begin:end])
+
+    def test_files_and_checksums_are_as_documented(self):
+        folder = written_by(4)
+        with h5py.File(os.path.join(folder, "index.h5"), "r") as index:
+            self.assertEqual(index.attrs["format"], b"plait checkpoint")
+            self.assertEqual((index.attrs["format_version"], index.attrs["step"]), (1, 12))
+            for name in ("contents", "pieces"):
+                array = index["plait"][name]
+                self.assertEqual(array.attrs["crc32"], zlib.crc32(array[:].tobytes()))
+            contents = json.loads(bytes(index["plait/contents"][:]))
+            pieces = index["plait/pieces"][:]
+        self.assertEqual(len(contents["shards"]), 4)
+        for rank, shard in enumerate(contents["shards"]):
+            path = os.path.join(folder, shard["file"])
+            self.assertEqual(os.path.getsize(path), shard["bytes"])
+            with h5py.File(path, "r") as file, open(path, "rb") as raw:
+                self.assertEqual((file.attrs["rank"], file.attrs["step"]), (rank, 12))
+                self.assertEqual(bytes(file["plait/rank_state/rng"][:]), b"rank %d" % rank)
+                found = []
+                for number, _, begin, end in pieces[pieces[:, 1] == rank]:
+                    tensor = contents["tensors"][number]
+                    array = file["%s/%s[%d:%d]" % (tensor["group"], tensor["name"], begin, end)]
+                    raw.seek(array.id.get_offset())
+                    data = raw.read(array.id.get_storage_size())
+                    chunk = contents["chunk_bytes"]
+                    found += [zlib.crc32(data[i:i + chunk]) for i in range(0, len(data), chunk)]
+                self.assertEqual(list(file["plait/checksums"][:]), found)
+                self.assertEqual(zlib.crc32(file["plait/checksums"][:].tobytes()), shard["checksums_crc32"])
+
+
+if __name__ == "__main__":
+    unittest.main()

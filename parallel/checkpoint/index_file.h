@@ -1,0 +1,45 @@
+// index.h5: what a checkpoint holds and where, and every tensor whole for other programs.
+//
+// File: /GROUP/NAME, each tensor at its own shape (virtual_tensor.h); /plait/contents, the UTF-8 text of one
+// JSON object
+//   {"step": 100, "ranks": 2, "chunk_bytes": 1048576,
+//    "tensors": [{"group": "model", "name": "x", "dtype": "float32", "shape": [3, 4]}, ...],
+//    "shards": [{"file": "rank-00000.h5", "bytes": 5120, "checksums_crc32": 305419896}, ...],
+//    "texts": {"config": "..."}, "integers": {"sampler.position": 7}}
+// and /plait/pieces, int64 (pieces, 4): index of the tensor, rank, begin, end; both as uint8 and int64 arrays
+// with attribute crc32. Root attributes: format = "plait checkpoint", format_version = 1, step.
+#ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
+#define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "parallel/checkpoint/layout.h"
+#include "parallel/checkpoint/shard_file.h"
+
+namespace plait::parallel {
+
+inline constexpr char kIndexFile[] = "index.h5";
+inline constexpr char kIndexFormat[] = "plait checkpoint";
+
+struct CheckpointIndex {
+  Layout layout;
+  std::int64_t chunk_bytes = kChunkBytes;
+  std::vector<ShardSummary> shards;  // by rank
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::int64_t> integers;
+};
+
+// INVALID_ARGUMENT for texts and names that are not UTF-8; else errors as data::File's. Local.
+absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index);
+
+// DATA_LOSS for files that are no index, damaged, or of another format version, saying what to do. Local.
+absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path);
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_

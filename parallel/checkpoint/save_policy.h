@@ -1,0 +1,76 @@
+// When to save, and when to stop: the same decision on all ranks.
+//
+//   SavePolicy policy(world, {.every_steps = 500, .walltime_seconds = flag});
+//   for (std::int64_t step = 1; step <= steps; ++step) {
+//     ...
+//     const SaveDecision decision = policy.Decide(step, session.StopRequested());
+//     if (decision.save) { Save(step); policy.NoteSave(seconds); }
+//     if (decision.stop) break;                       // decision.reason: "SIGTERM", ...
+//   }
+//
+// Saves every so many steps or seconds; saves and stops when a rank was asked to (SIGTERM, see
+// comm::SessionOptions::stop_on_sigterm) or when the job's time is nearly over: its end (walltime.h) less
+// margin_seconds, the longest save so far, and the longest time between two checks.
+#ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
+#define PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.h"
+#include "parallel/checkpoint/walltime.h"
+
+namespace plait::parallel {
+
+// Seconds since 1970.
+double WallClockSeconds();
+
+struct SavePolicyOptions {
+  std::int64_t every_steps = 0;  // 0: not by steps
+  double every_seconds =
+      0;  // 0: not by time. Seconds between the beginnings of two saves, by rank 0's clock.
+  double walltime_seconds =
+      0;  // of the job from the policy's construction; 0: what the environment says, if it does
+  double margin_seconds = 60;
+  // Ranks exchange one all-reduce of 24 bytes at steps that this divides; what needs it waits for such a
+  // step.
+  std::int64_t check_every_steps = 1;
+  std::function<double()> now_seconds = WallClockSeconds;
+  EnvironmentLookup lookup = [](const char* name) { return std::getenv(name); };
+};
+
+struct SaveDecision {
+  bool save = false;
+  bool stop = false;  // after the save
+  std::string reason =
+      "";  // "step 500", "900 s since the last save", "SIGTERM", "the job's time is nearly over"
+};
+
+class SavePolicy {
+ public:
+  SavePolicy(comm::Communicator comm, SavePolicyOptions options);
+
+  // Collective: after every step, with the same `step` on all ranks, ascending. `stop_requested` may differ.
+  SaveDecision Decide(std::int64_t step, bool stop_requested);
+  // Local: a save took that long, on this rank. Of an asynchronous one: from its start to its end.
+  void NoteSave(double seconds);
+
+  // When the job ends, as this rank knows it.
+  std::optional<double> job_end_seconds() const { return job_end_seconds_; }
+
+ private:
+  comm::Communicator comm_;
+  SavePolicyOptions options_;
+  std::optional<double> job_end_seconds_;
+  double last_save_seconds_;
+  double last_check_seconds_;
+  double longest_check_seconds_ = 0;
+  double longest_save_seconds_ = 0;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_

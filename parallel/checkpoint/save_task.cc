@@ -1,0 +1,137 @@
+#include "parallel/checkpoint/save_task.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "parallel/checkpoint/file_descriptor.h"
+#include "parallel/checkpoint/gathered_bytes.h"
+#include "parallel/checkpoint/index_file.h"
+#include "parallel/checkpoint/step_folders.h"
+
+namespace plait::parallel {
+namespace {
+
+absl::Status CheckRankState(const CheckpointState& state) {
+  for (const auto& [name, bytes] : state.rank_state) {
+    if (name.empty() || name == "." || name == ".." || absl::StrContains(name, '/')) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" cannot name a rank's state"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A file that rank 0 does not see would be missing from the checkpoint.
+absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSummary>& shards) {
+  for (std::size_t rank = 0; rank < shards.size(); ++rank) {
+    const std::string path = absl::StrCat(folder, "/", ShardFileName(static_cast<int>(rank)));
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    if (!error && static_cast<std::int64_t>(bytes) == shards[rank].bytes) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": rank ", rank, " wrote it, rank 0 does not see it; give a folder that all ranks share"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncFile(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         FileDescriptor::Open(path, FileDescriptor::Mode::kReadWrite));
+  return file.Sync();
+}
+
+}  // namespace
+
+SaveTask::SaveTask(comm::Communicator comm, std::string root, Layout layout, const CheckpointState& state,
+                   const SaveOptions& options, SaveObserver observer)
+    : comm_(std::move(comm)),
+      root_(std::move(root)),
+      layout_(std::move(layout)),
+      state_(state),
+      options_(options),
+      observer_(std::move(observer)),
+      own_(layout_.PiecesOf(comm_.rank())) {}
+
+absl::Status SaveTask::Passed(SavePoint point) const {
+  return observer_ ? observer_(point) : absl::OkStatus();
+}
+
+absl::StatusOr<SaveTask> SaveTask::Prepare(const comm::Communicator& comm, const std::string& root,
+                                           std::int64_t step, absl::Span<const TensorPiece> pieces,
+                                           const CheckpointState& state, const SaveOptions& options,
+                                           SaveObserver observer) {
+  PLAIT_ASSIGN_OR_RETURN(Layout layout, AgreeOnLayout(comm, step, pieces));
+  SaveTask task(comm, root, std::move(layout), state, options, std::move(observer));
+  absl::Status made = CheckRankState(state);
+  if (comm.rank() == 0 && made.ok()) made = task.MakeFolder();
+  PLAIT_RETURN_IF_ERROR(task.GiveUpUnless(comm.Agree(made)));
+  PLAIT_RETURN_IF_ERROR(task.GiveUpUnless(comm.Agree(task.LayOutFile())));
+  return task;
+}
+
+absl::Status SaveTask::MakeFolder() const {
+  PLAIT_RETURN_IF_ERROR(MakePartialFolder(root_, layout_.step, layout_.TotalBytes()));
+  return Passed(SavePoint::kFolderMade);
+}
+
+absl::Status SaveTask::LayOutFile() {
+  const std::string path = absl::StrCat(PartialFolder(root_, layout_.step), "/", ShardFileName(comm_.rank()));
+  PLAIT_ASSIGN_OR_RETURN(file_, ShardFile::Create(path, layout_, comm_.rank(), state_.rank_state));
+  return Passed(SavePoint::kFileLaidOut);
+}
+
+absl::Status SaveTask::WriteValues(absl::Span<const void* const> values) {
+  PLAIT_RETURN_IF_ERROR(file_.WriteValues(values));
+  return Passed(SavePoint::kValuesWritten);
+}
+
+absl::StatusOr<SaveReport> SaveTask::Commit(const absl::Status& mine) {
+  PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(mine)));
+  const std::vector<ShardSummary> shards = GatherSummaries();
+  absl::Status published;
+  if (comm_.rank() == 0) published = Publish(shards);
+  PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(published)));
+  SaveReport report{StepFolder(root_, layout_.step)};
+  for (const ShardSummary& shard : shards) report.bytes += shard.bytes;
+  return report;
+}
+
+std::vector<ShardSummary> SaveTask::GatherSummaries() const {
+  ByteWriter mine;
+  mine.Number(file_.summary().bytes);
+  mine.Number(file_.summary().checksums_crc32);
+  std::vector<ShardSummary> shards;
+  for (const std::string& bytes : GatherBytes(comm_, mine.bytes())) {
+    ByteReader reader(bytes);
+    const std::int64_t file_bytes = reader.Number();
+    shards.push_back({file_bytes, reader.Number()});
+  }
+  return shards;
+}
+
+absl::Status SaveTask::Publish(const std::vector<ShardSummary>& shards) const {
+  const std::string folder = PartialFolder(root_, layout_.step);
+  const std::string index_path = absl::StrCat(folder, "/", kIndexFile);
+  PLAIT_RETURN_IF_ERROR(CheckVisible(folder, shards));
+  PLAIT_RETURN_IF_ERROR(WriteIndex(
+      index_path, {.layout = layout_, .shards = shards, .texts = state_.texts, .integers = state_.integers}));
+  PLAIT_RETURN_IF_ERROR(SyncFile(index_path));
+  PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kIndexWritten));
+  PLAIT_RETURN_IF_ERROR(PublishFolder(root_, layout_.step));
+  PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kPublished));
+  PLAIT_RETURN_IF_ERROR(WriteLatest(root_, layout_.step));
+  PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kLatestWritten));
+  RemoveOlder(root_, layout_.step, options_.keep_last);
+  return Passed(SavePoint::kOlderRemoved);
+}
+
+absl::Status SaveTask::GiveUpUnless(const absl::Status& agreed) const {
+  if (agreed.ok()) return agreed;
+  if (comm_.rank() == 0) RemovePartialFolder(root_, layout_.step);
+  comm_.Barrier();  // no rank goes on before it is gone
+  return agreed;
+}
+
+}  // namespace plait::parallel

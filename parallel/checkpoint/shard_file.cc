@@ -1,0 +1,117 @@
+#include "parallel/checkpoint/shard_file.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "data/hdf5/file.h"
+#include "parallel/checkpoint/checked_array.h"
+#include "parallel/checkpoint/file_descriptor.h"
+#include "parallel/checkpoint/stored_type.h"
+
+namespace plait::parallel {
+namespace {
+
+using data::Handle;
+
+// A flat array whose place in the file is fixed at once and whose elements HDF5 never touches. Returns that
+// place.
+absl::StatusOr<std::int64_t> LayOut(data::File& file, const std::string& name, const Handle& type,
+                                    const Handle& space) {
+  const data::QuietHdf5 quiet;
+  const Handle links(H5Pcreate(H5P_LINK_CREATE));
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_layout(creation.id(), H5D_CONTIGUOUS);
+  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
+  const std::string where = absl::StrCat(file.path(), ": ", name);
+  const Handle array(
+      H5Dcreate2(file.id(), name.c_str(), type.id(), space.id(), links.id(), creation.id(), H5P_DEFAULT));
+  if (!array.ok()) return data::Hdf5Error(where, "cannot be created");
+  const haddr_t place = H5Dget_offset(array.id());
+  if (place == HADDR_UNDEF) return data::Hdf5Error(where, "has no place in the file");
+  return static_cast<std::int64_t>(place);
+}
+
+Handle FlatSpace(std::int64_t elements) {
+  const hsize_t extent = elements;
+  return Handle(H5Screate_simple(1, &extent, nullptr));
+}
+
+Handle SpaceOfPiece(const Layout& layout, const LayoutPiece& piece) {
+  // A scalar is linked to as it stands here.
+  if (layout.tensors[piece.tensor].shape.empty()) return Handle(H5Screate(H5S_SCALAR));
+  return FlatSpace(piece.end - piece.begin);
+}
+
+absl::Status Describe(data::File& file, const Layout& layout, int rank) {
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kShardFormat));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", kFormatVersion));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", layout.step));
+  return data::SetAttribute(file, "/", "rank", std::int64_t{rank});
+}
+
+absl::Status WriteRankState(data::File& file, const std::map<std::string, std::string>& rank_state) {
+  for (const auto& [name, bytes] : rank_state) {
+    const absl::Span<const std::uint8_t> values(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                bytes.size());
+    PLAIT_RETURN_IF_ERROR(WriteChecked(file, absl::StrCat(kRankState, "/", name), values,
+                                       {static_cast<std::int64_t>(bytes.size())}));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ShardFileName(int rank) { return absl::StrFormat("rank-%05d.h5", rank); }
+
+absl::StatusOr<ShardFile> ShardFile::Create(const std::string& path, const Layout& layout, int rank,
+                                            const std::map<std::string, std::string>& rank_state) {
+  ShardFile shard;
+  shard.path_ = path;
+  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path));
+  PLAIT_RETURN_IF_ERROR(Describe(file, layout, rank));
+  PLAIT_RETURN_IF_ERROR(WriteRankState(file, rank_state));
+  std::int64_t chunks = 0;
+  for (const LayoutPiece& piece : layout.PiecesOf(rank)) {
+    PLAIT_ASSIGN_OR_RETURN(const std::int64_t offset, LayOut(file, "/" + layout.ArrayOf(piece),
+                                                             StoredType(layout.tensors[piece.tensor].dtype),
+                                                             SpaceOfPiece(layout, piece)));
+    shard.pieces_.push_back({offset, layout.BytesOf(piece)});
+    chunks += (layout.BytesOf(piece) + kChunkBytes - 1) / kChunkBytes;
+  }
+  if (chunks > 0) {
+    const Handle type(H5Tcopy(H5T_STD_U32LE));
+    PLAIT_ASSIGN_OR_RETURN(shard.checksums_.offset, LayOut(file, kChecksums, type, FlatSpace(chunks)));
+    shard.checksums_.bytes = chunks * static_cast<std::int64_t>(sizeof(std::uint32_t));
+  }
+  PLAIT_RETURN_IF_ERROR(file.Close());
+  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor room,
+                         FileDescriptor::Open(path, FileDescriptor::Mode::kReadWrite));
+  PLAIT_ASSIGN_OR_RETURN(shard.summary_.bytes, room.SizeBytes());
+  PLAIT_RETURN_IF_ERROR(room.Reserve(shard.summary_.bytes));
+  return shard;
+}
+
+absl::Status ShardFile::WriteValues(absl::Span<const void* const> values) {
+  PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
+  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
+                         FileDescriptor::Open(path_, FileDescriptor::Mode::kReadWrite));
+  std::vector<std::uint32_t> checksums;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const auto* bytes = static_cast<const char*>(values[i]);
+    for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
+      const std::int64_t count = std::min(kChunkBytes, pieces_[i].bytes - done);
+      checksums.push_back(Crc32(bytes + done, count));
+      PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, pieces_[i].offset + done));
+    }
+  }
+  PLAIT_RETURN_IF_ERROR(file.WriteAt(checksums.data(), checksums_.bytes, checksums_.offset));
+  summary_.checksums_crc32 = Crc32(checksums.data(), checksums_.bytes);
+  return file.Sync();
+}
+
+}  // namespace plait::parallel

@@ -1,0 +1,72 @@
+// The file of one rank: its pieces, each a flat HDF5 array of its own, and the checksums of their bytes.
+//
+//   PLAIT_ASSIGN_OR_RETURN(ShardFile shard, ShardFile::Create(path, layout, rank, rank_state));
+//   PLAIT_RETURN_IF_ERROR(shard.WriteValues(values_of_each_piece));       // any thread
+//
+// HDF5 is not thread-safe as Debian builds it, and the training program writes HDF5 files too. So Create()
+// lets HDF5 lay out the whole file with its room taken on the disk, and closes it; WriteValues() then fills
+// in the elements where HDF5 keeps them, with plain system calls that may run on any thread.
+//
+// File: /GROUP/NAME[begin:end], contiguous and little-endian; /plait/checksums, uint32: CRC-32 (zlib) of
+// every chunk of kChunkBytes of each piece (the last one of a piece shorter), pieces in the layout's order;
+// /plait/rank_state/NAME, uint8 with attribute crc32. Root attributes: format, format_version, step, rank.
+#ifndef PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
+#define PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "parallel/checkpoint/layout.h"
+
+namespace plait::parallel {
+
+inline constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
+inline constexpr std::int64_t kFormatVersion = 1;
+inline constexpr char kShardFormat[] = "plait checkpoint shard";
+inline constexpr char kChecksums[] = "/plait/checksums";
+inline constexpr char kRankState[] = "/plait/rank_state";
+
+// "rank-00003.h5"
+std::string ShardFileName(int rank);
+
+// What the index says about the file of a rank.
+struct ShardSummary {
+  std::int64_t bytes = 0;
+  std::int64_t checksums_crc32 = 0;  // of the bytes of /plait/checksums
+
+  friend bool operator==(const ShardSummary&, const ShardSummary&) = default;
+};
+
+class ShardFile {
+ public:
+  ShardFile() = default;  // no file
+  // Errors as data::File's; RESOURCE_EXHAUSTED where the disk has no room.
+  static absl::StatusOr<ShardFile> Create(const std::string& path, const Layout& layout, int rank,
+                                          const std::map<std::string, std::string>& rank_state);
+
+  // `values` holds the bytes of each piece of layout.PiecesOf(rank), in that order. On return they are on the
+  // disk. No HDF5, no messages between ranks.
+  absl::Status WriteValues(absl::Span<const void* const> values);
+
+  // Complete after WriteValues().
+  const ShardSummary& summary() const { return summary_; }
+
+ private:
+  struct Place {
+    std::int64_t offset = 0, bytes = 0;
+  };
+
+  std::string path_;
+  std::vector<Place> pieces_;
+  Place checksums_;
+  ShardSummary summary_;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_

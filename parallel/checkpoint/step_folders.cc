@@ -1,0 +1,165 @@
+#include "parallel/checkpoint/step_folders.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "parallel/checkpoint/checkpoint.h"
+#include "parallel/checkpoint/file_descriptor.h"
+#include "parallel/checkpoint/gathered_bytes.h"
+#include "parallel/checkpoint/index_file.h"
+
+namespace plait::parallel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLatest[] = "latest";
+constexpr char kPrefix[] = "step-";
+constexpr char kPartial[] = ".partial";
+
+std::string NameOf(std::int64_t step) { return absl::StrFormat("%s%09d", kPrefix, step); }
+
+// The step of a complete folder's name.
+std::optional<std::int64_t> StepNamed(absl::string_view name) {
+  std::int64_t step = 0;
+  if (!absl::ConsumePrefix(&name, kPrefix) || !absl::SimpleAtoi(name, &step) || step < 0) return std::nullopt;
+  return step;
+}
+
+void RemovePartials(const std::string& root) {
+  std::vector<fs::path> left;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial)) left.push_back(entry.path());
+  }
+  for (const fs::path& folder : left) fs::remove_all(folder, ignored);
+}
+
+absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
+  struct statvfs space;
+  if (statvfs(root.c_str(), &space) != 0) return DiskError(errno, root, "folder cannot be used");
+  const double free_bytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
+  if (static_cast<double>(bytes) <= free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat("%s: disk full: %.1f MB needed, %.1f MB free", root,
+                                                      static_cast<double>(bytes) / 1e6, free_bytes / 1e6));
+}
+
+// A file system that cannot flush folders (some of the network) does not undo what was written.
+void SyncFolder(const std::string& folder) {
+  const absl::StatusOr<FileDescriptor> opened = FileDescriptor::Open(folder, FileDescriptor::Mode::kRead);
+  if (opened.ok()) opened->Sync().IgnoreError();
+}
+
+std::string LatestNamed(const std::string& root) {
+  const absl::StatusOr<std::string> text = data::ReadWholeFile(absl::StrCat(root, "/", kLatest));
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+}
+
+}  // namespace
+
+std::string StepFolder(const std::string& root, std::int64_t step) {
+  return absl::StrCat(root, "/", NameOf(step));
+}
+
+std::string PartialFolder(const std::string& root, std::int64_t step) {
+  return StepFolder(root, step) + kPartial;
+}
+
+std::vector<std::int64_t> CompleteSteps(const std::string& root) {
+  std::vector<std::int64_t> steps;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
+    const std::optional<std::int64_t> step = StepNamed(entry.path().filename().string());
+    if (step && fs::exists(entry.path() / kIndexFile, ignored)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root) {
+  const std::string named = LatestNamed(root);
+  if (StepNamed(named)) {
+    const std::string folder = absl::StrCat(root, "/", named);
+    if (Checkpoint::Open(folder).ok()) return folder;
+  }
+  const std::vector<std::int64_t> steps = CompleteSteps(root);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const std::string folder = StepFolder(root, *step);
+    if (Checkpoint::Open(folder).ok()) return folder;
+  }
+  return absl::NotFoundError(absl::StrCat(root, ": no complete checkpoint there"));
+}
+
+absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root) {
+  absl::StatusOr<std::string> found("");
+  if (comm.rank() == 0) found = FindLatestCheckpoint(root);
+  PLAIT_RETURN_IF_ERROR(comm.Agree(found.status()));
+  return GatherBytes(comm, *found)[0];
+}
+
+absl::Status MakePartialFolder(const std::string& root, std::int64_t step, std::int64_t bytes) {
+  PLAIT_RETURN_IF_ERROR(data::MakeFolders(root));
+  RemovePartials(root);
+  PLAIT_RETURN_IF_ERROR(CheckRoom(root, bytes));
+  return data::MakeFolders(PartialFolder(root, step));
+}
+
+void RemovePartialFolder(const std::string& root, std::int64_t step) {
+  std::error_code ignored;
+  fs::remove_all(PartialFolder(root, step), ignored);
+}
+
+absl::Status PublishFolder(const std::string& root, std::int64_t step) {
+  const std::string partial = PartialFolder(root, step), whole = StepFolder(root, step);
+  SyncFolder(partial);
+  if (rename(partial.c_str(), whole.c_str()) != 0) {
+    if (errno != ENOTEMPTY && errno != EEXIST) return DiskError(errno, partial, "cannot be renamed");
+    // Both names are taken: they change places, and the older checkpoint is the partial one then.
+    if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
+      return DiskError(errno, whole, "exists and cannot be replaced");
+    }
+    RemovePartialFolder(root, step);
+  }
+  SyncFolder(root);
+  return absl::OkStatus();
+}
+
+absl::Status WriteLatest(const std::string& root, std::int64_t step) {
+  const std::string text = NameOf(step) + "\n";
+  return data::WriteAtomically(absl::StrCat(root, "/", kLatest), 0, [&](const std::string& partial) {
+    std::FILE* file = std::fopen(partial.c_str(), "w");
+    if (file == nullptr) return DiskError(errno, partial, "cannot be made");
+    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    const bool closed = std::fclose(file) == 0;
+    return written && closed ? absl::OkStatus() : DiskError(errno, partial, "cannot be written");
+  });
+}
+
+void RemoveOlder(const std::string& root, std::int64_t step, int keep) {
+  if (keep <= 0) return;
+  std::vector<std::int64_t> steps = CompleteSteps(root);
+  steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
+  const auto surplus = static_cast<std::int64_t>(steps.size()) - (keep - 1);
+  std::error_code error;
+  for (std::int64_t i = 0; i < surplus; ++i) {
+    // Under the other name first: a job that is killed here leaves nothing that looks whole.
+    fs::rename(StepFolder(root, steps[i]), PartialFolder(root, steps[i]), error);
+    if (!error) RemovePartialFolder(root, steps[i]);
+  }
+}
+
+}  // namespace plait::parallel

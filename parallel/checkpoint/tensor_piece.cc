@@ -1,0 +1,21 @@
+#include "parallel/checkpoint/tensor_piece.h"
+
+#include <functional>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace plait::parallel {
+
+std::string PathOf(const TensorSpec& tensor) { return absl::StrCat(tensor.group, "/", tensor.name); }
+
+std::int64_t ElementsOf(const TensorSpec& tensor) {
+  return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::string TypeAndShapeOf(const TensorSpec& tensor) {
+  return absl::StrCat(data::NameOf(tensor.dtype), " (", absl::StrJoin(tensor.shape, ", "), ")");
+}
+
+}  // namespace plait::parallel

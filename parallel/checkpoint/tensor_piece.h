@@ -1,0 +1,48 @@
+// What a checkpoint is made of: tensors by name, and the pieces of them that ranks own.
+//
+//   const TensorSpec weight{"model", "transformer.wte.weight", data::DType::kFloat32, {50257, 768}};
+//   const TensorPiece mine{weight, /*begin=*/0, /*end=*/19298688, shard.data()};
+//
+// A piece is a flat range of the tensor's elements in row-major order, whatever its shape: shards of flat
+// buffers cut tensors anywhere. A rank may own any number of pieces of a tensor, also none; of all ranks'
+// pieces every element is in exactly one: of replicas one alone offers it.
+#ifndef PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
+#define PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/checkpoint/tensor_archive.h"
+
+namespace plait::parallel {
+
+struct TensorSpec {
+  std::string group;  // "model", "optimizer/exp_avg", ...; not "plait", which the format uses itself
+  std::string name;   // of the state dict: "transformer.wte.weight"; no '/'
+  data::DType dtype = data::DType::kFloat32;
+  std::vector<std::int64_t> shape;  // of the whole tensor; empty: a scalar
+
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+// "model/transformer.wte.weight": its name in the files.
+std::string PathOf(const TensorSpec& tensor);
+std::int64_t ElementsOf(const TensorSpec& tensor);
+// "float32 (50257, 768)"
+std::string TypeAndShapeOf(const TensorSpec& tensor);
+
+struct TensorPiece {
+  TensorSpec tensor;
+  std::int64_t begin = 0,
+               end = 0;        // elements; begin == end: the rank knows of the tensor, and owns none of it
+  const void* data = nullptr;  // end - begin contiguous elements in host memory
+  std::shared_ptr<const void> keeps = nullptr;  // what `data` lives in, where nobody else holds it
+
+  std::int64_t bytes() const { return (end - begin) * data::ElementBytes(tensor.dtype); }
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_

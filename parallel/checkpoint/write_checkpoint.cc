@@ -1,0 +1,38 @@
+// write_checkpoint FOLDER: the tensors of testing_tensors.h, cut over the ranks that run it, as step 12 of
+// FOLDER. Of each tensor the integer "seed.PATH" lets another program know its elements: element i is made of
+// the bits
+// ((seed + i) * 6364136223846793005 mod 2^64) >> 20.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/seed.h"
+#include "base/status_macros.h"
+#include "comm/session_main.h"
+#include "parallel/checkpoint/save.h"
+#include "parallel/checkpoint/testing_tensors.h"
+
+namespace {
+
+using namespace plait;
+
+absl::Status Write(const comm::Communicator& world, const std::string& folder) {
+  const std::vector<parallel::TensorSpec> tensors = parallel::testing::ManyTensors();
+  const parallel::testing::OwnedPieces own =
+      parallel::testing::RandomPieces(tensors, world.size(), world.rank(), 9, 0);
+  parallel::CheckpointState state = {.texts = {{"config", "{\"name\": \"\u00e9\"}"}},
+                                     .rank_state = {{"rng", absl::StrCat("rank ", world.rank())}}};
+  for (const parallel::TensorSpec& tensor : tensors) {
+    const std::string path = parallel::PathOf(tensor);
+    state.integers["seed." + path] = static_cast<std::int64_t>(base::DeriveSeed(0, path));
+  }
+  return parallel::SaveCheckpoint(world, folder, 12, own.pieces, state).status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
+    if (argc != 2) return absl::InvalidArgumentError("expected the folder to write to");
+    return Write(session.world(), argv[1]);
+  });
+}
