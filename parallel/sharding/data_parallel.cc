@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
@@ -23,7 +24,7 @@ struct DataParallel::State : std::enable_shared_from_this<DataParallel::State> {
 
   UnitSetting MakeSetting();
   void MakeUnits(const InitializeUnit& initialize);
-  void HookGradients();
+  void AddUnit(const std::vector<std::pair<std::string, at::Tensor>>& part, bool root);
   Unit& Block(std::size_t block);
   void GatherBlock(std::ptrdiff_t block);
   void BeforeBackward(std::size_t block);
@@ -37,8 +38,10 @@ struct DataParallel::State : std::enable_shared_from_this<DataParallel::State> {
   DataParallelOptions options;
   BufferPool pool;
   UnitSetting setting;
-  std::vector<std::unique_ptr<Unit>> units;
-  std::vector<std::size_t> blocks;  // index of each block's unit
+  std::vector<std::unique_ptr<Unit>> units;  // of the model, root units in parts
+  std::vector<std::size_t> blocks;           // index of each block's unit, in `units`
+  std::vector<bool> is_root;                 // by unit
+  std::vector<std::size_t> first_unit;       // by unit of the model, and one more
   std::vector<Shard> shards;
   std::unique_ptr<Reductions> reductions;
 };
@@ -63,13 +66,26 @@ class GradientHook final : public torch::autograd::PostAccumulateGradHook {
 // LibTorch's and nanoGPT's custom: matrices decay, biases and norms do not.
 bool DecaysByDefault(const std::string&, const at::Tensor& parameter) { return parameter.dim() >= 2; }
 
-FlatLayout LayoutOf(const ParameterUnit& unit, const DataParallelOptions& options, int ranks) {
+using NamedParameters = std::vector<std::pair<std::string, at::Tensor>>;
+
+FlatLayout LayoutOf(const NamedParameters& part, const DataParallelOptions& options, int ranks) {
   std::vector<FlatParameter> parameters;
-  for (const auto& [name, parameter] : unit.parameters) {
+  for (const auto& [name, parameter] : part) {
     const bool decays = options.decays ? options.decays(name, parameter) : DecaysByDefault(name, parameter);
     parameters.push_back({name, parameter.sizes().vec(), decays});
   }
   return FlatLayout::Make(std::move(parameters), ranks);
+}
+
+std::vector<NamedParameters> PartsOf(const ParameterUnit& unit, std::int64_t root_part_bytes) {
+  if (!unit.root) return {unit.parameters};
+  std::vector<NamedParameters> parts(1);
+  for (const auto& parameter : unit.parameters) {
+    const bool large = parameter.second.numel() * parameter.second.element_size() >= root_part_bytes;
+    large ? parts.push_back({parameter}) : parts[0].push_back(parameter);
+  }
+  if (parts[0].empty() && parts.size() > 1) parts.erase(parts.begin());
+  return parts;
 }
 
 }  // namespace
@@ -98,24 +114,32 @@ UnitSetting DataParallel::State::MakeSetting() {
 
 void DataParallel::State::MakeUnits(const InitializeUnit& initialize) {
   for (std::size_t u = 0; u < model.size(); ++u) {
-    if (!model[u].root) blocks.push_back(u);
-    const std::function<void()> set = initialize ? [&] { initialize(u); } : std::function<void()>();
-    units.push_back(
-        std::make_unique<Unit>(&setting, model[u], LayoutOf(model[u], options, setting.ranks()), set));
-    shards.push_back({&units[u]->layout(), units[u]->master(), {}});
+    first_unit.push_back(units.size());
+    if (!model[u].root) blocks.push_back(units.size());
+    for (const NamedParameters& part : PartsOf(model[u], options.root_part_bytes))
+      AddUnit(part, model[u].root);
+    if (initialize) initialize(u);
+    for (std::size_t i = first_unit[u]; i < units.size(); ++i) {
+      units[i]->ShareOut();
+      shards.push_back({&units[i]->layout(), units[i]->master(), {}});
+    }
   }
+  first_unit.push_back(units.size());
   std::vector<Unit*> in_order;
-  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) in_order.push_back(unit->get());
+  for (const std::unique_ptr<Unit>& unit : units) in_order.push_back(unit.get());
   reductions = std::make_unique<Reductions>(std::move(in_order), setting.shards_gradients());
 }
 
-void DataParallel::State::HookGradients() {
-  for (std::size_t u = 0; u < model.size(); ++u) {
-    for (std::size_t i = 0; i < model[u].parameters.size(); ++i) {
-      torch::autograd::impl::set_post_acc_grad_hooks(
-          model[u].parameters[i].second, std::make_unique<GradientHook<State>>(weak_from_this(), u, i));
-    }
+void DataParallel::State::AddUnit(const NamedParameters& part, bool root) {
+  std::vector<at::Tensor> parameters;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const at::Tensor& parameter = parameters.emplace_back(part[i].second);
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        parameter, std::make_unique<GradientHook<State>>(weak_from_this(), units.size(), i));
   }
+  units.push_back(
+      std::make_unique<Unit>(&setting, std::move(parameters), LayoutOf(part, options, setting.ranks())));
+  is_root.push_back(root);
 }
 
 Unit& DataParallel::State::Block(std::size_t block) {
@@ -136,7 +160,10 @@ void DataParallel::State::BeforeBackward(std::size_t block) {
 }
 
 void DataParallel::State::OnGradient(std::size_t unit, std::size_t parameter) {
-  if (units[unit]->Accumulate(parameter) && !model[unit].root) units[unit]->Drop();
+  if (units[unit]->Accumulate(parameter)) {
+    if (!is_root[unit]) units[unit]->Drop();
+    reductions->Complete(unit);
+  }
   reductions->Advance();
   AdvanceGathers();
 }
@@ -156,7 +183,6 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(const DataPar
   PLAIT_RETURN_IF_ERROR(CheckUnits(axes, units, options, static_cast<bool>(initialize)));
   auto state = std::make_shared<State>(axes, std::move(units), options);
   state->MakeUnits(initialize);
-  state->HookGradients();
   return std::unique_ptr<DataParallel>(new DataParallel(std::move(state)));
 }
 
@@ -194,10 +220,10 @@ at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, con
 at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   State& state = *state_;
   for (std::size_t u = 0; u < state.units.size(); ++u) {
-    if (state.model[u].root) state.units[u]->StartGather();
+    if (state.is_root[u]) state.units[u]->StartGather();
   }
   for (std::size_t u = 0; u < state.units.size(); ++u) {
-    if (state.model[u].root) state.units[u]->WaitWhole();
+    if (state.is_root[u]) state.units[u]->WaitWhole();
   }
   at::Tensor result = forward();
   if (!at::GradMode::is_enabled() || !result.requires_grad()) state.DropAll();
@@ -210,7 +236,7 @@ void DataParallel::Backward(const at::Tensor& loss, const Pass& pass) {
   for (const std::unique_ptr<Unit>& unit : state.units) unit->BeginPass();
   state.reductions->Begin(reduces, pass.last);
   loss.backward();
-  state.reductions->Finish();
+  state.reductions->Finish(state.axes);
   state.DropAll();
   for (std::size_t u = 0; u < state.units.size(); ++u) state.shards[u].gradient = state.units[u]->gradient();
 }
@@ -241,11 +267,14 @@ void DataParallel::WaitForParameters() {
 }
 
 void DataParallel::VisitWhole(const std::function<void(const ParameterUnit& unit)>& visit) {
-  for (std::size_t u = 0; u < state_->units.size(); ++u) {
-    state_->units[u]->StartGather();
-    state_->units[u]->WaitWhole();
+  for (std::size_t u = 0; u < state_->model.size(); ++u) {
+    const absl::Span<const std::unique_ptr<Unit>> parts =
+        absl::MakeConstSpan(state_->units)
+            .subspan(state_->first_unit[u], state_->first_unit[u + 1] - state_->first_unit[u]);
+    for (const std::unique_ptr<Unit>& part : parts) part->StartGather();
+    for (const std::unique_ptr<Unit>& part : parts) part->WaitWhole();
     visit(state_->model[u]);
-    state_->units[u]->Drop();
+    for (const std::unique_ptr<Unit>& part : parts) part->Drop();
   }
 }
 

@@ -14,7 +14,8 @@
 //     optimizer.Step({.clip_norm = 1});
 //   }
 //
-// A model is a list of units, each a flat buffer (parallel/sharding/flat_layout.h) that travels as a whole.
+// A model is a list of units, each a flat buffer (parallel/sharding/flat_layout.h) that travels as a whole;
+// large parameters of root units are buffers of their own.
 // Along the shard axis gradients are reduce-scattered: each rank gets the sum of its share; along the
 // replicate axis shares are all-reduced; the optimizer steps the share; then parameters are all-gathered. A
 // strategy only decides what a rank keeps in between (parallel/sharding/strategy.h), so per step and rank of
@@ -76,12 +77,15 @@ struct DataParallelOptions {
   std::function<bool(const std::string& name, const at::Tensor& parameter)> decays = {};
   // Where parameters on the meta device come to life.
   at::Device device = at::kCPU;
+  // Parameters of root units that are at least so large are flat buffers of their own: their gradients leave
+  // as soon as they are there, whatever else is in the unit.
+  std::int64_t root_part_bytes = std::int64_t{1} << 20;
 };
 
 // Sets the parameters of one unit, which have memory, to their initial values.
 using InitializeUnit = std::function<void(std::size_t unit)>;
 
-// This rank's share of a unit.
+// This rank's share of a flat buffer: of a unit, or of a part of a root unit.
 struct Shard {
   const FlatLayout* layout;
   at::Tensor master;    // (layout->shard_count()), the type that parameters had
@@ -127,7 +131,7 @@ class DataParallel {
   // all. After the last Backward.
   double GradientNorm() const;
 
-  // Local. In the order of units. An optimizer changes `master` and then calls Publish.
+  // Local. In the order of units, and of parts in them. An optimizer changes `master` and then calls Publish.
   const std::vector<Shard>& shards() const;
   // Parameters follow their masters: starts the all-gathers that the next Forward waits for. Gradients are
   // forgotten.

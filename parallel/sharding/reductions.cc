@@ -1,5 +1,11 @@
 #include "parallel/sharding/reductions.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "comm/buffer.h"
+
 namespace plait::parallel {
 namespace {
 
@@ -7,36 +13,53 @@ constexpr std::size_t kMostInFlight = 2;
 
 }  // namespace
 
+Reductions::Reductions(std::vector<Unit*> units, bool bounded) : units_(std::move(units)), bounded_(bounded) {
+  for (std::size_t u = units_.size(); u-- > 0;) order_.push_back(static_cast<std::int64_t>(u));
+}
+
 void Reductions::Begin(bool reduces, bool last) {
   reduces_ = reduces;
   last_ = last;
   started_ = scattered_ = summed_ = 0;
+  completed_.clear();
   arrived_.assign(units_.size(), false);
 }
 
 void Reductions::Advance() {
   if (!reduces_) return;
-  while (started_ < units_.size() && units_[started_]->all_accumulated()) StartNext();
+  while (started_ < units_.size() && At(started_).all_accumulated()) StartNext();
   Move(/*must_scatter=*/0, /*must_sum=*/0);
 }
 
-void Reductions::Finish() {
+void Reductions::Finish(const DataParallelAxes& axes) {
   if (!reduces_) return;
   while (started_ < units_.size()) StartNext();
   Move(units_.size(), units_.size());
+  if (!std::exchange(learned_, true)) LearnOrder(axes);
+}
+
+void Reductions::LearnOrder(const DataParallelAxes& axes) {
+  std::vector<std::int64_t> learned = completed_;
+  for (const std::int64_t unit : order_) {  // what autograd did not reach comes last
+    if (std::find(learned.begin(), learned.end(), unit) == learned.end()) learned.push_back(unit);
+  }
+  for (const comm::Communicator& axis : {axes.shard, axes.replicate}) {
+    if (axis.size() > 1) axis.Broadcast(comm::BufferOf(absl::MakeSpan(learned)), /*root=*/0);
+  }
+  order_ = std::move(learned);
 }
 
 void Reductions::StartNext() {
   if (bounded_ && started_ >= kMostInFlight) Move(started_ + 1 - kMostInFlight, /*must_sum=*/0);
-  units_[started_++]->StartScatter(last_);
+  At(started_++).StartScatter(last_);
 }
 
 void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
   for (std::size_t u = scattered_; u < started_; ++u) {
-    if (!arrived_[u]) arrived_[u] = units_[u]->AdvanceScatter(/*wait=*/u < must_scatter);
+    if (!arrived_[u]) arrived_[u] = At(u).AdvanceScatter(/*wait=*/u < must_scatter);
   }
   while (scattered_ < started_ && arrived_[scattered_]) {
-    if (last_) units_[scattered_]->StartReplicaSum();
+    if (last_) At(scattered_).StartReplicaSum();
     ++scattered_;
   }
   if (last_) MoveSums(must_sum);
@@ -44,7 +67,7 @@ void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
 
 void Reductions::MoveSums(std::size_t must_sum) {
   for (std::size_t u = summed_; u < scattered_; ++u) {
-    if (units_[u]->AdvanceReplicaSum(/*wait=*/u < must_sum) && u == summed_) ++summed_;
+    if (At(u).AdvanceReplicaSum(/*wait=*/u < must_sum) && u == summed_) ++summed_;
   }
 }
 

@@ -49,7 +49,8 @@ struct TestingModel {
       return at::empty(sizes, at::TensorOptions(type).device(device)).requires_grad_(true);
     };
     std::vector<ParameterUnit> units;
-    units.push_back({"root", {{"embedding", parameter({kWidth, kWidth})}}, true});
+    units.push_back(
+        {"root", {{"bias", parameter({kWidth})}, {"embedding", parameter({kWidth, kWidth})}}, true});
     for (int block = 0; block < kBlocks; ++block) {
       const std::string name = "block." + std::to_string(block);
       units.push_back({name,
@@ -71,8 +72,8 @@ struct TestingModel {
   }
 
   at::Tensor Forward(const at::Tensor& x) const {
-    const at::Tensor& embedding = units[0].parameters[0].second;
-    at::Tensor h = at::mm(x, embedding);
+    const at::Tensor& embedding = units[0].parameters[1].second;
+    at::Tensor h = at::mm(x, embedding) + units[0].parameters[0].second;
     for (std::size_t block = 0; block < blocks_used; ++block) {
       const auto& p = units[block + 1].parameters;
       h = run(

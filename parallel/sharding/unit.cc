@@ -27,50 +27,53 @@ void BroadcastFromFirst(const UnitSetting& setting, at::Tensor& values) {
 
 }  // namespace
 
-Unit::Unit(const UnitSetting* setting, const ParameterUnit& unit, FlatLayout layout,
-           const std::function<void()>& initialize)
-    : setting_(setting), layout_(std::move(layout)) {
+Unit::Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout)
+    : setting_(setting),
+      layout_(std::move(layout)),
+      parameters_(std::move(parameters)),
+      whole_(setting->pool, layout_.count(), setting->master_options.dtype(setting->compute_type)),
+      gradient_whole_(setting->pool, layout_.count(), setting->master_options),
+      filled_(parameters_.size(), false) {
   const at::NoGradGuard no_grad;
-  for (const auto& [name, parameter] : unit.parameters) parameters_.push_back(parameter);
-  filled_.assign(parameters_.size(), false);
   BeginPass();
-  whole_ = FlatBuffer(setting->pool, layout_.count(), setting->master_options.dtype(setting->compute_type));
-  gradient_whole_ = FlatBuffer(setting->pool, layout_.count(), setting->master_options);
   whole_.Allocate();
   // Without a second buffer where types are the same.
-  at::Tensor initial =
-      setting->mixed() ? at::empty({layout_.count()}, setting->master_options) : whole_.tensor();
-  initial.zero_();
-  TakeValues(initial, initialize);
-  BroadcastFromFirst(*setting, initial);
-  PlaceMaster(initial);
+  initial_ = setting->mixed() ? at::empty({layout_.count()}, setting->master_options) : whole_.tensor();
+  initial_.zero_();
+  TakeValues();
+}
+
+void Unit::TakeValues() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor view = ViewOf(initial_, i);
+    if (!parameters_[i].is_meta()) view.copy_(parameters_[i]);
+    LeaveMeta(parameters_[i], initial_.device());
+    parameters_[i].set_data(view);
+  }
+}
+
+void Unit::ShareOut() {
+  const at::NoGradGuard no_grad;
+  BroadcastFromFirst(*setting_, initial_);
+  PlaceMaster();
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_data(ViewOf(whole_.tensor(), i));
+  initial_.reset();
   Drop();
+}
+
+void Unit::PlaceMaster() {
+  const std::int64_t begin = setting_->gather.rank() * layout_.shard_count();
+  master_ = initial_.narrow(0, begin, layout_.shard_count());
+  if (!setting_->shards_parameters() && !setting_->mixed()) return;
+  master_ = master_.clone();
+  setting_->pool->Count(Bytes(master_));
+  if (setting_->mixed()) whole_.tensor().copy_(initial_);
 }
 
 Unit::~Unit() {
   for (comm::TensorWork* work : {&gathering_, &scattering_, &summing_}) {
     static_cast<void>(std::make_unique<comm::TensorWork>(std::move(*work)).release());
   }
-}
-
-void Unit::TakeValues(const at::Tensor& initial, const std::function<void()>& initialize) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const at::Tensor view = ViewOf(initial, i);
-    if (!parameters_[i].is_meta()) view.copy_(parameters_[i]);
-    LeaveMeta(parameters_[i], initial.device());
-    parameters_[i].set_data(view);
-  }
-  if (initialize) initialize();
-}
-
-void Unit::PlaceMaster(const at::Tensor& initial) {
-  const std::int64_t begin = setting_->gather.rank() * layout_.shard_count();
-  master_ = initial.narrow(0, begin, layout_.shard_count());
-  if (!setting_->shards_parameters() && !setting_->mixed()) return;
-  master_ = master_.clone();
-  setting_->pool->Count(Bytes(master_));
-  if (setting_->mixed()) whole_.tensor().copy_(initial);
 }
 
 at::Tensor Unit::ViewOf(const at::Tensor& flat, std::size_t index) const {

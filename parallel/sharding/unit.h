@@ -12,7 +12,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -41,14 +40,17 @@ struct UnitSetting {
 
 class Unit {
  public:
-  // Collective. Values are those of rank 0 along both axes; `initialize` gives them where parameters are on
-  // the meta device. Afterwards the unit is dropped if parameters are sharded, else whole.
-  Unit(const UnitSetting* setting, const ParameterUnit& unit, FlatLayout layout,
-       const std::function<void()>& initialize);
+  // Local. Parameters are views of a whole buffer, with the values that they had; zero where they were on the
+  // meta device. They have the masters' type until ShareOut.
+  Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout);
   // What is still under way is left to itself, with its memory: a run that ends early has its own message.
   ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
+
+  // Collective, once. Values become those of rank 0 along both axes, and masters the shares of them; the unit
+  // is dropped if parameters are sharded.
+  void ShareOut();
 
   const FlatLayout& layout() const { return layout_; }
   const at::Tensor& master() const { return master_; }
@@ -75,8 +77,8 @@ class Unit {
 
  private:
   at::Tensor ViewOf(const at::Tensor& flat, std::size_t index) const;
-  void TakeValues(const at::Tensor& initial, const std::function<void()>& initialize);
-  void PlaceMaster(const at::Tensor& initial);
+  void TakeValues();
+  void PlaceMaster();
   void ZeroPadding();
   void ZeroWhatIsMissing();
   void FinishScatter();
@@ -86,6 +88,7 @@ class Unit {
   std::vector<at::Tensor> parameters_;
   FlatBuffer whole_;           // parameters, compute_type
   FlatBuffer gradient_whole_;  // masters' type
+  at::Tensor initial_;         // until ShareOut: all values in the masters' type
   at::Tensor master_, gradient_;
   at::Tensor scattered_;      // where a further pass's share arrives before it is added
   std::vector<bool> filled_;  // parameters with a gradient in gradient_whole_, over passes
