@@ -1,0 +1,78 @@
+#include "models/cross_entropy.h"
+
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plait::models {
+namespace {
+
+// Elements of a widened part: 16 MB of float32.
+constexpr std::int64_t kPartElements = 4 << 20;
+
+at::ScalarType LossType(const at::Tensor& logits) {
+  return logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// Calls part(first row, rows) for all rows, as many at a time as may be widened together.
+template <typename Part>
+void ForParts(const at::Tensor& logits, const Part& part) {
+  const std::int64_t rows = logits.size(0);
+  const bool widened = logits.scalar_type() != LossType(logits);
+  const std::int64_t limit = widened ? std::max<std::int64_t>(1, kPartElements / logits.size(1)) : rows;
+  for (std::int64_t first = 0; first < rows; first += limit) part(first, std::min(limit, rows - first));
+}
+
+struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
+                            const at::Tensor& targets) {
+    const at::Tensor columns = targets.unsqueeze(1);
+    at::Tensor sum = at::zeros({}, logits.options().dtype(LossType(logits)));
+    ForParts(logits, [&](std::int64_t first, std::int64_t rows) {
+      const at::Tensor log = at::log_softmax(logits.narrow(0, first, rows), 1, sum.scalar_type());
+      sum.sub_(log.gather(1, columns.narrow(0, first, rows)).sum());
+    });
+    context->save_for_backward({logits, columns});
+    return sum.div_(logits.size(0));
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &logits = saved[0], &columns = saved[1];
+    const at::Tensor scale = gradients[0].div(logits.size(0));
+    const at::Tensor one = at::full({1, 1}, -1, scale.options()).expand_as(columns);
+    at::Tensor gradient;
+    ForParts(logits, [&](std::int64_t first, std::int64_t rows) {
+      at::Tensor part = at::softmax(logits.narrow(0, first, rows), 1, scale.scalar_type());
+      part.scatter_add_(1, columns.narrow(0, first, rows), one.narrow(0, first, rows)).mul_(scale);
+      if (rows == logits.size(0)) {
+        gradient = part.to(logits.scalar_type());
+        return;
+      }
+      if (!gradient.defined()) gradient = at::empty_like(logits);
+      gradient.narrow(0, first, rows).copy_(part);
+    });
+    return {gradient, at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
+  PLAIT_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0) &&
+              targets.size(0) > 0 && targets.scalar_type() == at::kLong)
+      << "logits of shape " << logits.sizes() << ", targets of shape " << targets.sizes()
+      << "; expected (rows, classes) and (rows) of int64";
+  return CrossEntropyFunction::apply(logits, targets);
+}
+
+}  // namespace plait::models

@@ -1,0 +1,140 @@
+#include "models/gpt/block.h"
+
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace plait::gpt {
+namespace {
+
+constexpr double kNormEps = 1e-5;
+
+// Query i, which is position seen + i, looks at keys 0 to seen + i.
+at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
+  return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
+}
+
+}  // namespace
+
+std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name) {
+  return parent.register_module(name, std::make_shared<torch::nn::Module>());
+}
+
+at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::int64_t count,
+                     std::int64_t width, const at::TensorOptions& tensor_options) {
+  return Container(parent, name)->register_parameter("weight", at::empty({count, width}, tensor_options));
+}
+
+Norm::Norm(torch::nn::Module& parent, const std::string& name, const GptOptions& options,
+           const at::TensorOptions& tensor_options) {
+  const auto module = Container(parent, name);
+  weight = module->register_parameter("weight", at::empty({options.n_embd}, tensor_options));
+  if (options.bias) bias = module->register_parameter("bias", at::empty({options.n_embd}, tensor_options));
+}
+
+at::Tensor Norm::Forward(const at::Tensor& rows) const {
+  return at::layer_norm(rows, weight.sizes(), weight, bias, kNormEps);
+}
+
+Linear::Linear(torch::nn::Module& parent, const std::string& name, std::int64_t in, std::int64_t out,
+               bool with_bias, const at::TensorOptions& tensor_options) {
+  const auto module = Container(parent, name);
+  weight = module->register_parameter("weight", at::empty({out, in}, tensor_options));
+  if (with_bias) bias = module->register_parameter("bias", at::empty({out}, tensor_options));
+}
+
+at::Tensor Linear::Forward(const at::Tensor& rows) const { return at::linear(rows, weight, bias); }
+
+Block::Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& options,
+             const at::TensorOptions& tensor_options)
+    : options_(options),
+      module_(std::move(module)),
+      ln_1_(*module_, "ln_1", options, tensor_options),
+      attn_(Container(*module_, "attn")),
+      attention_in_(*attn_, "c_attn", options.n_embd, 3 * options.n_embd, options.bias, tensor_options),
+      attention_out_(*attn_, "c_proj", options.n_embd, options.n_embd, options.bias, tensor_options),
+      ln_2_(*module_, "ln_2", options, tensor_options),
+      mlp_(Container(*module_, "mlp")),
+      mlp_in_(*mlp_, "c_fc", options.n_embd, 4 * options.n_embd, options.bias, tensor_options),
+      mlp_out_(*mlp_, "c_proj", 4 * options.n_embd, options.n_embd, options.bias, tensor_options) {}
+
+bool Block::dropping() const { return options_.dropout > 0 && module_->is_training(); }
+
+at::Tensor Block::Forward(const at::Tensor& x, std::size_t layer, KeyValueCache* cache) const {
+  const at::Tensor rows = x.reshape({-1, options_.n_embd});
+  const at::Tensor attended = Attention(ln_1_.Forward(rows), x.size(0), layer, cache);
+  const at::Tensor middle = AddProjected(rows, attended, attention_out_);
+  const at::Tensor wide =
+      at::gelu(mlp_in_.Forward(ln_2_.Forward(middle)), options_.gelu == Gelu::kTanh ? "tanh" : "none");
+  return AddProjected(middle, wide, mlp_out_).view(x.sizes());
+}
+
+// Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
+// side by side.
+at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::size_t layer,
+                            KeyValueCache* cache) const {
+  const std::int64_t heads = options_.n_head, width = options_.n_embd, seq = rows.size(0) / batch;
+  const at::Tensor product = attention_in_.Forward(rows).view({batch, seq, 3, heads, width / heads});
+  const std::vector<at::Tensor> parts = product.unbind(2);
+  const at::Tensor query = parts[0].transpose(1, 2);
+  at::Tensor key = parts[1].transpose(1, 2), value = parts[2].transpose(1, 2);
+  std::optional<at::Tensor> mask;
+  bool causal = true;
+  if (cache != nullptr) {
+    std::tie(key, value) = cache->Append(layer, key, value, options_.block_size);
+    const std::int64_t seen = key.size(2) - seq;
+    // The operator's own causal mask has its first key at the first query.
+    causal = seen == 0;
+    if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, rows.device());
+  }
+  const double dropout = dropping() ? options_.dropout : 0;
+  const at::Tensor out = at::scaled_dot_product_attention(query, key, value, mask, dropout, causal);
+  return out.transpose(1, 2).reshape({-1, width});
+}
+
+at::Tensor Block::AddProjected(const at::Tensor& residual, const at::Tensor& rows,
+                               const Linear& projection) const {
+  if (dropping()) {
+    return at::dropout(projection.Forward(rows), options_.dropout, true).add_(residual);
+  }
+  if (projection.bias.defined()) return projection.Forward(rows).add_(residual);
+  return at::addmm(residual, rows, projection.weight.t());
+}
+
+void Block::ResetParameters() const {
+  for (const Norm* norm : {&ln_1_, &ln_2_}) {
+    Fill(norm->weight, 1);
+    Fill(norm->bias, 0);
+  }
+  // Each block adds twice to the residual stream, which keeps its variance so.
+  const double out = kInitialDeviation / std::sqrt(2.0 * options_.n_layer);
+  DrawNormal(attention_in_.weight, kInitialDeviation);
+  DrawNormal(attention_out_.weight, out);
+  DrawNormal(mlp_in_.weight, kInitialDeviation);
+  DrawNormal(mlp_out_.weight, out);
+  for (const Linear* linear : {&attention_in_, &attention_out_, &mlp_in_, &mlp_out_}) Fill(linear->bias, 0);
+}
+
+void DrawNormal(const at::Tensor& parameter, double deviation) {
+  if (parameter.is_meta()) return;
+  at::Tensor numbers = at::empty(parameter.sizes(), at::kFloat);
+  parameter.detach().copy_(numbers.normal_(0, deviation));
+}
+
+void Fill(const at::Tensor& parameter, double value) {
+  if (parameter.defined() && !parameter.is_meta()) parameter.detach().fill_(value);
+}
+
+}  // namespace plait::gpt

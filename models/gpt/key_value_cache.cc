@@ -1,0 +1,37 @@
+#include "models/gpt/key_value_cache.h"
+
+#include <ATen/ops/empty.h>
+
+#include "base/check.h"
+
+namespace plait::gpt {
+namespace {
+
+at::Tensor Room(const at::Tensor& like, std::int64_t capacity) {
+  return at::empty({like.size(0), like.size(1), capacity, like.size(3)}, like.options());
+}
+
+}  // namespace
+
+void KeyValueCache::Clear() {
+  for (Layer& layer : layers_) layer.length = 0;
+}
+
+std::pair<at::Tensor, at::Tensor> KeyValueCache::Append(std::size_t layer, const at::Tensor& keys,
+                                                        const at::Tensor& values, std::int64_t capacity) {
+  if (layer == layers_.size() && (layer == 0 || layers_.front().length == keys.size(2))) {
+    layers_.push_back({Room(keys, capacity), Room(values, capacity), 0});
+  }
+  PLAIT_CHECK(layer < layers_.size()) << "layer " << layer << " of " << layers_.size();
+  Layer& all = layers_[layer];
+  const std::int64_t length = all.length + keys.size(2);
+  PLAIT_CHECK(length <= all.keys.size(2)) << length << " positions in a cache of " << all.keys.size(2);
+  PLAIT_CHECK(keys.size(0) == all.keys.size(0))
+      << "a batch of " << keys.size(0) << " in a cache of a batch of " << all.keys.size(0);
+  all.keys.narrow(2, all.length, keys.size(2)).copy_(keys);
+  all.values.narrow(2, all.length, keys.size(2)).copy_(values);
+  all.length = length;
+  return {all.keys.narrow(2, 0, length), all.values.narrow(2, 0, length)};
+}
+
+}  // namespace plait::gpt

@@ -1,0 +1,17 @@
+// The GPT written out as loops over doubles: what tests compare with.
+#ifndef PLAIT_MODELS_GPT_LOOPS_H_
+#define PLAIT_MODELS_GPT_LOOPS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "models/gpt/gpt.h"
+
+namespace plait::gpt {
+
+// Logits of one sequence, [position][token], without dropout.
+std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector<std::int64_t>& tokens);
+
+}  // namespace plait::gpt
+
+#endif  // PLAIT_MODELS_GPT_LOOPS_H_

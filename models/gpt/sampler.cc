@@ -1,0 +1,124 @@
+#include "models/gpt/sampler.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace plait::gpt {
+namespace {
+
+// Tokens and how likely they are, not divided by the sum.
+struct Candidates {
+  std::vector<std::int64_t> tokens;
+  std::vector<double> weights;
+};
+
+std::vector<double> Values(const at::Tensor& logits) {
+  const at::Tensor values = logits.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* data = values.const_data_ptr<double>();
+  return {data, data + values.numel()};
+}
+
+// The `count` likeliest first, in falling order; the others behind them in any order.
+std::vector<std::int64_t> LikeliestFirst(const std::vector<double>& logits, std::int64_t count) {
+  std::vector<std::int64_t> tokens(logits.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::partial_sort(tokens.begin(), tokens.begin() + count, tokens.end(),
+                    [&](std::int64_t a, std::int64_t b) {
+                      return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+                    });
+  return tokens;
+}
+
+// Those that top_k leaves, in falling order where top_k or top_p need it.
+Candidates Chosen(const std::vector<double>& logits, const SamplingOptions& options) {
+  const auto vocabulary = static_cast<std::int64_t>(logits.size());
+  const std::int64_t count = options.top_k > 0 ? std::min(options.top_k, vocabulary) : vocabulary;
+  Candidates chosen;
+  chosen.tokens = LikeliestFirst(logits, count < vocabulary || options.top_p < 1 ? count : 0);
+  chosen.tokens.resize(count);
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  for (const std::int64_t token : chosen.tokens) {
+    chosen.weights.push_back(std::exp((logits[token] - largest) / options.temperature));
+  }
+  return chosen;
+}
+
+// Drops what comes behind a share of `top_p`.
+void CutNucleus(Candidates& candidates, double top_p) {
+  const double all = std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
+  double sum = 0;
+  std::size_t count = 0;
+  while (count < candidates.weights.size() && (count == 0 || sum < top_p * all)) {
+    sum += candidates.weights[count++];
+  }
+  candidates.tokens.resize(count);
+  candidates.weights.resize(count);
+}
+
+at::Tensor Row(absl::Span<const std::int64_t> tokens, at::Device device) {
+  const at::ArrayRef<std::int64_t> values(tokens.data(), tokens.size());
+  return at::tensor(values, at::kLong).unsqueeze(0).to(device);
+}
+
+}  // namespace
+
+absl::Status Validate(const SamplingOptions& options) {
+  if (!(options.temperature >= 0 && std::isfinite(options.temperature))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("temperature is ", options.temperature, "; expected 0 or more"));
+  }
+  if (options.top_k < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("top_k is ", options.top_k, "; expected 0 (all) or more"));
+  }
+  if (!(options.top_p >= 0 && options.top_p <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("top_p is ", options.top_p, "; expected 0 to 1"));
+  }
+  return absl::OkStatus();
+}
+
+Sampler::Sampler(const SamplingOptions& options)
+    : options_(options), random_(base::DeriveSeed(options.seed, "sampled tokens")) {
+  PLAIT_CHECK_OK(Validate(options));
+}
+
+std::int64_t Sampler::Next(const at::Tensor& logits) {
+  PLAIT_CHECK(logits.dim() == 1 && logits.numel() > 0) << "logits of shape " << logits.sizes();
+  const std::vector<double> values = Values(logits);
+  for (const double value : values) PLAIT_CHECK(!std::isnan(value)) << "a logit is NaN";
+  if (options_.temperature == 0) return std::max_element(values.begin(), values.end()) - values.begin();
+  Candidates candidates = Chosen(values, options_);
+  if (options_.top_p < 1) CutNucleus(candidates, options_.top_p);
+  double left =
+      random_.Uniform() * std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
+  std::size_t i = 0;
+  // Rounding may leave something behind the last.
+  while (i + 1 < candidates.weights.size() && left >= candidates.weights[i]) left -= candidates.weights[i++];
+  return candidates.tokens[i];
+}
+
+std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count,
+                                   Sampler& sampler, const std::function<void(std::int64_t)>& on_token) {
+  PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
+  const auto positions = static_cast<std::size_t>(gpt.options().block_size);
+  const at::Device device = gpt.parameters().front().device();
+  std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
+  KeyValueCache cache;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::size_t context = std::min(tokens.size(), positions);
+    if (tokens.size() > positions) cache.Clear();
+    const auto fresh = absl::MakeConstSpan(tokens).last(context - cache.length());
+    const at::Tensor logits = gpt.NextLogits(Row(fresh, device), cache);
+    tokens.push_back(sampler.Next(logits[0]));
+    if (on_token) on_token(tokens.back());
+  }
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+  return tokens;
+}
+
+}  // namespace plait::gpt

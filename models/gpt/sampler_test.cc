@@ -1,0 +1,134 @@
+#include "models/gpt/sampler.h"
+
+#include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace plait::gpt {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int kDraws = 20000;
+
+at::Tensor Logits(const std::vector<double>& probabilities) {
+  std::vector<double> logits;
+  for (const double p : probabilities) logits.push_back(std::log(p));
+  return at::tensor(logits, at::kDouble);
+}
+
+std::vector<int> Counts(const SamplingOptions& options, const at::Tensor& logits) {
+  std::vector<int> counts(logits.numel());
+  Sampler sampler(options);
+  for (int i = 0; i < kDraws; ++i) ++counts.at(sampler.Next(logits));
+  return counts;
+}
+
+// Each share within six standard deviations of a binomial distribution; never what has none.
+void ExpectShares(const SamplingOptions& options, const at::Tensor& logits,
+                  const std::vector<double>& shares) {
+  const std::vector<int> counts = Counts(options, logits);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    EXPECT_NEAR(counts[i], kDraws * shares[i], 6 * std::sqrt(kDraws * shares[i] * (1 - shares[i]))) << i;
+  }
+}
+
+TEST(Sampler, DrawsInProportion) {
+  ExpectShares({}, Logits({0.1, 0.5, 0.05, 0.35}), {0.1, 0.5, 0.05, 0.35});
+  ExpectShares({.seed = 2}, Logits({0.1, 0.5, 0.05, 0.35}).to(at::kFloat), {0.1, 0.5, 0.05, 0.35});
+}
+
+TEST(Sampler, TemperatureIsAPower) {
+  // p^2: 1, 4, 9 of 14; sqrt(p) of 1, 4, 9: 1, 2, 3 of 6.
+  ExpectShares({.temperature = 0.5}, Logits({1, 2, 3}), {1 / 14.0, 4 / 14.0, 9 / 14.0});
+  ExpectShares({.temperature = 2}, Logits({1, 4, 9}), {1 / 6.0, 2 / 6.0, 3 / 6.0});
+}
+
+TEST(Sampler, TopKKeepsTheLikeliest) {
+  ExpectShares({.top_k = 2}, Logits({1, 6, 1, 2}), {0, 0.75, 0, 0.25});
+  ExpectShares({.top_k = 9}, Logits({1, 3}), {0.25, 0.75});
+  // Of equal ones the first.
+  ExpectShares({.top_k = 1}, Logits({1, 3, 3}), {0, 1, 0});
+}
+
+TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
+  const at::Tensor logits = Logits({0.1, 0.5, 0.15, 0.25});
+  ExpectShares({.top_p = 0.7}, logits, {0, 2 / 3.0, 0, 1 / 3.0});
+  ExpectShares({.top_p = 0.76}, logits, {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
+  ExpectShares({.top_p = 0}, logits, {0, 1, 0, 0});
+  // After top_k: 0.5 of 0.75 alone is 0.67.
+  ExpectShares({.top_k = 2, .top_p = 0.6}, logits, {0, 1, 0, 0});
+}
+
+TEST(Sampler, IsGreedyAtTemperatureZero) {
+  Sampler sampler({.temperature = 0});
+  EXPECT_EQ(sampler.Next(at::tensor({1.0, 3.0, 2.0, 3.0})), 1);
+}
+
+TEST(Sampler, BearsLargeLogits) {
+  Sampler sampler({});
+  EXPECT_EQ(sampler.Next(at::tensor({-3e4, 3e4, -std::numeric_limits<double>::infinity()}, at::kDouble)), 1);
+}
+
+TEST(Sampler, SeedsTellApart) {
+  const at::Tensor logits = Logits(std::vector<double>(100, 0.01));
+  const auto draw = [&](std::uint64_t seed) {
+    Sampler sampler({.seed = seed});
+    std::vector<std::int64_t> tokens;
+    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.Next(logits));
+    return tokens;
+  };
+  EXPECT_EQ(draw(1), draw(1));
+  EXPECT_NE(draw(1), draw(2));
+}
+
+TEST(SamplingOptions, AreChecked) {
+  EXPECT_EQ(Validate(SamplingOptions{.temperature = -1}).message(), "temperature is -1; expected 0 or more");
+  EXPECT_EQ(Validate(SamplingOptions{.top_k = -2}).message(), "top_k is -2; expected 0 (all) or more");
+  EXPECT_EQ(Validate(SamplingOptions{.top_p = 1.5}).message(), "top_p is 1.5; expected 0 to 1");
+  EXPECT_TRUE(Validate(SamplingOptions{}).ok());
+}
+
+TEST(SamplerDeathTest, RefusesNaN) {
+  Sampler sampler({});
+  EXPECT_DEATH(sampler.Next(at::tensor({0.0, std::nan("")})), "a logit is NaN");
+}
+
+// Token by token through the whole model, the context cut in front.
+std::vector<std::int64_t> GreedyByWholePasses(const Gpt& gpt, std::vector<std::int64_t> tokens, int count) {
+  const auto positions = static_cast<std::size_t>(gpt.options().block_size);
+  std::vector<std::int64_t> made;
+  for (int i = 0; i < count; ++i) {
+    const std::size_t context = std::min(positions, tokens.size());
+    const at::ArrayRef<std::int64_t> last(tokens.data() + tokens.size() - context, context);
+    const at::Tensor logits = gpt.Forward(at::tensor(last, at::kLong).unsqueeze(0));
+    made.push_back(logits[0][static_cast<std::int64_t>(context) - 1].argmax().item<std::int64_t>());
+    tokens.push_back(made.back());
+  }
+  return made;
+}
+
+TEST(Generate, IsTheModelAppliedAgainAndAgain) {
+  const Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16}, at::kDouble);
+  // Large weights: texts that do not repeat one token.
+  for (const at::Tensor& parameter : gpt.parameters()) parameter.detach().mul_(20);
+  gpt.SetTraining(false);
+  for (const std::vector<std::int64_t>& prompt :
+       {std::vector<std::int64_t>{3}, {1, 2, 3, 4, 5, 6, 7, 8}, {5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6}}) {
+    Sampler greedy({.temperature = 0});
+    std::vector<std::int64_t> heard;
+    const auto made = Generate(gpt, prompt, 14, greedy, [&](std::int64_t token) { heard.push_back(token); });
+    EXPECT_EQ(made, GreedyByWholePasses(gpt, prompt, 14));
+    EXPECT_EQ(heard, made);
+  }
+  Sampler any({});
+  EXPECT_TRUE(Generate(gpt, {1}, 0, any).empty());
+}
+
+}  // namespace
+}  // namespace plait::gpt

@@ -1,0 +1,278 @@
+// Sizes, names, initial values, units and dropout.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/randint.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/block_runner.h"
+#include "models/gpt/gpt.h"
+
+namespace plait::gpt {
+namespace {
+
+const at::TensorOptions kNoMemory(at::kMeta);
+
+GptOptions Tiny() {
+  return {.vocab_size = 7, .block_size = 6, .n_layer = 3, .n_head = 2, .n_embd = 8, .bias = true};
+}
+
+// wordplay's model: 12/12/768 without biases, 65 symbols.
+GptOptions Published() { return {.vocab_size = 65, .bias = false}; }
+
+TEST(Gpt, HasThePublishedNumbersOfParameters) {
+  const Gpt gpt(Published(), kNoMemory);
+  EXPECT_EQ(models::CountParameters(gpt.units()), 85790208);
+  EXPECT_EQ(ParameterCount(Published(), true), 85790208);
+  EXPECT_EQ(ParameterCount(Published(), false), 85003776);
+  std::map<bool, std::pair<std::int64_t, std::int64_t>> groups;  // decayed -> tensors, elements
+  for (const at::Tensor& parameter : gpt.parameters()) {
+    auto& [tensors, elements] = groups[models::IsDecayed(parameter)];
+    ++tensors;
+    elements += parameter.numel();
+  }
+  EXPECT_EQ(groups[true], std::make_pair(std::int64_t{50}, std::int64_t{85771008}));
+  EXPECT_EQ(groups[false], std::make_pair(std::int64_t{25}, std::int64_t{19200}));
+}
+
+// What Hugging Face's models of these names have.
+TEST(Gpt, PresetsHaveTheParametersOfTheirNames) {
+  const std::map<std::string, std::int64_t> counts = {
+      {"gpt2", 124439808}, {"gpt2-medium", 354823168}, {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200}};
+  for (const auto& [name, count] : counts) {
+    const absl::StatusOr<GptOptions> options = PresetNamed(name);
+    ASSERT_TRUE(options.ok());
+    EXPECT_EQ(models::CountParameters(Gpt(*options, kNoMemory).units()), count) << name;
+    EXPECT_EQ(ParameterCount(*options, true), count) << name;
+  }
+  EXPECT_EQ(PresetNamed("shakespeare")->block_size, 256);
+  EXPECT_EQ(PresetNamed("cpu")->n_embd, 128);
+  EXPECT_EQ(PresetNamed("llama7B")->n_layer, 32);
+  EXPECT_NE(PresetNamed("gpt3").status().message().find("there are gpt2, gpt2-medium"), std::string::npos);
+}
+
+TEST(Gpt, CountsTheOperationsOfPaLM) {
+  // 6 x 85,003,776 + 12 x 12 x 12 x 64 x 1024
+  EXPECT_EQ(FlopsPerToken(Published(), 1024), 623268864.0);
+}
+
+TEST(Gpt, NamesAreThoseOfGpt2) {
+  GptOptions options = Tiny();
+  options.n_layer = 1;
+  std::vector<std::string> names;
+  const Gpt gpt(options, kNoMemory);
+  for (const auto& item : gpt.module()->named_parameters()) names.push_back(item.key());
+  const std::string h = "transformer.h.0.";
+  const std::vector<std::string> expected = {
+      "transformer.wte.weight", "transformer.wpe.weight", h + "ln_1.weight",         h + "ln_1.bias",
+      h + "attn.c_attn.weight", h + "attn.c_attn.bias",   h + "attn.c_proj.weight",  h + "attn.c_proj.bias",
+      h + "ln_2.weight",        h + "ln_2.bias",          h + "mlp.c_fc.weight",     h + "mlp.c_fc.bias",
+      h + "mlp.c_proj.weight",  h + "mlp.c_proj.bias",    "transformer.ln_f.weight", "transformer.ln_f.bias"};
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(gpt.parameters()[4].sizes(), (std::vector<std::int64_t>{24, 8}));
+}
+
+TEST(Gpt, UnitsHoldEveryParameterOnceUnderItsName) {
+  const Gpt gpt(Tiny(), kNoMemory);
+  const auto named = gpt.module()->named_parameters();
+  const std::vector<models::ParameterUnit> units = gpt.units();
+  ASSERT_EQ(units.size(), 4u);
+  EXPECT_EQ(units[0].name, "root");
+  EXPECT_EQ(units[0].parameters.size(), 4u);
+  EXPECT_EQ(units[3].name, "transformer.h.2");
+  std::size_t count = 0;
+  for (const models::ParameterUnit& unit : units) {
+    for (const auto& [name, parameter] : unit.parameters) {
+      ASSERT_TRUE(named.contains(name)) << name;
+      EXPECT_TRUE(named[name].is_same(parameter)) << name;
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, named.size());
+}
+
+TEST(Gpt, UnitByUnitStartsFromTheConstructorsNumbers) {
+  torch::manual_seed(4);
+  const Gpt direct(Tiny(), at::kFloat);
+  torch::manual_seed(4);
+  const Gpt wide(Tiny(), at::kDouble);
+  const Gpt meta(Tiny(), kNoMemory);
+  torch::manual_seed(4);
+  const std::vector<models::ParameterUnit> units = meta.units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const auto& [name, parameter] : units[unit].parameters) {
+      ASSERT_TRUE(parameter.is_meta());
+      models::Materialize(parameter, at::empty(parameter.sizes(), at::kFloat));
+    }
+    meta.ResetParameters(unit);
+  }
+  for (std::size_t j = 0; j < direct.parameters().size(); ++j) {
+    EXPECT_TRUE(meta.parameters()[j].equal(direct.parameters()[j])) << j;
+    EXPECT_TRUE(wide.parameters()[j].equal(direct.parameters()[j].to(at::kDouble))) << j;
+  }
+  const at::Tensor tokens = at::randint(7, {2, 6}, at::kLong);
+  EXPECT_TRUE(meta.Forward(tokens).equal(direct.Forward(tokens)));
+}
+
+TEST(Gpt, InitialValuesAreNanoGpts) {
+  torch::manual_seed(6);
+  const Gpt gpt({.vocab_size = 65, .block_size = 64, .n_layer = 8, .n_head = 4, .n_embd = 128}, at::kFloat);
+  for (const auto& item : gpt.module()->named_parameters()) {
+    const std::string& name = item.key();
+    const at::Tensor values = item.value().detach().to(at::kDouble);
+    if (values.dim() == 1) {
+      const double expected = name.ends_with(".weight") ? 1 : 0;
+      EXPECT_TRUE((values == expected).all().item<bool>()) << name;
+      continue;
+    }
+    const double deviation = name.ends_with("c_proj.weight") ? 0.02 / 4 : 0.02;  // sqrt(2 x 8)
+    const double n = static_cast<double>(values.numel());
+    // A mean of n is off by 1 / sqrt(n), a deviation by 1 / sqrt(2 n); five times as much in all is no
+    // chance.
+    EXPECT_NEAR(values.mean().item<double>(), 0, 5 * deviation / std::sqrt(n)) << name;
+    EXPECT_NEAR(values.std().item<double>(), deviation, 5 * deviation / std::sqrt(2 * n)) << name;
+  }
+}
+
+TEST(Gpt, RunnerSeesEveryBlockInItsOrder) {
+  const Gpt gpt(Tiny(), at::kDouble);
+  const at::Tensor tokens = at::randint(7, {2, 6}, at::kLong), targets = at::randint(7, {2, 6}, at::kLong);
+  const at::Tensor direct = gpt.Loss(tokens, targets);
+  std::vector<std::size_t> seen;
+  models::BlockForward kept;
+  at::Tensor kept_input, kept_output;
+  gpt.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
+    EXPECT_EQ(input.sizes(), (std::vector<std::int64_t>{2, 6, 8}));
+    seen.push_back(block);
+    kept = forward;
+    kept_input = input;
+    return kept_output = forward(input);
+  });
+  EXPECT_TRUE(Gpt(gpt).Loss(tokens, targets).equal(direct));
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_TRUE(kept(kept_input).equal(kept_output)) << "a block must run again after the pass";
+  gpt.set_block_runner(
+      [](std::size_t, const models::BlockForward&, const at::Tensor& input) { return input; });
+  EXPECT_FALSE(gpt.Loss(tokens, targets).equal(direct));
+}
+
+// What block 0 gets and adds, in training.
+struct Seen {
+  at::Tensor input, added;  // (batch, seq, n_embd)
+};
+
+Seen Observe(const Gpt& gpt, const at::Tensor& tokens) {
+  Seen seen;
+  gpt.set_block_runner([&](std::size_t, const models::BlockForward& forward, const at::Tensor& input) {
+    const at::Tensor output = forward(input);
+    seen = {input.detach(), (output - input).detach()};
+    return output;
+  });
+  gpt.Forward(tokens);
+  return seen;
+}
+
+constexpr double kDropout = 0.25;
+
+// All are 0 or `left`, and 0 as often as the dropout says, within six deviations.
+void ExpectDropped(const at::Tensor& values, double left, double probability_of_zero) {
+  const at::Tensor zero = values == 0;
+  EXPECT_TRUE(((values - left).abs() < 1e-12).logical_or(zero).all().item<bool>());
+  const double n = static_cast<double>(values.numel());
+  EXPECT_NEAR(zero.sum().item<double>() / n, probability_of_zero,
+              6 * std::sqrt(probability_of_zero * (1 - probability_of_zero) / n));
+}
+
+class GptDropout : public ::testing::Test {
+ protected:
+  GptDropout() {
+    torch::manual_seed(9);
+    for (const auto& item : gpt_.module()->named_parameters()) {
+      parameters_[item.key()] = item.value().detach();
+      item.value().detach().zero_();
+    }
+    parameters_["transformer.wte.weight"].fill_(1);
+  }
+  at::Tensor Parameter(const std::string& name) { return parameters_.at("transformer.h.0." + name); }
+
+  Gpt gpt_{{.vocab_size = 7, .block_size = 8, .n_layer = 1, .n_head = 4, .n_embd = 16, .dropout = kDropout},
+           at::kDouble};
+  std::map<std::string, at::Tensor> parameters_;
+  at::Tensor tokens_ = at::randint(7, {100, 8}, at::kLong);
+};
+
+TEST_F(GptDropout, ActsOnEmbeddings) {
+  ExpectDropped(Observe(gpt_, tokens_).input, 1 / (1 - kDropout), kDropout);
+}
+
+TEST_F(GptDropout, ActsOnWhatAttentionAdds) {
+  Parameter("attn.c_proj.bias").fill_(1);
+  ExpectDropped(Observe(gpt_, tokens_).added, 1 / (1 - kDropout), kDropout);
+}
+
+TEST_F(GptDropout, ActsOnWhatTheMlpAdds) {
+  Parameter("mlp.c_proj.bias").fill_(1);
+  ExpectDropped(Observe(gpt_, tokens_).added, 1 / (1 - kDropout), kDropout);
+}
+
+// Values are 1, and the first position has one probability, 1: dropped there, then where it is added. A
+// head's four elements share the first.
+TEST_F(GptDropout, ActsOnAttentionsProbabilities) {
+  Parameter("attn.c_attn.bias").fill_(1);
+  Parameter("attn.c_proj.weight").copy_(at::eye(16, at::kDouble));
+  const at::Tensor first = Observe(gpt_, tokens_).added.select(1, 0);
+  const double left = 1 / (1 - kDropout);
+  EXPECT_TRUE(((first - left * left).abs() < 1e-12).logical_or(first == 0).all().item<bool>());
+  const at::Tensor whole_heads = (first.view({100, 4, 4}) == 0).all(2).to(at::kDouble).mean();
+  const double expected = kDropout + (1 - kDropout) * std::pow(kDropout, 4);
+  EXPECT_NEAR(whole_heads.item<double>(), expected, 6 * std::sqrt(expected * (1 - expected) / 400));
+}
+
+TEST_F(GptDropout, IsAbsentOutsideTraining) {
+  Parameter("attn.c_proj.bias").fill_(1);
+  gpt_.SetTraining(false);
+  const Seen seen = Observe(gpt_, tokens_);
+  EXPECT_TRUE(seen.input.equal(at::ones_like(seen.input)));
+  EXPECT_TRUE(seen.added.equal(at::ones_like(seen.added)));
+}
+
+TEST(Gpt, DescribesItselfAsPyTorchDoes) {
+  EXPECT_EQ(Gpt(Published(), kNoMemory).Description(), R"(GPT(
+  (transformer): ModuleDict(
+    (wte): Embedding(65, 768)
+    (wpe): Embedding(1024, 768)
+    (drop): Dropout(p=0.0, inplace=False)
+    (h): ModuleList(
+      (0-11): 12 x Block(
+        (ln_1): LayerNorm()
+        (attn): CausalSelfAttention(
+          (c_attn): Linear(in_features=768, out_features=2304, bias=False)
+          (c_proj): Linear(in_features=768, out_features=768, bias=False)
+          (attn_dropout): Dropout(p=0.0, inplace=False)
+          (resid_dropout): Dropout(p=0.0, inplace=False)
+        )
+        (ln_2): LayerNorm()
+        (mlp): MLP(
+          (c_fc): Linear(in_features=768, out_features=3072, bias=False)
+          (gelu): GELU(approximate='none')
+          (c_proj): Linear(in_features=3072, out_features=768, bias=False)
+          (dropout): Dropout(p=0.0, inplace=False)
+        )
+      )
+    )
+    (ln_f): LayerNorm()
+  )
+  (lm_head): Linear(in_features=768, out_features=65, bias=False)
+))");
+}
+
+}  // namespace
+}  // namespace plait::gpt
