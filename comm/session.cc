@@ -47,7 +47,8 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
   if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
   return MakeMpiWorldBackend({.max_elements_per_message = options.max_elements_per_message,
                               .oversubscribed = oversubscribed,
-                              .ring_bytes = options.ring_all_reduce_bytes});
+                              .shared_bytes_per_rank = options.shared_bytes_per_rank,
+                              .ring_bytes = options.ring_bytes});
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
-// Blocking calls map to MPI's blocking collectives. Where a node has more ranks than cores they start the
-// non-blocking one and wait for it with comm/mpi/backoff.h, so that waiting leaves the cores to the others.
+// All-reduce, reduce-scatter, all-gather and barrier between ranks of one node go through memory that they
+// share (comm/mpi/shared_collective.h); between nodes, the non-blocking ones of the first three go round a
+// ring of messages if they are long (comm/mpi/ring_collectives.h).
+//
+// Other blocking calls map to MPI's blocking collectives. Where a node has more ranks than cores they start
+// the non-blocking one and wait for it with comm/mpi/backoff.h, so that waiting leaves the cores to the
+// others.
 #ifndef PLAIT_COMM_MPI_MPI_BACKEND_H_
 #define PLAIT_COMM_MPI_MPI_BACKEND_H_
 
@@ -15,7 +20,9 @@ namespace plait::comm {
 struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
   bool oversubscribed = false;                                    // more ranks than cores on this node
-  std::int64_t ring_bytes = std::int64_t{1} << 16;                // comm/mpi/ring_all_reduce.h
+  // As SessionOptions has them.
+  std::int64_t shared_bytes_per_rank = std::int64_t{8} << 20;
+  std::int64_t ring_bytes = std::int64_t{1} << 16;
 };
 
 // Over MPI_COMM_WORLD, which must be initialised. Tags of Send and Receive are in [0, 2^30).

@@ -5,7 +5,7 @@
 
 #include "comm/half_precision.h"
 #include "comm/mpi/mpi_types.h"
-#include "comm/mpi/ring_all_reduce.h"
+#include "comm/mpi/ring_collectives.h"
 
 namespace plait::comm {
 namespace {
@@ -50,7 +50,12 @@ class Issuer {
 
   void IssueWidened(const Request& request);
   void AllReduce(const Request& r);
+  bool GoesRound(std::int64_t bytes) const;
+  int RingTag() const;
+  std::vector<Buffer> Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const;
   void RingAllReduce(const Request& r);
+  void RingReduceScatter(const Request& r);
+  void RingAllGather(const Request& r);
   void Reduce(const Request& r);
   void ReduceScatter(const Request& r);
   void ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin, std::int64_t count);
@@ -97,18 +102,50 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-// One ring per message.
+bool Issuer::GoesRound(std::int64_t bytes) const {
+  return mode_ == Mode::kImmediate && group_.size > 1 && bytes >= group_.ring_bytes;
+}
+
+int Issuer::RingTag() const { return kFirstRingTag + static_cast<int>(group_.operation % kRingTags); }
+
+// Below, one ring per message.
 void Issuer::RingAllReduce(const Request& r) {
-  const int tag = kFirstRingTag + static_cast<int>(group_.operation % kRingTags);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    const RingValues values = {Slice(r.out, begin, count).data, count, r.out.type};
-    AddRingAllReduce(group_, values, r.reduce, tag, work_);
+    const std::vector<Buffer> parts = PartsOf(Slice(r.out, begin, count), group_.size);
+    AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, RingTag(), work_);
+    AddRingAllGather(group_, parts, RingTag(), work_);
+  });
+  work_->StartStages();
+}
+
+// The same piece of every part of `whole`.
+std::vector<Buffer> Issuer::Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const {
+  std::vector<Buffer> pieces;
+  for (const Buffer& part : PartsOf(whole, group_.size)) pieces.push_back(Slice(part, begin, count));
+  return pieces;
+}
+
+void Issuer::RingReduceScatter(const Request& r) {
+  // Read only, but for this rank's part if that is r.out.
+  const Buffer in = {const_cast<void*>(r.in.data), r.in.count, r.in.type};
+  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+    AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce, RingTag(),
+                         work_);
+  });
+  work_->StartStages();
+}
+
+void Issuer::RingAllGather(const Request& r) {
+  const Buffer own = Slice(r.out, group_.rank * r.in.count, r.in.count);
+  if (own.data != r.in.data) std::memcpy(own.data, r.in.data, own.bytes());
+  ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+    AddRingAllGather(group_, Pieces(r.out, begin, count), RingTag(), work_);
   });
   work_->StartStages();
 }
 
 void Issuer::AllReduce(const Request& r) {
-  if (mode_ == Mode::kImmediate && r.out.bytes() >= group_.ring_bytes) return RingAllReduce(r);
+  if (GoesRound(r.out.bytes())) return RingAllReduce(r);
   if (r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Allreduce", MPI_Allreduce, MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,
@@ -128,6 +165,7 @@ void Issuer::Reduce(const Request& r) {
 }
 
 void Issuer::ReduceScatter(const Request& r) {
+  if (GoesRound(r.in.bytes())) return RingReduceScatter(r);
   Buffer out = r.out;
   const auto* in_begin = static_cast<const std::byte*>(r.in.data);
   const auto* out_begin = static_cast<const std::byte*>(r.out.data);
@@ -164,6 +202,7 @@ void Issuer::Broadcast(const Request& r) {
 }
 
 void Issuer::AllGather(const Request& r) {
+  if (GoesRound(r.out.bytes())) return RingAllGather(r);
   const bool in_place = r.in.data == Slice(r.out, group_.rank * r.in.count, r.in.count).data;
   ForEachPiece(r.in.count, [&](std::int64_t begin, std::int64_t count) {
     const void* in = in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data;

@@ -16,7 +16,7 @@ struct MpiGroup {
   int rank;
   int size;
   std::int64_t max_elements;  // per message
-  std::int64_t ring_bytes;    // immediate all-reduces from this size on go round a ring
+  std::int64_t ring_bytes;    // see MpiOptions
   std::int64_t operation;     // counts the calls on this communicator, the same on all ranks
 };
 

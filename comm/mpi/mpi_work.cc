@@ -1,7 +1,6 @@
 #include "comm/mpi/mpi_work.h"
 
 #include "absl/strings/str_cat.h"
-#include "comm/mpi/backoff.h"
 #include "comm/mpi/mpi_types.h"
 #include "comm/transport_error.h"
 
@@ -29,8 +28,18 @@ void MpiWork::RunStage() {
   stages_[next_stage_++](*this);
 }
 
-bool MpiWork::Test() {
-  if (complete_) return true;
+void MpiWork::AddToProgress() {
+  if (!in_progress_) progress_->Add(this);
+  in_progress_ = true;
+}
+
+void MpiWork::StartStages() {
+  RunStage();
+  AddToProgress();
+}
+
+bool MpiWork::Advance() {
+  if (complete_) return false;
   int done = 1;
   std::vector<MPI_Status> statuses(expectations_.empty() ? 0 : requests_.size());
   MPI_Status* where = statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data();
@@ -42,14 +51,20 @@ bool MpiWork::Test() {
   } else {
     Finish();
   }
+  return true;
+}
+
+bool MpiWork::Test() {
+  if (!in_progress_) Advance();
+  if (!complete_) progress_->AdvanceAll();
   return complete_;
 }
 
 void MpiWork::Wait() {
-  Backoff backoff(oversubscribed_);
-  for (std::size_t stage = next_stage_; !Test(); stage = next_stage_) {
-    if (next_stage_ == stage) backoff.Pause();
-  }
+  if (!in_progress_) Advance();  // at once where the calls blocked
+  if (complete_) return;
+  AddToProgress();
+  progress_->WaitFor(*this, oversubscribed_);
 }
 
 void MpiWork::CheckReceived(const std::vector<MPI_Status>& statuses) const {

@@ -1,6 +1,6 @@
 // The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
 // operation of several stages posts the next requests when the last ones are complete; it moves on in Test
-// and Wait only.
+// and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -13,12 +13,15 @@
 #include <vector>
 
 #include "comm/backend.h"
+#include "comm/mpi/progress.h"
 
 namespace plait::comm {
 
-class MpiWork : public PendingWork {
+class MpiWork : public PendingWork, public Progress::Task {
  public:
-  explicit MpiWork(bool oversubscribed) : oversubscribed_(oversubscribed) {}
+  MpiWork(std::shared_ptr<Progress> progress, bool oversubscribed)
+      : progress_(std::move(progress)), oversubscribed_(oversubscribed) {}
+  ~MpiWork() override { progress_->Remove(this); }
 
   // For an MPI_I... call to fill in. Valid until the next call.
   MPI_Request* AddRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
@@ -29,12 +32,14 @@ class MpiWork : public PendingWork {
   // if StartStages is called.
   using Stage = std::function<void(MpiWork&)>;
   void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
-  void StartStages() { RunStage(); }
+  void StartStages();
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
 
   bool Test() override;
   void Wait() override;
+  bool Advance() override;
+  bool complete() const override { return complete_; }
 
  private:
   struct Expectation {
@@ -43,11 +48,14 @@ class MpiWork : public PendingWork {
     MPI_Datatype type;
     int peer;
   };
+  void AddToProgress();
   void RunStage();
   void CheckReceived(const std::vector<MPI_Status>& statuses) const;
   void Finish();
 
+  std::shared_ptr<Progress> progress_;
   bool oversubscribed_;
+  bool in_progress_ = false;  // known to progress_: a rank that waits for anything moves this on
   bool complete_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<Expectation> expectations_;

@@ -3,74 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "comm/testing/oracle.h"
 #include "comm/testing/typed_memory.h"
 
 namespace plait::comm::testing {
 namespace {
 
-using Values = std::vector<double>;
-
 // 1037 is not a multiple of any number of ranks or message limit; 4099 exceeds the eager limit of MPI.
 constexpr std::int64_t kCounts[] = {0, 1, 3, 1037, 4099};
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax,
                              ReduceOp::kAverage};
-
-// What rank r holds at index i: 0, 1, 2 or 3, and 0 or 1 for bool. Products of 8 ranks fit into bf16 exactly
-// (3^8 does not: see InputFor).
-double InputAt(int rank, std::int64_t i, DataType type) {
-  const std::int64_t value = (rank * 7 + i * 3 + (i / 5) * rank) % 4;
-  return type == DataType::kBool ? value % 2 : static_cast<double>(value);
-}
-
-Values Input(int rank, std::int64_t count, DataType type) {
-  Values values(count);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = InputAt(rank, i, type);
-  return values;
-}
-
-// Powers of two only: their products are exact in every floating type, and modulo 256 in u8.
-Values InputFor(ReduceOp op, int rank, std::int64_t count, DataType type) {
-  Values values = Input(rank, count, type);
-  if (op != ReduceOp::kProduct || type == DataType::kBool) return values;
-  for (double& value : values) value = std::exp2(value / 2 >= 1 ? 1 : 0);
-  return values;
-}
-
-double Combine(ReduceOp op, double a, double b, DataType type) {
-  const bool logical = type == DataType::kBool;
-  switch (op) {
-    case ReduceOp::kSum:
-    case ReduceOp::kAverage:
-      return logical ? std::max(a, b) : a + b;
-    case ReduceOp::kProduct:
-      return a * b;
-    case ReduceOp::kMin:
-      return std::min(a, b);
-    case ReduceOp::kMax:
-      return std::max(a, b);
-  }
-  return 0;
-}
-
-Values Reduced(ReduceOp op, int size, std::int64_t count, DataType type) {
-  Values result = InputFor(op, 0, count, type);
-  for (int rank = 1; rank < size; ++rank) {
-    const Values other = InputFor(op, rank, count, type);
-    for (std::int64_t i = 0; i < count; ++i) result[i] = Combine(op, result[i], other[i], type);
-  }
-  for (double& value : result) {
-    if (op == ReduceOp::kAverage)
-      value =
-          type == DataType::kFloat64 ? value / size : static_cast<float>(value) / static_cast<float>(size);
-    if (type == DataType::kUInt8) value = std::fmod(value, 256);
-    value = Rounded(value, type);
-  }
-  return result;
-}
 
 Values Slice(const Values& values, std::int64_t begin, std::int64_t count) {
   return Values(values.begin() + begin, values.begin() + begin + count);
@@ -167,15 +112,6 @@ void CheckBroadcast(const Communicator& comm, Memory& memory) {
 }
 
 namespace {
-
-Values Gathered(int size, std::int64_t count, DataType type) {
-  Values all;
-  for (int rank = 0; rank < size; ++rank) {
-    const Values part = Input(rank, count, type);
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
-}
 
 // `size` parts of which the own one is filled.
 Values OwnPartOf(const Communicator& comm, std::int64_t count, DataType type) {
@@ -357,91 +293,6 @@ void CheckSplit(const Communicator& comm, Memory& memory) {
   EXPECT_EQ(alone.size(), 1);
   comm.Barrier();
   comm.BarrierAsync().Wait();
-}
-
-void CheckOverlappingWork(const Communicator& comm, Memory& memory) {
-  constexpr std::int64_t kCount = 1037;
-  constexpr DataType kType = DataType::kFloat64;
-  TypedMemory sum(memory, kType, Input(comm.rank(), kCount, kType));
-  TypedMemory part(memory, kType, Input(comm.rank(), kCount, kType));
-  TypedMemory all(memory, kType, Values(kCount * comm.size()));
-  TypedMemory root_values(memory, kType, Input(comm.rank(), kCount, kType));
-  Work reduce = comm.AllReduceAsync(sum.buffer());
-  Work gather = comm.AllGatherAsync(part.buffer(), all.buffer());
-  Work broadcast = comm.BroadcastAsync(root_values.buffer(), comm.size() - 1);
-  while (!broadcast.Test()) {
-  }
-  EXPECT_FALSE(broadcast.valid());
-  gather.Wait();
-  reduce.Wait();
-  EXPECT_EQ(sum.Values(), Reduced(ReduceOp::kSum, comm.size(), kCount, kType));
-  EXPECT_EQ(all.Values(), Gathered(comm.size(), kCount, kType));
-  EXPECT_EQ(root_values.Values(), Input(comm.size() - 1, kCount, kType));
-}
-
-namespace {
-
-double RandomAt(int rank, std::int64_t i) { return std::sin(1.7 * rank + 0.37 * static_cast<double>(i)); }
-
-double UnitRoundoff(DataType type) {
-  switch (type) {
-    case DataType::kFloat64:
-      return std::exp2(-53);
-    case DataType::kFloat32:
-      return std::exp2(-24);
-    case DataType::kFloat16:
-      return std::exp2(-11);
-    default:
-      return std::exp2(-8);
-  }
-}
-
-// |computed - exact| <= (size - 1) u_acc sum|x_i| for any order of summation (Higham 2002, eq. 4.4, to first
-// order), with u_acc the accumulator's roundoff; then one rounding to the type, relative u_type.
-void ExpectWithinBound(const Communicator& comm, DataType type, const Values& got) {
-  const double u_acc = std::min(UnitRoundoff(type), std::exp2(-24));
-  const double u_type = UnitRoundoff(type);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    long double exact = 0, magnitude = 0;
-    for (int rank = 0; rank < comm.size(); ++rank) {
-      const double value = Rounded(RandomAt(rank, static_cast<std::int64_t>(i)), type);
-      exact += value;
-      magnitude += std::fabs(value);
-    }
-    const double sum_error = 1.01 * (comm.size() - 1) * u_acc * static_cast<double>(magnitude);
-    const double rounding =
-        u_type < std::exp2(-24) * 1.5 ? 0 : u_type * std::fabs(static_cast<double>(exact));
-    // f16 is subnormal below 2^-14: its spacing there is 2^-24.
-    const double subnormal = type == DataType::kFloat16 ? std::exp2(-25) : 0;
-    ASSERT_NEAR(got[i], static_cast<double>(exact), sum_error + 1.01 * rounding + subnormal)
-        << Name(type) << " at " << i;
-  }
-}
-
-}  // namespace
-
-void CheckRounding(const Communicator& comm, Memory& memory) {
-  for (const DataType type :
-       {DataType::kFloat32, DataType::kFloat64, DataType::kBFloat16, DataType::kFloat16}) {
-    Values input(4099), first;
-    for (std::size_t i = 0; i < input.size(); ++i)
-      input[i] = RandomAt(comm.rank(), static_cast<std::int64_t>(i));
-    for (int repetition = 0; repetition < 3; ++repetition) {
-      TypedMemory values(memory, type, input);
-      comm.AllReduce(values.buffer());
-      const Values got = values.Values();
-      if (repetition == 0) first = got;
-      ExpectWithinBound(comm, type, got);
-      EXPECT_EQ(got, first) << "not the same bits again";
-    }
-    TypedMemory mine(memory, DataType::kFloat64, first),
-        all(memory, DataType::kFloat64, Values(first.size() * comm.size()));
-    comm.AllGather(mine.buffer(), all.buffer());
-    const Values everyone = all.Values();
-    for (std::size_t i = 0; i < everyone.size(); ++i) {
-      ASSERT_EQ(everyone[i], first[i % first.size()]) << "ranks differ in " << Name(type);
-    }
-  }
 }
 
 }  // namespace plait::comm::testing

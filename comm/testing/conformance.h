@@ -45,6 +45,10 @@ void CheckSendReceive(const Communicator& comm, Memory& memory);
 void CheckSplit(const Communicator& comm, Memory& memory);
 // Several operations in flight at once, completed in another order than they were started.
 void CheckOverlappingWork(const Communicator& comm, Memory& memory);
+// Many more, on two communicators with ranks in common; every rank waits for them in an order of its own.
+void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory);
+// All-reduce, reduce-scatter and all-gather of some hundred thousand elements, not dividing by anything.
+void CheckLongBuffers(const Communicator& comm, Memory& memory);
 // Random values: float sums within the bound of recursive summation, half precision rounded once, and the
 // same bits on every rank and in every repetition.
 void CheckRounding(const Communicator& comm, Memory& memory);

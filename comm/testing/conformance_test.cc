@@ -24,6 +24,8 @@ TEST(Conformance, AllToAllV) { CheckAllToAllV(Ranks(), Where()); }
 TEST(Conformance, SendReceive) { CheckSendReceive(Ranks(), Where()); }
 TEST(Conformance, Split) { CheckSplit(Ranks(), Where()); }
 TEST(Conformance, OverlappingWork) { CheckOverlappingWork(Ranks(), Where()); }
+TEST(Conformance, OrdersOfWaiting) { CheckOrdersOfWaiting(Ranks(), Where()); }
+TEST(Conformance, LongBuffers) { CheckLongBuffers(Ranks(), Where()); }
 TEST(Conformance, Rounding) { CheckRounding(Ranks(), Where()); }
 
 }  // namespace

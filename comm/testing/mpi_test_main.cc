@@ -65,11 +65,13 @@ void TakeNumber(const std::string& flag, int argc, char** argv, std::int64_t* nu
   }
 }
 
-// Short messages make long ones of many; a low threshold sends everything round the ring.
+// Short messages make long ones of many; a low threshold sends everything round the ring; little shared
+// memory makes many rows.
 SessionOptions OptionsFor(int argc, char** argv) {
   SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 60};
   TakeNumber("--max_elements_per_message=", argc, argv, &options.max_elements_per_message);
-  TakeNumber("--ring_all_reduce_bytes=", argc, argv, &options.ring_all_reduce_bytes);
+  TakeNumber("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
+  TakeNumber("--ring_bytes=", argc, argv, &options.ring_bytes);
   return options;
 }
 

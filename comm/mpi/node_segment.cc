@@ -1,0 +1,145 @@
+#include "comm/mpi/node_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "comm/mpi/mpi_types.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr std::int64_t kPageBytes = 4096;
+// Fits into a core's own cache beside what is read and written; few enough flags.
+constexpr std::int64_t kSlotBytes = 256 << 10;
+constexpr std::int64_t kFewestSlots = 4;  // an all-reduce has two in use while it fills the next
+constexpr std::int64_t kLineBytes = 64;
+
+std::int64_t RoundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// What rank 0 tells the others.
+struct Invitation {
+  std::int64_t made, process, file;
+  std::uint64_t key;
+};
+
+}  // namespace
+
+NodeSegment::Layout NodeSegment::LayoutFor(int size, std::int64_t bytes_per_rank) {
+  Layout layout{};
+  layout.slots = std::max(bytes_per_rank / kSlotBytes, kFewestSlots);
+  layout.slot_bytes = std::min(kSlotBytes, bytes_per_rank / layout.slots) / kLineBytes * kLineBytes;
+  const std::int64_t flags = layout.slots * static_cast<std::int64_t>(sizeof(Slot)) + kLineBytes;
+  layout.data_offset = RoundUp(flags, kPageBytes);
+  layout.bytes_per_rank = RoundUp(layout.data_offset + layout.slots * layout.slot_bytes, kPageBytes);
+  layout.bytes = kPageBytes + size * layout.bytes_per_rank;
+  return layout;
+}
+
+NodeSegment::NodeSegment(MPI_Comm comm, std::int64_t bytes_per_rank) {
+  CheckMpi(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
+  CheckMpi(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
+  layout_ = LayoutFor(size_, bytes_per_rank);
+}
+
+NodeSegment::~NodeSegment() {
+  if (memory_ != nullptr) munmap(memory_, layout_.bytes);
+}
+
+bool NodeSegment::Map(int file) {
+  void* memory = mmap(nullptr, layout_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (memory != MAP_FAILED) memory_ = static_cast<std::byte*>(memory);
+  return memory != MAP_FAILED;
+}
+
+bool NodeSegment::Create(int* file, std::uint64_t key) {
+  *file = memfd_create("plait_node_segment", MFD_CLOEXEC);
+  if (*file < 0 || ftruncate(*file, layout_.bytes) != 0 || !Map(*file)) return false;
+  *reinterpret_cast<std::uint64_t*>(memory_) = key;
+  return true;
+}
+
+// The key tells whether it is the right memory: containers of one node may count their processes apart.
+bool NodeSegment::Open(std::int64_t process, std::int64_t file, std::uint64_t key) {
+  const int opened = open(absl::StrCat("/proc/", process, "/fd/", file).c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) return false;
+  struct stat status {};
+  const bool mapped = fstat(opened, &status) == 0 && status.st_size == layout_.bytes && Map(opened);
+  close(opened);
+  return mapped && *reinterpret_cast<const std::uint64_t*>(memory_) == key;
+}
+
+std::shared_ptr<NodeSegment> NodeSegment::Make(MPI_Comm comm, std::int64_t bytes_per_rank) {
+  std::shared_ptr<NodeSegment> segment(new NodeSegment(comm, bytes_per_rank));
+  if (segment->size_ < 2 || segment->slot_bytes() / (segment->size_ - 1) < kLineBytes) return nullptr;
+  Invitation invitation{};
+  int file = -1;
+  if (segment->rank_ == 0) {
+    std::random_device random;
+    invitation.key = (std::uint64_t{random()} << 32) | random();
+    invitation.made = segment->Create(&file, invitation.key);
+    invitation.process = getpid();
+    invitation.file = file;
+  }
+  CheckMpi(MPI_Bcast(&invitation, sizeof invitation, MPI_BYTE, 0, comm), "MPI_Bcast");
+  int usable = static_cast<int>(invitation.made);
+  if (segment->rank_ != 0 && usable != 0) {
+    usable = segment->Open(invitation.process, invitation.file, invitation.key);
+  }
+  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  if (file >= 0) close(file);
+  return usable != 0 ? segment : nullptr;
+}
+
+std::byte* NodeSegment::Outbox(int rank) const {
+  return memory_ + kPageBytes + rank * layout_.bytes_per_rank;
+}
+
+// New memory is zero: nothing published, nothing read.
+NodeSegment::Slot& NodeSegment::SlotOf(int rank, std::int64_t post) const {
+  return reinterpret_cast<Slot*>(Outbox(rank))[post % layout_.slots];
+}
+
+NodeSegment::Line& NodeSegment::ArrivalOf(int rank) const {
+  return *reinterpret_cast<Line*>(Outbox(rank) + layout_.slots * sizeof(Slot));
+}
+
+std::byte* NodeSegment::Data(int rank, std::int64_t post) const {
+  return Outbox(rank) + layout_.data_offset + post % layout_.slots * layout_.slot_bytes;
+}
+
+bool NodeSegment::CanWrite(std::int64_t post) const {
+  const std::int64_t posts_before = post / layout_.slots;
+  const std::uint64_t reads = SlotOf(rank_, post).read.value.load(std::memory_order_acquire);
+  return reads == static_cast<std::uint64_t>(posts_before * (size_ - 1));
+}
+
+void NodeSegment::Publish(std::int64_t post) {
+  SlotOf(rank_, post).published.value.store(post + 1, std::memory_order_release);
+}
+
+bool NodeSegment::IsPublished(int rank, std::int64_t post) const {
+  return SlotOf(rank, post).published.value.load(std::memory_order_acquire) ==
+         static_cast<std::uint64_t>(post + 1);
+}
+
+void NodeSegment::MarkRead(int rank, std::int64_t post) {
+  SlotOf(rank, post).read.value.fetch_add(1, std::memory_order_release);
+}
+
+void NodeSegment::Arrive() { ArrivalOf(rank_).value.store(++arrivals_, std::memory_order_release); }
+
+bool NodeSegment::AllArrived() const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (ArrivalOf(rank).value.load(std::memory_order_acquire) < arrivals_) return false;
+  }
+  return true;
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,90 @@
+// Memory that the ranks of one node share, for one communicator: an outbox per rank, which the others read.
+// Private to comm/mpi.
+//
+//   std::shared_ptr<NodeSegment> segment = NodeSegment::Make(comm, /*bytes_per_rank=*/8 << 20);
+//   const std::int64_t post = segment->TakePosts(1);
+//   if (segment->CanWrite(post)) {                     // until all others have read what lay there before
+//     std::memcpy(segment->Data(rank, post), ...);
+//     segment->Publish(post);
+//   }
+//   if (segment->IsPublished(other, post)) {
+//     std::memcpy(..., segment->Data(other, post), ...);
+//     segment->MarkRead(other, post);
+//   }
+//
+// Posts are counted, the same on all ranks: operations take them in the order of their start. Post p lies in
+// slot p mod slots, and all size - 1 other ranks read it exactly once. Every flag has a cache line of its
+// own.
+//
+// The memory belongs to no name: it is reached through the process that made it, and gone with the last one
+// that has mapped it, however that ended. Pages are taken when they are first written.
+#ifndef PLAIT_COMM_MPI_NODE_SEGMENT_H_
+#define PLAIT_COMM_MPI_NODE_SEGMENT_H_
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace plait::comm {
+
+class NodeSegment {
+ public:
+  // Collective. Null on all ranks if one of them cannot reach the memory, or if there is too little of it for
+  // so many ranks. Throws TransportError.
+  static std::shared_ptr<NodeSegment> Make(MPI_Comm comm, std::int64_t bytes_per_rank);
+  ~NodeSegment();
+  NodeSegment(const NodeSegment&) = delete;
+  NodeSegment& operator=(const NodeSegment&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::int64_t slots() const { return layout_.slots; }
+  std::int64_t slot_bytes() const { return layout_.slot_bytes; }
+
+  // The first of `count` posts that follow those taken before.
+  std::int64_t TakePosts(std::int64_t count) { return std::exchange(next_post_, next_post_ + count); }
+  bool CanWrite(std::int64_t post) const;  // of this rank
+  void Publish(std::int64_t post);
+  bool IsPublished(int rank, std::int64_t post) const;
+  void MarkRead(int rank, std::int64_t post);
+  std::byte* Data(int rank, std::int64_t post) const;
+
+  // Calls in which a rank blocks, numbered alike on all ranks.
+  void Arrive();
+  bool AllArrived() const;  // at the call in which this rank arrived last
+
+ private:
+  struct alignas(64) Line {
+    std::atomic<std::uint64_t> value;
+  };
+  struct Slot {
+    Line published;  // 1 + the post that lies here
+    Line read;       // how often posts have been read from here
+  };
+  struct Layout {
+    std::int64_t slots, slot_bytes, data_offset, bytes_per_rank, bytes;
+  };
+
+  NodeSegment(MPI_Comm comm, std::int64_t bytes_per_rank);
+  static Layout LayoutFor(int size, std::int64_t bytes_per_rank);
+  bool Create(int* file, std::uint64_t key);
+  bool Open(std::int64_t process, std::int64_t file, std::uint64_t key);
+  bool Map(int file);
+  std::byte* Outbox(int rank) const;
+  Slot& SlotOf(int rank, std::int64_t post) const;
+  Line& ArrivalOf(int rank) const;
+
+  int rank_ = 0, size_ = 1;
+  Layout layout_{};
+  std::byte* memory_ = nullptr;
+  std::int64_t next_post_ = 0;
+  std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_MPI_NODE_SEGMENT_H_
