@@ -6,13 +6,15 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include "base/status_macros.h"
 
 namespace plait::parallel {
 namespace {
@@ -34,19 +36,37 @@ std::vector<std::string> MomentNames(const ShardedOptimizerOptions& options) {
 // What one call of a fused kernel steps.
 struct ShardedOptimizer::Group {
   std::vector<at::Tensor> values, gradients;
-  std::vector<std::vector<at::Tensor>> moments;
+  std::vector<std::vector<at::Tensor>> moments;  // by kind
 };
 
 ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options)
-    : dp_(dp), options_(options) {
-  for (std::string& name : MomentNames(options)) {
-    Moment moment{std::move(name), {}};
-    for (const Shard& shard : dp.shards()) moment.shards.push_back(at::zeros_like(shard.master));
-    moments_.push_back(std::move(moment));
+    : ShardedOptimizer(dp, options, nullptr) {
+  const auto kinds = static_cast<std::int64_t>(names_.size());
+  for (const Shard& shard : dp.shards()) {
+    states_.push_back(at::zeros({kinds * shard.layout->shard_count()}, shard.master.options()));
   }
 }
 
-double ShardedOptimizer::ScaleOf(const StepOptions& options, StepResult& result) const {
+ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options,
+                                   std::unique_ptr<StateStore> store)
+    : dp_(dp), options_(options), names_(MomentNames(options)), store_(std::move(store)) {}
+
+absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
+    DataParallel& dp, const ShardedOptimizerOptions& options, const StateStoreOptions& place) {
+  if (place.place == StatePlace::kMemory) return std::make_unique<ShardedOptimizer>(dp, options);
+  const auto kinds = static_cast<std::int64_t>(MomentNames(options).size());
+  std::vector<StateSlot> slots;
+  for (const Shard& shard : dp.shards()) {
+    slots.push_back({.name = shard.layout->parameters().empty() ? "" : shard.layout->parameters()[0].name,
+                     .count = kinds * shard.layout->shard_count(),
+                     .type = shard.master.scalar_type()});
+  }
+  absl::StatusOr<std::unique_ptr<StateStore>> store = StateStore::Create(std::move(slots), place);
+  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(dp.axes(), store.status()));
+  return std::unique_ptr<ShardedOptimizer>(new ShardedOptimizer(dp, options, *std::move(store)));
+}
+
+double ShardedOptimizer::DivisorOf(const StepOptions& options, StepResult& result) const {
   result.gradient_norm = std::numeric_limits<double>::quiet_NaN();
   if (options.clip_norm <= 0 && options.loss_scale == 1) return 1;
   result.gradient_norm = dp_.GradientNorm() / options.loss_scale;
@@ -58,38 +78,67 @@ double ShardedOptimizer::ScaleOf(const StepOptions& options, StepResult& result)
 StepResult ShardedOptimizer::Step(const StepOptions& options) {
   const at::NoGradGuard no_grad;
   StepResult result;
-  const double divisor = ScaleOf(options, result);
+  const double divisor = DivisorOf(options, result);
   if (!result.skipped) {
     ++steps_;
-    StepShares(divisor);
+    result.status = StepShares(divisor);
+    if (store_) result.status = AgreeAlongAxes(dp_.axes(), result.status);
   }
   dp_.Publish();
   return result;
 }
 
-ShardedOptimizer::Group ShardedOptimizer::GroupOf(bool decays) const {
-  Group group;
-  group.moments.resize(moments_.size());
-  const std::vector<Shard>& shards = dp_.shards();
-  for (std::size_t u = 0; u < shards.size(); ++u) {
-    const std::int64_t decayed = shards[u].layout->DecayedCount(dp_.axes().shard.rank());
-    const std::int64_t begin = decays ? 0 : decayed;
-    const std::int64_t count = decays ? decayed : shards[u].layout->shard_count() - decayed;
-    if (count == 0) continue;
-    group.values.push_back(shards[u].master.narrow(0, begin, count));
-    group.gradients.push_back(shards[u].gradient.narrow(0, begin, count));
-    for (std::size_t m = 0; m < moments_.size(); ++m) {
-      group.moments[m].push_back(moments_[m].shards[u].narrow(0, begin, count));
-    }
-  }
-  return group;
+std::vector<at::Tensor> ShardedOptimizer::MomentsIn(const at::Tensor& state) const {
+  if (names_.empty()) return {};
+  return state.chunk(static_cast<std::int64_t>(names_.size()));
 }
 
-void ShardedOptimizer::StepShares(double divisor) {
-  for (const bool decays : {true, false}) {
-    const Group group = GroupOf(decays);
-    if (!group.values.empty()) StepGroup(group, decays ? options_.weight_decay : 0, divisor);
+void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const std::vector<at::Tensor>& moments,
+                             bool decays) const {
+  const Shard& s = dp_.shards()[shard];
+  const std::int64_t decayed = s.layout->DecayedCount(dp_.axes().shard.rank());
+  const std::int64_t begin = decays ? 0 : decayed;
+  const std::int64_t count = decays ? decayed : s.layout->shard_count() - decayed;
+  if (count == 0) return;
+  group.values.push_back(s.master.narrow(0, begin, count));
+  group.gradients.push_back(s.gradient.narrow(0, begin, count));
+  group.moments.resize(moments.size());
+  for (std::size_t m = 0; m < moments.size(); ++m) {
+    group.moments[m].push_back(moments[m].narrow(0, begin, count));
   }
+}
+
+// In memory all shards are one group; from a file each is one.
+absl::Status ShardedOptimizer::StepShares(double divisor) {
+  Group decayed, others;
+  const auto step = [&] {
+    if (!decayed.values.empty()) StepGroup(decayed, options_.weight_decay, divisor);
+    if (!others.values.empty()) StepGroup(others, 0, divisor);
+    decayed = others = {};
+  };
+  PLAIT_RETURN_IF_ERROR(
+      ForEachShard(/*changes=*/true, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
+        AddTo(decayed, shard, moments, /*decays=*/true);
+        AddTo(others, shard, moments, /*decays=*/false);
+        if (store_) step();
+        return absl::OkStatus();
+      }));
+  step();
+  return absl::OkStatus();
+}
+
+absl::Status ShardedOptimizer::ForEachShard(bool changes, const VisitMoments& visit) const {
+  for (std::size_t shard = 0; shard < dp_.shards().size(); ++shard) {
+    if (!store_) {
+      PLAIT_RETURN_IF_ERROR(visit(shard, MomentsIn(states_[shard])));
+      continue;
+    }
+    PLAIT_ASSIGN_OR_RETURN(const at::Tensor state, store_->Acquire(shard));
+    const absl::Status visited = visit(shard, MomentsIn(state));
+    PLAIT_RETURN_IF_ERROR(store_->Release(shard, changes));
+    PLAIT_RETURN_IF_ERROR(visited);
+  }
+  return absl::OkStatus();
 }
 
 void ShardedOptimizer::StepGroup(const Group& g, double weight_decay, double divisor) {
@@ -116,10 +165,9 @@ void ShardedOptimizer::StepGroup(const Group& g, double weight_decay, double div
 }
 
 std::int64_t ShardedOptimizer::moment_bytes() const {
+  if (store_) return store_->device_bytes() + store_->host_bytes();
   std::int64_t bytes = 0;
-  for (const Moment& moment : moments_) {
-    for (const at::Tensor& shard : moment.shards) bytes += static_cast<std::int64_t>(shard.nbytes());
-  }
+  for (const at::Tensor& state : states_) bytes += static_cast<std::int64_t>(state.nbytes());
   return bytes;
 }
 

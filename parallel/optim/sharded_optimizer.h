@@ -6,17 +6,23 @@
 //
 // LibTorch's fused kernels, one call per step for all shares with weight decay and one for all others. AdamW:
 // Loshchilov & Hutter, arXiv:1711.05101, algorithm 2; Adam: Kingma & Ba, arXiv:1412.6980, algorithm 1; SGD
-// with momentum as torch.optim.SGD. Moments have the masters' type.
+// with momentum as torch.optim.SGD. Moments have the masters' type. They may live in a file
+// (parallel/offload/state_store.h): then a step goes from shard to shard, with two of them in memory.
 #ifndef PLAIT_PARALLEL_OPTIM_SHARDED_OPTIMIZER_H_
 #define PLAIT_PARALLEL_OPTIM_SHARDED_OPTIMIZER_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "parallel/offload/state_store.h"
 #include "parallel/sharding/data_parallel.h"
 
 namespace plait::parallel {
@@ -41,12 +47,18 @@ struct StepOptions {
 struct StepResult {
   double gradient_norm =
       0;  // before clipping, without the loss scale; NaN where nobody asked: no clipping, scale 1
-  bool skipped = false;  // the norm was not finite and the loss scaled: nothing has changed
+  bool skipped = false;      // the norm was not finite and the loss scaled: nothing has changed
+  absl::Status status = {};  // of moments that live in a file, the same on all ranks; then the state is lost
 };
 
 class ShardedOptimizer {
  public:
+  // With moments in memory.
   ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options);
+  // Collective. Moments where `place` says; errors as StateStore::Create, on all ranks.
+  static absl::StatusOr<std::unique_ptr<ShardedOptimizer>> Create(DataParallel& dp,
+                                                                  const ShardedOptimizerOptions& options,
+                                                                  const StateStoreOptions& place);
 
   // Collective. Steps every share and publishes the parameters.
   StepResult Step(const StepOptions& options = {.clip_norm = 0, .loss_scale = 1});
@@ -58,25 +70,33 @@ class ShardedOptimizer {
   void set_steps(std::int64_t steps) { steps_ = steps; }  // of a checkpoint
   const ShardedOptimizerOptions& options() const { return options_; }
 
-  // A kind of moment, one tensor per unit, as DataParallel::shards(): "exp_avg", "exp_avg_sq"; "momentum".
-  struct Moment {
-    std::string name;
-    std::vector<at::Tensor> shards;  // (layout->shard_count())
-  };
-  const std::vector<Moment>& moments() const { return moments_; }
+  // Local. "exp_avg" and "exp_avg_sq"; "momentum"; none.
+  const std::vector<std::string>& moment_names() const { return names_; }
+  // Local. Calls `visit` for each shard of DataParallel::shards(), in order, with its moments in the order of
+  // moment_names(), (layout->shard_count()) each, valid during the call. `changes`: what it writes into them
+  // stays. Ends with the first error.
+  using VisitMoments = std::function<absl::Status(std::size_t shard, const std::vector<at::Tensor>& moments)>;
+  absl::Status ForEachShard(bool changes, const VisitMoments& visit) const;
+  // Whether moments stay valid behind the visit: they live in memory.
+  bool moments_stay() const { return store_ == nullptr; }
+  // In memory, at most.
   std::int64_t moment_bytes() const;
 
  private:
   struct Group;
-  double ScaleOf(const StepOptions& options, StepResult& result) const;
-  Group GroupOf(bool decays) const;
-  // Gradients are divided by `divisor`.
-  void StepShares(double divisor);
+  ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options,
+                   std::unique_ptr<StateStore> store);
+  double DivisorOf(const StepOptions& options, StepResult& result) const;
+  absl::Status StepShares(double divisor);
+  void AddTo(Group& group, std::size_t shard, const std::vector<at::Tensor>& moments, bool decays) const;
   void StepGroup(const Group& group, double weight_decay, double divisor);
+  std::vector<at::Tensor> MomentsIn(const at::Tensor& state) const;
 
   DataParallel& dp_;
   ShardedOptimizerOptions options_;
-  std::vector<Moment> moments_;
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> states_;     // by shard: its moments one behind the other; empty with a store
+  std::unique_ptr<StateStore> store_;  // null: in states_
   std::int64_t steps_ = 0;
 };
 

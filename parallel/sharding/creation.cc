@@ -87,17 +87,17 @@ absl::Status CheckOwn(const DataParallelAxes& axes, const std::vector<ParameterU
 
 }  // namespace
 
-absl::Status AgreeAlongBoth(const DataParallelAxes& axes, const absl::Status& mine) {
+absl::Status AgreeAlongAxes(const DataParallelAxes& axes, const absl::Status& mine) {
   return axes.replicate.Agree(axes.shard.Agree(mine));
 }
 
 absl::Status CheckUnits(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
                         const DataParallelOptions& options, bool initializes) {
-  PLAIT_RETURN_IF_ERROR(AgreeAlongBoth(axes, CheckOwn(axes, units, options, initializes)));
+  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(axes, CheckOwn(axes, units, options, initializes)));
   const std::string mine = Describe(units, options);
   const absl::Status along_shard = CompareWithFirst(axes.shard, mine);
   const absl::Status along_replicate = CompareWithFirst(axes.replicate, mine);
-  return AgreeAlongBoth(axes, along_shard.ok() ? along_replicate : along_shard);
+  return AgreeAlongAxes(axes, along_shard.ok() ? along_replicate : along_shard);
 }
 
 }  // namespace plait::parallel

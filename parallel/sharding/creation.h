@@ -13,9 +13,6 @@ namespace plait::parallel {
 absl::Status CheckUnits(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
                         const DataParallelOptions& options, bool initializes);
 
-// OK where every rank along both axes brings OK.
-absl::Status AgreeAlongBoth(const DataParallelAxes& axes, const absl::Status& mine);
-
 }  // namespace plait::parallel
 
 #endif  // PLAIT_PARALLEL_SHARDING_CREATION_H_

@@ -44,6 +44,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/communicator.h"
 #include "parallel/sharding/flat_layout.h"
@@ -55,6 +56,9 @@ struct DataParallelAxes {
   comm::Communicator replicate;
   comm::Communicator shard;  // of one rank for ddp
 };
+
+// Collective. OK where every rank along both axes brings OK; else one error, the same on all.
+absl::Status AgreeAlongAxes(const DataParallelAxes& axes, const absl::Status& mine);
 
 // Parameters that travel together.
 struct ParameterUnit {

@@ -1,0 +1,176 @@
+// Fused steps on shares against the formulas written out, in float64; moments in a file against moments in
+// memory, bit for bit.
+#include "parallel/optim/sharded_optimizer.h"
+
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "comm/device_mesh.h"
+#include "comm/testing/world.h"
+#include "parallel/sharding/testing_model.h"
+
+namespace plait::parallel {
+namespace {
+
+using comm::testing::World;
+
+constexpr int kSteps = 4;
+constexpr double kTolerance = 1e-13;  // a few roundings per step, four steps
+
+struct Program {
+  Program() : model(at::kDouble) {
+    const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
+    dp = *DataParallel::Create({mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, model.units,
+                               {.strategy = Strategy::kFsdp});
+    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward, const at::Tensor& x) {
+      return dp->Run(block, forward, x);
+    };
+  }
+  ~Program() { dp->WaitForParameters(); }
+
+  void Backward(int step, double scale = 1) {
+    dp->Backward(dp->Forward([&] {
+      return model.Loss(TestNumbers({2, TestingModel::kWidth}, step),
+                        TestNumbers({2, TestingModel::kWidth}, 9)) *
+             (scale / World().size());
+    }));
+  }
+  std::vector<at::Tensor> Parameters() {
+    std::vector<at::Tensor> all;
+    dp->VisitWhole([&](const ParameterUnit& unit) {
+      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    });
+    return all;
+  }
+
+  TestingModel model;
+  std::unique_ptr<DataParallel> dp;
+};
+
+using Rule =
+    std::function<void(at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step)>;
+
+// All samples of all ranks on this one (they are the same).
+std::vector<at::Tensor> Serial(const Rule& rule) {
+  TestingModel model(at::kDouble);
+  std::vector<at::Tensor> parameters, first, second;
+  for (const ParameterUnit& unit : model.units) {
+    for (const auto& [name, parameter] : unit.parameters) {
+      parameters.push_back(parameter);
+      first.push_back(at::zeros_like(parameter.detach()));
+      second.push_back(at::zeros_like(parameter.detach()));
+    }
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    model.Loss(TestNumbers({2, TestingModel::kWidth}, step), TestNumbers({2, TestingModel::kWidth}, 9))
+        .backward();
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      rule(parameters[i], parameters[i].grad().clone(), first[i], second[i], step + 1);
+      parameters[i].mutable_grad().reset();
+    }
+  }
+  return parameters;
+}
+
+void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule) {
+  Program program;
+  ShardedOptimizer optimizer(*program.dp, options);
+  for (int step = 0; step < kSteps; ++step) {
+    program.Backward(step);
+    optimizer.Step();
+  }
+  const std::vector<at::Tensor> expected = Serial(rule), parameters = program.Parameters();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = (parameters[i] - expected[i]).abs().max().item<double>();
+    EXPECT_LE(difference, kTolerance * expected[i].abs().max().item<double>()) << "parameter " << i;
+  }
+}
+
+// Decay of matrices alone.
+double DecayOf(const at::Tensor& p, double decay) { return p.dim() >= 2 ? decay : 0; }
+
+TEST(ShardedOptimizerTest, Sgd) {
+  ExpectSteps({.kind = OptimizerKind::kSgd, .lr = 1e-3, .weight_decay = 0.1},
+              [](at::Tensor& p, const at::Tensor& g, at::Tensor&, at::Tensor&, int) {
+                p.sub_((g + p * DecayOf(p, 0.1)) * 1e-3);
+              });
+}
+
+TEST(ShardedOptimizerTest, SgdWithMomentum) {
+  ExpectSteps({.kind = OptimizerKind::kSgd, .lr = 1e-3, .momentum = 0.9},
+              [](at::Tensor& p, const at::Tensor& g, at::Tensor& velocity, at::Tensor&, int) {
+                velocity = velocity * 0.9 + g;
+                p.sub_(velocity * 1e-3);
+              });
+}
+
+TEST(ShardedOptimizerTest, AdamWithCoupledDecay) {
+  ExpectSteps({.kind = OptimizerKind::kAdam, .lr = 0.01, .beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1},
+              [](at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step) {
+                g = g + p * DecayOf(p, 0.1);
+                first = first * 0.8 + g * 0.2;
+                second = second * 0.9 + g * g * 0.1;
+                const at::Tensor root = (second / (1 - std::pow(0.9, step))).sqrt() + 1e-8;
+                p.sub_(first / (1 - std::pow(0.8, step)) / root * 0.01);
+              });
+}
+
+TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
+  for (const auto kind : {OptimizerKind::kAdamW, OptimizerKind::kSgd}) {
+    const ShardedOptimizerOptions options = {.kind = kind, .lr = 0.01, .momentum = 0.9, .weight_decay = 0.1};
+    Program memory, file;
+    ShardedOptimizer in_memory(*memory.dp, options);
+    const auto in_file = *ShardedOptimizer::Create(
+        *file.dp, options, {.place = StatePlace::kFile, .folder = ::testing::TempDir()});
+    for (int step = 0; step < kSteps; ++step) {
+      memory.Backward(step);
+      file.Backward(step);
+      in_memory.Step({.clip_norm = 0.1});
+      EXPECT_TRUE(in_file->Step({.clip_norm = 0.1}).status.ok());
+    }
+    const std::vector<at::Tensor> a = memory.Parameters(), b = file.Parameters();
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].equal(b[i])) << "parameter " << i;
+  }
+}
+
+TEST(ShardedOptimizerTest, NoPlaceForMomentsIsToldOnAllRanks) {
+  Program program;
+  const auto optimizer =
+      ShardedOptimizer::Create(*program.dp, {}, {.place = StatePlace::kFile, .folder = "/no/such/folder"});
+  EXPECT_EQ(optimizer.status().code(), absl::StatusCode::kNotFound) << optimizer.status();
+}
+
+TEST(ShardedOptimizerTest, AScaledLossMakesTheSameStep) {
+  Program plain, scaled;
+  ShardedOptimizer a(*plain.dp, {}), b(*scaled.dp, {});
+  plain.Backward(0);
+  scaled.Backward(0, /*scale=*/1024);
+  const StepResult expected = a.Step({.clip_norm = 0.25}),
+                   result = b.Step({.clip_norm = 0.25, .loss_scale = 1024});
+  EXPECT_DOUBLE_EQ(result.gradient_norm, expected.gradient_norm);
+  EXPECT_FALSE(result.skipped);
+  const std::vector<at::Tensor> x = plain.Parameters(), y = scaled.Parameters();
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(x[i].equal(y[i])) << "parameter " << i;
+}
+
+// One rank's overflow leaves the step out on all.
+TEST(ShardedOptimizerTest, AnOverflowChangesNothing) {
+  Program program;
+  ShardedOptimizer optimizer(*program.dp, {});
+  const std::vector<at::Tensor> before = program.Parameters();
+  program.Backward(0, World().rank() == 0 ? std::numeric_limits<double>::infinity() : 2);
+  EXPECT_TRUE(optimizer.Step({.loss_scale = 2}).skipped);
+  EXPECT_EQ(optimizer.steps(), 0);
+  const std::vector<at::Tensor> after = program.Parameters();
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(after[i].equal(before[i])) << "parameter " << i;
+  program.Backward(0, 2);
+  EXPECT_FALSE(optimizer.Step({.loss_scale = 2}).skipped);
+}
+
+}  // namespace
+}  // namespace plait::parallel
