@@ -134,6 +134,20 @@ TEST(CheckpointActivations, ActivationsAreGoneBetweenForwardAndBackward) {
   }
 }
 
+// Else a block's activations would all be there at once, if only until it returns.
+TEST(CheckpointActivations, RecordsTheSecondTimeAlone) {
+  std::vector<bool> recorded;
+  const at::Tensor weight = at::randn({kWidth}, at::kDouble).requires_grad_(true);
+  const at::Tensor output = CheckpointActivations(
+      [&](const at::Tensor& x) {
+        recorded.push_back((x * weight).requires_grad());
+        return x * weight;
+      },
+      Input());
+  output.sum().backward();
+  EXPECT_EQ(recorded, (std::vector<bool>{false, true}));
+}
+
 TEST(CheckpointActivations, InputsAreGoneAfterBackward) {
   Network network(true);
   at::Tensor input = Input() + 1;
