@@ -1,0 +1,195 @@
+#include "parallel/plan/memory_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "parallel/sharding/flat_layout.h"
+
+namespace plait::parallel {
+namespace {
+
+// Two reductions are on their way at most (parallel/sharding/reductions.cc), and backward is in a third unit.
+constexpr std::int64_t kGradientsInWork = 3;
+
+std::int64_t BytesOf(at::ScalarType type) { return static_cast<std::int64_t>(c10::elementSize(type)); }
+
+std::int64_t Count(const MemoryPlanRequest& request) {
+  std::int64_t count = 0;
+  for (const PlannedUnit& unit : request.units) count += unit.count;
+  return count;
+}
+
+// Buffers that are used again by size: of `most` at a time, each size takes the number of blocks that have it
+// or `most`. Root units keep theirs.
+std::int64_t InWork(const MemoryPlanRequest& request, std::int64_t most) {
+  std::int64_t elements = 0;
+  std::map<std::int64_t, std::int64_t> blocks_of_size;
+  for (const PlannedUnit& unit : request.units) {
+    if (unit.root) {
+      elements += unit.count;
+    } else {
+      ++blocks_of_size[unit.count];
+    }
+  }
+  for (const auto& [size, blocks] : blocks_of_size) elements += size * std::min(blocks, most);
+  return elements;
+}
+
+std::int64_t MomentsPerParameter(const MemoryPlanRequest& request) {
+  if (request.optimizer != OptimizerKind::kSgd) return 2;
+  return request.momentum ? 1 : 0;
+}
+
+void PlanMoments(MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  const std::int64_t factor = MomentsPerParameter(request) * BytesOf(request.master_type);
+  const std::int64_t all = factor * Count(request) / request.shard_ranks;
+  if (request.moments_place == StatePlace::kMemory) {
+    plan.moment_bytes = all;
+    return;
+  }
+  std::int64_t largest = 0;
+  for (const PlannedUnit& unit : request.units) largest = std::max(largest, unit.count / request.shard_ranks);
+  const bool in_file = request.moments_place == StatePlace::kFile;
+  // kHost: beside a GPU; on the host it is memory as before.
+  plan.moment_bytes = in_file ? 2 * factor * largest : all;
+  plan.moment_file_bytes = in_file ? all : 0;
+}
+
+void PlanWork(MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
+  if (request.shard_ranks == 1) return;
+  if (ShardsGradients(request.strategy) && !request.adds_whole_gradients) {
+    plan.working_bytes += e * InWork(request, kGradientsInWork);
+  }
+  if (!ShardsParameters(request.strategy)) return;
+  const std::int64_t whole_blocks =
+      request.reshard_after_forward ? (request.prefetch ? 2 : 1) : std::numeric_limits<std::int64_t>::max();
+  plan.working_bytes += c * InWork(request, whole_blocks);
+}
+
+std::string Line(const char* what, std::int64_t bytes, const std::string& note) {
+  return absl::StrFormat("  %-14s %12.3f MB   %s\n", what, bytes / 1e6, note);
+}
+
+std::string ShareNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
+  return absl::StrCat(toString(type), sharded && request.shard_ranks > 1
+                                          ? absl::StrCat(", a share of 1/", request.shard_ranks)
+                                          : ", whole");
+}
+
+std::string MomentNote(const MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  const char* kind = request.optimizer == OptimizerKind::kAdamW  ? "AdamW"
+                     : request.optimizer == OptimizerKind::kAdam ? "Adam"
+                                                                 : "SGD";
+  std::string note = absl::StrCat(kind, ", ", ShareNote(request, true, request.master_type));
+  if (plan.moment_file_bytes > 0) {
+    absl::StrAppend(&note, absl::StrFormat("; %.3f MB in a file", plan.moment_file_bytes / 1e6));
+  }
+  return note;
+}
+
+// The strategy that needs least, where it is another one and there are ranks to share with.
+std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
+  const std::int64_t samples = LargestMicroBatch(plan, bytes);
+  if (samples >= 1) return absl::StrCat("at most ", samples, " samples per rank and pass fit");
+  MemoryPlanRequest other = plan.request;
+  other.micro_batch = 1;
+  other.strategy = Strategy::kFsdp;
+  if (plan.request.strategy != Strategy::kFsdp && plan.request.shard_ranks > 1 &&
+      PlanMemory(other).total_bytes() <= bytes) {
+    return "one sample would fit with strategy fsdp";
+  }
+  return "not even one sample fits: take more ranks along dp_shard with strategy fsdp, or a smaller model";
+}
+
+}  // namespace
+
+std::vector<PlannedUnit> PlanUnits(
+    const std::vector<ParameterUnit>& units, int shard_ranks,
+    const std::function<bool(const std::string& name, const at::Tensor& parameter)>& decays) {
+  std::vector<PlannedUnit> planned;
+  for (const ParameterUnit& unit : units) {
+    std::vector<FlatParameter> parameters;
+    for (const auto& [name, parameter] : unit.parameters) {
+      const bool decay = decays ? decays(name, parameter) : parameter.dim() >= 2;
+      parameters.push_back({name, parameter.sizes().vec(), decay});
+    }
+    const FlatLayout layout = FlatLayout::Make(std::move(parameters), shard_ranks);
+    planned.push_back({unit.name, layout.parameter_count(), layout.count(), unit.root});
+  }
+  return planned;
+}
+
+MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
+  PLAIT_CHECK(request.shard_ranks >= 1 && request.micro_batch >= 0)
+      << request.shard_ranks << " ranks, " << request.micro_batch << " samples";
+  MemoryPlan plan = {.request = request};
+  for (const PlannedUnit& unit : request.units) plan.model_parameters += unit.parameters;
+  const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
+  const std::int64_t whole = Count(request), share = whole / request.shard_ranks;
+  const bool mixed = request.master_type != request.compute_type, several = request.shard_ranks > 1;
+  const bool shards_parameters = ShardsParameters(request.strategy) && several;
+  const bool shards_gradients = ShardsGradients(request.strategy) && several;
+  plan.parameter_bytes = shards_parameters ? 0 : c * whole;
+  plan.master_bytes = mixed || shards_parameters ? e * share : 0;
+  plan.gradient_bytes = shards_gradients ? e * share : e * whole;
+  if (shards_gradients && request.adds_whole_gradients) plan.gradient_bytes += e * whole;
+  PlanMoments(plan);
+  PlanWork(plan);
+  plan.activation_bytes =
+      request.fixed_activation_bytes + request.micro_batch * request.activation_bytes_per_sample;
+  return plan;
+}
+
+std::string MemoryPlanText(const MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  std::string text = absl::StrFormat(
+      "Memory plan of a rank: %d parameters, %s, dp_replicate=%d, dp_shard=%d\n", plan.model_parameters,
+      Name(request.strategy), request.replicate_ranks, request.shard_ranks);
+  const bool sharded = ShardsParameters(request.strategy);
+  if (plan.parameter_bytes > 0) {
+    absl::StrAppend(
+        &text, Line("parameters", plan.parameter_bytes, ShareNote(request, sharded, request.compute_type)));
+  }
+  if (plan.master_bytes > 0) {
+    absl::StrAppend(&text, Line("master", plan.master_bytes, ShareNote(request, true, request.master_type)));
+  }
+  absl::StrAppend(&text, Line("gradients", plan.gradient_bytes,
+                              ShareNote(request, ShardsGradients(request.strategy), request.master_type)));
+  absl::StrAppend(&text, Line("moments", plan.moment_bytes, MomentNote(plan)));
+  if (plan.working_bytes > 0) {
+    absl::StrAppend(&text, Line("units in work", plan.working_bytes, "whole for as long as they are used"));
+  }
+  absl::StrAppend(
+      &text, Line("activations", plan.activation_bytes, absl::StrCat(request.micro_batch, " samples a pass")),
+      Line("total", plan.total_bytes(), "and the program itself"));
+  return text;
+}
+
+std::int64_t LargestMicroBatch(const MemoryPlan& plan, std::int64_t bytes) {
+  const std::int64_t left =
+      bytes - (plan.total_bytes() - plan.activation_bytes) - plan.request.fixed_activation_bytes;
+  if (left < plan.request.activation_bytes_per_sample) return 0;
+  if (plan.request.activation_bytes_per_sample == 0) return std::numeric_limits<std::int64_t>::max();
+  return left / plan.request.activation_bytes_per_sample;
+}
+
+absl::Status CheckFits(const MemoryPlan& plan, const NodeMemory& node, int ranks_on_node) {
+  if (node.bytes < 0) return absl::OkStatus();
+  const std::int64_t mine = node.bytes / std::max(ranks_on_node, 1);
+  if (plan.total_bytes() <= mine) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the run needs %.3f GB on each rank, but %.3f GB are there (%s: %.3f GB for %d ranks): %s",
+      plan.total_bytes() / 1e9, mine / 1e9, node.limited_by, node.bytes / 1e9, ranks_on_node,
+      Advice(plan, mine)));
+}
+
+}  // namespace plait::parallel

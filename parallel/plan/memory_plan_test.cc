@@ -1,0 +1,148 @@
+// Plans against bytes per parameter as they are published, and against sums by hand.
+#include "parallel/plan/memory_plan.h"
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace plait::parallel {
+namespace {
+
+constexpr int kRanks = 4;
+constexpr std::int64_t kRoot = 1024, kBlock = 4096, kBlocks = 5;
+constexpr std::int64_t kAll = kRoot + kBlocks * kBlock;
+
+// Nothing to pad.
+MemoryPlanRequest Request(Strategy strategy, int ranks) {
+  MemoryPlanRequest request = {.strategy = strategy, .shard_ranks = ranks};
+  request.units.push_back({"root", kRoot, kRoot, true});
+  for (int block = 0; block < kBlocks; ++block) request.units.push_back({"block", kBlock, kBlock, false});
+  request.micro_batch = 8;
+  request.activation_bytes_per_sample = 1000;
+  request.fixed_activation_bytes = 300;
+  return request;
+}
+
+// Rajbhandari et al., SC 2020, table 1, with float32 (4 + 4 + 8 bytes): what stays between steps.
+TEST(MemoryPlan, HasTheBytesPerParameterOfZero) {
+  constexpr double kN = kRanks;
+  const std::pair<Strategy, double> expected[] = {
+      {Strategy::kZero1, 8 + 8 / kN}, {Strategy::kZero2, 4 + 12 / kN}, {Strategy::kFsdp, 16 / kN}};
+  for (const auto& [strategy, bytes] : expected) {
+    const MemoryPlan plan = PlanMemory(Request(strategy, kRanks));
+    EXPECT_EQ(plan.total_bytes() - plan.working_bytes - plan.activation_bytes, bytes * kAll)
+        << Name(strategy);
+  }
+  for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
+    const MemoryPlan plan = PlanMemory(Request(strategy, 1));
+    EXPECT_EQ(plan.total_bytes() - plan.activation_bytes, 16 * kAll) << "one rank shards nothing";
+  }
+}
+
+TEST(MemoryPlan, CountsUnitsInWork) {
+  EXPECT_EQ(PlanMemory(Request(Strategy::kZero1, kRanks)).working_bytes, 0);
+  const std::int64_t gradients = 4 * (kRoot + 3 * kBlock);
+  EXPECT_EQ(PlanMemory(Request(Strategy::kZero2, kRanks)).working_bytes, gradients);
+  MemoryPlanRequest request = Request(Strategy::kFsdp, kRanks);
+  EXPECT_EQ(PlanMemory(request).working_bytes, gradients + 4 * (kRoot + 2 * kBlock));
+  request.prefetch = false;
+  EXPECT_EQ(PlanMemory(request).working_bytes, gradients + 4 * (kRoot + kBlock));
+  request.reshard_after_forward = false;
+  EXPECT_EQ(PlanMemory(request).working_bytes, gradients + 4 * kAll);
+  request.adds_whole_gradients = true;
+  EXPECT_EQ(PlanMemory(request).working_bytes, 4 * kAll);
+  EXPECT_EQ(PlanMemory(request).gradient_bytes, 4 * kAll + 4 * kAll / kRanks);
+}
+
+TEST(MemoryPlan, BuffersOfAnotherSizeAreNotUsedAgain) {
+  MemoryPlanRequest request = Request(Strategy::kZero2, kRanks);
+  request.units.push_back({"large", 3 * kBlock, 3 * kBlock, false});
+  EXPECT_EQ(PlanMemory(request).working_bytes, 4 * (kRoot + 3 * kBlock + 3 * kBlock));
+}
+
+TEST(MemoryPlan, MixedPrecisionKeepsAMaster) {
+  for (const auto& [strategy, parameters, master] :
+       {std::tuple{Strategy::kDdp, 2 * kAll, 4 * kAll}, std::tuple{Strategy::kZero1, 2 * kAll, kAll},
+        std::tuple{Strategy::kFsdp, std::int64_t{0}, kAll}}) {
+    MemoryPlanRequest request = Request(strategy, strategy == Strategy::kDdp ? 1 : kRanks);
+    request.compute_type = at::kBFloat16;
+    const MemoryPlan plan = PlanMemory(request);
+    EXPECT_EQ(plan.parameter_bytes, parameters) << Name(strategy);
+    EXPECT_EQ(plan.master_bytes, master) << Name(strategy);
+  }
+}
+
+TEST(MemoryPlan, OptimizersDifferInMoments) {
+  MemoryPlanRequest request = Request(Strategy::kZero1, kRanks);
+  request.optimizer = OptimizerKind::kSgd;
+  EXPECT_EQ(PlanMemory(request).moment_bytes, 0);
+  request.momentum = true;
+  EXPECT_EQ(PlanMemory(request).moment_bytes, 4 * kAll / kRanks);
+  request.optimizer = OptimizerKind::kAdam;
+  EXPECT_EQ(PlanMemory(request).moment_bytes, 8 * kAll / kRanks);
+  request.moments_place = StatePlace::kFile;
+  EXPECT_EQ(PlanMemory(request).moment_bytes, 2 * 8 * kBlock / kRanks);
+  EXPECT_EQ(PlanMemory(request).moment_file_bytes, 8 * kAll / kRanks);
+}
+
+TEST(MemoryPlan, UnitsArePaddedAsTheEngineDoes) {
+  const auto parameter = [](std::vector<std::int64_t> sizes) { return at::empty(sizes, at::kMeta); };
+  const std::vector<ParameterUnit> units = {{"a", {{"w", parameter({3, 5})}, {"b", parameter({5})}}, true},
+                                            {"none", {}, false}};
+  const std::vector<PlannedUnit> planned = PlanUnits(units, kRanks);
+  EXPECT_EQ(planned[0].parameters, 20);
+  EXPECT_EQ(planned[0].count, 64) << "16 for each, then shares of 16";
+  EXPECT_TRUE(planned[0].root);
+  EXPECT_EQ(planned[1].count, 0);
+}
+
+TEST(MemoryPlan, FindsTheLargestMicroBatch) {
+  const MemoryPlan plan = PlanMemory(Request(Strategy::kFsdp, kRanks));
+  EXPECT_EQ(plan.activation_bytes, 300 + 8 * 1000);
+  EXPECT_EQ(LargestMicroBatch(plan, plan.total_bytes()), 8);
+  EXPECT_EQ(LargestMicroBatch(plan, plan.total_bytes() - 1), 7);
+  EXPECT_EQ(LargestMicroBatch(plan, plan.total_bytes() + 1000), 9);
+  EXPECT_EQ(LargestMicroBatch(plan, 100), 0);
+  MemoryPlan without = plan;
+  without.request.activation_bytes_per_sample = 0;
+  EXPECT_EQ(LargestMicroBatch(without, plan.total_bytes()), std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
+  const MemoryPlan plan = PlanMemory(Request(Strategy::kZero1, kRanks));
+  const std::int64_t total = plan.total_bytes();
+  EXPECT_TRUE(CheckFits(plan, {.bytes = 2 * total, .limited_by = "MemAvailable"}, 2).ok());
+  EXPECT_TRUE(CheckFits(plan, {}, 2).ok());
+  const absl::Status fewer = CheckFits(plan, {.bytes = 2 * total - 2, .limited_by = "MemAvailable"}, 2);
+  EXPECT_EQ(fewer.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      fewer.message(),
+      "the run needs 0.000 GB on each rank, but 0.000 GB are there (MemAvailable: 0.000 GB for 2 ranks): "
+      "at most 7 samples per rank and pass fit");
+  MemoryPlanRequest larger = Request(Strategy::kZero1, kRanks);
+  for (int i = 0; i < 20; ++i) larger.units.push_back({"block", kBlock, kBlock, false});
+  const MemoryPlan large = PlanMemory(larger);
+  const auto message = [&](std::int64_t bytes) {
+    return std::string(CheckFits(large, {.bytes = bytes, .limited_by = "x"}, 1).message());
+  };
+  EXPECT_NE(message(8 * 26 * kBlock).find("one sample would fit with strategy fsdp"), std::string::npos);
+  EXPECT_NE(message(1000).find("not even one sample fits"), std::string::npos);
+}
+
+TEST(MemoryPlan, IsATableForPeople) {
+  MemoryPlanRequest request = Request(Strategy::kFsdp, kRanks);
+  request.compute_type = at::kBFloat16;
+  request.moments_place = StatePlace::kFile;
+  EXPECT_EQ(MemoryPlanText(PlanMemory(request)),
+            "Memory plan of a rank: 21504 parameters, fsdp, dp_replicate=1, dp_shard=4\n"
+            "  master                0.022 MB   Float, a share of 1/4\n"
+            "  gradients             0.022 MB   Float, a share of 1/4\n"
+            "  moments               0.016 MB   AdamW, Float, a share of 1/4; 0.043 MB in a file\n"
+            "  units in work         0.072 MB   whole for as long as they are used\n"
+            "  activations           0.008 MB   8 samples a pass\n"
+            "  total                 0.139 MB   and the program itself\n");
+}
+
+}  // namespace
+}  // namespace plait::parallel

@@ -1,0 +1,85 @@
+// The plan of an engine's buffers against what the engine counted in three steps.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tanh.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/testing/world.h"
+#include "parallel/optim/sharded_optimizer.h"
+#include "parallel/plan/memory_plan.h"
+#include "parallel/sharding/data_parallel.h"
+
+namespace plait::parallel {
+namespace {
+
+constexpr std::int64_t kWidth = 33;
+constexpr int kBlocks = 8;
+
+std::vector<ParameterUnit> Units() {
+  const auto parameter = [](std::vector<std::int64_t> sizes) {
+    return at::randn(sizes, at::kFloat).mul_(0.1).requires_grad_(true);
+  };
+  std::vector<ParameterUnit> units = {{"root", {{"root.weight", parameter({kWidth, kWidth})}}, true}};
+  for (int block = 0; block < kBlocks; ++block) {
+    const std::string name = "block." + std::to_string(block);
+    units.push_back(
+        {name, {{name + ".weight", parameter({kWidth, kWidth})}, {name + ".bias", parameter({kWidth})}}});
+  }
+  return units;
+}
+
+at::Tensor Loss(DataParallel& dp, const std::vector<ParameterUnit>& units, at::Tensor x) {
+  x = at::mm(x, units[0].parameters[0].second);
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const auto& p = units[block + 1].parameters;
+    x = dp.Run(
+        block, [&p](const at::Tensor& in) { return at::tanh(at::mm(in, p[0].second) + p[1].second); }, x);
+  }
+  return (x * x).sum();
+}
+
+void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type) {
+  const comm::Communicator& world = comm::testing::World();
+  const comm::Communicator self = comm::Communicator::Self();
+  const bool ddp = strategy == Strategy::kDdp;
+  std::vector<ParameterUnit> units = Units();
+  auto dp = DataParallel::Create({ddp ? world : self, ddp ? self : world}, units,
+                                 {.strategy = strategy, .compute_type = compute_type});
+  ASSERT_TRUE(dp.ok()) << dp.status();
+  ShardedOptimizer optimizer(**dp, {});
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor loss = (*dp)->Forward([&] {
+      return Loss(**dp, units, at::randn({4, kWidth}, compute_type));
+    });
+    (*dp)->Backward(loss);
+    optimizer.Step();
+  }
+  (*dp)->WaitForParameters();
+  const int shard_ranks = ddp ? 1 : world.size();
+  const MemoryPlan plan = PlanMemory({.units = PlanUnits(units, shard_ranks),
+                                      .strategy = strategy,
+                                      .shard_ranks = shard_ranks,
+                                      .compute_type = compute_type});
+  const std::int64_t held = (*dp)->peak_bytes();
+  EXPECT_LE(held, plan.buffer_bytes()) << Name(strategy);
+  EXPECT_EQ(optimizer.moment_bytes(), plan.moment_bytes) << Name(strategy);
+  // Of the reductions that may be on their way at once, all, some or none are: up to two blocks' gradients.
+  const bool in_work = ShardsGradients(strategy) && shard_ranks > 1;
+  const std::int64_t block_bytes = plan.request.units[1].count * 4;
+  EXPECT_GE(held, plan.buffer_bytes() - (in_work ? 2 * block_bytes : 0)) << Name(strategy);
+}
+
+TEST(MemoryPlan, HoldsForEveryStrategy) {
+  for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) ExpectPlanHolds(strategy, type);
+  }
+}
+
+}  // namespace
+}  // namespace plait::parallel
