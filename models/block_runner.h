@@ -14,8 +14,9 @@
 // without parameters. Initial values can be drawn a unit at a time, in the order of the units:
 //
 //   plait::gpt::Gpt gpt(options, at::TensorOptions(at::kMeta));   // sizes, no memory
-//   for (std::size_t unit = 0; unit < gpt.units().size(); ++unit) {
-//     for (auto& [name, parameter] : gpt.units()[unit].parameters) {
+//   const std::vector<ParameterUnit> units = gpt.units();
+//   for (std::size_t unit = 0; unit < units.size(); ++unit) {
+//     for (const auto& [name, parameter] : units[unit].parameters) {
 //       Materialize(parameter, at::empty(parameter.sizes(), at::kFloat));
 //     }
 //     gpt.ResetParameters(unit);

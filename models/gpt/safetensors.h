@@ -1,0 +1,72 @@
+// GPT-2 in Hugging Face's layout: config.json and model.safetensors in a folder, both ways.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const HuggingFaceGpt2 files, HuggingFaceGpt2::Open("gpt2"));
+//   const Gpt gpt(files.options(), at::kFloat);
+//   PLAIT_RETURN_IF_ERROR(files.ReadAll(gpt));
+//   ...
+//   PLAIT_RETURN_IF_ERROR(SaveHuggingFaceGpt2(gpt, "my-gpt2"));   // AutoModelForCausalLM reads it
+//
+// An engine that has room for one unit reads one unit: files.ReadUnit(gpt, i). Names are read with and
+// without "transformer." and written with it. Weights of c_attn, c_proj and c_fc lie transposed in files,
+// (in, out). Masks ("attn.bias", "attn.masked_bias") are skipped; "lm_head.weight", where a file has it, must
+// be wte.weight. Numbers are converted to the parameters' type, and written in it.
+//
+// A model without biases is written with biases of zero, which is the same function to every reader, and with
+// "bias": false in config.json, which makes it one without biases again here. Local.
+#ifndef PLAIT_MODELS_GPT_SAFETENSORS_H_
+#define PLAIT_MODELS_GPT_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "data/safetensors/model.h"
+#include "models/gpt/gpt.h"
+
+namespace plait::gpt {
+
+// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no
+// positive number, an option whose function Gpt does not have (named). Dropout is not taken from it: 0.
+absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text);
+std::string ConfigText(const GptOptions& options);
+
+class HuggingFaceGpt2 {
+ public:
+  // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index).
+  // DataLoss: damaged files. InvalidArgument: as OptionsFromConfig(); a tensor that GPT-2 does not have; a
+  // head of its own. Every message names the file. Tensors are read from the disk by the calls below.
+  static absl::StatusOr<HuggingFaceGpt2> Open(const std::string& folder);
+
+  const GptOptions& options() const { return options_; }
+
+  // Into the parameters of one unit of `gpt`, which has memory for them and these options (dropout aside).
+  // NotFound: a tensor is missing; InvalidArgument: another shape, a type that is not floating.
+  absl::Status ReadUnit(const Gpt& gpt, std::size_t unit) const;
+  absl::Status ReadAll(const Gpt& gpt) const;
+
+ private:
+  HuggingFaceGpt2(GptOptions options, data::safetensors::Model model)
+      : options_(options), model_(std::move(model)) {}
+
+  absl::Status CheckNames() const;
+  absl::Status CheckHead() const;
+  absl::Status CheckNoBias(const std::string& parameter) const;
+
+  GptOptions options_;
+  data::safetensors::Model model_;
+};
+
+struct SaveOptions {
+  std::int64_t max_shard_bytes = 5'000'000'000;
+};
+
+// Into an existing folder: the weights, then config.json. Needs memory for the transposed weights. Errors as
+// data::safetensors::WriteModel(); parameters on kMeta are a programming error.
+absl::Status SaveHuggingFaceGpt2(const Gpt& gpt, const std::string& folder, const SaveOptions& options = {});
+
+}  // namespace plait::gpt
+
+#endif  // PLAIT_MODELS_GPT_SAFETENSORS_H_

@@ -1,0 +1,101 @@
+// config.json of Hugging Face's GPT-2.
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/gpt/safetensors.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::gpt {
+namespace {
+
+using Json = nlohmann::json;
+
+absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected) {
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);
+  return absl::InvalidArgumentError(absl::StrCat("\"", key, "\" is ", text, "; expected ", expected));
+}
+
+// A key that is absent has Transformers' default.
+absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size) {
+  const auto found = config.find(key);
+  if (found == config.end()) return absl::OkStatus();
+  if (!found->is_number_integer() || *found < 1 || *found > (std::int64_t{1} << 31)) {
+    return Refuse(key, *found, "a positive number");
+  }
+  size = *found;
+  return absl::OkStatus();
+}
+
+absl::Status CheckFunction(const Json& config, const GptOptions& options) {
+  const std::pair<const char*, bool> switches[] = {{"scale_attn_weights", true},
+                                                   {"scale_attn_by_inverse_layer_idx", false},
+                                                   {"add_cross_attention", false},
+                                                   {"tie_word_embeddings", true}};
+  for (const auto& [key, value] : switches) {
+    if (config.contains(key) && config[key] != value)
+      return Refuse(key, config[key], value ? "true" : "false");
+  }
+  if (config.contains("n_inner") && !config["n_inner"].is_null() && config["n_inner"] != 4 * options.n_embd) {
+    return Refuse("n_inner", config["n_inner"], "null or 4 n_embd");
+  }
+  const Json epsilon = config.value("layer_norm_epsilon", Json(1e-5));
+  if (!epsilon.is_number() || std::abs(epsilon.get<double>() - 1e-5) > 1e-12) {
+    return Refuse("layer_norm_epsilon", epsilon, "1e-05");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Gelu> GeluNamed(const Json& name) {
+  if (name == "gelu") return Gelu::kExact;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Gelu::kTanh;
+  return Refuse("activation_function", name, "\"gelu\", \"gelu_new\" or \"gelu_pytorch_tanh\"");
+}
+
+}  // namespace
+
+absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text) {
+  const Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  const Json type = config.value("model_type", Json());
+  if (type != "gpt2") return Refuse("model_type", type, "\"gpt2\"");
+  GptOptions options;
+  PLAIT_RETURN_IF_ERROR(ReadSize(config, "vocab_size", options.vocab_size));
+  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_positions", options.block_size));
+  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_layer", options.n_layer));
+  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_head", options.n_head));
+  PLAIT_RETURN_IF_ERROR(ReadSize(config, "n_embd", options.n_embd));
+  PLAIT_ASSIGN_OR_RETURN(options.gelu, GeluNamed(config.value("activation_function", Json("gelu_new"))));
+  const Json bias = config.value("bias", Json(true));
+  if (!bias.is_boolean()) return Refuse("bias", bias, "true or false");
+  options.bias = bias;
+  PLAIT_RETURN_IF_ERROR(CheckFunction(config, options));
+  PLAIT_RETURN_IF_ERROR(Validate(options));
+  return options;
+}
+
+std::string ConfigText(const GptOptions& options) {
+  nlohmann::ordered_json config = {
+      {"architectures", {"GPT2LMHeadModel"}},
+      {"model_type", "gpt2"},
+      {"vocab_size", options.vocab_size},
+      {"n_positions", options.block_size},
+      {"n_layer", options.n_layer},
+      {"n_head", options.n_head},
+      {"n_embd", options.n_embd},
+      {"activation_function", options.gelu == Gelu::kTanh ? "gelu_new" : "gelu"},
+      {"layer_norm_epsilon", 1e-5},
+      {"embd_pdrop", options.dropout},
+      {"attn_pdrop", options.dropout},
+      {"resid_pdrop", options.dropout},
+      {"bos_token_id", nullptr},
+      {"eos_token_id", nullptr},
+      {"tie_word_embeddings", true},
+  };
+  if (!options.bias) config["bias"] = false;
+  return config.dump(2) + "\n";
+}
+
+}  // namespace plait::gpt

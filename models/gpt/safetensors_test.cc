@@ -1,0 +1,145 @@
+// Files that we write and read; what Transformers makes of them is in safetensors_transformers_test.py.
+#include "models/gpt/safetensors.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "data/hdf5/atomic_file.h"
+
+namespace plait::gpt {
+namespace {
+
+namespace st = data::safetensors;
+using ::testing::HasSubstr;
+
+std::string Folder(const std::string& name) {
+  const std::string folder = ::testing::TempDir() + "/" + name;
+  EXPECT_TRUE(data::MakeFolders(folder).ok());
+  return folder;
+}
+
+GptOptions Small(bool bias) {
+  return {.vocab_size = 11, .block_size = 9, .n_layer = 2, .n_head = 3, .n_embd = 12, .bias = bias};
+}
+
+Gpt Drawn(bool bias, at::ScalarType type) {
+  const Gpt gpt(Small(bias), type);
+  for (const at::Tensor& parameter : gpt.parameters()) {
+    parameter.detach().copy_(at::randn(parameter.sizes()));
+  }
+  return gpt;
+}
+
+struct Case {
+  bool bias;
+  at::ScalarType type;
+};
+
+class RoundTrip : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RoundTrip, GivesTheSameBits) {
+  const std::string folder = Folder("round_trip");
+  const Gpt gpt = Drawn(GetParam().bias, GetParam().type);
+  ASSERT_TRUE(SaveHuggingFaceGpt2(gpt, folder).ok());
+  const auto files = HuggingFaceGpt2::Open(folder);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->options(), gpt.options());
+  const Gpt meta(files->options(), at::TensorOptions(at::kMeta));
+  // A unit at a time, as engines do.
+  const std::vector<models::ParameterUnit> units = meta.units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const auto& [name, parameter] : units[unit].parameters) {
+      models::Materialize(parameter, at::empty(parameter.sizes(), GetParam().type));
+    }
+    ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
+  }
+  ASSERT_EQ(meta.parameters().size(), gpt.parameters().size());
+  for (std::size_t j = 0; j < gpt.parameters().size(); ++j) {
+    EXPECT_TRUE(meta.parameters()[j].equal(gpt.parameters()[j])) << j;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
+                         ::testing::Values(Case{true, at::kFloat}, Case{false, at::kFloat},
+                                           Case{true, at::kBFloat16}, Case{false, at::kDouble}));
+
+// One tensor replaced, or taken out where it has no data.
+absl::Status AfterChange(const std::string& name, const at::Tensor& replacement, bool bias = true) {
+  const std::string folder = Folder("changed");
+  EXPECT_TRUE(SaveHuggingFaceGpt2(Drawn(bias, at::kFloat), folder).ok());
+  {
+    const auto model = st::Model::Open(folder);
+    std::vector<st::TensorView> tensors;
+    for (const std::string& other : model->Names()) {
+      if (other != name) tensors.push_back(*model->Find(other));
+    }
+    if (replacement.defined()) {
+      tensors.push_back({name, {st::DType::kF32, replacement.sizes().vec()}, replacement.const_data_ptr()});
+    }
+    EXPECT_TRUE(st::WriteModel(folder, tensors, {}).ok());
+  }
+  const auto files = HuggingFaceGpt2::Open(folder);
+  if (!files.ok()) return files.status();
+  return files->ReadAll(Gpt(files->options(), at::kFloat));
+}
+
+TEST(HuggingFaceGpt2, RefusesFilesOfAnotherModel) {
+  const std::string projection = "transformer.h.1.attn.c_proj.weight";
+  EXPECT_TRUE(AfterChange(projection, at::randn({12, 12})).ok());
+  EXPECT_EQ(AfterChange(projection, {}).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(AfterChange(projection, {}).message(), HasSubstr("h.1.attn.c_proj.weight"));
+  // (out, in) where (in, out) is right.
+  EXPECT_THAT(AfterChange("transformer.h.0.mlp.c_fc.weight", at::randn({48, 12})).message(),
+              HasSubstr("F32 [12, 48]"));
+  EXPECT_THAT(AfterChange("score.weight", at::randn({2, 12})).message(),
+              HasSubstr("holds \"score.weight\", which a GPT-2 of 2 layers does not have"));
+  EXPECT_THAT(AfterChange("transformer.h.2.ln_1.weight", at::randn({12})).message(),
+              HasSubstr("of 2 layers"));
+  EXPECT_THAT(AfterChange("lm_head.weight", at::randn({11, 12})).message(), HasSubstr("is not wte.weight"));
+  EXPECT_THAT(AfterChange("transformer.h.0.ln_2.bias", at::randn({12}), /*bias=*/false).message(),
+              HasSubstr("h.0.ln_2.bias\" is not zero"));
+}
+
+TEST(HuggingFaceGpt2, NamesWhatIsMissing) {
+  EXPECT_THAT(HuggingFaceGpt2::Open(Folder("empty")).status().message(), HasSubstr("empty/config.json"));
+  const std::string folder = Folder("config_only");
+  std::ofstream(folder + "/config.json") << ConfigText(Small(true));
+  EXPECT_EQ(HuggingFaceGpt2::Open(folder).status().code(), absl::StatusCode::kNotFound);
+  std::ofstream(folder + "/config.json") << "{\"model_type\": \"llama\"}";
+  EXPECT_THAT(HuggingFaceGpt2::Open(folder).status().message(),
+              HasSubstr("config_only/config.json: \"model_type\" is \"llama\"; expected \"gpt2\""));
+}
+
+std::string Problem(const std::string& keys) {
+  const auto options = OptionsFromConfig("{\"model_type\": \"gpt2\", " + keys + "}");
+  return std::string(options.status().message());
+}
+
+TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
+  EXPECT_EQ(Problem("\"n_layer\": -3"), "\"n_layer\" is -3; expected a positive number");
+  EXPECT_EQ(Problem("\"n_layer\": \"many\""), "\"n_layer\" is \"many\"; expected a positive number");
+  EXPECT_EQ(Problem("\"n_layer\": 99999999999999999999"), "\"n_layer\" is 1e+20; expected a positive number");
+  EXPECT_EQ(Problem("\"activation_function\": \"relu\""),
+            "\"activation_function\" is \"relu\"; expected \"gelu\", \"gelu_new\" or \"gelu_pytorch_tanh\"");
+  EXPECT_EQ(Problem("\"n_inner\": 100"), "\"n_inner\" is 100; expected null or 4 n_embd");
+  EXPECT_EQ(Problem("\"layer_norm_epsilon\": 1e-06"), "\"layer_norm_epsilon\" is 1e-06; expected 1e-05");
+  EXPECT_EQ(Problem("\"tie_word_embeddings\": false"), "\"tie_word_embeddings\" is false; expected true");
+  EXPECT_EQ(Problem("\"n_head\": 7"), "n_embd is 768; expected a multiple of n_head, which is 7");
+  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is no JSON object");
+}
+
+TEST(OptionsFromConfig, HasTransformersDefaults) {
+  EXPECT_EQ(*OptionsFromConfig("{\"model_type\": \"gpt2\"}"), *PresetNamed("gpt2"));
+}
+
+}  // namespace
+}  // namespace plait::gpt
