@@ -158,16 +158,26 @@ Handle AccessList() {
 
 }  // namespace
 
-absl::StatusOr<File> File::Create(const std::string& path) {
-  QuietHdf5 quiet;
+absl::StatusOr<File> File::CreateWith(const std::string& path, const Handle& access) {
   Handle creation(H5Pcreate(H5P_FILE_CREATE));
   constexpr unsigned kOrder = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
   H5Pset_link_creation_order(creation.id(), kOrder);
   H5Pset_attr_creation_order(creation.id(), kOrder);
-  const Handle access = AccessList();
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()));
   if (!file.ok()) return Hdf5Error(path, "cannot be created");
   return File(path, std::move(file));
+}
+
+absl::StatusOr<File> File::Create(const std::string& path) {
+  const QuietHdf5 quiet;
+  return CreateWith(path, AccessList());
+}
+
+absl::StatusOr<File> File::Create(const std::string& path, FileImage& image) {
+  const QuietHdf5 quiet;
+  const Handle access = AccessList();
+  if (!UseImage(access, image)) return Hdf5Error(path, "cannot be made in memory");
+  return CreateWith(path, access);
 }
 
 absl::StatusOr<File> File::Open(const std::string& path, Mode mode) {

@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/hdf5/file_image.h"
 #include "data/hdf5/handle.h"
 
 namespace plait::data {
@@ -36,6 +37,8 @@ class File {
   // A new file in place of what was there. Links and attributes keep their order of creation, as netCDF-4
   // asks. To write a file that must appear whole or not at all, use WriteAtomically (atomic_file.h).
   static absl::StatusOr<File> Create(const std::string& path);
+  // The same in memory: `path` is for messages alone. `image` outlives the file.
+  static absl::StatusOr<File> Create(const std::string& path, FileImage& image);
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
 
   // Writes out what is buffered, then closes. Safe to call twice.
@@ -49,6 +52,7 @@ class File {
   bool Has(const std::string& object) const;
 
  private:
+  static absl::StatusOr<File> CreateWith(const std::string& path, const Handle& access);
   File(std::string path, Handle handle) : path_(std::move(path)), handle_(std::move(handle)) {}
 
   std::string path_;

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "data/hdf5/atomic_file.h"
 
 namespace plait::data {
@@ -76,6 +77,38 @@ TEST(File, GrowingArrayFillsWhatWasNeverWritten) {
   ASSERT_TRUE(Resize(file, "/a", 5).ok());
   ASSERT_TRUE(Resize(file, "/a", 6).ok());
   EXPECT_EQ(ReadArray<double>(file, "/a")->at(5), -1.0) << "cut elements must not come back";
+}
+
+// The same calls make the same file, whether HDF5 writes it or an image does; and a file that HDF5 opens.
+TEST(FileImage, IsTheFileThatHdf5WouldWrite) {
+  const std::string by_hdf5 = TestPath("by_hdf5.h5"), by_image = TestPath("by_image.h5");
+  const auto fill = [](File& file) {
+    std::vector<double> values(30000);
+    std::iota(values.begin(), values.end(), 0.0);
+    EXPECT_TRUE(WriteArray<double>(file, "/a/large", values, {300, 100}).ok());
+    EXPECT_TRUE(SetAttribute(file, "/a", "text", "words").ok());
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_TRUE(WriteArray<float>(file, absl::StrCat("/b/", i), {1.0f * i}, {1}).ok());
+    }
+    EXPECT_TRUE(file.Close().ok());
+  };
+  File plain = *File::Create(by_hdf5);
+  fill(plain);
+  FileImage image;
+  File imaged = *File::Create("no/such/folder.h5", image);
+  fill(imaged);
+  std::string bytes(image.size_bytes(), '\0');
+  image.ForEachPart([&](std::int64_t offset, absl::Span<const char> part) {
+    std::copy(part.begin(), part.end(), bytes.begin() + offset);
+    return true;
+  });
+  std::ofstream(by_image, std::ios::binary) << bytes;
+  const File read = *File::Open(by_image), expected = *File::Open(by_hdf5);
+  EXPECT_EQ(bytes.size(), Text(by_hdf5).size());
+  EXPECT_EQ(*ReadArray<double>(read, "/a/large"), *ReadArray<double>(expected, "/a/large"));
+  EXPECT_EQ(*TextAttribute(read, "/a", "text"), "words");
+  EXPECT_EQ(read.Names("/b")->size(), 50u);
+  EXPECT_THAT(*ReadArray<float>(read, "/b/49"), ElementsAre(49.0f));
 }
 
 TEST(File, NamesAreInOrderOfCreation) {

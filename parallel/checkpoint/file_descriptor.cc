@@ -25,8 +25,9 @@ absl::Status DiskError(int error, const std::string& path, const std::string& do
 }
 
 absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, Mode mode) {
-  const int id = open(path.c_str(), (mode == Mode::kRead ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-  if (id < 0) return DiskError(errno, path, "cannot be opened");
+  constexpr int kFlags[] = {O_RDONLY, O_RDWR, O_RDWR | O_CREAT | O_TRUNC};
+  const int id = open(path.c_str(), kFlags[static_cast<int>(mode)] | O_CLOEXEC, 0666);
+  if (id < 0) return DiskError(errno, path, mode == Mode::kCreate ? "cannot be made" : "cannot be opened");
   return FileDescriptor(path, id);
 }
 
@@ -41,8 +42,10 @@ absl::StatusOr<std::int64_t> FileDescriptor::SizeBytes() const {
 }
 
 absl::Status FileDescriptor::Reserve(std::int64_t bytes) const {
-  if (bytes == 0 || fallocate(id_, 0, 0, bytes) == 0) return absl::OkStatus();
-  if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
+  const bool taken = bytes == 0 || fallocate(id_, 0, 0, bytes) == 0;
+  if (taken || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) {
+    if (ftruncate(id_, bytes) == 0) return absl::OkStatus();
+  }
   return DiskError(errno, path_, absl::StrCat("no room for ", bytes, " bytes"));
 }
 

@@ -15,8 +15,9 @@ namespace plait::parallel {
 // Move-only; closes itself, without telling of errors: Sync() first.
 class FileDescriptor {
  public:
-  enum class Mode { kRead, kReadWrite };
-  // The file must exist; folders can be opened for reading, to Sync() them.
+  enum class Mode { kRead, kReadWrite, kCreate };
+  // kCreate: for writing, empty, in place of what was there. Folders can be opened for reading, to Sync()
+  // them.
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, Mode mode);
   FileDescriptor(FileDescriptor&& other) noexcept
       : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)) {}
@@ -28,8 +29,8 @@ class FileDescriptor {
   ~FileDescriptor();
 
   absl::StatusOr<std::int64_t> SizeBytes() const;
-  // Takes room on the disk for the first `bytes`, so that a full disk is known before the work is done. On
-  // file systems that cannot, nothing happens.
+  // The file is `bytes` long then, and its room is taken on the disk, so that a full disk is known before the
+  // work is done; on file systems that cannot take room, only its length is set.
   absl::Status Reserve(std::int64_t bytes) const;
   // All `bytes` at `offset`. A file that ends before them is DATA_LOSS.
   absl::Status ReadAt(void* to, std::int64_t bytes, std::int64_t offset) const;

@@ -146,7 +146,8 @@ absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents,
 }  // namespace
 
 absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
-  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path));
+  data::FileImage image;
+  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path, image));
   PLAIT_RETURN_IF_ERROR(WriteContents(file, index));
   const absl::Span<const LayoutPiece> pieces = index.layout.pieces;
   std::size_t first = 0;
@@ -157,7 +158,8 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
         AddVirtualTensor(file, index.layout, index.layout.tensors[t], pieces.subspan(first, end - first)));
     first = end;
   }
-  return file.Close();
+  PLAIT_RETURN_IF_ERROR(file.Close());
+  return WriteImage(image, path);
 }
 
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path) {

@@ -72,7 +72,8 @@ absl::StatusOr<ShardFile> ShardFile::Create(const std::string& path, const Layou
                                             const std::map<std::string, std::string>& rank_state) {
   ShardFile shard;
   shard.path_ = path;
-  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path));
+  data::FileImage image;
+  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path, image));
   PLAIT_RETURN_IF_ERROR(Describe(file, layout, rank));
   PLAIT_RETURN_IF_ERROR(WriteRankState(file, rank_state));
   std::int64_t chunks = 0;
@@ -89,10 +90,8 @@ absl::StatusOr<ShardFile> ShardFile::Create(const std::string& path, const Layou
     shard.checksums_.bytes = chunks * static_cast<std::int64_t>(sizeof(std::uint32_t));
   }
   PLAIT_RETURN_IF_ERROR(file.Close());
-  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor room,
-                         FileDescriptor::Open(path, FileDescriptor::Mode::kReadWrite));
-  PLAIT_ASSIGN_OR_RETURN(shard.summary_.bytes, room.SizeBytes());
-  PLAIT_RETURN_IF_ERROR(room.Reserve(shard.summary_.bytes));
+  shard.summary_.bytes = image.size_bytes();
+  PLAIT_RETURN_IF_ERROR(WriteImage(image, path));
   return shard;
 }
 

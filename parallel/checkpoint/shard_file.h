@@ -4,8 +4,9 @@
 //   PLAIT_RETURN_IF_ERROR(shard.WriteValues(values_of_each_piece));       // any thread
 //
 // HDF5 is not thread-safe as Debian builds it, and the training program writes HDF5 files too. So Create()
-// lets HDF5 lay out the whole file with its room taken on the disk, and closes it; WriteValues() then fills
-// in the elements where HDF5 keeps them, with plain system calls that may run on any thread.
+// lets HDF5 lay out the whole file, in memory (data/hdf5/file_image.h), writes that and takes the room on the
+// disk; WriteValues() then fills in the elements where HDF5 keeps them, with plain system calls that may run
+// on any thread.
 //
 // File: /GROUP/NAME[begin:end], contiguous and little-endian; /plait/checksums, uint32: CRC-32 (zlib) of
 // every chunk of kChunkBytes of each piece (the last one of a piece shorter), pieces in the layout's order;

@@ -1,0 +1,244 @@
+// Checkpoints that are not what they should be: each an error of one line that names what is wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "comm/testing/world.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file.h"
+#include "parallel/checkpoint/checked_array.h"
+#include "parallel/checkpoint/checkpoint.h"
+#include "parallel/checkpoint/save.h"
+#include "parallel/checkpoint/step_folders.h"
+#include "parallel/checkpoint/testing_tensors.h"
+
+namespace plait::parallel {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<TensorSpec> SmallTensors() {
+  return {{"model", "weight", data::DType::kFloat32, {20, 15}},
+          {"model", "bias", data::DType::kBFloat16, {20}},
+          {"optimizer/exp_avg", "weight", data::DType::kFloat32, {20, 15}},
+          {"optimizer", "step", data::DType::kInt64, {}}};
+}
+
+CheckpointState SmallState() {
+  return {.texts = {{"config", "a text"}}, .integers = {{"position", 5}}, .rank_state = {{"rng", "bytes"}}};
+}
+
+// Collective: one checkpoint of all ranks for the whole test, whose cuts leave no rank without elements.
+void SaveSmall(const std::string& root, std::int64_t step) {
+  const comm::Communicator& world = comm::testing::World();
+  const testing::OwnedPieces own =
+      testing::RandomPieces(SmallTensors(), world.size(), world.rank(), 4, static_cast<int>(step));
+  PLAIT_CHECK_OK(SaveCheckpoint(world, root, step, own.pieces, SmallState()).status());
+}
+
+// The folder of a fresh copy of the checkpoint for rank 0 alone to damage; the other ranks only save.
+class BadInput : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string root = ::testing::TempDir() + "/bad_input";
+    if (comm::testing::World().rank() == 0) fs::remove_all(root);
+    comm::testing::World().Barrier();
+    SaveSmall(root, 1);
+    folder_ = root + "/copy";
+    original_ = StepFolder(root, 1);
+    if (comm::testing::World().rank() == 0) Restore();
+  }
+  void TearDown() override { comm::testing::World().Barrier(); }
+
+  void Restore() {
+    fs::remove_all(folder_);
+    fs::copy(original_, folder_);
+  }
+  bool IsMine() const { return comm::testing::World().rank() == 0; }
+  std::string LastShard() const {
+    return absl::StrCat("rank-0000", comm::testing::World().size() - 1, ".h5");
+  }
+  // Opens it and reads all of it.
+  absl::Status Read() const {
+    absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(folder_);
+    return checkpoint.ok() ? checkpoint->Verify() : checkpoint.status();
+  }
+  void ExpectError(absl::StatusCode code, std::vector<std::string> parts) const {
+    const absl::Status status = Read();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+    for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
+  void SetVersion(std::int64_t version) const {
+    data::File index = *data::File::Open(folder_ + "/index.h5", data::File::Mode::kReadWrite);
+    PLAIT_CHECK_OK(data::SetAttribute(index, "/", "format_version", version));
+    PLAIT_CHECK_OK(index.Close());
+  }
+
+  std::string folder_, original_;
+};
+
+TEST_F(BadInput, FilesThatAreMissingCutShortOrForeign) {
+  if (!IsMine()) return;
+  EXPECT_TRUE(Read().ok()) << Read();
+  fs::remove(folder_ + "/" + LastShard());
+  ExpectError(absl::StatusCode::kNotFound,
+              {folder_, LastShard(), "No such file",
+               absl::StrCat("consists of ", comm::testing::World().size(), " such files")});
+  Restore();
+  fs::resize_file(folder_ + "/" + LastShard(), fs::file_size(folder_ + "/" + LastShard()) - 1);
+  ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "cut short"});
+  Restore();
+  fs::remove(folder_ + "/index.h5");
+  ExpectError(absl::StatusCode::kNotFound, {folder_, "no complete checkpoint", "index.h5"});
+  std::ofstream(folder_ + "/index.h5") << "text";
+  ExpectError(absl::StatusCode::kDataLoss, {"index.h5: not an HDF5 file"});
+  fs::copy_file(original_ + "/rank-00000.h5", folder_ + "/index.h5", fs::copy_options::overwrite_existing);
+  ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "not the index of a checkpoint"});
+  folder_ += "/absent";
+  ExpectError(absl::StatusCode::kNotFound, {"/absent", "no complete checkpoint"});
+}
+
+TEST_F(BadInput, AFileOfAnotherSave) {
+  SaveSmall(fs::path(original_).parent_path().string() + "/other", 2);
+  if (!IsMine()) return;
+  const std::string other = StepFolder(fs::path(original_).parent_path().string() + "/other", 2);
+  fs::copy_file(other + "/" + LastShard(), folder_ + "/" + LastShard(), fs::copy_options::overwrite_existing);
+  ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "of step 2", "expected step 1"});
+}
+
+TEST_F(BadInput, FormatsOfOtherVersions) {
+  if (!IsMine()) return;
+  SetVersion(2);
+  ExpectError(absl::StatusCode::kDataLoss, {"format 2", "reads format 1", "use the newer version"});
+  SetVersion(0);
+  ExpectError(absl::StatusCode::kDataLoss, {"format 0", "reads format 1", "load it with the version that"});
+}
+
+// One byte at a time, all over every file: found and named by file, or without effect on what is read.
+TEST_F(BadInput, FlippedBytesAreFoundOrHarmless) {
+  if (!IsMine()) return;
+  int found = 0, harmless = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(original_)) {
+    const std::string name = entry.path().filename().string();
+    const std::string bytes = *data::ReadWholeFile(entry.path().string());
+    for (std::size_t place = 0; place < bytes.size(); place += 29) {
+      std::string flipped = bytes;
+      flipped[place] = static_cast<char>(flipped[place] ^ (1 << (place % 8)));
+      std::ofstream(folder_ + "/" + name, std::ios::binary) << flipped;
+      const absl::Status status = Read();
+      if (status.ok()) {
+        Checkpoint checkpoint = *Checkpoint::Open(folder_);
+        EXPECT_EQ(testing::FirstDifference(checkpoint, SmallTensors(), 1, 1), "") << name << " " << place;
+        EXPECT_EQ(checkpoint.texts(), SmallState().texts);
+        EXPECT_EQ(checkpoint.integers(), SmallState().integers);
+        EXPECT_TRUE(checkpoint.CheckTensors(SmallTensors()).ok());
+        ++harmless;
+      } else {
+        EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(name), Not(HasSubstr("\n"))));
+        ++found;
+      }
+    }
+    Restore();
+  }
+  // More than half of the bytes are elements, tables and checksummed structures; the rest are gaps and
+  // the maps for other programs.
+  EXPECT_GT(found, harmless / 2);
+  EXPECT_GT(found, 100);
+}
+
+TEST_F(BadInput, AFlippedElementNamesItsTensor) {
+  if (!IsMine()) return;
+  // Ten elements in a row, wherever a file has them together.
+  constexpr std::int64_t kTogether = 10;
+  for (std::int64_t first = 0; first + kTogether <= 300; ++first) {
+    const std::vector<std::byte> some = testing::ElementsOf(SmallTensors()[0], first, first + kTogether, 1);
+    for (const fs::directory_entry& entry : fs::directory_iterator(original_)) {
+      std::string bytes = *data::ReadWholeFile(entry.path().string());
+      const std::size_t place =
+          bytes.find(std::string(reinterpret_cast<const char*>(some.data()), some.size()));
+      if (place == std::string::npos) continue;
+      bytes[place + 3] = static_cast<char>(bytes[place + 3] ^ 16);
+      const std::string name = entry.path().filename().string();
+      std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
+      ExpectError(absl::StatusCode::kDataLoss, {name, "model/weight: checksum of elements [", "damaged"});
+      return;
+    }
+  }
+  FAIL() << "no file has ten elements together";
+}
+
+TEST_F(BadInput, TablesThatDoNotFitTogether) {
+  if (!IsMine()) return;
+  const std::vector<std::vector<std::int64_t>> tables = {{},
+                                                         {0, 0, 0, 301},
+                                                         {9, 0, 0, 300},
+                                                         {0, 9, 0, 300},
+                                                         {0, 0, -1, 300},
+                                                         {0, 0, 5, 5},
+                                                         {1, 0, 0, 20, 0, 0, 0, 300}};
+  for (const std::vector<std::int64_t>& table : tables) {
+    data::File index = *data::File::Open(folder_ + "/index.h5", data::File::Mode::kReadWrite);
+    ASSERT_GE(H5Ldelete(index.id(), "/plait/pieces", H5P_DEFAULT), 0);
+    PLAIT_CHECK_OK(WriteChecked<std::int64_t>(index, "/plait/pieces", table,
+                                              {static_cast<std::int64_t>(table.size() / 4), 4}));
+    PLAIT_CHECK_OK(index.Close());
+    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "do not fit together"});
+  }
+}
+
+TEST_F(BadInput, AnotherArchitecture) {
+  if (!IsMine()) return;
+  const Checkpoint checkpoint = *Checkpoint::Open(folder_);
+  const auto error = [&](const std::vector<TensorSpec>& expected) {
+    const absl::Status status = checkpoint.CheckTensors(expected);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(folder_), HasSubstr("another architecture")));
+    return std::string(status.message());
+  };
+  std::vector<TensorSpec> expected = SmallTensors();
+  EXPECT_TRUE(checkpoint.CheckTensors(expected).ok());
+  EXPECT_TRUE(checkpoint.CheckTensors({expected[0], expected[1]}).ok()) << "the model without its optimizer";
+  expected[0].shape = {15, 20};
+  EXPECT_THAT(error(expected), HasSubstr("model/weight is float32 (20, 15) there and float32 (15, 20) here"));
+  expected = SmallTensors();
+  expected[1].dtype = data::DType::kFloat32;
+  EXPECT_THAT(error(expected), HasSubstr("model/bias is bfloat16 (20) there and float32 (20) here"));
+  expected = SmallTensors();
+  expected.push_back({"model", "head", data::DType::kFloat32, {3}});
+  EXPECT_THAT(error(expected), HasSubstr("it has no model/head"));
+  EXPECT_THAT(error({SmallTensors()[0]}), HasSubstr("model/bias is not part of this model"));
+  for (const char* name : {"a", "b", "c", "d"}) expected.push_back({"model", name, data::DType::kBool, {}});
+  EXPECT_THAT(error(expected),
+              AllOf(HasSubstr("model/b"), HasSubstr(" and 2 more"), Not(HasSubstr("model/c"))));
+}
+
+TEST_F(BadInput, RangesThatTheTensorDoesNotHave) {
+  if (!IsMine()) return;
+  Checkpoint checkpoint = *Checkpoint::Open(folder_);
+  std::vector<std::byte> bytes(8);
+  const auto read = [&](const std::string& path, std::int64_t begin, std::int64_t end, std::size_t size) {
+    return checkpoint.Read(path, begin, end, absl::MakeSpan(bytes.data(), size));
+  };
+  EXPECT_TRUE(read("model/weight", 298, 300, 8).ok());
+  EXPECT_TRUE(read("model/weight", 300, 300, 0).ok());
+  EXPECT_EQ(read("model/absent", 0, 1, 4).code(), absl::StatusCode::kNotFound);
+  for (const auto& [begin, end, size] :
+       std::vector<std::array<std::int64_t, 3>>{{299, 301, 8}, {-1, 1, 8}, {2, 1, 0}, {0, 2, 4}, {0, 1, 8}}) {
+    const absl::Status status = read("model/weight", begin, end, size);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("model/weight"));
+  }
+}
+
+}  // namespace
+}  // namespace plait::parallel
