@@ -1,0 +1,94 @@
+// A Llama-like decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, a head of its own.
+//
+//   plait::llama::Llama llama({}, at::kFloat);          // 33,599,744 parameters
+//   at::Tensor loss = llama.Loss(tokens, targets);      // both (batch, seq) int64
+//
+//   (batch, seq)               tokens
+//     tok_embeddings           (batch, seq, dim)
+//     n_layers blocks:         x + wo(attention(rotary(wq n), rotary(wk n), wv n)),  n = attention_norm(x)
+//                              x + w2(silu(w1 n) * w3 n),                            n = ffn_norm(x)
+//     norm, output             (batch, seq, vocab_size)
+//
+// Touvron et al., 2023; rotary positions: Su et al., 2021, on neighbouring elements (2i, 2i + 1); grouped
+// queries: Ainslie et al., 2023: query head h looks at key head h / (n_heads / n_kv_heads).
+//
+// State dict: tok_embeddings.weight, layers.0.attention.{wq, wk, wv, wo}.weight (out, in),
+// layers.0.feed_forward.{w1, w2, w3}.weight, layers.0.attention_norm.weight, layers.0.ffn_norm.weight, ...,
+// norm.weight, output.weight. Hidden states have the parameters' type; rotations of half precision are done
+// in float32. Blocks for engines (models/block_runner.h): the root holds tok_embeddings, norm and output. A
+// handle: copies share parameters and block runner. Local.
+#ifndef PLAIT_MODELS_LLAMA_LLAMA_H_
+#define PLAIT_MODELS_LLAMA_LLAMA_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "models/block_runner.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace plait::llama {
+
+struct LlamaOptions {
+  std::int64_t vocab_size = 32000;
+  std::int64_t max_seq_len = 2048;
+  std::int64_t dim = 256;  // n_heads heads of an even width
+  std::int64_t n_layers = 24;
+  std::int64_t n_heads = 16;
+  std::int64_t n_kv_heads = 4;  // divides n_heads
+  std::int64_t hidden = 720;    // width between w1 and w2
+  double norm_eps = 1e-5;
+  double rope_theta = 10000;
+};
+
+// InvalidArgument: names the size that is out of its bounds.
+absl::Status Validate(const LlamaOptions& options);
+
+class Llama {
+ public:
+  // On kMeta no memory is taken for parameters and nothing is drawn. Options that Validate() refuses are a
+  // programming error.
+  Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options);
+
+  // (batch, seq) -> (batch, seq, vocab_size). seq is at most max_seq_len. Recorded by autograd.
+  at::Tensor Forward(const at::Tensor& tokens) const;
+  // Mean cross entropy; a scalar, float32 for half-precision parameters. Recorded.
+  at::Tensor Loss(const at::Tensor& tokens, const at::Tensor& targets) const;
+
+  // Root, then a unit for each block, "layers.0", ...
+  std::vector<models::ParameterUnit> units() const;
+  // Draws the initial values of one unit; all units in their order: what the constructor draws. Normal of
+  // deviation 1 for embeddings, 0.02 for products, 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut
+  // at three deviations for the head; norms begin at 1.
+  void ResetParameters(std::size_t unit) const;
+  void set_block_runner(models::BlockRunner runner) const;
+
+  const LlamaOptions& options() const { return options_; }
+  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
+  // In the order of the state dict.
+  std::vector<at::Tensor> parameters() const;
+
+ private:
+  at::Tensor LogitRows(const at::Tensor& tokens) const;
+
+  LlamaOptions options_;
+  std::shared_ptr<torch::nn::Module> module_;
+};
+
+// By the formula, without a model.
+std::int64_t ParameterCount(const LlamaOptions& options);
+
+// Floating point operations of one token's step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B), N
+// parameters without the embedding's table, sequences of T = seq.
+double FlopsPerToken(const LlamaOptions& options, std::int64_t seq);
+
+}  // namespace plait::llama
+
+#endif  // PLAIT_MODELS_LLAMA_LLAMA_H_
