@@ -1,0 +1,49 @@
+// Writes text that a trained GPT makes up: tools/gpt_generation/README.md.
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <string>
+
+#include "base/status_macros.h"
+#include "tools/gpt_generation/flags.h"
+#include "tools/gpt_generation/samples.h"
+#include "tools/gpt_generation/saved_gpt.h"
+
+namespace plait::gpt_generation {
+namespace {
+
+constexpr int kUsageError = 2;
+
+int Fail(const absl::Status& status, int code) {
+  std::fprintf(stderr, "generate: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+c10::ScalarType TypeOf(const Request& request) {
+  if (request.dtype == "float64") return c10::ScalarType::Double;
+  return request.dtype == "bfloat16" ? c10::ScalarType::BFloat16 : c10::ScalarType::Float;
+}
+
+absl::Status Generate(const Request& request) {
+  at::set_num_threads(1);
+  PLAIT_ASSIGN_OR_RETURN(const SavedGpt saved,
+                         LoadCheckpoint(request.checkpoint, request.bpe_folder, TypeOf(request)));
+  std::printf("model: %s\n", saved.source.c_str());
+  return WriteSamples(request, saved, [](absl::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  });
+}
+
+int Main(int argc, char** argv) {
+  base::ParseFlagsOrExit(argc, argv, Usage());
+  const absl::StatusOr<Request> request = RequestFromFlags();
+  if (!request.ok()) return Fail(request.status(), kUsageError);
+  const absl::Status status = Generate(*request);
+  return status.ok() ? 0 : Fail(status, 1);
+}
+
+}  // namespace
+}  // namespace plait::gpt_generation
+
+int main(int argc, char** argv) { return plait::gpt_generation::Main(argc, argv); }

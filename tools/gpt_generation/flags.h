@@ -1,0 +1,32 @@
+// What generate is asked to do.
+#ifndef PLAIT_TOOLS_GPT_GENERATION_FLAGS_H_
+#define PLAIT_TOOLS_GPT_GENERATION_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/flags.h"
+#include "models/gpt/sampler.h"
+
+namespace plait::gpt_generation {
+
+struct Request {
+  std::string checkpoint = "";  // of train_gpt
+  std::string model = "";       // a folder in Hugging Face's layout
+  std::string bpe_folder = "";  // empty: the model's
+  std::string prompt = "\n";
+  std::int64_t max_new_tokens = 500;
+  int num_samples = 1;
+  std::string dtype = "float32";
+  gpt::SamplingOptions sampling = {.temperature = 0.8, .top_k = 200, .top_p = 1, .seed = 1337};
+};
+
+base::ToolUsage Usage();
+
+// InvalidArgument, one line with the flag's name. Paths are absolute.
+absl::StatusOr<Request> RequestFromFlags();
+
+}  // namespace plait::gpt_generation
+
+#endif  // PLAIT_TOOLS_GPT_GENERATION_FLAGS_H_

@@ -1,0 +1,36 @@
+// A GPT that was trained, with the tokenizer of its text: whole, on one process.
+//
+//   PLAIT_ASSIGN_OR_RETURN(SavedGpt saved, LoadCheckpoint("run", /*bpe_folder=*/"", at::kFloat));
+//   saved.model.SetTraining(false);
+//   gpt::Generate(saved.model, prompt, 100, sampler);
+//
+// Local. Errors are one line: NotFound, DataLoss, InvalidArgument as those of parallel/checkpoint and
+// data/safetensors.
+#ifndef PLAIT_TOOLS_GPT_GENERATION_SAVED_GPT_H_
+#define PLAIT_TOOLS_GPT_GENERATION_SAVED_GPT_H_
+
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "data/text/tokenizer.h"
+#include "models/gpt/gpt.h"
+
+namespace plait::gpt_generation {
+
+struct SavedGpt {
+  gpt::Gpt model;
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  std::string source;  // for people: which checkpoint, after how many steps
+};
+
+// A checkpoint of train_gpt, of any strategy, mesh and type, or a folder whose newest complete one counts.
+// Parameters become `type`. `bpe_folder`: of GPT-2's vocabulary, for models that learned byte pairs.
+absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
+                                        c10::ScalarType type);
+
+}  // namespace plait::gpt_generation
+
+#endif  // PLAIT_TOOLS_GPT_GENERATION_SAVED_GPT_H_

@@ -1,0 +1,75 @@
+// The files of a run besides its checkpoints: history, trace, plots.
+//
+//   PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config, facts, world, /*resumed_draws=*/-1));
+//   for (...) PLAIT_RETURN_IF_ERROR(outputs.Record(report, traffic));
+//   PLAIT_RETURN_IF_ERROR(outputs.Close());
+//   outputs.Draw(log);
+#ifndef PLAIT_TOOLS_GPT_TRAINING_OUTPUTS_H_
+#define PLAIT_TOOLS_GPT_TRAINING_OUTPUTS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "data/history/run_attributes.h"
+#include "tools/gpt_training/config.h"
+#include "tools/gpt_training/step_line.h"
+#include "tools/rank_history/rank_history.h"
+#include "tools/rank_history/rank_trace.h"
+
+namespace plait::gpt_training {
+
+class Outputs {
+ public:
+  // Collective. Makes the folder (outputs/train_gpt/DATE-TIME without --outputs). A history that is there is
+  // gone on with after `resumed_draws` draws; -1: of a run that begins. Errors are the same on all ranks: a
+  // folder that takes no files, a history that is there already.
+  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts,
+                                      const comm::Communicator& world, std::int64_t resumed_draws);
+
+  // Local, before the first step and behind whatever is none: what was sent until now is no step's.
+  void BeginSteps();
+  // Local, right behind a step: notes what it has sent, and its spans.
+  void EndStep(const StepReport& step);
+  // Collective in every tenth call. `evaluation_seconds`: of the estimates and the sample after this step.
+  absl::Status Record(const StepReport& step, double evaluation_seconds);
+  // Collective. What was recorded is in the file.
+  absl::Status Flush() { return history_->Flush(); }
+  std::int64_t draws() const { return history_->draws(); }
+  // Collective. The files are complete then.
+  absl::Status Close();
+
+  // Rank 0. Every metric in the terminal and as text, SVG and PNG; without gnuplot it says so and goes on.
+  void Draw(const base::Log& log) const;
+
+  const std::string& folder() const { return folder_; }
+  const std::string& history_path() const { return history_path_; }
+  const std::string& trace_path() const { return trace_path_; }  // empty: none
+
+ private:
+  explicit Outputs(const comm::Communicator& world) : world_(world) {}
+  absl::Status OpenFolder(const Config& config);
+  absl::Status Declare();
+  void Trace(const StepReport& step);
+  double SentBytes(const std::string& axis) const;  // so far
+
+  comm::Communicator world_;
+  std::string folder_, history_path_, trace_path_, stamp_;
+  std::map<std::string, std::string> attributes_;
+  std::unique_ptr<rank_history::RankHistory> history_;
+  std::unique_ptr<rank_history::RankTrace> trace_;
+  struct Traffic {
+    double before = 0;   // sent until the step began
+    double of_step = 0;  // in the last step
+  };
+  Traffic replicate_, shard_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace plait::gpt_training
+
+#endif  // PLAIT_TOOLS_GPT_TRAINING_OUTPUTS_H_
