@@ -1,0 +1,69 @@
+#include "models/gpt/summary.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plait::gpt {
+namespace {
+
+using models::Layer;
+
+struct Sizes {
+  GptOptions options;
+  std::int64_t batch, seq;
+
+  std::vector<std::int64_t> Shape(std::int64_t width) const { return {batch, seq, width}; }
+  Layer Plain(const std::string& type) const { return {.type = type, .output_shape = Shape(options.n_embd)}; }
+  Layer Linear(std::int64_t in, std::int64_t out) const {
+    return models::LinearLayer(Shape(out), in, options.bias);
+  }
+  Layer Norm() const {
+    Layer norm = Plain("LayerNorm");
+    norm.parameters = options.n_embd * (options.bias ? 2 : 1);
+    return norm;
+  }
+};
+
+Layer Attention(const Sizes& sizes) {
+  const std::int64_t width = sizes.options.n_embd;
+  Layer attention = sizes.Plain("CausalSelfAttention");
+  attention.mult_adds = 2 * sizes.batch * sizes.seq * sizes.seq * width;
+  attention.children = {sizes.Linear(width, 3 * width), sizes.Linear(width, width), sizes.Plain("Dropout")};
+  return attention;
+}
+
+Layer Mlp(const Sizes& sizes) {
+  const std::int64_t width = sizes.options.n_embd;
+  Layer mlp = sizes.Plain("MLP");
+  mlp.children = {sizes.Linear(width, 4 * width),
+                  {.type = "GELU", .output_shape = sizes.Shape(4 * width)},
+                  sizes.Linear(4 * width, width),
+                  sizes.Plain("Dropout")};
+  return mlp;
+}
+
+Layer Embedding(std::vector<std::int64_t> shape, std::int64_t rows) {
+  const std::int64_t parameters = rows * shape.back();
+  return {.type = "Embedding", .output_shape = std::move(shape), .parameters = parameters};
+}
+
+}  // namespace
+
+models::Layer LayersOf(const GptOptions& options, std::int64_t batch, std::int64_t seq) {
+  const Sizes sizes = {options, batch, seq};
+  Layer block = sizes.Plain("Block");
+  block.repeat = options.n_layer;
+  block.children = {sizes.Norm(), Attention(sizes), sizes.Norm(), Mlp(sizes)};
+  const Layer blocks = {.type = "ModuleList", .output_shape = {}, .children = {block}};
+  const Layer transformer = {.type = "ModuleDict",
+                             .output_shape = {},
+                             .children = {Embedding(sizes.Shape(options.n_embd), options.vocab_size),
+                                          Embedding({seq, options.n_embd}, options.block_size),
+                                          sizes.Plain("Dropout"), blocks, sizes.Norm()}};
+  Layer head = models::LinearLayer(sizes.Shape(options.vocab_size), options.n_embd, false);
+  head.shared = true;
+  return {.type = "GPT", .output_shape = sizes.Shape(options.vocab_size), .children = {transformer, head}};
+}
+
+}  // namespace plait::gpt
