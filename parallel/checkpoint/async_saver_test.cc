@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
@@ -115,7 +116,14 @@ TEST(AsyncSaver, AFailedSaveIsToldOnceAndTheNextOneIsGood) {
   const testing::OwnedPieces own = PiecesOf(1);
   EXPECT_TRUE(saver.Start(1, own.pieces, State()).ok());
   World().Barrier();
-  if (World().rank() == World().size() - 1) fs::remove_all(PartialFolder(root, 1));
+  // A file where the threads want their folder, or wanted it a moment ago.
+  if (World().rank() == World().size() - 1) {
+    std::error_code busy;
+    while (!fs::is_regular_file(PartialFolder(root, 1), busy)) {
+      fs::remove_all(PartialFolder(root, 1), busy);
+      std::ofstream(PartialFolder(root, 1)) << "in the way";
+    }
+  }
   World().Barrier();
   const absl::Status failed = saver.Start(2, own.pieces, State());
   EXPECT_FALSE(failed.ok());

@@ -79,7 +79,7 @@ void ExpectFolders(const std::string& root, const std::vector<std::int64_t>& ste
 TEST(SaveFailure, AtEveryPointOnEveryRank) {
   const std::string root = FreshRoot("points");
   EXPECT_TRUE(Save(root, 1).ok());
-  for (const SavePoint point : {SavePoint::kFolderMade, SavePoint::kFileLaidOut, SavePoint::kValuesWritten,
+  for (const SavePoint point : {SavePoint::kFolderReady, SavePoint::kFileLaidOut, SavePoint::kValuesWritten,
                                 SavePoint::kIndexWritten}) {
     const bool on_every_rank = point == SavePoint::kFileLaidOut || point == SavePoint::kValuesWritten;
     for (int rank = 0; rank < (on_every_rank ? World().size() : 1); ++rank) {

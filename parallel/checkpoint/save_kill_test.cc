@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr SavePoint kPoints[] = {SavePoint::kFolderMade,   SavePoint::kFileLaidOut, SavePoint::kValuesWritten,
+constexpr SavePoint kPoints[] = {SavePoint::kFolderReady,  SavePoint::kFileLaidOut, SavePoint::kValuesWritten,
                                  SavePoint::kIndexWritten, SavePoint::kPublished,   SavePoint::kLatestWritten,
                                  SavePoint::kOlderRemoved};
 

@@ -65,25 +65,25 @@ absl::StatusOr<SaveTask> SaveTask::Prepare(const comm::Communicator& comm, const
   PLAIT_ASSIGN_OR_RETURN(Layout layout, AgreeOnLayout(comm, step, pieces));
   SaveTask task(comm, root, std::move(layout), state, options, std::move(observer));
   absl::Status made = CheckRankState(state);
-  if (comm.rank() == 0 && made.ok()) made = task.MakeFolder();
+  if (comm.rank() == 0 && made.ok()) made = task.MakeReadyFolder();
   PLAIT_RETURN_IF_ERROR(task.GiveUpUnless(comm.Agree(made)));
   PLAIT_RETURN_IF_ERROR(task.GiveUpUnless(comm.Agree(task.LayOutFile())));
   return task;
 }
 
-absl::Status SaveTask::MakeFolder() const {
-  PLAIT_RETURN_IF_ERROR(MakePartialFolder(root_, layout_.step, layout_.TotalBytes()));
-  return Passed(SavePoint::kFolderMade);
+absl::Status SaveTask::MakeReadyFolder() const {
+  PLAIT_RETURN_IF_ERROR(MakeReady(root_, layout_.TotalBytes()));
+  return Passed(SavePoint::kFolderReady);
 }
 
 absl::Status SaveTask::LayOutFile() {
   const std::string path = absl::StrCat(PartialFolder(root_, layout_.step), "/", ShardFileName(comm_.rank()));
-  PLAIT_ASSIGN_OR_RETURN(file_, ShardFile::Create(path, layout_, comm_.rank(), state_.rank_state));
+  PLAIT_ASSIGN_OR_RETURN(file_, ShardFile::LayOut(path, layout_, comm_.rank(), state_.rank_state));
   return Passed(SavePoint::kFileLaidOut);
 }
 
 absl::Status SaveTask::WriteValues(absl::Span<const void* const> values) {
-  PLAIT_RETURN_IF_ERROR(file_.WriteValues(values));
+  PLAIT_RETURN_IF_ERROR(file_.Write(values));
   return Passed(SavePoint::kValuesWritten);
 }
 

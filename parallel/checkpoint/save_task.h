@@ -27,8 +27,8 @@ namespace plait::parallel {
 
 // Places in a save at which it can be killed or fail; tests do both there.
 enum class SavePoint {
-  kFolderMade,     // rank 0
-  kFileLaidOut,    // every rank
+  kFolderReady,    // rank 0
+  kFileLaidOut,    // every rank, in memory
   kValuesWritten,  // every rank
   kIndexWritten,   // rank 0, as all below
   kPublished,
@@ -50,7 +50,8 @@ class SaveTask {
   // Which of the pieces given to Prepare are to be written, in this order; empty ones are not.
   const std::vector<LayoutPiece>& own_pieces() const { return own_; }
 
-  // `values`: the elements of each of own_pieces(), in their order.
+  // `values`: the elements of each of own_pieces(), in their order. All that this rank writes is written
+  // here.
   absl::Status WriteValues(absl::Span<const void* const> values);
 
   // Collective; `mine` is what WriteValues returned. The same result on all ranks. Errors as
@@ -62,7 +63,7 @@ class SaveTask {
            const SaveOptions& options, SaveObserver observer);
 
   absl::Status Passed(SavePoint point) const;
-  absl::Status MakeFolder() const;
+  absl::Status MakeReadyFolder() const;
   absl::Status LayOutFile();
   std::vector<ShardSummary> GatherSummaries() const;
   absl::Status Publish(const std::vector<ShardSummary>& shards) const;

@@ -6,9 +6,9 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
 #include "parallel/checkpoint/checked_array.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/stored_type.h"
 
 namespace plait::parallel {
@@ -18,8 +18,8 @@ using data::Handle;
 
 // A flat array whose place in the file is fixed at once and whose elements HDF5 never touches. Returns that
 // place.
-absl::StatusOr<std::int64_t> LayOut(data::File& file, const std::string& name, const Handle& type,
-                                    const Handle& space) {
+absl::StatusOr<std::int64_t> LayOutArray(data::File& file, const std::string& name, const Handle& type,
+                                         const Handle& space) {
   const data::QuietHdf5 quiet;
   const Handle links(H5Pcreate(H5P_LINK_CREATE));
   H5Pset_create_intermediate_group(links.id(), 1);
@@ -68,37 +68,44 @@ absl::Status WriteRankState(data::File& file, const std::map<std::string, std::s
 
 std::string ShardFileName(int rank) { return absl::StrFormat("rank-%05d.h5", rank); }
 
-absl::StatusOr<ShardFile> ShardFile::Create(const std::string& path, const Layout& layout, int rank,
+absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layout& layout, int rank,
                                             const std::map<std::string, std::string>& rank_state) {
   ShardFile shard;
   shard.path_ = path;
-  data::FileImage image;
-  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path, image));
+  shard.image_ = std::make_unique<data::FileImage>();
+  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path, *shard.image_));
   PLAIT_RETURN_IF_ERROR(Describe(file, layout, rank));
   PLAIT_RETURN_IF_ERROR(WriteRankState(file, rank_state));
   std::int64_t chunks = 0;
   for (const LayoutPiece& piece : layout.PiecesOf(rank)) {
-    PLAIT_ASSIGN_OR_RETURN(const std::int64_t offset, LayOut(file, "/" + layout.ArrayOf(piece),
-                                                             StoredType(layout.tensors[piece.tensor].dtype),
-                                                             SpaceOfPiece(layout, piece)));
+    PLAIT_ASSIGN_OR_RETURN(
+        const std::int64_t offset,
+        LayOutArray(file, "/" + layout.ArrayOf(piece), StoredType(layout.tensors[piece.tensor].dtype),
+                    SpaceOfPiece(layout, piece)));
     shard.pieces_.push_back({offset, layout.BytesOf(piece)});
     chunks += (layout.BytesOf(piece) + kChunkBytes - 1) / kChunkBytes;
   }
   if (chunks > 0) {
     const Handle type(H5Tcopy(H5T_STD_U32LE));
-    PLAIT_ASSIGN_OR_RETURN(shard.checksums_.offset, LayOut(file, kChecksums, type, FlatSpace(chunks)));
+    PLAIT_ASSIGN_OR_RETURN(shard.checksums_.offset, LayOutArray(file, kChecksums, type, FlatSpace(chunks)));
     shard.checksums_.bytes = chunks * static_cast<std::int64_t>(sizeof(std::uint32_t));
   }
   PLAIT_RETURN_IF_ERROR(file.Close());
-  shard.summary_.bytes = image.size_bytes();
-  PLAIT_RETURN_IF_ERROR(WriteImage(image, path));
+  shard.summary_.bytes = shard.image_->size_bytes();
   return shard;
 }
 
-absl::Status ShardFile::WriteValues(absl::Span<const void* const> values) {
+absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
+  PLAIT_RETURN_IF_ERROR(data::MakeFolders(data::FolderOf(path_)));
+  PLAIT_RETURN_IF_ERROR(WriteImage(*image_, path_));
   PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
                          FileDescriptor::Open(path_, FileDescriptor::Mode::kReadWrite));
+  PLAIT_RETURN_IF_ERROR(WriteElements(file, values));
+  return file.Sync();
+}
+
+absl::Status ShardFile::WriteElements(const FileDescriptor& file, absl::Span<const void* const> values) {
   std::vector<std::uint32_t> checksums;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto* bytes = static_cast<const char*>(values[i]);
@@ -108,9 +115,8 @@ absl::Status ShardFile::WriteValues(absl::Span<const void* const> values) {
       PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, pieces_[i].offset + done));
     }
   }
-  PLAIT_RETURN_IF_ERROR(file.WriteAt(checksums.data(), checksums_.bytes, checksums_.offset));
   summary_.checksums_crc32 = Crc32(checksums.data(), checksums_.bytes);
-  return file.Sync();
+  return file.WriteAt(checksums.data(), checksums_.bytes, checksums_.offset);
 }
 
 }  // namespace plait::parallel

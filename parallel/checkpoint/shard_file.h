@@ -1,12 +1,11 @@
 // The file of one rank: its pieces, each a flat HDF5 array of its own, and the checksums of their bytes.
 //
-//   PLAIT_ASSIGN_OR_RETURN(ShardFile shard, ShardFile::Create(path, layout, rank, rank_state));
-//   PLAIT_RETURN_IF_ERROR(shard.WriteValues(values_of_each_piece));       // any thread
+//   PLAIT_ASSIGN_OR_RETURN(ShardFile shard, ShardFile::LayOut(path, layout, rank, rank_state));
+//   PLAIT_RETURN_IF_ERROR(shard.Write(values_of_each_piece));       // any thread
 //
-// HDF5 is not thread-safe as Debian builds it, and the training program writes HDF5 files too. So Create()
-// lets HDF5 lay out the whole file, in memory (data/hdf5/file_image.h), writes that and takes the room on the
-// disk; WriteValues() then fills in the elements where HDF5 keeps them, with plain system calls that may run
-// on any thread.
+// HDF5 is not thread-safe as Debian builds it, and the training program writes HDF5 files too. So LayOut()
+// lets HDF5 lay out the whole file in memory, without the elements (data/hdf5/file_image.h); Write() writes
+// that and the elements where HDF5 expects them, with plain system calls that may run on any thread.
 //
 // File: /GROUP/NAME[begin:end], contiguous and little-endian; /plait/checksums, uint32: CRC-32 (zlib) of
 // every chunk of kChunkBytes of each piece (the last one of a piece shorter), pieces in the layout's order;
@@ -16,12 +15,15 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/hdf5/file_image.h"
+#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/layout.h"
 
 namespace plait::parallel {
@@ -46,15 +48,16 @@ struct ShardSummary {
 class ShardFile {
  public:
   ShardFile() = default;  // no file
-  // Errors as data::File's; RESOURCE_EXHAUSTED where the disk has no room.
-  static absl::StatusOr<ShardFile> Create(const std::string& path, const Layout& layout, int rank,
+  // Touches no disk; `path` is where Write() will write. Errors of HDF5 alone.
+  static absl::StatusOr<ShardFile> LayOut(const std::string& path, const Layout& layout, int rank,
                                           const std::map<std::string, std::string>& rank_state);
 
-  // `values` holds the bytes of each piece of layout.PiecesOf(rank), in that order. On return they are on the
-  // disk. No HDF5, no messages between ranks.
-  absl::Status WriteValues(absl::Span<const void* const> values);
+  // `values` holds the bytes of each piece of layout.PiecesOf(rank), in that order. Makes the folder where
+  // there is none. On return the file is on the disk. RESOURCE_EXHAUSTED where that has no room, said before
+  // the elements are written. No HDF5, no messages between ranks.
+  absl::Status Write(absl::Span<const void* const> values);
 
-  // Complete after WriteValues().
+  // Complete after Write().
   const ShardSummary& summary() const { return summary_; }
 
  private:
@@ -62,7 +65,10 @@ class ShardFile {
     std::int64_t offset = 0, bytes = 0;
   };
 
+  absl::Status WriteElements(const FileDescriptor& file, absl::Span<const void* const> values);
+
   std::string path_;
+  std::unique_ptr<data::FileImage> image_;
   std::vector<Place> pieces_;
   Place checksums_;
   ShardSummary summary_;

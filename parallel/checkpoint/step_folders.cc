@@ -111,11 +111,10 @@ absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm,
   return GatherBytes(comm, *found)[0];
 }
 
-absl::Status MakePartialFolder(const std::string& root, std::int64_t step, std::int64_t bytes) {
+absl::Status MakeReady(const std::string& root, std::int64_t bytes) {
   PLAIT_RETURN_IF_ERROR(data::MakeFolders(root));
   RemovePartials(root);
-  PLAIT_RETURN_IF_ERROR(CheckRoom(root, bytes));
-  return data::MakeFolders(PartialFolder(root, step));
+  return CheckRoom(root, bytes);
 }
 
 void RemovePartialFolder(const std::string& root, std::int64_t step) {

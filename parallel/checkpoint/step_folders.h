@@ -32,9 +32,9 @@ std::string PartialFolder(const std::string& root, std::int64_t step);
 // Steps with a folder that has an index, ascending.
 std::vector<std::int64_t> CompleteSteps(const std::string& root);
 
-// Makes `root` and an empty partial folder in it, after what killed jobs left there is removed.
-// RESOURCE_EXHAUSTED if the disk has no room for `bytes`.
-absl::Status MakePartialFolder(const std::string& root, std::int64_t step, std::int64_t bytes);
+// Makes `root` ready for a save: the folder is there, what killed jobs left in it is not. RESOURCE_EXHAUSTED
+// if the disk has no room for `bytes`.
+absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
 // Renames the partial folder to its final name, on the disk when it returns. An older checkpoint of that step
