@@ -1,6 +1,7 @@
 // All-reduce, reduce-scatter and all-gather by every way that comm/mpi knows, in turn in one run:
 //
 //   bazel run //comm/benchmarks:ways_benchmark -- [--nproc=2] [--rounds=15] [--largest_megabytes=128]
+//       [--bytes=N: this size alone] [--shared_bytes_per_rank=N]
 //
 //   milliseconds: least, median and greatest of 15 rounds
 //   operation          MB   blocking MPI           MPI                    ring                   shared
@@ -43,6 +44,8 @@ struct Options {
   int ranks = 2;
   int rounds = 15;
   std::int64_t largest_megabytes = 128;
+  std::int64_t bytes = 0;  // 0: 64 KiB to largest_megabytes
+  std::int64_t shared_bytes_per_rank = MpiOptions{}.shared_bytes_per_rank;
 };
 
 struct Way {
@@ -62,13 +65,12 @@ void Take(const std::string& flag, int argc, char** argv, Number* number) {
   }
 }
 
-std::vector<Way> Ways() {
+std::vector<Way> Ways(std::int64_t shared_bytes_per_rank) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   const bool oversubscribed = plait::comm::DetectLauncher().local_size > plait::comm::AvailableCores();
-  const auto over = [&](std::int64_t shared_bytes_per_rank, std::int64_t ring_bytes) {
-    const MpiOptions options = {.oversubscribed = oversubscribed,
-                                .shared_bytes_per_rank = shared_bytes_per_rank,
-                                .ring_bytes = ring_bytes};
+  const auto over = [&](std::int64_t shared_bytes, std::int64_t ring_bytes) {
+    const MpiOptions options = {
+        .oversubscribed = oversubscribed, .shared_bytes_per_rank = shared_bytes, .ring_bytes = ring_bytes};
     return Communicator(plait::comm::MakeWorldGroup(plait::comm::MakeMpiWorldBackend(options), "world",
                                                     std::make_shared<plait::comm::Journal>()));
   };
@@ -76,7 +78,7 @@ std::vector<Way> Ways() {
   return {{"blocking MPI", plain, true},
           {"MPI", plain, false},
           {"ring", over(0, 1), false},
-          {"shared memory", over(MpiOptions{}.shared_bytes_per_rank, 1), false}};
+          {"shared memory", over(shared_bytes_per_rank, 1), false}};
 }
 
 void Call(const Way& way, Exchange exchange, Buffer values, Buffer part) {
@@ -120,8 +122,18 @@ void Row(const std::vector<Way>& ways, Exchange exchange, Buffer values, Buffer 
   std::fflush(stdout);
 }
 
+// Bytes, growing.
+std::vector<std::int64_t> Sizes(const Options& options) {
+  if (options.bytes > 0) return {options.bytes};
+  const std::int64_t largest = options.largest_megabytes << 20;
+  std::vector<std::int64_t> sizes = {std::min<std::int64_t>(3'400'000, largest), largest};
+  for (std::int64_t bytes = 64 << 10; bytes < largest; bytes *= 4) sizes.push_back(bytes);
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
 absl::Status Run(const Communicator& world, const Options& options) {
-  const std::vector<Way> ways = Ways();
+  const std::vector<Way> ways = Ways(options.shared_bytes_per_rank);
   const bool print = world.rank() == 0;
   if (print) {
     std::printf("milliseconds: least, median and greatest of %d rounds; %d ranks\n%-14s %8s", options.rounds,
@@ -129,15 +141,10 @@ absl::Status Run(const Communicator& world, const Options& options) {
     for (const Way& way : ways) std::printf("  %-23s", way.name);
     std::printf("\n");
   }
-  const std::int64_t largest = options.largest_megabytes << 20;
-  std::vector<float> values(largest / sizeof(float)), part(values.size() / world.size());
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = 64 << 10; bytes < largest; bytes *= 4) sizes.push_back(bytes);
-  sizes.insert(sizes.end(), {3'400'000, largest});
-  std::sort(sizes.begin(), sizes.end());
+  const std::vector<std::int64_t> sizes = Sizes(options);
+  std::vector<float> values(sizes.back() / sizeof(float)), part(values.size() / world.size());
   for (const Exchange exchange : {Exchange::kAllReduce, Exchange::kReduceScatter, Exchange::kAllGather}) {
     for (const std::int64_t bytes : sizes) {
-      if (bytes > largest) continue;
       const std::int64_t per_part = bytes / static_cast<std::int64_t>(sizeof(float)) / world.size();
       std::fill(values.begin(), values.end(), 0.0f);
       Row(ways, exchange, {values.data(), per_part * world.size(), DataType::kFloat32},
@@ -154,6 +161,8 @@ int main(int argc, char** argv) {
   Take("--nproc=", argc, argv, &options.ranks);
   Take("--rounds=", argc, argv, &options.rounds);
   Take("--largest_megabytes=", argc, argv, &options.largest_megabytes);
+  Take("--bytes=", argc, argv, &options.bytes);
+  Take("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
   if (!plait::comm::DetectLauncher().starts_mpi()) {
     const absl::Status failed = plait::comm::RelaunchOnRanks(options.ranks, argv);
     std::fprintf(stderr, "ways_benchmark: %s\n", failed.ToString().c_str());

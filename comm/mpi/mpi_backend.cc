@@ -60,7 +60,9 @@ class MpiBackend : public Backend {
   std::vector<int> members() const override { return members_; }
 
   void Run(const Request& request) override {
-    if (GoesThroughSharedMemory(request)) {
+    // An all-gather that blocks is copied once by MPI, from memory to memory.
+    const bool by_mpi = request.operation == Operation::kAllGather && !options_.oversubscribed;
+    if (GoesThroughSharedMemory(request) && !by_mpi) {
       return SharedCollective(segment_, shared_->progress, request, options_.oversubscribed).Wait();
     }
     const bool alone = IsPointToPoint(request.operation);

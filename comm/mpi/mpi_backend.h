@@ -1,8 +1,9 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
 // All-reduce, reduce-scatter, all-gather and barrier between ranks of one node go through memory that they
-// share (comm/mpi/shared_collective.h); between nodes, the non-blocking ones of the first three go round a
-// ring of messages if they are long (comm/mpi/ring_collectives.h).
+// share (comm/mpi/shared_collective.h; all-gathers that block only if oversubscribed); between nodes, the
+// non-blocking ones of the first three go round a ring of messages if they are long
+// (comm/mpi/ring_collectives.h).
 //
 // Other blocking calls map to MPI's blocking collectives. Where a node has more ranks than cores they start
 // the non-blocking one and wait for it with comm/mpi/backoff.h, so that waiting leaves the cores to the
@@ -21,7 +22,7 @@ struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
   bool oversubscribed = false;                                    // more ranks than cores on this node
   // As SessionOptions has them.
-  std::int64_t shared_bytes_per_rank = std::int64_t{8} << 20;
+  std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
   std::int64_t ring_bytes = std::int64_t{1} << 16;
 };
 

@@ -1,7 +1,7 @@
 // Memory that the ranks of one node share, for one communicator: an outbox per rank, which the others read.
 // Private to comm/mpi.
 //
-//   std::shared_ptr<NodeSegment> segment = NodeSegment::Make(comm, /*bytes_per_rank=*/8 << 20);
+//   std::shared_ptr<NodeSegment> segment = NodeSegment::Make(comm, /*bytes_per_rank=*/4 << 20);
 //   const std::int64_t post = segment->TakePosts(1);
 //   if (segment->CanWrite(post)) {                     // until all others have read what lay there before
 //     std::memcpy(segment->Data(rank, post), ...);

@@ -1,6 +1,7 @@
 #include "comm/mpi/reduction.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -69,15 +70,23 @@ void Combine(const T* a, const T* b, T* out, std::int64_t n, Op op) {
 }
 
 template <typename T, typename Op>
-void CombineLast(const T* a, const T* b, T divisor, T* out, T* __restrict copy, std::int64_t n, Op op) {
-  const auto last = [op, divisor](T x, T y) { return op(x, y) / divisor; };
-  if (copy == nullptr) return divisor == T{1} ? Combine(a, b, out, n, op) : Combine(a, b, out, n, last);
-  if (divisor == T{1}) {
+void CombineTo(const T* a, const T* b, T* out, T* __restrict copy, std::int64_t n, Op op) {
+  if (copy == nullptr) return Combine(a, b, out, n, op);
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) copy[i] = out[i] = op(a[i], b[i]);
-  } else {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) copy[i] = out[i] = last(a[i], b[i]);
+  for (std::int64_t i = 0; i < n; ++i) copy[i] = out[i] = op(a[i], b[i]);
+}
+
+template <typename T, typename Op>
+void CombineLast(const T* a, const T* b, int divisor, T* out, T* copy, std::int64_t n, Op op) {
+  if (divisor == 1) return CombineTo(a, b, out, copy, n, op);
+  if constexpr (std::is_floating_point_v<T>) {
+    const T ranks = static_cast<T>(divisor), inverse = 1 / ranks;
+    // By a power of two, the quotient is the product, bit for bit; products are faster.
+    if (std::has_single_bit(static_cast<unsigned>(divisor))) {
+      CombineTo(a, b, out, copy, n, [=](T x, T y) { return op(x, y) * inverse; });
+    } else {
+      CombineTo(a, b, out, copy, n, [=](T x, T y) { return op(x, y) / ranks; });
+    }
   }
 }
 
@@ -94,8 +103,7 @@ void ReduceAs(const Task& task, Op op) {
       left = partial;
     }
     T* copy = task.copy == nullptr ? nullptr : static_cast<T*>(task.copy) + begin;
-    CombineLast(left, source(last), static_cast<T>(task.divisor), static_cast<T*>(task.out) + begin, copy, n,
-                op);
+    CombineLast(left, source(last), task.divisor, static_cast<T*>(task.out) + begin, copy, n, op);
   }
 }
 
@@ -111,8 +119,7 @@ void ReduceHalf(const Task& task, DataType type, Op op) {
     widen(0, partial);
     for (std::size_t i = 1; i <= last; ++i) {
       widen(i, next);
-      CombineLast(partial, next, i == last ? static_cast<float>(task.divisor) : 1.0f, partial,
-                  static_cast<float*>(nullptr), n, op);
+      CombineLast(partial, next, i == last ? task.divisor : 1, partial, static_cast<float*>(nullptr), n, op);
     }
     auto* out = static_cast<std::uint16_t*>(task.out) + begin;
     Narrow(partial, {out, n, type});

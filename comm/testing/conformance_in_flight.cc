@@ -138,7 +138,7 @@ void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory) {
     if (comm.rank() % 2 == 1) std::reverse(order.begin(), order.end());
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i == order.size() / 2) PassRound(comm, memory);
-      if (i % 3 == 0) {
+      if (round > 0 && i % 3 == 0) {  // a poll moves all on: the first round must do without
         while (!all[order[i]].work.Test()) {
         }
       }
