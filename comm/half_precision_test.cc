@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -50,6 +51,25 @@ TEST(HalfPrecision, RoundsToNearestEven) {
       ExpectNearest(1 + static_cast<float>(i) / 65536 / 8, type);
       ExpectNearest(static_cast<float>(std::exp(0.004 * i - 8)), type);
     }
+  }
+}
+
+// The compiler converts one value at a time.
+TEST(HalfPrecision, Float16GivesTheCompilersBits) {
+  for (int i = 0; i < 65536; ++i) {
+    const auto bits = static_cast<std::uint16_t>(i);
+    float wide;
+    Widen({&bits, 1, DataType::kFloat16}, &wide);
+    const auto expected = static_cast<float>(std::bit_cast<_Float16>(bits));
+    ASSERT_EQ(std::isnan(wide), std::isnan(expected)) << i;
+    if (std::isnan(wide)) continue;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(wide), std::bit_cast<std::uint32_t>(expected)) << i;
+  }
+  for (std::uint64_t i = 0; i < (std::uint64_t{1} << 32); i += 4093) {  // of all signs, exponents and ends
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(i));
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(Bits(value, DataType::kFloat16), std::bit_cast<std::uint16_t>(static_cast<_Float16>(value)))
+        << i;
   }
 }
 
