@@ -127,7 +127,9 @@ void DataParallel::State::MakeUnits(const InitializeUnit& initialize) {
   first_unit.push_back(units.size());
   std::vector<Unit*> in_order;
   for (const std::unique_ptr<Unit>& unit : units) in_order.push_back(unit.get());
-  reductions = std::make_unique<Reductions>(std::move(in_order), setting.shards_gradients());
+  const std::size_t few = options.prefetch ? 1 : 0;
+  reductions =
+      std::make_unique<Reductions>(std::move(in_order), setting.shards_gradients() ? few : units.size());
 }
 
 void DataParallel::State::AddUnit(const NamedParameters& part, bool root) {

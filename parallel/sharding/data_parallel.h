@@ -72,7 +72,8 @@ struct DataParallelOptions {
   Strategy strategy = Strategy::kDdp;
   // fsdp: a block is dropped after its forward and gathered again for its backward; else it is kept.
   bool reshard_after_forward = true;
-  // fsdp: the block after the one in work is gathered meanwhile.
+  // Sharded states overlap with work: the block after the one in work is gathered meanwhile, and the
+  // gradients of one unit travel while the next ones are made. Off: a rank has one unit at a time.
   bool prefetch = true;
   // Type of parameters and activations; master parameters, gradients' sums and moments keep the type that the
   // units' parameters have. Undefined: the same.

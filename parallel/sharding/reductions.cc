@@ -7,13 +7,8 @@
 #include "comm/buffer.h"
 
 namespace plait::parallel {
-namespace {
-
-constexpr std::size_t kMostInFlight = 2;
-
-}  // namespace
-
-Reductions::Reductions(std::vector<Unit*> units, bool bounded) : units_(std::move(units)), bounded_(bounded) {
+Reductions::Reductions(std::vector<Unit*> units, std::size_t most_in_flight)
+    : units_(std::move(units)), most_in_flight_(most_in_flight) {
   for (std::size_t u = units_.size(); u-- > 0;) order_.push_back(static_cast<std::int64_t>(u));
 }
 
@@ -50,8 +45,8 @@ void Reductions::LearnOrder(const DataParallelAxes& axes) {
 }
 
 void Reductions::StartNext() {
-  if (bounded_ && started_ >= kMostInFlight) Move(started_ + 1 - kMostInFlight, /*must_sum=*/0);
   At(started_++).StartScatter(last_);
+  if (started_ > most_in_flight_) Move(started_ - most_in_flight_, /*must_sum=*/0);
 }
 
 void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {

@@ -21,8 +21,9 @@ namespace plait::parallel {
 
 class Reductions {
  public:
-  // `bounded`: whole gradients are memory that goes when they have arrived, so only a few travel at a time.
-  Reductions(std::vector<Unit*> units, bool bounded);
+  // `most_in_flight`: units that travel at a time, where whole gradients are memory that goes when they have
+  // arrived; 0: each has arrived before autograd goes on.
+  Reductions(std::vector<Unit*> units, std::size_t most_in_flight);
 
   void Begin(bool reduces, bool last);
   // Unit `unit` has its last gradient of this pass.
@@ -43,7 +44,7 @@ class Reductions {
   std::vector<std::int64_t> order_;      // indices, in order of leaving
   std::vector<std::int64_t> completed_;  // in this pass
   bool learned_ = false;
-  bool bounded_;
+  std::size_t most_in_flight_;
   bool reduces_ = false, last_ = false;
   std::size_t started_ = 0, scattered_ = 0, summed_ = 0;  // places in order_, from the front
   std::vector<bool> arrived_;                             // scattered, perhaps before those in front

@@ -58,6 +58,7 @@ struct TestingModel {
                         {name + ".weight", parameter({kWidth, kWidth})},
                         {name + ".bias", parameter({kWidth})}}});
     }
+    units.push_back({"nothing", {}, true});
     units.push_back({"end", {{"end.scale", parameter({kWidth})}}, true});
     return units;
   }

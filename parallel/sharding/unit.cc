@@ -201,7 +201,7 @@ bool Unit::AdvanceScatter(bool wait) {
 void Unit::FinishScatter() {
   const at::NoGradGuard no_grad;
   scattering_ = comm::TensorWork();
-  if (!setting_->shards_gradients()) return;
+  if (!setting_->shards_gradients() || layout_.count() == 0) return;
   if (has_share_) gradient_.add_(scattered_);
   scattered_.reset();
   has_share_ = true;

@@ -1,0 +1,169 @@
+#include "tests/parity/parity_model.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/nll_loss.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/remainder.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/tensor.h>
+
+#include <memory>
+#include <utility>
+
+#include "models/cnn/cnn.h"
+#include "models/gpt/gpt.h"
+#include "models/mlp/mlp.h"
+#include "parallel/tiling/tiled_linear.h"
+
+namespace plait::parity {
+namespace {
+
+constexpr std::int64_t kWidth = 12, kVocabulary = 11, kSequence = 6, kPixels = 10, kClasses = 5;
+
+// Of numbers without a pattern that a model could learn in no time: sines of squares.
+at::Tensor Numbers(const std::vector<std::int64_t>& sizes, double seed, at::ScalarType type) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  const at::Tensor n = at::arange(count, at::kDouble) + seed;
+  return at::sin(n * n * 0.37).view(sizes).to(at::kFloat).to(type);
+}
+
+at::Tensor Integers(const std::vector<std::int64_t>& sizes, double seed, std::int64_t below) {
+  return at::remainder((Numbers(sizes, seed, at::kDouble) * 1e4).to(at::kLong), below);
+}
+
+at::Tensor RowsOf(const std::vector<std::int64_t>& samples) { return at::tensor(samples, at::kLong); }
+
+// By parameter, so that cutting a model in units does not change them.
+void SetValues(const std::vector<parallel::ParameterUnit>& units) {
+  const at::NoGradGuard no_grad;
+  double seed = 1;
+  for (const parallel::ParameterUnit& unit : units) {
+    for (const auto& [name, parameter] : unit.parameters) {
+      const at::Tensor values = Numbers(parameter.sizes().vec(), seed += 100, parameter.scalar_type()) * 0.3;
+      // Norms begin at one, as they do in practice.
+      parameter.copy_(parameter.dim() == 1 && name.find("ln_") != std::string::npos ? values + 1 : values);
+    }
+  }
+}
+
+std::vector<parallel::ParameterUnit> UnitsOf(const std::vector<models::ParameterUnit>& units) {
+  std::vector<parallel::ParameterUnit> all;
+  for (const models::ParameterUnit& unit : units) {
+    all.push_back({unit.name, unit.parameters, /*root=*/all.empty()});
+  }
+  return all;
+}
+
+at::Tensor SquaresOf(const at::Tensor& y, const std::vector<std::int64_t>& samples, int step) {
+  const at::Tensor targets = Numbers({kParitySamples, kWidth}, 7000 + 40.5 * step, y.scalar_type());
+  const at::Tensor difference = y - targets.index_select(0, RowsOf(samples));
+  return (difference * difference).sum();
+}
+
+at::Tensor InputsOf(const std::vector<std::int64_t>& samples, int step, at::ScalarType type) {
+  return Numbers({kParitySamples, kWidth}, 3000 + 50.5 * step, type).index_select(0, RowsOf(samples));
+}
+
+ParityModel MakeMlp(at::ScalarType type) {
+  const mlp::Mlp model({.widths = {kWidth, 30, 17, kWidth}, .activation = mlp::Activation::kRelu}, type);
+  return {UnitsOf(model.units()),
+          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
+          [model, type](const std::vector<std::int64_t>& samples, int step) {
+            return SquaresOf(model.Forward(InputsOf(samples, step, type)), samples, step);
+          }};
+}
+
+// Two tiled layers with an activation between them.
+ParityModel MakeTiledMlp(at::ScalarType type) {
+  const auto first = std::make_shared<parallel::TiledLinear>(
+      parallel::TiledLinearOptions{.in = kWidth, .out = 29, .in_tiles = 2, .out_tiles = 3}, type);
+  const auto second = std::make_shared<parallel::TiledLinear>(
+      parallel::TiledLinearOptions{
+          .in = 29, .out = kWidth, .in_tiles = 3, .out_tiles = 1, .first_block = first->units().size()},
+      type);
+  std::vector<parallel::ParameterUnit> units = first->units();
+  for (parallel::ParameterUnit& unit : units) {
+    for (auto& [name, parameter] : unit.parameters) name = "first." + name;
+  }
+  for (parallel::ParameterUnit unit : second->units()) {
+    for (auto& [name, parameter] : unit.parameters) name = "second." + name;
+    units.push_back(std::move(unit));
+  }
+  return {std::move(units),
+          [first, second](const models::BlockRunner& runner) {
+            first->set_block_runner(runner);
+            second->set_block_runner(runner);
+          },
+          [first, second, type](const std::vector<std::int64_t>& samples, int step) {
+            const at::Tensor hidden = at::relu(first->Forward(InputsOf(samples, step, type)));
+            return SquaresOf(second->Forward(hidden), samples, step);
+          }};
+}
+
+ParityModel MakeCnn(at::ScalarType type) {
+  cnn::Cnn model({.rows = kPixels,
+                  .columns = kPixels,
+                  .conv1_channels = 3,
+                  .conv2_channels = 5,
+                  .hidden = 9,
+                  .classes = kClasses,
+                  .dropout1 = 0,
+                  .dropout2 = 0},
+                 type);
+  return {UnitsOf(model.units()),
+          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
+          [model, type](const std::vector<std::int64_t>& samples, int step) {
+            const at::Tensor images = Numbers({kParitySamples, 1, kPixels, kPixels}, 500.25 * step, type)
+                                          .index_select(0, RowsOf(samples));
+            const at::Tensor labels =
+                Integers({kParitySamples}, 60.5 * step, kClasses).index_select(0, RowsOf(samples));
+            return at::nll_loss(model.Forward(images), labels, {}, at::Reduction::Sum);
+          }};
+}
+
+ParityModel MakeGpt(at::ScalarType type) {
+  const gpt::Gpt model({.vocab_size = kVocabulary,
+                        .block_size = kSequence,
+                        .n_layer = 3,
+                        .n_head = 2,
+                        .n_embd = 8,
+                        .bias = false},
+                       type);
+  return {UnitsOf(model.units()),
+          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
+          [model](const std::vector<std::int64_t>& samples, int step) {
+            const at::Tensor text = Integers({kParitySamples, kSequence + 1}, 70.5 * step, kVocabulary)
+                                        .index_select(0, RowsOf(samples));
+            return model.Loss(text.narrow(1, 0, kSequence).contiguous(),
+                              text.narrow(1, 1, kSequence).contiguous()) *
+                   static_cast<double>(samples.size());
+          }};
+}
+
+}  // namespace
+
+std::string NameOf(ModelKind kind) {
+  constexpr const char* kNames[] = {"mlp", "tiled mlp", "cnn", "gpt"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::vector<at::Tensor> ParityModel::parameters() const {
+  std::vector<at::Tensor> all;
+  for (const parallel::ParameterUnit& unit : units) {
+    for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter);
+  }
+  return all;
+}
+
+ParityModel MakeParityModel(ModelKind kind, at::ScalarType type) {
+  constexpr ParityModel (*kMakers[])(at::ScalarType) = {MakeMlp, MakeTiledMlp, MakeCnn, MakeGpt};
+  ParityModel model = kMakers[static_cast<int>(kind)](type);
+  SetValues(model.units);
+  return model;
+}
+
+}  // namespace plait::parity

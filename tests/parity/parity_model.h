@@ -1,0 +1,43 @@
+// Small models of every kind, with fixed samples, for comparisons of strategies with one rank.
+//
+//   ParityModel model = MakeParityModel(ModelKind::kGpt, at::kDouble);
+//   model.set_runner(...);                          // models/block_runner.h
+//   at::Tensor sum = model.loss({0, 3, 4}, step);   // over these of kParitySamples samples of the step's
+//   batch
+#ifndef PLAIT_TESTS_PARITY_PARITY_MODEL_H_
+#define PLAIT_TESTS_PARITY_PARITY_MODEL_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/block_runner.h"
+#include "parallel/sharding/data_parallel.h"
+
+namespace plait::parity {
+
+// No number of ranks divides it: shares of the batch are not equal.
+inline constexpr std::int64_t kParitySamples = 19;
+
+enum class ModelKind { kMlp, kTiledMlp, kCnn, kGpt };
+inline constexpr ModelKind kModelKinds[] = {ModelKind::kMlp, ModelKind::kTiledMlp, ModelKind::kCnn,
+                                            ModelKind::kGpt};
+std::string NameOf(ModelKind kind);
+
+struct ParityModel {
+  std::vector<parallel::ParameterUnit> units;
+  std::function<void(models::BlockRunner)> set_runner;
+  std::function<at::Tensor(const std::vector<std::int64_t>& samples, int step)> loss;
+
+  std::vector<at::Tensor> parameters() const;
+};
+
+// The same values and samples in every process, of float32 numbers whatever the type.
+ParityModel MakeParityModel(ModelKind kind, at::ScalarType type);
+
+}  // namespace plait::parity
+
+#endif  // PLAIT_TESTS_PARITY_PARITY_MODEL_H_

@@ -1,0 +1,188 @@
+#include "tests/parity/trajectory.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adamw.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/check.h"
+#include "comm/buffer.h"
+#include "comm/device_mesh.h"
+#include "parallel/activation_checkpoint/activation_checkpoint.h"
+#include "parallel/optim/sharded_optimizer.h"
+#include "parallel/sharding/data_parallel.h"
+
+namespace plait::parity {
+namespace {
+
+std::vector<std::int64_t> Range(std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> range(static_cast<std::size_t>(end - begin));
+  std::iota(range.begin(), range.end(), begin);
+  return range;
+}
+
+// The part of 0..count-1 that is the i-th of n, to one as long as the others.
+std::pair<std::int64_t, std::int64_t> PartOf(std::int64_t count, std::int64_t i, std::int64_t n) {
+  return {count * i / n, count * (i + 1) / n};
+}
+
+// Matrices and larger, as everywhere in Plait.
+std::vector<torch::optim::OptimizerParamGroup> Groups(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> decayed, others;
+  for (const at::Tensor& p : parameters) (p.dim() >= 2 ? decayed : others).push_back(p);
+  const auto options = [](double decay) {
+    auto o = std::make_unique<torch::optim::AdamWOptions>(kLr);
+    o->betas({kBeta1, kBeta2}).eps(kEpsilon).weight_decay(decay);
+    return o;
+  };
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(decayed, options(kDecay));
+  groups.emplace_back(others, options(0));
+  return groups;
+}
+
+std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& p : parameters) copies.push_back(p.detach().clone());
+  return copies;
+}
+
+// One model with its engine and optimizer.
+class ShardedRun {
+ public:
+  ShardedRun(ModelKind kind, at::ScalarType type, const Setting& setting, const comm::Communicator& world)
+      : setting_(setting), world_(world), model_(MakeParityModel(kind, type)) {
+    const auto mesh =
+        comm::DeviceMesh::Create(world, {{"dp_replicate", setting.replicas}, {"dp_shard", setting.shards}});
+    PLAIT_CHECK(mesh.ok()) << mesh.status();
+    comm::Communicator replicate = mesh->axis("dp_replicate");
+    if (setting.mutation == Mutation::kDroppedAllReduce) replicate = comm::Communicator::Self();
+    // The embedding of the GPT is a part of its own.
+    dp_ = *parallel::DataParallel::Create({replicate, mesh->axis("dp_shard")}, model_.units,
+                                          {.strategy = setting.strategy, .root_part_bytes = 512});
+    model_.set_runner([this](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
+      if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
+      return dp_->Run(
+          block, [&forward](const at::Tensor& in) { return parallel::CheckpointActivations(forward, in); },
+          x);
+    });
+    const parallel::StateStoreOptions place = {
+        .place = setting.offloads ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
+        .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};
+    optimizer_ = *parallel::ShardedOptimizer::Create(
+        *dp_, {.lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay},
+        place);
+  }
+
+  // The loss of the whole batch.
+  double Step(int step) {
+    const auto [begin, end] = PartOf(kParitySamples, world_.rank(), world_.size());
+    double loss = 0;
+    for (int pass = 0; pass < setting_.passes; ++pass) {
+      const auto [first, last] = PartOf(end - begin, pass, setting_.passes);
+      loss += Pass(Range(begin + first, begin + last), step, pass);
+    }
+    world_.AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
+    Update(step);
+    return loss;
+  }
+
+  std::vector<at::Tensor> Parameters() {
+    std::vector<at::Tensor> all;
+    dp_->VisitWhole([&](const parallel::ParameterUnit& unit) {
+      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    });
+    return all;
+  }
+
+ private:
+  double Pass(const std::vector<std::int64_t>& samples, int step, int pass) {
+    const bool own_mean = setting_.mutation == Mutation::kWrongNormalizer;
+    const double normalizer = own_mean ? static_cast<double>(samples.size()) * world_.size() * setting_.passes
+                                       : static_cast<double>(kParitySamples);
+    const at::Tensor part = dp_->Forward([&] { return model_.loss(samples, step) / normalizer; });
+    dp_->Backward(part, {.last = pass + 1 == setting_.passes, .reduce_each = setting_.reduce_each});
+    return part.item<double>();
+  }
+
+  void Update(int step) {
+    const bool twice = setting_.mutation == Mutation::kNormCountedTwice;
+    const bool stale = setting_.mutation == Mutation::kStaleShard && step == kSteps / 2;
+    const at::Tensor master = dp_->shards().back().master;
+    const at::Tensor before = master.clone();
+    const auto result = optimizer_->Step({.clip_norm = twice ? kClip / std::sqrt(2.0) : kClip});
+    PLAIT_CHECK(result.status.ok()) << result.status;
+    PLAIT_CHECK(result.gradient_norm > kClip) << "clipping is not tested: norm " << result.gradient_norm;
+    if (!stale) return;
+    dp_->WaitForParameters();
+    if (world_.rank() == 0) master.copy_(before);
+    dp_->Publish();
+  }
+
+  Setting setting_;
+  comm::Communicator world_;
+  ParityModel model_;
+  std::unique_ptr<parallel::DataParallel> dp_;
+  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
+};
+
+}  // namespace
+
+std::string TextOf(const Setting& s) {
+  return absl::StrCat(parallel::Name(s.strategy), " ", s.replicas, "x", s.shards,
+                      s.passes > 1 ? absl::StrCat(", ", s.passes, " micro-batches") : "",
+                      s.reduce_each ? " reduced each" : "",
+                      s.checkpoints_activations ? ", activations checkpointed" : "",
+                      s.offloads ? ", moments in a file" : "");
+}
+
+Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type) {
+  const ParityModel model = MakeParityModel(kind, type);
+  const std::vector<at::Tensor> parameters = model.parameters();
+  torch::optim::AdamW optimizer(Groups(parameters), torch::optim::AdamWOptions(kLr));
+  Trajectory trajectory;
+  for (int step = 0; step < kSteps; ++step) {
+    optimizer.zero_grad();
+    const at::Tensor loss = model.loss(Range(0, kParitySamples), step) / static_cast<double>(kParitySamples);
+    loss.backward();
+    torch::nn::utils::clip_grad_norm_(parameters, kClip);
+    optimizer.step();
+    trajectory.losses.push_back(loss.item<double>());
+  }
+  trajectory.parameters = Copies(parameters);
+  return trajectory;
+}
+
+Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting& setting,
+                              const comm::Communicator& world) {
+  ShardedRun run(kind, type, setting, world);
+  Trajectory trajectory;
+  for (int step = 0; step < kSteps; ++step) trajectory.losses.push_back(run.Step(step));
+  trajectory.parameters = run.Parameters();
+  return trajectory;
+}
+
+double LargestDifference(const Trajectory& a, const Trajectory& b) {
+  PLAIT_CHECK(a.losses.size() == b.losses.size() && a.parameters.size() == b.parameters.size())
+      << "these are not runs of one model";
+  double largest = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    largest = std::max(largest, std::abs(a.losses[i] / b.losses[i] - 1));
+  }
+  for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+    const double difference = (a.parameters[i] - b.parameters[i]).abs().max().item<double>();
+    largest = std::max(largest, difference / b.parameters[i].abs().max().item<double>());
+  }
+  return largest;
+}
+
+}  // namespace plait::parity

@@ -1,0 +1,59 @@
+// The same training on one rank, by LibTorch's own optimizer, and on many, by the sharding engine.
+//
+//   const Trajectory serial = SerialTrajectory(ModelKind::kGpt, at::kDouble);
+//   const Trajectory mine = ParallelTrajectory(ModelKind::kGpt, at::kDouble, setting, world);
+//   EXPECT_LE(LargestDifference(mine, serial), 1e-12);
+#ifndef PLAIT_TESTS_PARITY_TRAJECTORY_H_
+#define PLAIT_TESTS_PARITY_TRAJECTORY_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "parallel/sharding/strategy.h"
+#include "tests/parity/parity_model.h"
+
+namespace plait::parity {
+
+inline constexpr int kSteps = 20;
+// An epsilon of the size of gradients: with a small one AdamW hides a wrong scale of them.
+inline constexpr double kLr = 1e-3, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.05;
+
+struct Trajectory {
+  std::vector<double> losses;          // of the whole batch, by step
+  std::vector<at::Tensor> parameters;  // at the end
+};
+
+// Faults that a training program could have; what is compared must notice each.
+enum class Mutation {
+  kNone,
+  kDroppedAllReduce,  // replicas keep their own gradients
+  kNormCountedTwice,  // the squares of both of two replicas in the global norm
+  kWrongNormalizer,   // each rank its own mean, and the mean of these
+  kStaleShard,        // one rank forgets one shard of one step
+};
+
+struct Setting {
+  parallel::Strategy strategy = parallel::Strategy::kDdp;
+  int replicas = 1, shards = 1;
+  int passes = 1;  // micro-batches
+  bool reduce_each = false;
+  bool checkpoints_activations = false;
+  bool offloads = false;  // moments in a file
+  Mutation mutation = Mutation::kNone;
+};
+std::string TextOf(const Setting& setting);
+
+Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type);
+// Collective over `world`, of setting.replicas x setting.shards ranks.
+Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting& setting,
+                              const comm::Communicator& world);
+
+// Of all losses relative to themselves, and of all parameters relative to the largest element of each.
+double LargestDifference(const Trajectory& a, const Trajectory& b);
+
+}  // namespace plait::parity
+
+#endif  // PLAIT_TESTS_PARITY_TRAJECTORY_H_
