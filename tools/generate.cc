@@ -24,10 +24,14 @@ c10::ScalarType TypeOf(const Request& request) {
   return request.dtype == "bfloat16" ? c10::ScalarType::BFloat16 : c10::ScalarType::Float;
 }
 
+absl::StatusOr<SavedGpt> Load(const Request& request) {
+  if (!request.model.empty()) return LoadHuggingFace(request.model, request.bpe_folder, TypeOf(request));
+  return LoadCheckpoint(request.checkpoint, request.bpe_folder, TypeOf(request));
+}
+
 absl::Status Generate(const Request& request) {
   at::set_num_threads(1);
-  PLAIT_ASSIGN_OR_RETURN(const SavedGpt saved,
-                         LoadCheckpoint(request.checkpoint, request.bpe_folder, TypeOf(request)));
+  PLAIT_ASSIGN_OR_RETURN(const SavedGpt saved, Load(request));
   std::printf("model: %s\n", saved.source.c_str());
   return WriteSamples(request, saved, [](absl::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "models/gpt/safetensors.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 #include "parallel/checkpoint/step_folders.h"
@@ -61,6 +63,23 @@ absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::st
   return SavedGpt{.model = model,
                   .tokenizer = std::move(tokenizer),
                   .source = absl::StrCat(checkpoint.folder(), ", after step ", run.step)};
+}
+
+absl::StatusOr<SavedGpt> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
+                                         c10::ScalarType type) {
+  PLAIT_ASSIGN_OR_RETURN(const gpt::HuggingFaceGpt2 files, gpt::HuggingFaceGpt2::Open(folder));
+  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs,
+                         data::BytePairTokenizer::Load(bpe_folder.empty() ? folder : bpe_folder));
+  // Some models have rows beyond the vocabulary, to round their number.
+  if (pairs.vocabulary_size() > files.options().vocab_size) {
+    return absl::FailedPreconditionError(absl::StrCat(folder, ": the model has ", files.options().vocab_size,
+                                                      " tokens, its vocabulary ", pairs.vocabulary_size()));
+  }
+  const gpt::Gpt model(files.options(), at::TensorOptions(type));
+  PLAIT_RETURN_IF_ERROR(files.ReadAll(model));
+  return SavedGpt{.model = model,
+                  .tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs)),
+                  .source = folder};
 }
 
 }  // namespace plait::gpt_generation

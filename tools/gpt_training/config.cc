@@ -149,6 +149,10 @@ std::int64_t GlobalBatchSize(const Config& config, int ranks) {
   return config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * ranks;
 }
 
+std::int64_t MicroBatchOfRank(const Config& config, int ranks) {
+  return (GlobalBatchSize(config, ranks) + ranks - 1) / ranks;
+}
+
 std::int64_t TokensPerStep(const Config& config, int ranks) {
   return GlobalBatchSize(config, ranks) * config.block_size * config.gradient_accumulation_steps;
 }

@@ -97,6 +97,8 @@ absl::StatusOr<MeshShape> ParseMesh(const std::string& text, int ranks);
 absl::StatusOr<MeshShape> MeshOf(const Config& config, int ranks);
 
 std::int64_t GlobalBatchSize(const Config& config, int ranks);
+// The most blocks that a rank has in a pass.
+std::int64_t MicroBatchOfRank(const Config& config, int ranks);
 // Of all ranks and micro-batches.
 std::int64_t TokensPerStep(const Config& config, int ranks);
 

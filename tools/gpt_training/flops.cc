@@ -10,11 +10,6 @@
 
 namespace plait::gpt_training {
 
-double FlopsPerToken(const ModelSize& m) {
-  const auto n = static_cast<double>(m.parameters);
-  return 6 * n + 12.0 * static_cast<double>(m.n_layer * m.n_embd) * static_cast<double>(m.block_size);
-}
-
 double MfuPercent(double flops_per_token, double tokens, double dt_seconds, double peak_flops) {
   if (!(peak_flops > 0)) return std::nan("");
   return 100 * flops_per_token * tokens / dt_seconds / peak_flops;

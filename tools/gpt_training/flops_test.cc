@@ -5,12 +5,14 @@
 
 #include <cmath>
 
+#include "models/gpt/gpt.h"
+
 namespace plait::gpt_training {
 namespace {
 
 TEST(FlopsTest, PublishedRun) {
-  const double flops =
-      FlopsPerToken({.parameters = 85003776, .n_layer = 12, .n_embd = 768, .block_size = 1024});
+  const gpt::GptOptions options = {.vocab_size = 65, .bias = false};  // 12/12/768, 1024 positions
+  const double flops = gpt::FlopsPerToken(options, 1024);
   EXPECT_EQ(flops, 6.0 * 85003776 + 12.0 * 12 * 768 * 1024);
   // step=10 dt=0.282833 mfu=46.288281: 65,536 tokens a rank; the first value of its running mean. dt is
   // printed with 6 digits.

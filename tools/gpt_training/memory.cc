@@ -35,7 +35,7 @@ parallel::MemoryPlan PlanOf(const Config& config, const gpt::Gpt& model, const c
        .reshard_after_forward = config.reshard_after_forward,
        .prefetch = config.prefetch,
        .adds_whole_gradients = config.gradient_accumulation_steps > 1 && !config.reduce_each_micro_batch,
-       .micro_batch = (GlobalBatchSize(config, ranks) + ranks - 1) / ranks,
+       .micro_batch = MicroBatchOfRank(config, ranks),
        .activation_bytes_per_sample =
            ActivationBytesPerSample(model.options(), element, CheckpointedBlocks(config, units))});
 }

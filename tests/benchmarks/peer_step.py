@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""A model's training steps in PyTorch, one line per step: the peer of gpt_step and llama_step.
+
+    peer_step.py --model=gpt --steps=30                                      one process, eager
+    peer_step.py --model=gpt --compile --steps=30                            torch.compile
+    peer_step.py --model=llama --strategy=fsdp --rank=0 --ranks=2 --port=P   and the same with --rank=1
+
+Strategies: single; ddp (DistributedDataParallel); zero1 (the same with ZeroRedundancyOptimizer); fsdp (fully_shard on
+each block and on the root, all of it dropped after forward); fsdp-keep-root (PyTorch's default: the root stays). All
+over gloo, one thread a process. Rank 0 prints, times of its own, the loss that of all ranks:
+
+    peer_step step=3 loss=4.1747493743896484 dt=0.046112 cpu=0.046100
+
+cpu: processor seconds of the whole process, all threads. The first steps allocate (and compile).
+"""
+import argparse
+import os
+import time
+
+import torch
+import torch.distributed as dist
+from gpt_model import Gpt
+from llama_model import Llama
+from step_data import StepData
+from torch import nn
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=["gpt", "llama"], default="gpt")
+    parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root"], default="single")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float64"], default="float32")
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--batch-size", type=int, help="blocks of all ranks")
+    for name in ("block-size", "n-layer", "n-head", "n-kv-head", "n-embd", "n-hidden", "vocab-size"):
+        parser.add_argument("--" + name, type=int)
+    parser.add_argument("--data", default="", help="a text; else random tokens")
+    parser.add_argument("--init", default="", help="safetensors file with initial values")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--weight-decay", type=float, default=0.1)
+    parser.add_argument("--beta2", type=float, default=0.95)
+    parser.add_argument("--clip", type=float, help="0: none")
+    parser.add_argument("--fused", action="store_true", help="fused AdamW instead of PyTorch's choice for processors")
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--port", type=int, default=29511)
+    args = parser.parse_args()
+    defaults = {
+        # nanoGPT's setting for processors, and the 33.6 M Llama-like model.
+        "gpt": {"batch_size": 12, "block_size": 64, "n_layer": 4, "n_head": 4, "n_embd": 128, "vocab_size": 65,
+                "clip": 1.0},
+        "llama": {"batch_size": 4, "block_size": 64, "n_layer": 24, "n_head": 16, "n_kv_head": 4, "n_embd": 256,
+                  "n_hidden": 720, "vocab_size": 32000, "clip": 0.0},
+    }
+    for name, value in defaults[args.model].items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    return args
+
+
+def model_of(args):
+    torch.manual_seed(1337)
+    model = (Gpt if args.model == "gpt" else Llama)(args)
+    if args.init:
+        from safetensors.torch import load_file
+        model.load_state_dict(load_file(args.init))
+    return model.to(torch.float64) if args.dtype == "float64" else model
+
+
+def groups_of(model, args):
+    decayed = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    return [{"params": decayed, "weight_decay": args.weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def shard(model, keep_root):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for block in model.blocks():
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh, **({} if keep_root else {"reshard_after_forward": True}))
+
+
+def parallel(args):
+    """The model that is called, the model that is stepped, and its optimizer."""
+    model = model_of(args)
+    called = model
+    if args.strategy.startswith("fsdp"):
+        shard(model, args.strategy == "fsdp-keep-root")
+    elif args.strategy in ("ddp", "zero1"):
+        called = nn.parallel.DistributedDataParallel(model)
+    if args.compile:
+        called = torch.compile(called)
+    options = {"lr": args.learning_rate, "betas": (0.9, args.beta2)}
+    if args.fused:
+        options["fused"] = True
+    if args.strategy == "zero1":
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        decayed, others = groups_of(model, args)
+        optimizer = ZeroRedundancyOptimizer(decayed["params"], torch.optim.AdamW,
+                                            weight_decay=decayed["weight_decay"], **options)
+        if others["params"]:
+            optimizer.add_param_group(others)
+    else:
+        # foreach is PyTorch's choice on GPUs, and quicker than its choice on processors, one parameter after the other.
+        optimizer = torch.optim.AdamW(groups_of(model, args), **({"foreach": True} | options if not args.fused else options))
+    return called, model, optimizer
+
+
+def main():
+    args = arguments()
+    torch.set_num_threads(1)
+    if args.strategy != "single":
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
+        dist.init_process_group("gloo", rank=args.rank, world_size=args.ranks)
+    data = StepData(args.vocab_size, args.block_size, args.batch_size, args.data)
+    batches = [data.batch(step, args.rank, args.ranks) for step in range(args.steps)]
+    called, model, optimizer = parallel(args)
+    for step, (inputs, targets) in enumerate(batches):
+        if args.ranks > 1:
+            dist.barrier()
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bfloat16"):
+            loss = called(inputs, targets)
+        loss.backward()
+        if args.clip > 0:
+            nn.utils.clip_grad_norm_(model.parameters(), args.clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu_begin
+        whole = loss.detach().double()
+        if args.ranks > 1:
+            dist.all_reduce(whole)
+        if args.rank == 0:
+            print(f"peer_step step={step} loss={whole.item() / args.ranks!r} dt={seconds:.6f} cpu={cpu:.6f}", flush=True)
+    if args.strategy != "single":
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+#include "tests/benchmarks/sharded_steps.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/mul.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "base/flags.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "comm/device_mesh.h"
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+#include "comm/session_main.h"
+#include "data/safetensors/writer.h"
+#include "parallel/optim/sharded_optimizer.h"
+#include "parallel/sharding/data_parallel.h"
+#include "tests/benchmarks/step_data.h"
+
+ABSL_FLAG(std::string, strategy, "ddp", "ddp, zero1, zero2 or fsdp");
+ABSL_FLAG(int, dp_replicate, 0, "replicas; 0: all ranks for ddp, else 1");
+ABSL_FLAG(bool, reshard_after_forward, true, "fsdp: blocks are dropped after their forward pass");
+ABSL_FLAG(int, nproc, 1, "ranks, where no launcher started them");
+ABSL_FLAG(std::int64_t, steps, 30, "steps");
+ABSL_FLAG(std::string, dtype, "float32", "float32, bfloat16 (parameters and activations) or float64");
+ABSL_FLAG(std::int64_t, batch_size, 0, "blocks of all ranks; 0 here and below: the model's own");
+ABSL_FLAG(std::int64_t, block_size, 0, "tokens of a block");
+ABSL_FLAG(std::int64_t, n_layer, 0, "blocks of the model");
+ABSL_FLAG(std::int64_t, n_embd, 0, "its width");
+ABSL_FLAG(std::int64_t, vocab_size, 0, "different tokens");
+ABSL_FLAG(double, clip, -1, "norm that gradients are clipped to; 0: none; -1: the model's own");
+ABSL_FLAG(double, learning_rate, 1e-3, "of AdamW, with betas 0.9 and 0.95 and decay 0.1");
+ABSL_FLAG(std::string, data, "", "a text; else random tokens");
+ABSL_FLAG(std::string, write_initial, "", "safetensors file for the initial values");
+
+namespace plait::benchmarks {
+namespace {
+
+namespace st = data::safetensors;
+using parallel::Strategy;
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double ProcessorSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+StepSizes FlaggedSizes(StepSizes sizes) {
+  const auto take = [](std::int64_t flag, std::int64_t* size) {
+    if (flag > 0) *size = flag;
+  };
+  take(absl::GetFlag(FLAGS_batch_size), &sizes.batch_size);
+  take(absl::GetFlag(FLAGS_block_size), &sizes.block_size);
+  take(absl::GetFlag(FLAGS_n_layer), &sizes.n_layer);
+  take(absl::GetFlag(FLAGS_n_embd), &sizes.n_embd);
+  take(absl::GetFlag(FLAGS_vocab_size), &sizes.vocab_size);
+  if (absl::GetFlag(FLAGS_clip) >= 0) sizes.clip_norm = absl::GetFlag(FLAGS_clip);
+  return sizes;
+}
+
+// Of parameters between steps, and in work.
+struct Types {
+  at::ScalarType master = at::kFloat, compute = at::kFloat;
+};
+
+absl::StatusOr<Types> FlaggedTypes() {
+  const std::string name = absl::GetFlag(FLAGS_dtype);
+  if (name == "float32") return Types();
+  if (name == "bfloat16") return Types{at::kFloat, at::kBFloat16};
+  if (name == "float64") return Types{at::kDouble, at::kDouble};
+  return absl::InvalidArgumentError(absl::StrCat("--dtype=", name, ": expected float32, bfloat16 or float64"));
+}
+
+class Run {
+ public:
+  Run(std::string name, const StepSizes& sizes, SteppedModel model, comm::Session& session)
+      : name_(std::move(name)),
+        sizes_(sizes),
+        model_(std::move(model)),
+        session_(session),
+        world_(session.world()) {}
+
+  absl::Status Prepare(const Types& types);
+  absl::Status Steps();
+
+ private:
+  absl::Status WriteInitial(const std::string& path);
+  void Step(std::int64_t step, const StepBatch& batch);
+
+  std::string name_;
+  const StepSizes& sizes_;
+  SteppedModel model_;
+  comm::Session& session_;
+  const comm::Communicator& world_;
+  std::unique_ptr<parallel::DataParallel> engine_;
+  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
+};
+
+std::vector<parallel::ParameterUnit> EngineUnits(const std::vector<models::ParameterUnit>& units) {
+  std::vector<parallel::ParameterUnit> result;
+  for (const models::ParameterUnit& unit : units) {
+    result.push_back({.name = unit.name, .parameters = unit.parameters, .root = result.empty()});
+  }
+  return result;
+}
+
+absl::Status Run::Prepare(const Types& types) {
+  PLAIT_ASSIGN_OR_RETURN(const Strategy strategy, parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy)));
+  int replicas = absl::GetFlag(FLAGS_dp_replicate);
+  if (replicas == 0) replicas = strategy == Strategy::kDdp ? world_.size() : 1;
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
+                         comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas},
+                                                           {"dp_shard", world_.size() / replicas}}));
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(1337);
+  PLAIT_ASSIGN_OR_RETURN(
+      engine_,
+      parallel::DataParallel::Create({mesh.axis("dp_replicate"), mesh.axis("dp_shard")},
+                                     EngineUnits(model_.units),
+                                     {.strategy = strategy,
+                                      .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
+                                      .compute_type = types.compute},
+                                     model_.reset_parameters));
+  model_.set_block_runner([this](std::size_t block, const models::BlockForward& forward,
+                                 const at::Tensor& input) { return engine_->Run(block, forward, input); });
+  optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
+      *engine_, parallel::ShardedOptimizerOptions{.lr = absl::GetFlag(FLAGS_learning_rate),
+                                                  .beta2 = 0.95,
+                                                  .weight_decay = 0.1});
+  const std::string initial = base::FromUser(absl::GetFlag(FLAGS_write_initial));
+  return initial.empty() ? absl::OkStatus() : WriteInitial(initial);
+}
+
+absl::Status Run::WriteInitial(const std::string& path) {
+  std::vector<std::pair<std::string, at::Tensor>> values;
+  engine_->VisitWhole([&](const parallel::ParameterUnit& unit) {
+    for (const auto& [name, parameter] : unit.parameters) {
+      values.emplace_back(name, parameter.detach().to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+    }
+  });
+  std::vector<st::TensorView> views;
+  for (const auto& [name, tensor] : values) {
+    views.push_back({name, {st::DType::kF64, tensor.sizes().vec()}, tensor.const_data_ptr()});
+  }
+  return world_.Agree(world_.rank() == 0 ? st::WriteFile(path, views, {{"format", "pt"}}) : absl::OkStatus());
+}
+
+void Run::Step(std::int64_t step, const StepBatch& batch) {
+  world_.Barrier();
+  const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
+  const at::Tensor loss =
+      engine_->Forward([&] { return model_.loss(batch.inputs, batch.targets).mul(1.0 / world_.size()); });
+  engine_->Backward(loss);
+  optimizer_->Step({.clip_norm = sizes_.clip_norm});
+  // Parameters that are on their way belong to the step.
+  engine_->WaitForParameters();
+  const double seconds = NowSeconds() - begin, cpu = ProcessorSeconds() - cpu_begin;
+  double whole[1] = {loss.item<double>()};
+  world_.AllReduce(comm::BufferOf(absl::MakeSpan(whole)), comm::ReduceOp::kSum);
+  if (world_.rank() != 0) return;
+  std::printf("%s step=%lld loss=%.17g dt=%.6f cpu=%.6f\n", name_.c_str(), static_cast<long long>(step),
+              whole[0], seconds, cpu);
+  std::fflush(stdout);
+}
+
+absl::Status Run::Steps() {
+  if (sizes_.batch_size % world_.size() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--batch-size=", sizes_.batch_size, ": expected a multiple of ", world_.size(), " ranks"));
+  }
+  PLAIT_ASSIGN_OR_RETURN(const StepData data, StepData::Make({.vocab_size = sizes_.vocab_size,
+                                                              .block_size = sizes_.block_size,
+                                                              .batch_size = sizes_.batch_size,
+                                                              .text = base::FromUser(absl::GetFlag(FLAGS_data))}));
+  session_.EnterSteps();
+  for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
+    Step(step, data.Batch(step, world_.rank(), world_.size()));
+  }
+  return absl::OkStatus();
+}
+
+base::ToolUsage Usage(const std::string& name) {
+  return {.name = name,
+          .summary = "Training steps of a model with initial values and blocks that its PyTorch peer has too.",
+          .examples = {name + " --nproc=2 --strategy=fsdp --steps=30"},
+          .groups = {}};
+}
+
+}  // namespace
+
+int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepSizes& sizes,
+                     const MakeModel& make) {
+  const comm::Launcher launcher = comm::DetectLauncher();
+  base::ParseFlagsOrExit(argc, argv, Usage(name), launcher.rank);
+  if (absl::GetFlag(FLAGS_nproc) > 1 && launcher.kind == comm::LauncherKind::kNone) {
+    const absl::Status failed = comm::RelaunchOnRanks(absl::GetFlag(FLAGS_nproc), argv);
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), std::string(failed.message()).c_str());
+    return 1;
+  }
+  return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
+    at::set_num_threads(1);
+    PLAIT_ASSIGN_OR_RETURN(const Types types, FlaggedTypes());
+    const StepSizes flagged = FlaggedSizes(sizes);
+    Run run(name, flagged, make(flagged, types.master), session);
+    PLAIT_RETURN_IF_ERROR(run.Prepare(types));
+    return run.Steps();
+  });
+}
+
+}  // namespace plait::benchmarks

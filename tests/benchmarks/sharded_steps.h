@@ -1,0 +1,50 @@
+// Training steps of a model under a strategy, timed: what gpt_step and llama_step have in common.
+//
+//   ABSL_FLAGs of sharded_steps.cc: --strategy, --nproc, --steps, ...
+//   return ShardedStepsMain(argc, argv, usage, [](const StepSizes& sizes) -> SteppedModel { ... });
+//
+// Rank 0 prints a line per step, times of its own, the loss that of all ranks:
+//
+//   gpt_step step=3 loss=4.1747493743896484 dt=0.036112 cpu=0.036100
+//
+// cpu: processor seconds of the whole process, all threads.
+#ifndef PLAIT_TESTS_BENCHMARKS_SHARDED_STEPS_H_
+#define PLAIT_TESTS_BENCHMARKS_SHARDED_STEPS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/block_runner.h"
+
+namespace plait::benchmarks {
+
+struct StepSizes {
+  std::int64_t batch_size = 12;  // blocks of all ranks
+  std::int64_t block_size = 64;
+  std::int64_t n_layer = 4, n_head = 4, n_kv_head = 4, n_embd = 128, n_hidden = 512;
+  std::int64_t vocab_size = 65;
+  double clip_norm = 1;  // 0: none
+};
+
+// A model on the meta device.
+struct SteppedModel {
+  std::vector<models::ParameterUnit> units;  // the first is the root
+  std::function<void(std::size_t unit)> reset_parameters;
+  std::function<void(models::BlockRunner runner)> set_block_runner;
+  std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)> loss;
+};
+
+using MakeModel = std::function<SteppedModel(const StepSizes& sizes, at::ScalarType type)>;
+
+// `name`: of the program and its lines. Flags that are not given have the values of `sizes`.
+int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepSizes& sizes,
+                     const MakeModel& make);
+
+}  // namespace plait::benchmarks
+
+#endif  // PLAIT_TESTS_BENCHMARKS_SHARDED_STEPS_H_

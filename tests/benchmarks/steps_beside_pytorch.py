@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Training steps beside PyTorch's, in turn on an idle machine: nanoGPT's setting for processors, and the 33.6 M Llama-like model.
+
+    bazel build //tests/benchmarks:gpt_step //tests/benchmarks:llama_step
+    python3 tests/benchmarks/steps_beside_pytorch.py --bin-dir bazel-bin --python PYTHON_WITH_TORCH [--rounds 5] [--only gpt]
+
+In every round each program runs once, alone, one thread a rank, with the same sizes, blocks and optimizer (gpt: clipping to 1).
+Printed as Markdown, after every round: per program the median over the rounds of each run's median step, least and greatest
+of these, and processor time of rank 0; then ratios. A run's first steps, which allocate and compile, do not count. FILE of
+--out gets every line that a program prints.
+"""
+import argparse
+import os
+import re
+import socket
+import statistics
+import subprocess
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+# Torch starts helper threads that would share the cores.
+ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", LC_ALL="C.UTF-8",
+                   OMPI_MCA_btl_base_warn_component_unused="0")
+# Name, model, Plait or PyTorch, ranks, flags.
+PROGRAMS = [
+    ("gpt float32, Plait", "gpt", "plait", 1, []),
+    ("gpt bfloat16, Plait", "gpt", "plait", 1, ["--dtype=bfloat16"]),
+    ("gpt float32, PyTorch eager", "gpt", "torch", 1, []),
+    ("gpt float32, PyTorch eager, fused AdamW", "gpt", "torch", 1, ["--fused"]),
+    ("gpt float32, torch.compile", "gpt", "torch", 1, ["--compile"]),
+    ("llama, Plait, 1 rank", "llama", "plait", 1, []),
+    ("llama, PyTorch, 1 rank", "llama", "torch", 1, []),
+    ("llama, Plait ddp", "llama", "plait", 2, ["--strategy=ddp"]),
+    ("llama, Plait zero1", "llama", "plait", 2, ["--strategy=zero1"]),
+    ("llama, Plait zero2", "llama", "plait", 2, ["--strategy=zero2"]),
+    ("llama, Plait fsdp", "llama", "plait", 2, ["--strategy=fsdp"]),
+    ("llama, Plait fsdp, kept after forward", "llama", "plait", 2, ["--strategy=fsdp", "--no-reshard-after-forward"]),
+    ("llama, PyTorch DDP", "llama", "torch", 2, ["--strategy=ddp"]),
+    ("llama, PyTorch ZeroRedundancyOptimizer", "llama", "torch", 2, ["--strategy=zero1"]),
+    ("llama, PyTorch FSDP2", "llama", "torch", 2, ["--strategy=fsdp-keep-root"]),
+    ("llama, PyTorch FSDP2, root dropped too", "llama", "torch", 2, ["--strategy=fsdp"]),
+]
+RATIOS = [
+    ("gpt float32, Plait", "gpt float32, PyTorch eager"),
+    ("gpt float32, Plait", "gpt float32, torch.compile"),
+    ("gpt bfloat16, Plait", "gpt float32, PyTorch eager"),
+    ("llama, Plait, 1 rank", "llama, PyTorch, 1 rank"),
+    ("llama, Plait ddp", "llama, PyTorch DDP"),
+    ("llama, Plait zero1", "llama, PyTorch ZeroRedundancyOptimizer"),
+    ("llama, Plait fsdp", "llama, PyTorch FSDP2"),
+    ("llama, Plait fsdp", "llama, PyTorch FSDP2, root dropped too"),
+]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def plait(args, model, ranks, flags):
+    program = os.path.join(args.bin_dir, "tests/benchmarks", model + "_step")
+    return subprocess.run([program, f"--nproc={ranks}", *flags], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def torch(args, model, ranks, flags):
+    command = [args.python, os.path.join(FOLDER, "peer_step.py"), "--model=" + model, f"--ranks={ranks}",
+               f"--port={free_port()}", *flags]
+    processes = [subprocess.Popen([*command, f"--rank={rank}"], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True) for rank in range(ranks)]
+    texts = [process.communicate()[0] for process in processes]
+    if any(process.returncode != 0 for process in processes):
+        raise SystemExit(f"failed: {' '.join(command)}; run it by hand to see why")
+    return texts[0]
+
+
+def measure(args, log, name, model, which, ranks, flags):
+    steps = args.gpt_steps if model == "gpt" else args.llama_steps
+    flags = [*flags, f"--steps={steps}"]
+    out = plait(args, model, ranks, flags) if which == "plait" else torch(args, model, ranks, flags)
+    log.write(f"# {name}, load {os.getloadavg()[0]:.2f}\n{out}")
+    log.flush()
+    found = [(1e3 * float(dt), 1e3 * float(cpu)) for dt, cpu in re.findall(r"dt=(\S+) cpu=(\S+)", out)][args.left_out:]
+    return statistics.median(dt for dt, _ in found), statistics.median(cpu for _, cpu in found)
+
+
+def report(runs, rounds):
+    print(f"\nAfter {rounds} rounds:\n\n| program | ms per step: median, least, greatest of rounds | CPU ms per step |\n|---|---|---|")
+    median = {}
+    for name, rows in runs.items():
+        steps, processors = zip(*rows)
+        median[name] = statistics.median(steps)
+        print(f"| {name} | {median[name]:.1f}, {min(steps):.1f}, {max(steps):.1f} | {statistics.median(processors):.1f} |")
+    print("\n| ratio of medians | wall | CPU |\n|---|---|---|")
+    for mine, other in RATIOS:
+        if mine in runs and other in runs:
+            processors = [statistics.median(cpu for _, cpu in runs[name]) for name in (mine, other)]
+            print(f"| {mine} over {other} | {median[mine] / median[other]:.2f} | {processors[0] / processors[1]:.2f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin-dir", required=True)
+    parser.add_argument("--python", required=True, help="with torch")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--gpt-steps", type=int, default=120)
+    parser.add_argument("--llama-steps", type=int, default=20)
+    parser.add_argument("--left-out", type=int, default=5, help="first steps of a run")
+    parser.add_argument("--only", default="", help="programs whose name begins so")
+    parser.add_argument("--out", default=os.devnull)
+    args = parser.parse_args()
+    args.bin_dir = os.path.abspath(args.bin_dir)
+    runs = {}
+    with open(args.out, "w", encoding="utf-8") as log:
+        for count in range(args.rounds):
+            for name, *program in PROGRAMS:
+                if name.startswith(args.only):
+                    runs.setdefault(name, []).append(measure(args, log, name, *program))
+            report(runs, count + 1)
+
+
+main()

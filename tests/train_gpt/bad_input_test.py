@@ -1,0 +1,107 @@
+"""Bad input: one clear line, a non-zero exit code, nothing overwritten."""
+import os
+import shutil
+
+import runs
+
+
+class BadInputTest(runs.TrainTest):
+    def fails(self, expected, *flags, code=None, **options):
+        """Fails with one line of error."""
+        run = self.train(*flags, code=None, **options)
+        self.assertNotEqual(run.code, 0, run.out)
+        if code is not None:
+            self.assertEqual(run.code, code)
+        errors = [line for line in run.errors() if "[WARNING]" not in line]
+        self.assertEqual(len(errors), 1, errors)
+        self.assertRegex(errors[0], expected)
+        self.assertNotIn("step=1 ", run.out)  # before any training
+        return run
+
+    def test_settings(self):
+        table = [
+            ("unknown flag --n-layers; did you mean --n-layer", "--n-layers=3"),
+            ("--preset=gpt3: expected one of shakespeare-cpu, shakespeare, gpt2", "--preset=gpt3"),
+            ("--n-embd=32: must be a multiple of --n-head=3", "--n-head=3"),
+            ("--strategy=zero4: expected ddp or zero1 or zero2 or fsdp", "--strategy=zero4"),
+            ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2",
+             "--nproc=2", "--strategy=fsdp"),
+            ("--mesh=dp=2: no axis \"dp\"", "--mesh=dp=2", "--nproc=2"),
+            ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2"),
+            ("--dtype=int8: expected float32", "--dtype=int8"),
+            ("--global-batch-size=1: 2 ranks; expected at least one block for each", "--global-batch-size=1", "--nproc=2"),
+            ("--max-iters.*expected a whole number", "--max-iters=many"),
+            ("--memory-limit=much: expected a size such as 8G", "--memory-limit=much"),
+            ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
+            ("--init-from=resume: say from which folder", "--init-from=resume"),
+            ("--checkpoint-interval: say into which folder", "--checkpoint-interval=3"),
+        ]
+        for expected, *flags in table:
+            with self.subTest(flags=flags):
+                run = self.fails(expected, *flags, code=2)
+                self.assertEqual(run.out, "")  # before any work
+        self.assertEqual(os.listdir(self.folder), ["input.txt"])
+
+    def test_text(self):
+        self.fails("/nonexistent", "--nproc=1", "--data=/nonexistent")
+        self.write("empty.txt", "")
+        self.fails("empty.txt", "--nproc=2", data="empty.txt")
+        self.write("short.txt", "to be or not to be")
+        self.fails("--block-size, .*text", "--nproc=2", data="short.txt")
+        # The part for validation is the shorter one.
+        self.fails("--block-size, validation text: .*2000", "--nproc=1", "--block-size=2000")
+        self.fails("--block-size.*20000", "--nproc=1", "--block-size=20000")
+        self.fails("activation.*transformer.h.7|transformer.h.7", "--nproc=1", "--activation-checkpointing=transformer.h.7")
+
+    def test_memory(self):
+        run = self.fails("memory", "--nproc=2", "--memory-limit=100K")
+        self.assertIn("Memory plan of a rank: ", run.out)
+
+    def test_checkpoints(self):
+        self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")
+        self.fails("--resume: .*nothing|nothing", "--nproc=1", "--resume=nothing", outputs="a")
+        self.fails("--resume: .*kept/step-000000008.*wte.weight", "--nproc=2", "--resume=kept", "--n-embd=64", outputs="a")
+        self.fails("--resume: .*kept/step-000000008.*h.2", "--nproc=1", "--resume=kept", "--n-layer=3", outputs="a")
+        self.write("other.txt", runs.text_of_words() + "0123")
+        self.fails("--resume: .*vocabulary is another one", "--nproc=2", "--resume=kept", data="other.txt", outputs="a")
+        folder = self.path("kept/step-000000008")
+        shards = sorted(name for name in os.listdir(folder) if "rank" in name or "shard" in name)
+        self.assertEqual(len(shards), 2, os.listdir(folder))
+        shutil.copytree(folder, self.path("flipped"))
+        with open(os.path.join(self.path("flipped"), shards[1]), "r+b") as file:
+            file.seek(os.path.getsize(file.name) // 2)
+            byte = file.read(1)[0]
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte ^ 4]))
+        self.fails("--resume: .*flipped", "--nproc=2", "--resume=flipped", outputs="a")
+        shutil.copytree(folder, self.path("cut"))
+        os.remove(os.path.join(self.path("cut"), shards[0]))
+        self.fails(f"cut.*{shards[0]}|{shards[0]}", "--nproc=2", "--resume=cut", outputs="a")
+        # The good one is still good.
+        self.train("--nproc=1", "--resume=kept", "--max-iters=9", outputs="b")
+
+    def test_places(self):
+        self.write("file", "in the way")
+        self.fails("--outputs: .*file", "--nproc=1", outputs="file/folder")
+        self.fails("--history: .*nonexistent", "--nproc=2", "--history=nonexistent/run.h5")
+        self.train("--nproc=1", "--max-iters=2", outputs="twice")
+        self.fails("twice/history.h5", "--nproc=1", outputs="twice")
+        self.fails("--offload|nonexistent", "--nproc=2", "--strategy=zero1", "--offload=nonexistent", outputs="c")
+
+    def test_initial_model(self):
+        self.fails("--init-from: .*nonexistent", "--nproc=2", "--init-from=nonexistent")
+        os.mkdir(self.path("model"))
+        self.write("model/config.json", "{")
+        self.fails("--init-from: .*config.json", "--nproc=1", "--init-from=model")
+
+    def test_numbers_that_are_none(self):
+        run = self.train("--nproc=2", "--learning-rate=1e30", "--min-lr=0", "--warmup-iters=0", "--grad-clip=0",
+                         "--checkpoint-dir=kept", "--checkpoint-interval=1", "--eval-interval=0", code=1)
+        errors = run.errors()
+        self.assertEqual(len(errors), 1, errors)
+        self.assertRegex(errors[0], r"the loss is -?(nan|inf) at step \d; first non-finite parameter: transformer\.\S+; "
+                                    r"the last good checkpoint stays in \S+/kept; try a smaller --learning-rate")
+
+
+if __name__ == "__main__":
+    runs.main()

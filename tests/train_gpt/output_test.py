@@ -1,0 +1,109 @@
+"""What a user sees and finds."""
+import json
+import os
+import re
+
+import runs
+
+KEYS = ("DEVICE DEVICE_ID DISTRIBUTED_BACKEND GPUS_PER_NODE HOSTS HOSTFILE HOSTNAME LOCAL_RANK MACHINE NUM_NODES NGPUS "
+        "NGPUS_AVAILABLE NODE_ID RANK SCHEDULER WORLD_SIZE_TOTAL WORLD_SIZE_IN_USE LAUNCH_CMD").split()
+STEP = ["step", "loss", "dt", "dtf", "dtb", "sps", "sps_per_rank", "tps", "tps_per_rank"]
+
+
+class OutputTest(runs.TrainTest):
+    def block(self, run, title):
+        entries = []
+        for line in run.out.split(f"[{title}]:\n", 1)[1].splitlines():
+            if not line.startswith("  • "):
+                break
+            entries.append(line[4:].split("=", 1))
+        return entries
+
+    def test_blocks_and_lines(self):
+        run = self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")
+        self.assertEqual([key for key, _ in self.block(run, "dist_info")], KEYS)
+        config = dict(self.block(run, "CONFIG"))
+        self.assertEqual((config["strategy"], config["n_embd"], config["batch_size"]), ("fsdp", "32", "7 on 2 ranks"))
+        text = runs.text_of_words()
+        train = len(text) * 9 // 10
+        # Per layer 12 C^2 of matrices and two norms, the last norm, the token embedding; positions for the optimizer.
+        vocabulary = len(set(text))
+        quoted = vocabulary * 32 + 2 * (12 * 32 * 32 + 2 * 32) + 32
+        for line in (f"length of dataset in characters: {len(text):,}", f"vocab size: {vocabulary}",
+                     f"train has {train:,} tokens", f"val has {len(text) - train:,} tokens",
+                     "Tokens per iteration: 224", "Initializing a new model from scratch",
+                     f"number of parameters: {quoted / 1e6:.2f}M", f"Model size: num_params={quoted}",
+                     f"num decayed parameter tensors: 10, with {quoted - 5 * 32 + 16 * 32:,} parameters",
+                     "num non-decayed parameter tensors: 5, with 160 parameters", "using fused AdamW: True",
+                     "Using device='cpu' with backend='FSDP' + 'mpi'", "> initializing dp_shard with size 2",
+                     "Memory plan of a rank: ", "Total params: ", "Training Legend", "Startup time: ",
+                     "['prompt']: '", "['response']:\n\n", "Saving checkpoint to: " + self.path("kept"),
+                     "Saved model to: " + self.path("kept/step-000000008"), "history saved in "):
+            self.assertIn(line, run.out)
+        for rank in (0, 1):
+            self.assertRegex(run.out, rf"\['[^']+'\]\[{rank}/1\] ?\[dp_replicate:0/0\]\[dp_shard:{rank}/1\]")
+        self.assertEqual(run.errors(), [])
+        self.assertNotIn("\x1b", run.out)  # no terminal
+
+    def test_steps(self):
+        run = self.train("--nproc=2", "--strategy=zero1", "--peak-flops=1e12")
+        steps = run.steps()
+        self.assertEqual([step["step"] for step in steps], list(range(1, 9)))
+        for step in steps:
+            estimated = ["train_loss", "val_loss"] if step["step"] in (4, 8) else []
+            self.assertEqual(list(step), STEP + ["mfu"] + estimated)
+            # Printed with six digits behind the point; the slowest rank counts in sps.
+            self.assertAlmostEqual(step["dtf"] + step["dtb"], step["dt"], delta=3e-6)
+            self.assertLessEqual(step["sps"] * step["dt"], 14 * (1 + 1e-6 / step["dt"]))
+            self.assertAlmostEqual(step["sps_per_rank"] * 2 / step["sps"], 1, delta=1e-6)
+            self.assertAlmostEqual(step["tps"] / step["sps"] / 16, 1, delta=1e-6)
+        self.assertIn("estimates after step 0: ", run.out)
+        self.assertRegex(run.out, r"estimates after step 8: .* batches in \d+\.\d{6} s, sample in \d+\.\d{6} s \(in no step's dt\)")
+        # Without a peak nothing is said of it.
+        run = self.train("--nproc=1", "--max-iters=2", outputs="other")
+        self.assertNotIn("mfu", run.out)
+
+    def test_it_learns(self):
+        run = self.train("--nproc=1", "--max-iters=60", "--warmup-iters=5", "--lr-decay-iters=60",
+                         "--learning-rate=1e-2", "--eval-interval=60", "--sample-tokens=0")
+        # Uniform guesses would cost the logarithm of the vocabulary's size; the words are few.
+        self.assertGreater(run.steps()[0]["loss"], 2.7)
+        self.assertLess(run.steps()[-1]["val_loss"], 2.3)
+
+    def test_files(self):
+        run = self.train("--nproc=2", "--strategy=fsdp", "--plots", "--trace", "--csv=x", code=2)
+        self.assertIn("unknown flag --csv", run.err)
+        run = self.train("--nproc=2", "--strategy=fsdp", "--plots", "--trace")
+        for kind, ending in (("tplots", "txt"), ("svgs", "svg"), ("pngs", "png")):
+            for metric in ("loss", "dt", "dtf", "dtb", "sps", "tps"):
+                self.assertGreater(os.path.getsize(self.path(f"out/{kind}/{metric}.{ending}")), 100)
+        history = self.history()
+        steps = run.steps()
+        self.assertEqual([float.fromhex(x) for x in history["step"]], [step["step"] for step in steps])
+        for x, step in zip(history["loss"], steps):
+            self.assertAlmostEqual(float.fromhex(x), step["loss"], delta=5.1e-7)
+        self.assertEqual([x == "nan" for x in history["val_loss"]], [k not in (4, 8) for k in range(1, 9)])
+        with open(self.path("out/trace.json")) as file:
+            spans = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        for rank in (0, 1):
+            names = [span["name"] for span in spans if span["pid"] == rank]
+            self.assertEqual(names.count("step"), 8)
+            self.assertIn("reduce_scatter", names)
+
+    def test_prepare_only(self):
+        run = self.train("--prepare-only", outputs=None)
+        text = runs.text_of_words()
+        characters = "".join(sorted(set(text)))
+        self.assertIn(f"all the unique characters: {characters}\n", run.out)
+        self.assertEqual(run.steps(), [])
+        self.assertEqual(os.listdir(self.folder), ["input.txt"])
+
+    def test_default_text(self):
+        if not os.path.isdir("/usr/share/common-licenses"):
+            self.train("--prepare-only", outputs=None, data=None, code=1)
+            return
+        self.assertRegex(self.train("--prepare-only", outputs=None, data=None).out, r"\d+ licences of /usr/share")
+
+
+if __name__ == "__main__":
+    runs.main()
