@@ -35,7 +35,8 @@ struct Shards {
   std::vector<float> values;
   std::vector<TensorPiece> pieces;
 
-  Shards(const comm::Communicator& world, std::int64_t megabytes) : values(static_cast<std::size_t>(megabytes) * 250000, 1.5f) {
+  Shards(const comm::Communicator& world, std::int64_t megabytes)
+      : values(static_cast<std::size_t>(megabytes) * 250000, 1.5f) {
     const auto each = static_cast<std::int64_t>(values.size()) / kTensors;
     for (std::int64_t t = 0; t < kTensors; ++t) {
       const TensorSpec tensor{
