@@ -96,8 +96,18 @@ std::string MomentNote(const MemoryPlan& plan) {
   return note;
 }
 
+std::string ActivationNote(const MemoryPlan& plan) {
+  if (plan.activation_bytes == plan.request.evaluation_bytes) return "of evaluation";
+  return absl::StrCat(plan.request.micro_batch, " samples a pass");
+}
+
 // The strategy that needs least, where it is another one and there are ranks to share with.
 std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
+  if (plan.total_bytes() - plan.activation_bytes + plan.request.evaluation_bytes > bytes &&
+      plan.request.evaluation_bytes > 0) {
+    return absl::StrFormat("evaluation takes %.3f GB of it: evaluate fewer samples at a time",
+                           plan.request.evaluation_bytes / 1e9);
+  }
   const std::int64_t samples = LargestMicroBatch(plan, bytes);
   if (samples >= 1) return absl::StrCat("at most ", samples, " samples per rank and pass fit");
   MemoryPlanRequest other = plan.request;
@@ -145,7 +155,8 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
   PlanMoments(plan);
   PlanWork(plan);
   plan.activation_bytes =
-      request.fixed_activation_bytes + request.micro_batch * request.activation_bytes_per_sample;
+      std::max(request.fixed_activation_bytes + request.micro_batch * request.activation_bytes_per_sample,
+               request.evaluation_bytes);
   return plan;
 }
 
@@ -168,9 +179,8 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
   if (plan.working_bytes > 0) {
     absl::StrAppend(&text, Line("units in work", plan.working_bytes, "whole for as long as they are used"));
   }
-  absl::StrAppend(
-      &text, Line("activations", plan.activation_bytes, absl::StrCat(request.micro_batch, " samples a pass")),
-      Line("total", plan.total_bytes(), "and the program itself"));
+  absl::StrAppend(&text, Line("activations", plan.activation_bytes, ActivationNote(plan)),
+                  Line("total", plan.total_bytes(), "and the program itself"));
   return text;
 }
 

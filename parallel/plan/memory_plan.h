@@ -19,7 +19,8 @@
 //   unit units in work     zero2: whole gradients e of the units whose reduction is on its way and the one
 //   that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
-//   activations       bytes per sample times micro-batch, and what does not grow with it
+//   activations       bytes per sample times micro-batch, and what does not grow with it; or those of a pass
+//                     without backward, where that takes more
 //
 // Upper bounds that a run reaches (data_parallel.h's peak_bytes() is `parameters` to `units in work` without
 // moments). Not counted: the program and LibTorch (some 200 MB), message buffers, data. Local.
@@ -69,6 +70,7 @@ struct MemoryPlanRequest {
   std::int64_t micro_batch = 1;       // samples in a pass, on this rank
   std::int64_t activation_bytes_per_sample = 0;
   std::int64_t fixed_activation_bytes = 0;
+  std::int64_t evaluation_bytes = 0;  // of the largest pass without backward
 };
 
 struct MemoryPlan {

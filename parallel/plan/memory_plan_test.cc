@@ -109,6 +109,18 @@ TEST(MemoryPlan, FindsTheLargestMicroBatch) {
   EXPECT_EQ(LargestMicroBatch(without, plan.total_bytes()), std::numeric_limits<std::int64_t>::max());
 }
 
+TEST(MemoryPlan, AnEvaluationMayTakeMore) {
+  MemoryPlanRequest request = Request(Strategy::kFsdp, kRanks);
+  request.evaluation_bytes = 5000;
+  EXPECT_EQ(PlanMemory(request).activation_bytes, 300 + 8 * 1000);
+  request.evaluation_bytes = 50'000'000;
+  const MemoryPlan plan = PlanMemory(request);
+  EXPECT_EQ(plan.activation_bytes, 50'000'000);
+  EXPECT_NE(MemoryPlanText(plan).find("of evaluation"), std::string::npos);
+  const absl::Status status = CheckFits(plan, {.bytes = 50'000'000, .limited_by = "x"}, 1);
+  EXPECT_NE(status.message().find("evaluation takes 0.050 GB of it"), absl::string_view::npos) << status;
+}
+
 TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
   const MemoryPlan plan = PlanMemory(Request(Strategy::kZero1, kRanks));
   const std::int64_t total = plan.total_bytes();

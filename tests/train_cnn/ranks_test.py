@@ -1,0 +1,51 @@
+"""The same batches give the same network, whatever the ranks, the mesh and the strategy."""
+import runs
+
+# Sums of some hundred terms in another order: 100 eps of a gradient, in each of 12 steps. AdamW divides by the root
+# of its second moment, so that this counts as much relative to a gradient near zero: a thousand times more where it is a
+# thousandth of the others. 12 * 100 * 1000 * 2^-53 = 1.3e-10, times the learning rate over the parameters' size, 1e-3 / 0.1.
+TOLERANCE = 1e-11
+
+
+class RanksTest(runs.CnnTest):
+    def compare(self, *flags, ranks, name):
+        # 24 samples in a step; the last one of an epoch has 10.
+        run, model = self.model(*runs.PLAIN, *flags, f"--batch-size={24 // ranks}", ranks=ranks, name=name)
+        if not hasattr(self, "one"):
+            self.one_run, self.one = self.model(*runs.PLAIN, "--batch-size=24", ranks=1, name="one")
+        self.assertLess(self.difference(self.one, model), TOLERANCE, flags)
+        for a, b in zip(self.one_run.epochs(), run.epochs()):
+            self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
+
+    def test_strategies(self):
+        for strategy in ("ddp", "zero1", "zero2", "fsdp"):
+            self.compare("--strategy=" + strategy, ranks=2, name=strategy)
+
+    def test_ranks_without_samples(self):
+        # 27 = 24 + 3: in the second step, and in the test's second pass, one of four ranks has none.
+        few = [*runs.PLAIN, "--max-samples=27"]
+        run, model = self.model(*few, "--batch-size=6", "--test-batch-size=6", ranks=4, name="four")
+        _, single = self.model(*few, "--batch-size=24", "--test-batch-size=24", ranks=1, name="one")
+        self.assertLess(self.difference(single, model), TOLERANCE)
+        for epoch in run.epochs():
+            correct = float(epoch["test_acc"]) * 27 / 100
+            self.assertAlmostEqual(correct, round(correct), delta=1e-4)
+
+    def test_hybrid_mesh(self):
+        self.compare("--mesh=dp_replicate=2,dp_shard=2", ranks=4, name="hybrid")
+
+    def test_activation_checkpoints_have_the_same_bits(self):
+        _, plain = self.model(name="plain")
+        for policy in ("full", "conv2,fc1"):
+            _, model = self.model("--activation-checkpoints=" + policy, name=policy)
+            self.assert_same_bits(plain, model)
+
+    def test_reruns_have_the_same_bits(self):
+        for dtype in ("float32", "bfloat16"):
+            _, first = self.model("--dtype=" + dtype, name=dtype)
+            _, second = self.model("--dtype=" + dtype, name=dtype + "_again")
+            self.assert_same_bits(first, second)
+
+
+if __name__ == "__main__":
+    runs.main()

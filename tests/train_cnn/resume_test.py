@@ -1,0 +1,79 @@
+"""A run that was interrupted and resumed has the bits of one that was not."""
+import os
+import re
+import signal
+
+import runs
+
+
+class ResumeTest(runs.CnnTest):
+    def whole(self, *flags, name="whole"):
+        run, model = self.model("--epochs=3", *flags, name=name)
+        return run.epochs(), model
+
+    def compare(self, whole, run, model):
+        epochs, expected = whole
+        self.assert_same_bits(expected, model)
+        resumed = run.epochs()
+        for a, b in zip(epochs[len(epochs) - len(resumed):], resumed):
+            self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
+
+    def test_after_an_epoch(self):
+        for name, flags in (("plain", []), ("mixed", ["--strategy=ddp", "--dtype=bfloat16"])):
+            with self.subTest(flags=flags):
+                folder = self.path(name + "_kept")
+                self.train("--epochs=1", "--checkpoint-dir=" + folder, *flags, outputs=name + "_first")
+                run, model = self.model("--epochs=3", "--checkpoint-dir=" + folder, "--resume=" + folder, *flags, name=name)
+                self.assertIn("resuming at epoch 2, sample 0, step 9", run.out)
+                self.compare(self.whole(*flags, name=name + "_whole"), run, model)
+
+    def test_in_the_midst_of_an_epoch(self):
+        kept = "--checkpoint-dir=" + self.path("kept")
+        self.train("--epochs=2", kept, "--checkpoint-every=5", "--keep-last=0")
+        self.assertEqual(sorted(os.listdir(self.path("kept"))),
+                         ["latest", "step-000000005", "step-000000010", "step-000000015", "step-000000018"])
+        run, model = self.model("--epochs=3", "--resume=" + self.path("kept/step-000000005"))
+        self.assertIn("resuming at epoch 1, sample 80, step 5", run.out)
+        self.compare(self.whole(), run, model)
+
+    def test_history_goes_on(self):
+        history = "--history=" + self.path("run.h5")
+        self.train("--epochs=1", "--checkpoint-dir=" + self.path("kept"), history)
+        self.train("--epochs=3", "--resume=" + self.path("kept"), history)
+        os.mkdir(self.path("again"))
+        os.rename(self.path("run.h5"), self.path("again/history.h5"))
+        numbers = self.history("again")
+        self.assertEqual(list(numbers["epoch"]), [1, 2, 3])
+
+    def test_on_another_mesh_and_strategy(self):
+        self.train(*runs.PLAIN, "--epochs=1", "--checkpoint-dir=" + self.path("kept"), "--strategy=zero1")
+        _, model = self.model(*runs.PLAIN, "--epochs=3", "--resume=" + self.path("kept"), "--batch-size=16", ranks=1)
+        _, whole = self.model(*runs.PLAIN, "--epochs=3", "--batch-size=16", ranks=1, name="one")
+        self.assertLess(self.difference(whole, model), 1e-10)  # as in ranks_test.py
+
+    def test_keeps_the_last_ones(self):
+        self.train("--epochs=4", "--checkpoint-dir=" + self.path("kept"), "--keep-last=2")
+        self.assertEqual(sorted(os.listdir(self.path("kept"))), ["latest", "step-000000027", "step-000000036"])
+
+    def test_sigterm(self):
+        flags = ["--batch-size=8", "--data=" + self.images, "--no-plots", "--checkpoint-dir=" + self.path("kept"),
+                 "--outputs=" + self.path("stopped"), "--nproc=1", "--epochs=100000"]
+        process = self.start(flags)
+        out = []
+        while not any("epoch=2 " in line for line in out):
+            line = process.stdout.readline()
+            self.assertTrue(line, "".join(out))
+            out.append(line)
+        process.send_signal(signal.SIGTERM)
+        rest, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, rest + err)
+        stopped = re.search(r"stopped at epoch (\d+), step (\d+) \(SIGTERM\); go on with --resume=", rest)
+        self.assertTrue(stopped, rest)
+        epochs = int(stopped[1]) + 1
+        _, resumed = self.model(f"--epochs={epochs}", "--resume=" + self.path("kept"), ranks=1)
+        _, whole = self.model(f"--epochs={epochs}", ranks=1, name="whole")
+        self.assert_same_bits(whole, resumed)
+
+
+if __name__ == "__main__":
+    runs.main()
