@@ -95,6 +95,27 @@ TEST(FlightRecorder, ForgetsTheOldestFirst) {
   EXPECT_GT(recorder.WaitingSeconds(), 0);
 }
 
+TEST(FlightRecorder, KnowsWhatTheProgramStoodStillFor) {
+  FlightRecorder recorder;
+  recorder.AddGroup(1, "x", {0});
+  const auto enter = [&](CallState state) {
+    return recorder.Enter(1, {.operation = Operation::kBarrier}, CallSite::current(), state);
+  };
+  recorder.Complete(enter(CallState::kInFlight));  // a Test found it complete
+  const std::int64_t waited_for = enter(CallState::kInFlight);
+  recorder.BeginWait(waited_for);
+  recorder.Complete(waited_for);
+  recorder.Complete(enter(CallState::kWaiting));
+  const auto calls = recorder.Calls();
+  ASSERT_EQ(calls.size(), 3);
+  EXPECT_FALSE(calls[0].waited);
+  EXPECT_EQ(ExposedSeconds(calls[0]), 0);
+  EXPECT_TRUE(calls[1].waited);
+  EXPECT_EQ(ExposedSeconds(calls[1]), calls[1].completed_seconds - calls[1].waiting_since_seconds);
+  EXPECT_TRUE(calls[2].waited);
+  EXPECT_EQ(ExposedSeconds(calls[2]), calls[2].completed_seconds - calls[2].entered_seconds);
+}
+
 TEST(Agree, AllOkIsOk) { EXPECT_TRUE(World().Agree(absl::OkStatus()).ok()); }
 
 TEST(Agree, GivesTheWorstCodeAndTheLowestRanksMessageToAll) {

@@ -74,6 +74,7 @@ std::int64_t FlightRecorder::Enter(std::uint64_t group, const Request& request,
   call.root = request.root;
   call.tag = request.tag;
   call.state = state;
+  call.waited = state == CallState::kWaiting;
   call.entered_seconds = call.waiting_since_seconds = now;
   call.line = static_cast<int>(site.line());
   entry.file = site.file_name();
@@ -88,6 +89,7 @@ void FlightRecorder::BeginWait(std::int64_t id) {
   CallRecord& call = Slot(id).call;
   if (call.id != id) return;  // newer calls have taken its place
   call.state = CallState::kWaiting;
+  call.waited = true;
   call.waiting_since_seconds = now;
   waiting_ = id;
 }

@@ -42,12 +42,18 @@ struct CallRecord {
   int tag = 0;
   CallState state = CallState::kComplete;
   double entered_seconds = 0;  // on Now()'s clock
+  bool waited = false;         // the program stood still in it, since:
   double waiting_since_seconds = 0;
   double completed_seconds = 0;
   std::string file;
   int line = 0;
   std::string phase;
 };
+
+// Of a complete call: how long the program stood still in it. The rest of its time something else was done.
+inline double ExposedSeconds(const CallRecord& call) {
+  return call.waited ? call.completed_seconds - call.waiting_since_seconds : 0;
+}
 
 struct RecordedGroup {
   std::string name;
