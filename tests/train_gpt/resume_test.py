@@ -58,7 +58,7 @@ class ResumeTest(runs.TrainTest):
         out = []
         while sum("step=" in line for line in out) < 5:
             line = process.stdout.readline()
-            self.assertTrue(line, "".join(out) + process.stderr.read())
+            self.assertTrue(line, "".join(out))
             out.append(line)
         process.send_signal(signal.SIGTERM)
         rest, err = process.communicate(timeout=100)

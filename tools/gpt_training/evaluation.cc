@@ -23,7 +23,7 @@ absl::StatusOr<BlockBatches> BatchesOf(const Config& config, const std::vector<s
                           .seed = config.seed,
                           .rank = world.rank(),
                           .ranks = world.size()});
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), "--block-size, " + name + " text"));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), "--block-size"));
   return batches;
 }
 
@@ -71,7 +71,7 @@ Evaluation::Evaluation(const Config& config, const Corpus& corpus, const comm::C
 absl::StatusOr<Evaluation> Evaluation::Make(const Config& config, const Corpus& corpus,
                                             const comm::Communicator& world) {
   PLAIT_ASSIGN_OR_RETURN(BlockBatches train,
-                         BatchesOf(config, corpus.text.train, "evaluated training", world));
+                         BatchesOf(config, corpus.text.train, "training", world));
   PLAIT_ASSIGN_OR_RETURN(BlockBatches validation,
                          BatchesOf(config, corpus.text.validation, "validation", world));
   return Evaluation(config, corpus, world, std::move(train), std::move(validation));

@@ -20,6 +20,7 @@
 #include "models/gpt/summary.h"
 #include "parallel/plan/available_memory.h"
 #include "tools/gpt_training/corpus.h"
+#include "tools/gpt_training/evaluation.h"
 #include "tools/gpt_training/flops.h"
 #include "tools/gpt_training/introduction.h"
 #include "tools/gpt_training/memory.h"
@@ -183,6 +184,8 @@ absl::Status Program::Run(bool* stopped) {
   if (config_.prepare_only) return OpenText().status();
   place_ = Introduce(config_, mesh_, log_);
   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenText());
+  // Before any file is made.
+  PLAIT_RETURN_IF_ERROR(Evaluation::Make(config_, corpus, world_).status());
   log_.Info(absl::StrCat("Tokens per iteration: ", WithCommas(TokensPerStep(config_, world_.size()))));
   log_.Info(absl::StrCat("Using dtype=", config_.dtype, " on device_type='", place_.device.kind, "'"));
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedGpt> sharded, MakeModel(corpus));
