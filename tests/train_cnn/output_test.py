@@ -7,6 +7,18 @@ import numpy
 import runs
 
 
+def log_probabilities(model, images):
+    """(samples, rows, columns) -> (samples, 10): the network in NumPy."""
+    def convolved(x, layer):
+        windows = numpy.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+        return numpy.einsum("nirckl,oikl->norc", windows, model[layer + ".weight"]) + model[layer + ".bias"][:, None, None]
+    x = numpy.maximum(convolved(numpy.maximum(convolved(images[:, None], "conv1"), 0), "conv2"), 0)
+    samples, channels, rows, columns = x.shape
+    x = x.reshape(samples, channels, rows // 2, 2, columns // 2, 2).max((3, 5)).reshape(samples, -1)
+    x = numpy.maximum(x @ model["fc1.weight"].T + model["fc1.bias"], 0) @ model["fc2.weight"].T + model["fc2.bias"]
+    return x - numpy.log(numpy.exp(x).sum(1, keepdims=True))
+
+
 class OutputTest(runs.CnnTest):
     def test_lines_history_and_model(self):
         run, model = self.model("--epochs=3")
@@ -25,6 +37,23 @@ class OutputTest(runs.CnnTest):
             self.assertTrue(numpy.allclose(history[name], numbers, rtol=0, atol=5e-7), name)
         self.assertTrue(numpy.allclose(history["lr"], [1e-3, 7e-4, 4.9e-4], rtol=1e-12))
         self.assertEqual({name: tensor.shape for name, tensor in model.items()}, runs.MODEL)
+
+    def test_numbers_are_those_of_the_saved_model(self):
+        run, model = self.model("--dtype=float64")
+        images, labels = self.images_to_test()
+        scores = log_probabilities(model, images)
+        epoch = run.epochs()[-1]
+        self.assertAlmostEqual(float(epoch["test_loss"]), -numpy.mean(scores[range(runs.TEST), labels]), delta=6e-7)
+        self.assertAlmostEqual(float(epoch["test_acc"]), 100 * numpy.mean(scores.argmax(1) == labels), delta=6e-7)
+
+    def images_to_test(self):
+        """The test images as the network sees them, and their labels."""
+        def read(name, head):
+            with open(os.path.join(self.images, name), "rb") as file:
+                return numpy.frombuffer(file.read()[head:], numpy.uint8)
+        train = read("train-images-idx3-ubyte", 16) / 255
+        images = read("t10k-images-idx3-ubyte", 16).reshape(runs.TEST, 10, 10) / 255
+        return (images - round(train.mean(), 4)) / round(train.std(), 4), read("t10k-labels-idx1-ubyte", 8)
 
     def test_learns(self):
         epochs = self.train("--epochs=8", "--gamma=0.9").epochs()
