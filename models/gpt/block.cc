@@ -16,10 +16,15 @@
 #include <utility>
 #include <vector>
 
+#include "models/gpt/short_attention.h"
+
 namespace plait::gpt {
 namespace {
 
 constexpr double kNormEps = 1e-5;
+// Up to here half-precision attention holds all scores: the flash kernel's small products each set oneDNN up
+// anew. In float32 they go to MKL, which has no such cost.
+constexpr std::int64_t kShortSequence = 256;
 
 // Query i, which is position seen + i, looks at keys 0 to seen + i.
 at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
@@ -86,8 +91,12 @@ at::Tensor Block::Forward(const at::Tensor& x, std::size_t layer, KeyValueCache*
 at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::size_t layer,
                             KeyValueCache* cache) const {
   const std::int64_t heads = options_.n_head, width = options_.n_embd, seq = rows.size(0) / batch;
-  const at::Tensor product = attention_in_.Forward(rows).view({batch, seq, 3, heads, width / heads});
-  const std::vector<at::Tensor> parts = product.unbind(2);
+  const at::Tensor product = attention_in_.Forward(rows);
+  const bool half = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
+  if (half && cache == nullptr && !dropping() && seq <= kShortSequence && rows.is_cpu()) {
+    return ShortCausalAttention(product, {.batch = batch, .heads = heads});
+  }
+  const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width / heads}).unbind(2);
   const at::Tensor query = parts[0].transpose(1, 2);
   at::Tensor key = parts[1].transpose(1, 2), value = parts[2].transpose(1, 2);
   std::optional<at::Tensor> mask;

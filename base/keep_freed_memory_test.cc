@@ -1,0 +1,43 @@
+// The pages of a freed block are there again for the next one of its size.
+#include "base/keep_freed_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace plait::base {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{96} << 20;  // above what malloc keeps by itself
+
+// Pages that the kernel has given this process anew.
+long PageFaults() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+void UseAndFree() {
+  void* block = std::malloc(kBytes);
+  std::memset(block, 1, kBytes);
+  // The compiler must not see that nobody reads it.
+  asm volatile("" : : "r"(block) : "memory");
+  std::free(block);
+}
+
+TEST(KeepFreedMemoryTest, TheNextBlockIsOfPagesThatAreThere) {
+  UseAndFree();
+  const long before = PageFaults();
+  UseAndFree();
+  EXPECT_GT(PageFaults() - before, 20) << "the C library keeps such blocks anyway; the test shows nothing";
+  KeepFreedMemory();
+  UseAndFree();
+  const long kept = PageFaults();
+  UseAndFree();
+  EXPECT_LT(PageFaults() - kept, 20);
+}
+
+}  // namespace
+}  // namespace plait::base

@@ -1,0 +1,73 @@
+#include "models/gpt/short_attention.h"
+
+#include <ATen/ops/_softmax.h>
+#include <ATen/ops/_softmax_backward_data.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <limits>
+
+namespace plait::gpt {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// -inf where a key is later than the query: (1, seq, seq).
+at::Tensor LaterKeys(std::int64_t seq, const at::TensorOptions& options) {
+  return at::full({1, seq, seq}, -std::numeric_limits<double>::infinity(), options).triu(1);
+}
+
+class Attention : public torch::autograd::Function<Attention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
+                            std::int64_t heads) {
+    const std::int64_t seq = product.size(0) / batch, width = product.size(1) / (3 * heads);
+    const at::Tensor parts = product.view({batch, seq, 3, heads, width})
+                                 .permute({2, 0, 3, 1, 4})
+                                 .reshape({3, batch * heads, seq, width});
+    const double scale = 1 / std::sqrt(static_cast<double>(width));
+    const at::Tensor scores = at::baddbmm(LaterKeys(seq, product.options()), parts[0],
+                                          parts[1].transpose(1, 2), /*beta=*/1, /*alpha=*/scale);
+    const at::Tensor probabilities = at::_softmax(scores, -1, /*half_to_float=*/false);
+    context->save_for_backward({parts, probabilities});
+    context->saved_data["heads"] = heads;
+    return at::bmm(probabilities, parts[2])
+        .view({batch, heads, seq, width})
+        .transpose(1, 2)
+        .reshape({batch * seq, heads * width});
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &parts = saved[0], &probabilities = saved[1];
+    const std::int64_t heads = context->saved_data["heads"].toInt();
+    const std::int64_t batch = parts.size(1) / heads, seq = parts.size(2), width = parts.size(3);
+    const double scale = 1 / std::sqrt(static_cast<double>(width));
+    const at::Tensor out =
+        gradients[0].reshape({batch, seq, heads, width}).transpose(1, 2).reshape({batch * heads, seq, width});
+    const at::Tensor of_parts = at::empty_like(parts);
+    at::Tensor query = of_parts[0], key = of_parts[1], value = of_parts[2];
+    at::bmm_out(value, probabilities.transpose(1, 2), out);
+    const at::Tensor of_scores = at::_softmax_backward_data(at::bmm(out, parts[2].transpose(1, 2)),
+                                                            probabilities, -1, probabilities.scalar_type());
+    at::baddbmm_out(query, query, of_scores, parts[1], /*beta=*/0, /*alpha=*/scale);
+    at::baddbmm_out(key, key, of_scores.transpose(1, 2), parts[0], /*beta=*/0, /*alpha=*/scale);
+    return {of_parts.view({3, batch, heads, seq, width})
+                .permute({1, 3, 0, 2, 4})
+                .reshape({batch * seq, 3 * heads * width}),
+            at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor ShortCausalAttention(const at::Tensor& product, const AttentionSizes& sizes) {
+  return Attention::apply(product, sizes.batch, sizes.heads);
+}
+
+}  // namespace plait::gpt
