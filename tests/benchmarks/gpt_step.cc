@@ -1,4 +1,5 @@
-// Steps of nanoGPT's model at its setting for processors, beside peer_step.py --model=gpt; see sharded_steps.h.
+// Steps of nanoGPT's model at its setting for processors, beside peer_step.py --model=gpt; see
+// sharded_steps.h.
 #include "models/gpt/gpt.h"
 
 #include "tests/benchmarks/sharded_steps.h"
@@ -14,11 +15,12 @@ SteppedModel Make(const StepSizes& sizes, at::ScalarType type) {
                         .n_embd = sizes.n_embd,
                         .bias = false},
                        at::TensorOptions(at::kMeta).dtype(type));
-  return {.units = model.units(),
-          .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
-          .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-          .loss = [model](const at::Tensor& inputs,
-                          const at::Tensor& targets) { return model.Loss(inputs, targets); }};
+  return {
+      .units = model.units(),
+      .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
+      .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
+      .loss = [model](const at::Tensor& inputs,
+                      const at::Tensor& targets) { return model.Loss(inputs, targets); }};
 }
 
 }  // namespace

@@ -15,11 +15,12 @@ SteppedModel Make(const StepSizes& sizes, at::ScalarType type) {
                             .n_kv_heads = sizes.n_kv_head,
                             .hidden = sizes.n_hidden},
                            at::TensorOptions(at::kMeta).dtype(type));
-  return {.units = model.units(),
-          .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
-          .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-          .loss = [model](const at::Tensor& inputs,
-                          const at::Tensor& targets) { return model.Loss(inputs, targets); }};
+  return {
+      .units = model.units(),
+      .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
+      .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
+      .loss = [model](const at::Tensor& inputs,
+                      const at::Tensor& targets) { return model.Loss(inputs, targets); }};
 }
 
 constexpr StepSizes kSizes = {.batch_size = 4,

@@ -14,6 +14,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "base/flags.h"
+#include "base/keep_freed_memory.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/device_mesh.h"
@@ -209,6 +210,7 @@ int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepS
     std::fprintf(stderr, "%s: %s\n", name.c_str(), std::string(failed.message()).c_str());
     return 1;
   }
+  base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
     at::set_num_threads(1);
     PLAIT_ASSIGN_OR_RETURN(const Types types, FlaggedTypes());

@@ -21,9 +21,9 @@ absl::StatusOr<StepData> StepData::Make(const StepDataOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const data::TextInput input, data::ReadText(options.text));
   PLAIT_ASSIGN_OR_RETURN(data::PreparedText text, data::TokenizeCharacters(input));
   if (text.vocabulary_size > options.vocab_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.text, ": has ", text.vocabulary_size, " different characters; expected at most ",
-                     options.vocab_size));
+    return absl::InvalidArgumentError(absl::StrCat(options.text, ": has ", text.vocabulary_size,
+                                                   " different characters; expected at most ",
+                                                   options.vocab_size));
   }
   data.tokens_ = std::move(text.train);
   return data;
@@ -34,7 +34,8 @@ std::int64_t StepData::Token(std::int64_t block, std::int64_t place) const {
     const std::uint64_t random = Mixed(block * (options_.block_size + 1) + place);
     return static_cast<std::int64_t>(random % static_cast<std::uint64_t>(options_.vocab_size));
   }
-  const auto places = static_cast<std::uint64_t>(tokens_.size()) - static_cast<std::uint64_t>(options_.block_size);
+  const auto places =
+      static_cast<std::uint64_t>(tokens_.size()) - static_cast<std::uint64_t>(options_.block_size);
   return tokens_[Mixed(block) % places + static_cast<std::uint64_t>(place)];
 }
 

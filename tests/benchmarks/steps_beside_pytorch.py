@@ -15,6 +15,7 @@ import re
 import socket
 import statistics
 import subprocess
+import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # Torch starts helper threads that would share the cores.
@@ -115,6 +116,7 @@ def main():
         for count in range(args.rounds):
             for name, *program in PROGRAMS:
                 if name.startswith(args.only):
+                    print(f"round {count + 1}: {name}", file=sys.stderr, flush=True)
                     runs.setdefault(name, []).append(measure(args, log, name, *program))
             report(runs, count + 1)
 

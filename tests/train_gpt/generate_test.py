@@ -1,5 +1,9 @@
-"""Samples from checkpoints."""
+"""Samples from checkpoints, and from models in Hugging Face's layout."""
+import json
+import os
+import random
 import re
+import struct
 
 import runs
 
@@ -49,19 +53,72 @@ class GenerateTest(runs.TrainTest):
                 self.assertIn(self.sample(), out)
 
     def test_bad_input(self):
+        os.mkdir(self.path("empty"))
         table = [
+            ("empty", 1, ["--model=empty"]),
+            ("empty", 1, ["--checkpoint=empty"]),
             ("expected --checkpoint=DIR of train_gpt, or --model=DIR", 2, []),
             ("--temperature|temperature", 2, ["--checkpoint=kept", "--temperature=-1"]),
             ("--num-samples=0: must be at least 1", 2, ["--checkpoint=kept", "--num-samples=0"]),
             ("nonexistent", 1, ["--checkpoint=nonexistent"]),
             ("nonexistent", 1, ["--model=nonexistent"]),
-            ("Q", 1, ["--checkpoint=kept", "--prompt=Quiet"]),
+            ("--prompt: character 0 of the text, U.0051,", 1, ["--checkpoint=kept", "--prompt=Quiet"]),
         ]
         for expected, code, flags in table:
             with self.subTest(flags=flags):
                 run = self.generate(*flags, code=code)
                 self.assertEqual(len(run.err.splitlines()), 1, run.err)
                 self.assertTrue(re.match("generate: .*(" + expected + ")", run.err), run.err)
+
+    def write_model(self):
+        """GPT-2 in Hugging Face's layout with random weights, for bytes and one pair of them."""
+        width, seq = 16, 32
+        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in printable]
+        characters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + k) for k, byte in enumerate(others)}
+        vocabulary = {characters[byte]: byte for byte in range(256)} | {"th": 256}
+        shapes = {"wte.weight": (257, width), "wpe.weight": (seq, width), "ln_f.weight": (width,), "ln_f.bias": (width,)}
+        for name, shape in (("ln_1.weight", (width,)), ("ln_1.bias", (width,)), ("ln_2.weight", (width,)),
+                            ("ln_2.bias", (width,)), ("attn.c_attn.weight", (width, 3 * width)),
+                            ("attn.c_attn.bias", (3 * width,)), ("attn.c_proj.weight", (width, width)),
+                            ("attn.c_proj.bias", (width,)), ("mlp.c_fc.weight", (width, 4 * width)),
+                            ("mlp.c_fc.bias", (4 * width,)), ("mlp.c_proj.weight", (4 * width, width)),
+                            ("mlp.c_proj.bias", (width,))):
+            shapes["h.0." + name] = shape
+        numbers, head, data = random.Random(3), {"__metadata__": {"format": "pt"}}, b""
+        for name, shape in shapes.items():
+            count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+            values = struct.pack(f"<{count}f", *(numbers.gauss(0, 0.3) for _ in range(count)))
+            head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+            data += values
+        text = json.dumps(head).encode()
+        os.mkdir(self.path("model"))
+        with open(self.path("model/model.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data)
+        self.write("model/config.json", json.dumps({
+            "model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": width, "n_positions": seq, "vocab_size": 257,
+            "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True}))
+        self.write("model/vocab.json", json.dumps(vocabulary))
+        self.write("model/merges.txt", "#version: 0.2\nt h\n")
+
+    def test_hugging_face(self):
+        self.write_model()
+        flags = ["--prompt=the ", "--max-new-tokens=30", "--temperature=0"]
+        text = self.generate("--model=model", *flags).out
+        self.assertIn("the ", text)
+        nothing = ["--no-decay-lr", "--learning-rate=1e-300", "--min-lr=0", "--max-iters=1"]
+        begins = ["--nproc=2", "--strategy=fsdp", "--init-from=model"]
+        run = self.train(*begins, "--block-size=32", *nothing, code=None)
+        self.assertNotEqual(run.code, 0)
+        self.assertIn("the model has 257 tokens, the text's tokenizer", run.err)
+        self.assertIn("give --tokenizer=gpt2", run.err)
+        run = self.train(*begins, "--block-size=33", "--tokenizer=gpt2", *nothing, code=None)
+        self.assertIn("--block-size=33: the model in ", run.err)
+        run = self.train(*begins, "--block-size=32", "--tokenizer=gpt2", "--checkpoint-dir=begun", *nothing, outputs="begun_out")
+        self.assertIn("Initializing from the model in ", run.out)
+        # Parameters have not moved: the same text, but for the first line, which names the source, and the last.
+        again = self.generate("--checkpoint=begun", "--bpe-folder=model", *flags).out
+        self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])
 
 
 if __name__ == "__main__":

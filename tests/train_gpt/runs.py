@@ -73,7 +73,8 @@ class TrainTest(unittest.TestCase):
             if largest_file is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         return subprocess.Popen([program] + list(flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                stdin=subprocess.DEVNULL, text=True, env=self.environment(), cwd=self.folder,
+                                stdin=subprocess.DEVNULL, encoding="utf-8", errors="backslashreplace",
+                                env=self.environment(), cwd=self.folder,
                                 preexec_fn=limit, restore_signals=False)
 
     def finish(self, process, code):

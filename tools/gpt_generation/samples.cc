@@ -30,7 +30,9 @@ std::size_t UnfinishedBytes(const std::string& text) {
 absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
                           const std::function<void(absl::string_view text)>& write) {
   const at::NoGradGuard no_grad;
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> ids, saved.tokenizer->Encode(request.prompt));
+  const absl::StatusOr<std::vector<std::int32_t>> encoded = saved.tokenizer->Encode(request.prompt);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(encoded.status(), "--prompt"));
+  const std::vector<std::int32_t>& ids = *encoded;
   if (ids.empty()) return absl::InvalidArgumentError("--prompt: expected at least one character");
   const std::vector<std::int64_t> prompt(ids.begin(), ids.end());
   saved.model.SetTraining(false);

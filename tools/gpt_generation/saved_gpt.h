@@ -31,8 +31,8 @@ struct SavedGpt {
 absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                         c10::ScalarType type);
 
-// A folder with GPT-2 in Hugging Face's layout (models/gpt/safetensors.h). The vocabulary is the folder's where
-// `bpe_folder` is empty. FailedPrecondition where it has more tokens than the model.
+// A folder with GPT-2 in Hugging Face's layout (models/gpt/safetensors.h). The vocabulary is the folder's
+// where `bpe_folder` is empty. FailedPrecondition where it has more tokens than the model.
 absl::StatusOr<SavedGpt> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                          c10::ScalarType type);
 
