@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/keep_freed_memory.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
@@ -45,6 +46,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<int> ranks = CheckedRanks(config, launcher);
   if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);
   if (!launcher.starts_mpi() && *ranks > 1) return Fail(comm::RelaunchOnRanks(*ranks, argv), 0, 1);
+  base::KeepFreedMemory();
   bool stopped = false;
   const comm::SessionOptions options = {.step_timeout_seconds = config.timeout_seconds,
                                         .stop_on_sigterm = !config.checkpoint_dir.empty()};

@@ -81,7 +81,8 @@ absl::StatusOr<Types> FlaggedTypes() {
   if (name == "float32") return Types();
   if (name == "bfloat16") return Types{at::kFloat, at::kBFloat16};
   if (name == "float64") return Types{at::kDouble, at::kDouble};
-  return absl::InvalidArgumentError(absl::StrCat("--dtype=", name, ": expected float32, bfloat16 or float64"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--dtype=", name, ": expected float32, bfloat16 or float64"));
 }
 
 class Run {
@@ -121,25 +122,23 @@ absl::Status Run::Prepare(const Types& types) {
   PLAIT_ASSIGN_OR_RETURN(const Strategy strategy, parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy)));
   int replicas = absl::GetFlag(FLAGS_dp_replicate);
   if (replicas == 0) replicas = strategy == Strategy::kDdp ? world_.size() : 1;
-  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
-                         comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas},
-                                                           {"dp_shard", world_.size() / replicas}}));
+  PLAIT_ASSIGN_OR_RETURN(
+      const comm::DeviceMesh mesh,
+      comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas}, {"dp_shard", world_.size() / replicas}}));
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(1337);
-  PLAIT_ASSIGN_OR_RETURN(
-      engine_,
-      parallel::DataParallel::Create({mesh.axis("dp_replicate"), mesh.axis("dp_shard")},
-                                     EngineUnits(model_.units),
-                                     {.strategy = strategy,
-                                      .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
-                                      .compute_type = types.compute},
-                                     model_.reset_parameters));
+  PLAIT_ASSIGN_OR_RETURN(engine_,
+                         parallel::DataParallel::Create(
+                             {mesh.axis("dp_replicate"), mesh.axis("dp_shard")}, EngineUnits(model_.units),
+                             {.strategy = strategy,
+                              .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
+                              .compute_type = types.compute},
+                             model_.reset_parameters));
   model_.set_block_runner([this](std::size_t block, const models::BlockForward& forward,
                                  const at::Tensor& input) { return engine_->Run(block, forward, input); });
   optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
-      *engine_, parallel::ShardedOptimizerOptions{.lr = absl::GetFlag(FLAGS_learning_rate),
-                                                  .beta2 = 0.95,
-                                                  .weight_decay = 0.1});
+      *engine_, parallel::ShardedOptimizerOptions{
+                    .lr = absl::GetFlag(FLAGS_learning_rate), .beta2 = 0.95, .weight_decay = 0.1});
   const std::string initial = base::FromUser(absl::GetFlag(FLAGS_write_initial));
   return initial.empty() ? absl::OkStatus() : WriteInitial(initial);
 }
@@ -178,13 +177,14 @@ void Run::Step(std::int64_t step, const StepBatch& batch) {
 
 absl::Status Run::Steps() {
   if (sizes_.batch_size % world_.size() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--batch-size=", sizes_.batch_size, ": expected a multiple of ", world_.size(), " ranks"));
+    return absl::InvalidArgumentError(absl::StrCat("--batch-size=", sizes_.batch_size,
+                                                   ": expected a multiple of ", world_.size(), " ranks"));
   }
-  PLAIT_ASSIGN_OR_RETURN(const StepData data, StepData::Make({.vocab_size = sizes_.vocab_size,
-                                                              .block_size = sizes_.block_size,
-                                                              .batch_size = sizes_.batch_size,
-                                                              .text = base::FromUser(absl::GetFlag(FLAGS_data))}));
+  PLAIT_ASSIGN_OR_RETURN(const StepData data,
+                         StepData::Make({.vocab_size = sizes_.vocab_size,
+                                         .block_size = sizes_.block_size,
+                                         .batch_size = sizes_.batch_size,
+                                         .text = base::FromUser(absl::GetFlag(FLAGS_data))}));
   session_.EnterSteps();
   for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
     Step(step, data.Batch(step, world_.rank(), world_.size()));
@@ -193,10 +193,11 @@ absl::Status Run::Steps() {
 }
 
 base::ToolUsage Usage(const std::string& name) {
-  return {.name = name,
-          .summary = "Training steps of a model with initial values and blocks that its PyTorch peer has too.",
-          .examples = {name + " --nproc=2 --strategy=fsdp --steps=30"},
-          .groups = {}};
+  return {
+      .name = name,
+      .summary = "Training steps of a model with initial values and blocks that its PyTorch peer has too.",
+      .examples = {name + " --nproc=2 --strategy=fsdp --steps=30"},
+      .groups = {}};
 }
 
 }  // namespace
