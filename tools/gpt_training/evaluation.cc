@@ -70,8 +70,7 @@ Evaluation::Evaluation(const Config& config, const Corpus& corpus, const comm::C
 
 absl::StatusOr<Evaluation> Evaluation::Make(const Config& config, const Corpus& corpus,
                                             const comm::Communicator& world) {
-  PLAIT_ASSIGN_OR_RETURN(BlockBatches train,
-                         BatchesOf(config, corpus.text.train, "training", world));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches train, BatchesOf(config, corpus.text.train, "training", world));
   PLAIT_ASSIGN_OR_RETURN(BlockBatches validation,
                          BatchesOf(config, corpus.text.validation, "validation", world));
   return Evaluation(config, corpus, world, std::move(train), std::move(validation));

@@ -1,7 +1,8 @@
 // What share of a processor's arithmetic a training step is.
 //
 //   const double flops = gpt::FlopsPerToken(options, block_size);
-//   const double mfu = MfuPercent(flops, tokens_of_this_rank, dt_seconds, peak);  // 312e12: an A100, bfloat16
+//   const double mfu = MfuPercent(flops, tokens_of_this_rank, dt_seconds, peak);  // 312e12: an A100,
+//   bfloat16
 //
 // Operations that activation checkpointing does twice count once. Local.
 #ifndef PLAIT_TOOLS_GPT_TRAINING_FLOPS_H_

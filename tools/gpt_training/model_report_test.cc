@@ -24,7 +24,8 @@ TEST(OptimizerTextTest, HasTwoGroups) {
 }
 
 TEST(ActivationsTest, GrowAsTheModel) {
-  const gpt::GptOptions options = {.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
+  const gpt::GptOptions options = {
+      .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
   const std::int64_t plain = ActivationBytesPerSample(options, 4, 0);
   // By hand: 4 blocks of 16 * 64 * 128 numbers, 3 * 64 * 128 around them, logits twice.
   EXPECT_EQ(plain, 4 * (4 * 16 * 8192 + 3 * 8192 + 2 * 64 * 65));

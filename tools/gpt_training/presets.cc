@@ -16,9 +16,9 @@ struct Preset {
 };
 
 constexpr Preset kSmall[] = {{"shakespeare-cpu", "cpu", 12}, {"shakespeare", "shakespeare", 64}};
-constexpr Preset kLarge[] = {{"gpt2", "gpt2", 64},           {"gpt2-medium", "gpt2-medium", 64},
-                             {"gpt2-large", "gpt2-large", 64}, {"gpt2-xl", "gpt2-xl", 64},
-                             {"llama2B", "llama2B", 1},      {"llama7B", "llama7B", 1}};
+constexpr Preset kLarge[] = {
+    {"gpt2", "gpt2", 64},       {"gpt2-medium", "gpt2-medium", 64}, {"gpt2-large", "gpt2-large", 64},
+    {"gpt2-xl", "gpt2-xl", 64}, {"llama2B", "llama2B", 1},          {"llama7B", "llama7B", 1}};
 
 absl::StatusOr<Config> Sized(const Preset& preset) {
   PLAIT_ASSIGN_OR_RETURN(const gpt::GptOptions sizes, gpt::PresetNamed(preset.sizes));

@@ -15,8 +15,8 @@ namespace plait::gpt_training {
 
 // shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium, gpt2-large,
 // gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (their widths and depths in a GPT), all without
-// biases; sizes are those of models/gpt/options.h. Large ones are trained as wordplay's runs: 6e-4, warm-up over 100 of 1000 steps. "_" counts as "-". InvalidArgument with
-// the nearest name.
+// biases; sizes are those of models/gpt/options.h. Large ones are trained as wordplay's runs: 6e-4, warm-up
+// over 100 of 1000 steps. "_" counts as "-". InvalidArgument with the nearest name.
 absl::StatusOr<Config> PresetNamed(const std::string& name);
 
 std::vector<std::string> PresetNames();

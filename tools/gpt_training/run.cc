@@ -86,11 +86,11 @@ absl::Status Program::SayModel(const gpt::Gpt& model) {
   for (const std::string& line : ParameterLines(model)) log_.Info(line);
   log_.Info(absl::StrCat("model=", model.Description()));
   const std::int64_t blocks = MicroBatchOfRank(config_, world_.size());
-  log_.Info("\n" + models::TableText(gpt::LayersOf(model.options(), blocks, config_.block_size),
-                                     {.depth = 5,
-                                      .input_bytes = 8 * blocks * config_.block_size,
-                                      .element_bytes = static_cast<std::int64_t>(
-                                          c10::elementSize(ComputeType(config_)))}));
+  log_.Info("\n" + models::TableText(
+                       gpt::LayersOf(model.options(), blocks, config_.block_size),
+                       {.depth = 5,
+                        .input_bytes = 8 * blocks * config_.block_size,
+                        .element_bytes = static_cast<std::int64_t>(c10::elementSize(ComputeType(config_)))}));
   const parallel::MemoryPlan plan = PlanOf(config_, model, mesh_);
   log_.Info("\n" + parallel::MemoryPlanText(plan));
   const int ranks_on_host = place_.job.local_size;
@@ -134,7 +134,8 @@ absl::StatusOr<std::unique_ptr<ShardedGpt>> Program::MakeModel(const Corpus& cor
       if (read.ok()) read = files_->ReadUnit(whole, unit);
     };
   }
-  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedGpt> sharded, ShardedGpt::Create(config_, model, mesh_, from));
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedGpt> sharded,
+                         ShardedGpt::Create(config_, model, mesh_, from));
   sharded->engine().WaitForParameters();
   PLAIT_RETURN_IF_ERROR(base::Prefixed(world_.Agree(read), "--init-from"));
   if (resumption_.has_value()) PLAIT_RETURN_IF_ERROR(TakeState(*resumption_, world_, *sharded));

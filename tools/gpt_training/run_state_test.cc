@@ -43,10 +43,8 @@ RunState State() {
 absl::StatusOr<parallel::Checkpoint> Save(const parallel::CheckpointState& state, const std::string& name) {
   const std::string root = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
   const std::vector<float> values = {1, 2};
-  const std::vector<parallel::TensorPiece> pieces = {{.tensor = {.group = "model", .name = "w", .shape = {2}},
-                                                      .begin = 0,
-                                                      .end = 2,
-                                                      .data = values.data()}};
+  const std::vector<parallel::TensorPiece> pieces = {
+      {.tensor = {.group = "model", .name = "w", .shape = {2}}, .begin = 0, .end = 2, .data = values.data()}};
   const auto saved = parallel::SaveCheckpoint(comm::Communicator::Self(), root, 7, pieces, state);
   EXPECT_TRUE(saved.ok()) << saved.status();
   if (!saved.ok()) return saved.status();
@@ -54,7 +52,8 @@ absl::StatusOr<parallel::Checkpoint> Save(const parallel::CheckpointState& state
 }
 
 TEST(RunStateTest, ComesBack) {
-  absl::StatusOr<parallel::Checkpoint> checkpoint = Save(ToCheckpoint(State(), Model(), {{"a", "b"}}), "kept");
+  absl::StatusOr<parallel::Checkpoint> checkpoint =
+      Save(ToCheckpoint(State(), Model(), {{"a", "b"}}), "kept");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const absl::StatusOr<RunState> run = RunStateOf(*checkpoint);
   ASSERT_TRUE(run.ok()) << run.status();
@@ -81,7 +80,8 @@ TEST(RunStateTest, AnotherVocabularyIsFound) {
 }
 
 TEST(RunStateTest, AnotherProgramsCheckpoint) {
-  absl::StatusOr<parallel::Checkpoint> checkpoint = Save({.texts = {}, .integers = {{"step", 1}}, .rank_state = {}}, "other");
+  absl::StatusOr<parallel::Checkpoint> checkpoint =
+      Save({.texts = {}, .integers = {{"step", 1}}, .rank_state = {}}, "other");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_THAT(std::string(RunStateOf(*checkpoint).status().message()), testing::HasSubstr("optimizer.step"));
   EXPECT_FALSE(SavedModelOf(*checkpoint).ok());
