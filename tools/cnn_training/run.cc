@@ -1,7 +1,6 @@
 #include "tools/cnn_training/run.h"
 
 #include <ATen/Parallel.h>
-#include <malloc.h>
 
 #include <filesystem>
 #include <memory>
@@ -66,14 +65,6 @@ absl::StatusOr<RunState> OpenCheckpoint(const std::string& folder, const RunSett
   PLAIT_ASSIGN_OR_RETURN(const RunState state, RunStateOf(checkpoint, world));
   *opened = std::make_unique<Checkpoint>(std::move(checkpoint));
   return state;
-}
-
-// Activations come and go with each step. Left alone, glibc gives their pages back to the kernel each time
-// and has it clear new ones: two thirds of all system time.
-void KeepFreedMemory() {
-  constexpr int kThreshold = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kThreshold);
-  mallopt(M_TRIM_THRESHOLD, kThreshold);
 }
 
 class Program {
@@ -172,7 +163,6 @@ absl::Status Program::Run(bool* stopped) {
 
 absl::Status Run(const Config& config, const std::string& settings, comm::Session& session, bool* stopped) {
   at::set_num_threads(1);
-  KeepFreedMemory();
   const comm::Communicator& world = session.world();
   PLAIT_ASSIGN_OR_RETURN(base::Log log,
                          base::MakeLog({.rank = world.rank(), .stream = base::LogStream::kStandardOutput}));
