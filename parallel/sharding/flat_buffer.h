@@ -47,7 +47,8 @@ class FlatBuffer {
   FlatBuffer() = default;  // of no elements
   // Without memory at first.
   FlatBuffer(BufferPool* pool, std::int64_t count, const at::TensorOptions& options);
-  ~FlatBuffer() { Release(); }
+  // Memory that it has goes with the last view of it: an operation may still be under way in it.
+  ~FlatBuffer() = default;
   FlatBuffer(FlatBuffer&& other) noexcept;
   FlatBuffer& operator=(FlatBuffer&& other) noexcept;
 

@@ -36,15 +36,27 @@ TEST(FlatBufferTest, SavedViewsSeeTheMemoryThatIsThereInBackward) {
   EXPECT_EQ(pool.peak_bytes(), 64);
 }
 
-TEST(FlatBufferTest, MemoryReturnsToThePoolAtTheEnd) {
+TEST(FlatBufferTest, ReleasedMemoryIsTheNextOnes) {
   BufferPool pool;
   for (int i = 0; i < 3; ++i) {
     FlatBuffer buffer(&pool, 100, at::kFloat);
     buffer.Allocate();
     FlatBuffer moved = std::move(buffer);
     EXPECT_TRUE(moved.allocated());
+    moved.Release();
   }
   EXPECT_EQ(pool.peak_bytes(), 400);
+}
+
+TEST(FlatBufferTest, ViewsKeepTheMemoryOfABufferThatIsGone) {
+  at::Tensor view;
+  {
+    BufferPool pool;
+    FlatBuffer buffer(&pool, 100, at::kFloat);
+    buffer.Allocate();
+    view = buffer.tensor().fill_(7);
+  }
+  EXPECT_EQ(view.sum().item<float>(), 700);
 }
 
 }  // namespace

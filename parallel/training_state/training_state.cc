@@ -140,6 +140,7 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
 }
 
 absl::Status Restore(Checkpoint& checkpoint, DataParallel& dp, ShardedOptimizer* optimizer) {
+  dp.WaitForParameters();  // they are about to be overwritten
   PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(dp.axes(), RestoreOwn(checkpoint, dp, optimizer)));
   dp.Publish();
   return absl::OkStatus();

@@ -20,9 +20,9 @@
 #include "tools/cnn_training/introduction.h"
 #include "tools/cnn_training/outputs.h"
 #include "tools/cnn_training/run_state.h"
+#include "parallel/training_state/training_state.h"
 #include "tools/cnn_training/sharded_cnn.h"
 #include "tools/cnn_training/training.h"
-#include "tools/gpt_training/engine_state.h"
 
 namespace plait::cnn_training {
 namespace {
@@ -124,9 +124,7 @@ absl::Status Program::MakeNetwork(const cnn::Cnn& model) {
   PLAIT_ASSIGN_OR_RETURN(net_, ShardedCnn::Create(config_, mesh_, model));
   log_.Info(absl::StrCat("model=", model.Description()));
   if (checkpoint_ == nullptr) return absl::OkStatus();
-  const absl::Status read = gpt_training::ReadState(*checkpoint_, net_->engine(), net_->optimizer());
-  PLAIT_RETURN_IF_ERROR(world_.Agree(read));
-  net_->engine().Publish();
+  PLAIT_RETURN_IF_ERROR(parallel::Restore(*checkpoint_, net_->engine(), &net_->optimizer()));
   log_.Info(absl::StrFormat("resuming at epoch %d, sample %d, step %d: %s", state_.sampler.epoch + 1,
                             state_.sampler.position, state_.step, checkpoint_->folder()));
   checkpoint_.reset();

@@ -14,8 +14,8 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "comm/flight_recorder.h"
+#include "parallel/training_state/training_state.h"
 #include "tools/cnn_training/evaluation.h"
-#include "tools/gpt_training/engine_state.h"
 
 namespace plait::cnn_training {
 namespace {
@@ -146,7 +146,7 @@ absl::Status Training::Save() {
   state_.sampler = sampler_.state();
   state_.history_draws = outputs_.draws();
   PLAIT_ASSIGN_OR_RETURN(const std::vector<parallel::TensorPiece> pieces,
-                         gpt_training::PiecesOf(net_.engine(), net_.optimizer(), /*copies_moments=*/false));
+                         parallel::PiecesOf(net_.engine(), &net_.optimizer()));
   PLAIT_RETURN_IF_ERROR(saver_.Start(
       state_.step, pieces, ToCheckpoint(state_, SettingsOf(config_, world_.size(), images_.set), settings_)));
   saved_step_ = state_.step;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "tools/gpt_training/engine_state.h"
+#include "parallel/training_state/training_state.h"
 
 namespace plait::gpt_training {
 namespace {
@@ -43,12 +43,10 @@ absl::StatusOr<Resumption> OpenResumption(const Config& config, const Corpus& co
   return resumption;
 }
 
-absl::Status TakeState(Resumption& resumption, const comm::Communicator& world, ShardedGpt& sharded) {
-  const absl::Status read = ReadState(resumption.checkpoint, sharded.engine(), sharded.optimizer());
-  sharded.engine().WaitForParameters();
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(world.Agree(read), "--resume"));
-  sharded.engine().Publish();
-  return absl::OkStatus();
+absl::Status TakeState(Resumption& resumption, ShardedGpt& sharded) {
+  const absl::Status restored =
+      parallel::Restore(resumption.checkpoint, sharded.engine(), &sharded.optimizer());
+  return base::Prefixed(restored, "--resume");
 }
 
 }  // namespace plait::gpt_training

@@ -2,7 +2,7 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(Resumption resumption, OpenResumption(config, corpus, world));
 //   ... a ShardedGpt of the settings ...
-//   PLAIT_RETURN_IF_ERROR(TakeState(resumption, world, sharded));
+//   PLAIT_RETURN_IF_ERROR(TakeState(resumption, sharded));
 //
 // Collective; errors are the same on all ranks.
 #ifndef PLAIT_TOOLS_GPT_TRAINING_RESUMPTION_H_
@@ -30,7 +30,7 @@ absl::StatusOr<Resumption> OpenResumption(const Config& config, const Corpus& co
                                           const comm::Communicator& world);
 
 // Parameters and moments, on any strategy and mesh.
-absl::Status TakeState(Resumption& resumption, const comm::Communicator& world, ShardedGpt& sharded);
+absl::Status TakeState(Resumption& resumption, ShardedGpt& sharded);
 
 }  // namespace plait::gpt_training
 

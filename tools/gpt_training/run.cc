@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<ShardedGpt>> Program::MakeModel(const Corpus& cor
                          ShardedGpt::Create(config_, model, mesh_, from));
   sharded->engine().WaitForParameters();
   PLAIT_RETURN_IF_ERROR(base::Prefixed(world_.Agree(read), "--init-from"));
-  if (resumption_.has_value()) PLAIT_RETURN_IF_ERROR(TakeState(*resumption_, world_, *sharded));
+  if (resumption_.has_value()) PLAIT_RETURN_IF_ERROR(TakeState(*resumption_, *sharded));
   log_.Info("using fused AdamW: True");
   log_.Info(absl::StrCat("optimizer=", OptimizerText(sharded->optimizer().options())));
   return sharded;

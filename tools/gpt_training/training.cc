@@ -17,7 +17,7 @@
 #include "base/status_macros.h"
 #include "comm/flight_recorder.h"
 #include "comm/launch/gathered_text.h"
-#include "tools/gpt_training/engine_state.h"
+#include "parallel/training_state/training_state.h"
 #include "tools/gpt_training/flops.h"
 #include "tools/revision/revision.h"
 
@@ -275,7 +275,7 @@ absl::Status Training::KeepCheckpoint() {
                         .loss_scale = scaler_.state()};
   save_begin_seconds_ = NowSeconds();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces =
-      PiecesOf(parts_.sharded.engine(), parts_.sharded.optimizer(), !config_.offload.empty());
+      parallel::PiecesOf(parts_.sharded.engine(), &parts_.sharded.optimizer());
   PLAIT_RETURN_IF_ERROR(world_.Agree(pieces.status()));
   return saver_->Start(step_, *pieces,
                        ToCheckpoint(run, saved_model_,
