@@ -112,9 +112,15 @@ std::string Captured(int file_descriptor, int target, int read_end, const LogOpt
   std::fflush(nullptr);
   dup2(kept, file_descriptor);
   close(kept);
+  // A terminal may hand a line over in parts.
+  std::string text;
   char buffer[1000];
-  const ssize_t count = read(read_end, buffer, sizeof buffer);
-  return count > 0 ? std::string(buffer, count) : "";
+  while (text.find('\n') == std::string::npos) {
+    const ssize_t count = read(read_end, buffer, sizeof buffer);
+    if (count <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  return text;
 }
 
 TEST(LogTest, TheStreamIsChosen) {
