@@ -16,11 +16,11 @@
 #include "parallel/checkpoint/step_folders.h"
 #include "parallel/plan/available_memory.h"
 #include "parallel/plan/memory_plan.h"
+#include "parallel/training_state/training_state.h"
 #include "tools/cnn_training/images.h"
 #include "tools/cnn_training/introduction.h"
 #include "tools/cnn_training/outputs.h"
 #include "tools/cnn_training/run_state.h"
-#include "parallel/training_state/training_state.h"
 #include "tools/cnn_training/sharded_cnn.h"
 #include "tools/cnn_training/training.h"
 
