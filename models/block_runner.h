@@ -30,6 +30,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -65,6 +66,11 @@ void Materialize(const at::Tensor& parameter, const at::Tensor& data);
 
 // Whether AdamW decays it: matrices and embeddings, neither biases nor norms' weights.
 bool IsDecayed(const at::Tensor& parameter);
+
+// The root and `blocks` units, named PREFIX0, PREFIX1, ...; a parameter whose name begins with "PREFIX3."
+// belongs to the fourth of them, others to the root. In the order given.
+std::vector<ParameterUnit> UnitsByPrefix(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
+                                         const std::string& prefix, std::int64_t blocks);
 
 // Elements of all units.
 std::int64_t CountParameters(const std::vector<ParameterUnit>& units);

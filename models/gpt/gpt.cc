@@ -8,10 +8,7 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
 #include "models/gpt/block.h"
@@ -84,7 +81,7 @@ const GptModule& Of(const std::shared_ptr<torch::nn::Module>& module) {
   return static_cast<const GptModule&>(*module);
 }
 
-constexpr absl::string_view kBlocks = "transformer.h.";
+constexpr char kBlocks[] = "transformer.h.";
 
 }  // namespace
 
@@ -119,20 +116,7 @@ at::Tensor Gpt::NextLogits(const at::Tensor& tokens, KeyValueCache& cache) const
 void Gpt::SetTraining(bool training) const { module_->train(training); }
 
 std::vector<models::ParameterUnit> Gpt::units() const {
-  std::vector<models::ParameterUnit> units = {{.name = "root", .parameters = {}}};
-  for (std::int64_t i = 0; i < options_.n_layer; ++i) {
-    units.push_back({.name = absl::StrCat(kBlocks, i), .parameters = {}});
-  }
-  for (const auto& item : module_->named_parameters()) {
-    absl::string_view rest = item.key();
-    std::size_t unit = 0;
-    if (absl::ConsumePrefix(&rest, kBlocks)) {
-      PLAIT_CHECK(absl::SimpleAtoi(rest.substr(0, rest.find('.')), &unit));
-      ++unit;
-    }
-    units[unit].parameters.emplace_back(item.key(), item.value());
-  }
-  return units;
+  return models::UnitsByPrefix(module_->named_parameters().pairs(), kBlocks, options_.n_layer);
 }
 
 void Gpt::ResetParameters(std::size_t unit) const {

@@ -7,10 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
 #include "models/llama/block.h"
@@ -18,7 +15,7 @@
 namespace plait::llama {
 namespace {
 
-constexpr absl::string_view kBlocks = "layers.";
+constexpr char kBlocks[] = "layers.";
 
 struct LlamaModule final : torch::nn::Module {
   LlamaModule(const LlamaOptions& options, const at::TensorOptions& tensor_options)
@@ -102,20 +99,7 @@ at::Tensor Llama::Loss(const at::Tensor& tokens, const at::Tensor& targets) cons
 }
 
 std::vector<models::ParameterUnit> Llama::units() const {
-  std::vector<models::ParameterUnit> units = {{.name = "root", .parameters = {}}};
-  for (std::int64_t i = 0; i < options_.n_layers; ++i) {
-    units.push_back({.name = absl::StrCat(kBlocks, i), .parameters = {}});
-  }
-  for (const auto& item : module_->named_parameters()) {
-    absl::string_view rest = item.key();
-    std::size_t unit = 0;
-    if (absl::ConsumePrefix(&rest, kBlocks)) {
-      PLAIT_CHECK(absl::SimpleAtoi(rest.substr(0, rest.find('.')), &unit));
-      ++unit;
-    }
-    units[unit].parameters.emplace_back(item.key(), item.value());
-  }
-  return units;
+  return models::UnitsByPrefix(module_->named_parameters().pairs(), kBlocks, options_.n_layers);
 }
 
 void Llama::ResetParameters(std::size_t unit) const {

@@ -1,38 +1,19 @@
 #include "parallel/training_state/training_state.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "base/check.h"
 #include "base/status_macros.h"
+#include "parallel/checkpoint/pieces_of_tensor.h"
 
 namespace plait::parallel {
 namespace {
 
 constexpr char kModel[] = "model";
 constexpr char kOptimizerStep[] = "optimizer.step";
-
-data::DType TypeOf(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return data::DType::kFloat32;
-    case at::kDouble:
-      return data::DType::kFloat64;
-    case at::kBFloat16:
-      return data::DType::kBFloat16;
-    case at::kHalf:
-      return data::DType::kFloat16;
-    default:
-      PLAIT_CHECK(false) << "checkpoints have no type " << tensor.scalar_type();
-  }
-  return data::DType::kFloat32;
-}
 
 std::string GroupOf(const std::string& moment) { return absl::StrCat("optimizer/", moment); }
 
@@ -44,31 +25,25 @@ struct Share {
 };
 
 TensorSpec SpecOf(const Share& share, const FlatParameter& parameter) {
-  return {share.group, parameter.name, TypeOf(share.values), parameter.shape};
+  return {share.group, parameter.name, DTypeOf(share.values), parameter.shape};
 }
 
-std::byte* At(const Share& share, std::int64_t offset) {
-  return static_cast<std::byte*>(share.values.data_ptr()) + offset * share.values.element_size();
+at::Tensor ValuesOf(const Share& share, const FlatSlice& slice) {
+  return share.values.narrow(0, slice.shard_offset, slice.end - slice.begin);
 }
 
 void AddPieces(const DataParallelAxes& axes, const Share& share, std::vector<TensorPiece>& pieces) {
   if (axes.replicate.rank() > 0) return;
-  const auto keeps = std::make_shared<at::Tensor>(share.values);
   for (const FlatSlice& s : share.layout->Slices(axes.shard.rank())) {
-    pieces.push_back({.tensor = SpecOf(share, share.layout->parameters()[s.parameter]),
-                      .begin = s.begin,
-                      .end = s.end,
-                      .data = At(share, s.shard_offset),
-                      .keeps = keeps});
+    const FlatParameter& p = share.layout->parameters()[s.parameter];
+    pieces.push_back(PieceOfTensor(share.group, p.name, p.shape, s.begin, ValuesOf(share, s)));
   }
 }
 
-absl::Status ReadShare(Checkpoint& checkpoint, const DataParallelAxes& axes, const Share& share) {
+absl::Status ReadInto(Checkpoint& checkpoint, const DataParallelAxes& axes, const Share& share) {
   for (const FlatSlice& s : share.layout->Slices(axes.shard.rank())) {
     const TensorSpec tensor = SpecOf(share, share.layout->parameters()[s.parameter]);
-    const auto bytes = static_cast<std::size_t>((s.end - s.begin) * share.values.element_size());
-    PLAIT_RETURN_IF_ERROR(
-        checkpoint.Read(PathOf(tensor), s.begin, s.end, absl::MakeSpan(At(share, s.shard_offset), bytes)));
+    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), s.begin, ValuesOf(share, s)));
   }
   return absl::OkStatus();
 }
@@ -87,16 +62,6 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
     }
   }
   return specs;
-}
-
-// On the host, where files are read and written.
-at::Tensor OnHost(const at::Tensor& values) { return values.to(at::kCPU); }
-
-absl::Status ReadInto(Checkpoint& checkpoint, const DataParallelAxes& axes, const Share& share) {
-  const at::Tensor host = OnHost(share.values);
-  PLAIT_RETURN_IF_ERROR(ReadShare(checkpoint, axes, {share.group, share.layout, host}));
-  if (!share.values.is_cpu()) share.values.copy_(host);
-  return absl::OkStatus();
 }
 
 absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedOptimizer* optimizer) {
@@ -124,13 +89,13 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
   const at::NoGradGuard no_grad;
   std::vector<TensorPiece> pieces;
   for (const Shard& shard : dp.shards()) {
-    AddPieces(dp.axes(), {kModel, shard.layout, OnHost(shard.master)}, pieces);
+    AddPieces(dp.axes(), {kModel, shard.layout, shard.master}, pieces);
   }
   if (optimizer == nullptr) return pieces;
   PLAIT_RETURN_IF_ERROR(optimizer->ForEachShard(
       /*changes=*/false, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
         for (std::size_t m = 0; m < moments.size(); ++m) {
-          const at::Tensor values = optimizer->moments_stay() ? OnHost(moments[m]) : moments[m].clone();
+          const at::Tensor values = optimizer->moments_stay() ? moments[m] : moments[m].clone();
           AddPieces(dp.axes(), {GroupOf(optimizer->moment_names()[m]), dp.shards()[shard].layout, values},
                     pieces);
         }
