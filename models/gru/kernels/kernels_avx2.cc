@@ -1,4 +1,4 @@
-#include "models/gru/kernels/simd_avx2.h"
+#include "models/simd/avx2.h"
 
 #include "models/gru/kernels/kernels_impl.h"
 
@@ -6,8 +6,8 @@ namespace plait::gru {
 
 template <typename T>
 const KernelTable<T>* Avx2Kernels(bool bfloat16) {
-  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("avx2");
-  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("avx2 rounded");
+  static constexpr KernelTable<T> kFull = MakeTable<T, simd::FullProducts>("avx2");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, simd::RoundedProducts>("avx2 rounded");
   return bfloat16 ? &kRounded : &kFull;
 }
 

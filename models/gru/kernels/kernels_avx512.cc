@@ -1,4 +1,4 @@
-#include "models/gru/kernels/simd_avx512.h"
+#include "models/simd/avx512.h"
 
 #include "models/gru/kernels/kernels_impl.h"
 
@@ -6,8 +6,8 @@ namespace plait::gru {
 
 template <typename T>
 const KernelTable<T>* Avx512Kernels(bool bfloat16) {
-  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("avx512");
-  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("avx512 rounded");
+  static constexpr KernelTable<T> kFull = MakeTable<T, simd::FullProducts>("avx512");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, simd::RoundedProducts>("avx512 rounded");
   return bfloat16 ? &kRounded : &kFull;
 }
 

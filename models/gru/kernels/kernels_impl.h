@@ -10,7 +10,7 @@
 #include "models/gru/kernels/kernel_table.h"
 #include "models/gru/kernels/packing.h"
 #include "models/gru/kernels/step_kernels.h"
-#include "models/gru/kernels/vector_math.h"
+#include "models/gru/kernels/vectors.h"
 
 namespace plait::gru {
 namespace {
@@ -23,12 +23,12 @@ void Map(const T* from, Index count, T* to, const F& f) {
 
 template <typename T>
 void SigmoidArray(const T* from, Index count, T* to) {
-  Map(from, count, to, [](auto v) { return Sigmoid(v); });
+  Map(from, count, to, [](auto v) { return simd::Sigmoid(v); });
 }
 
 template <typename T>
 void TanhArray(const T* from, Index count, T* to) {
-  Map(from, count, to, [](auto v) { return Tanh(v); });
+  Map(from, count, to, [](auto v) { return simd::Tanh(v); });
 }
 
 template <typename T, typename P>

@@ -1,4 +1,4 @@
-#include "models/gru/kernels/simd_portable.h"
+#include "models/simd/portable.h"
 
 #include "models/gru/kernels/kernels_impl.h"
 
@@ -6,8 +6,8 @@ namespace plait::gru {
 
 template <typename T>
 const KernelTable<T>* PortableKernels(bool bfloat16) {
-  static constexpr KernelTable<T> kFull = MakeTable<T, FullProducts>("portable");
-  static constexpr KernelTable<T> kRounded = MakeTable<T, RoundedProducts>("portable rounded");
+  static constexpr KernelTable<T> kFull = MakeTable<T, simd::FullProducts>("portable");
+  static constexpr KernelTable<T> kRounded = MakeTable<T, simd::RoundedProducts>("portable rounded");
   return bfloat16 ? &kRounded : &kFull;
 }
 

@@ -4,7 +4,6 @@
 
 #include "models/gru/kernels/kernel_table.h"
 #include "models/gru/kernels/panels.h"
-#include "models/gru/kernels/products.h"
 #include "models/gru/kernels/tiles.h"
 
 namespace plait::gru {

@@ -2,7 +2,7 @@
 #ifndef PLAIT_MODELS_GRU_KERNELS_STATE_SHARE_H_
 #define PLAIT_MODELS_GRU_KERNELS_STATE_SHARE_H_
 
-#include "models/gru/kernels/vector_math.h"
+#include "models/gru/kernels/vectors.h"
 
 namespace plait::gru {
 namespace {

@@ -52,10 +52,10 @@ PLAIT_INLINE void StepTile(const LayerStep<Lane<V>>& p, Index unit, Index row) {
 
   T* saved = p.saved ? p.saved + 4 * (unit * p.rows + row * kL) : nullptr;
   for (int i = 0; i < kRows; ++i) {
-    const V r = Sigmoid(tile.wide[i][0]);
-    const V z = Sigmoid(tile.wide[i][1]);
+    const V r = simd::Sigmoid(tile.wide[i][0]);
+    const V z = simd::Sigmoid(tile.wide[i][1]);
     const V hn = tile.wide[i][2];
-    const V n = Tanh(Fma(r, hn, input_n[i]));
+    const V n = simd::Tanh(Fma(r, hn, input_n[i]));
     const V share = StateShare(p, z).share;
     const Index at = (row + i) * p.hidden + unit;
     const V h = Load<V>(p.state + at, count);

@@ -1,16 +1,14 @@
 // Vectors of 16 bytes for any processor, by the compiler's vector extension; no half. Included by one .cc
 // only.
-#ifndef PLAIT_MODELS_GRU_KERNELS_SIMD_PORTABLE_H_
-#define PLAIT_MODELS_GRU_KERNELS_SIMD_PORTABLE_H_
+#ifndef PLAIT_MODELS_SIMD_PORTABLE_H_
+#define PLAIT_MODELS_SIMD_PORTABLE_H_
 
 #include <cstdint>
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
-constexpr int kAccumulators = 12;
-constexpr int kForwardRows = 4;
-constexpr int kPanelVectors = 2;
+constexpr int kRegisters = 16;
 
 using WideF32 = float __attribute__((vector_size(16)));
 using HalfF32 = WideF32;
@@ -37,6 +35,6 @@ inline void StoreFirst(double* to, std::int64_t count, WideF64 v) {
 }
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_SIMD_PORTABLE_H_
+#endif  // PLAIT_MODELS_SIMD_PORTABLE_H_

@@ -1,17 +1,15 @@
 // Vectors of 64 bytes, with halves of 32 for the last columns (AVX-512 F, VL, DQ). Included by one .cc only.
-#ifndef PLAIT_MODELS_GRU_KERNELS_SIMD_AVX512_H_
-#define PLAIT_MODELS_GRU_KERNELS_SIMD_AVX512_H_
+#ifndef PLAIT_MODELS_SIMD_AVX512_H_
+#define PLAIT_MODELS_SIMD_AVX512_H_
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
-constexpr int kAccumulators = 24;  // of 32 registers; the others hold a row of weights and a broadcast value
-constexpr int kForwardRows = 6;
-constexpr int kPanelVectors = 3;
+constexpr int kRegisters = 32;
 
 using WideF32 = float __attribute__((vector_size(64)));
 using HalfF32 = float __attribute__((vector_size(32)));
@@ -60,6 +58,6 @@ inline void StoreFirst(double* to, std::int64_t count, HalfF64 v) {
 }
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_SIMD_AVX512_H_
+#endif  // PLAIT_MODELS_SIMD_AVX512_H_

@@ -2,15 +2,15 @@
 //
 // A policy has kPair (neighbours in k per place), Place (makes one), PlaceRow and PlaceRows (make many: of a
 // row, and of two vectors lane by lane), MultiplyAdd, and AddRows (for bias sums).
-#ifndef PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
-#define PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
+#ifndef PLAIT_MODELS_SIMD_PRODUCTS_H_
+#define PLAIT_MODELS_SIMD_PRODUCTS_H_
 
 #include <cstdint>
 #include <cstring>
 
-#include "models/gru/kernels/vector_math.h"
+#include "models/simd/vector_math.h"
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
 // The bits of the nearest bfloat16, ties to even; NaN stays NaN.
@@ -73,6 +73,6 @@ struct RoundedProducts : FullProducts {
 };
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_PRODUCTS_H_
+#endif  // PLAIT_MODELS_SIMD_PRODUCTS_H_

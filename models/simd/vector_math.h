@@ -1,18 +1,18 @@
-// exp-based sigmoid and tanh on vectors, and the traits the kernels use. Included through the simd_*.h of a
+// exp-based sigmoid and tanh on vectors, and the traits that kernels use. Included after the header of a
 // family.
 //
 // exp(y) = 2^n (1 + p(f)), n = round(y / ln 2), f = y - n ln 2 in two parts, p the Taylor polynomial of
 // expm1. With |f| <= 0.3467 its remainder is below |f|^8/8! = 5.2e-9 in float (degree 7), |f|^14/14!
 // = 4.1e-18 in double (degree 13): under a third of an ulp. Sigmoid and tanh are within 4 ulp (test:
-// kernels_test.cc).
-#ifndef PLAIT_MODELS_GRU_KERNELS_VECTOR_MATH_H_
-#define PLAIT_MODELS_GRU_KERNELS_VECTOR_MATH_H_
+// models/gru/kernels/kernels_test.cc).
+#ifndef PLAIT_MODELS_SIMD_VECTOR_MATH_H_
+#define PLAIT_MODELS_SIMD_VECTOR_MATH_H_
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
 #define PLAIT_INLINE inline __attribute__((always_inline))
@@ -144,6 +144,6 @@ PLAIT_INLINE V Tanh(V x) {
 }
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_VECTOR_MATH_H_
+#endif  // PLAIT_MODELS_SIMD_VECTOR_MATH_H_

@@ -1,17 +1,15 @@
 // Vectors of 32 bytes, with halves of 16 for the last columns (AVX2, FMA). Included by one .cc only.
-#ifndef PLAIT_MODELS_GRU_KERNELS_SIMD_AVX2_H_
-#define PLAIT_MODELS_GRU_KERNELS_SIMD_AVX2_H_
+#ifndef PLAIT_MODELS_SIMD_AVX2_H_
+#define PLAIT_MODELS_SIMD_AVX2_H_
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
-constexpr int kAccumulators = 12;  // of 16 registers
-constexpr int kForwardRows = 4;
-constexpr int kPanelVectors = 2;
+constexpr int kRegisters = 16;
 
 using WideF32 = float __attribute__((vector_size(32)));
 using HalfF32 = float __attribute__((vector_size(16)));
@@ -69,6 +67,6 @@ inline void StoreFirst(double* to, std::int64_t count, HalfF64 v) {
 }
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_SIMD_AVX2_H_
+#endif  // PLAIT_MODELS_SIMD_AVX2_H_

@@ -1,13 +1,13 @@
 // Products of pairs of bfloat16 by one instruction (AVX-512 BF16): twice the rate of float32. Its sums flush
 // subnormal numbers to zero and round after each of the two products.
-#ifndef PLAIT_MODELS_GRU_KERNELS_PAIR_PRODUCTS_AVX512_H_
-#define PLAIT_MODELS_GRU_KERNELS_PAIR_PRODUCTS_AVX512_H_
+#ifndef PLAIT_MODELS_SIMD_PAIR_PRODUCTS_AVX512_H_
+#define PLAIT_MODELS_SIMD_PAIR_PRODUCTS_AVX512_H_
 
 #include <immintrin.h>
 
-#include "models/gru/kernels/products.h"
+#include "models/simd/products.h"
 
-namespace plait::gru {
+namespace plait::simd {
 namespace {
 
 struct PairProducts {
@@ -66,6 +66,6 @@ struct PairProducts {
 };
 
 }  // namespace
-}  // namespace plait::gru
+}  // namespace plait::simd
 
-#endif  // PLAIT_MODELS_GRU_KERNELS_PAIR_PRODUCTS_AVX512_H_
+#endif  // PLAIT_MODELS_SIMD_PAIR_PRODUCTS_AVX512_H_
