@@ -27,25 +27,25 @@ std::string FreeRoom(const std::string& folder) {
 
 bool MeansFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
-absl::Status NoRoom(const std::string& folder, std::int64_t bytes, int error) {
+absl::Status NoRoom(const std::string& what, const std::string& folder, std::int64_t bytes, int error) {
   return absl::ResourceExhaustedError(
-      absl::StrFormat("optimizer state needs %.3f GB in %s: %s%s; name a folder on a larger disk",
-                      bytes / 1e9, folder, std::strerror(error), FreeRoom(folder)));
+      absl::StrFormat("%s: %.3f GB are needed in %s: %s%s; name a folder on a larger disk", what, bytes / 1e9,
+                      folder, std::strerror(error), FreeRoom(folder)));
 }
 
-absl::Status CannotOpen(const std::string& folder, int error) {
-  const std::string message =
-      absl::StrCat("cannot keep optimizer state in ", folder, ": ", std::strerror(error),
-                   "; name a folder that exists and takes files");
+absl::Status CannotOpen(const std::string& what, const std::string& folder, int error) {
+  const std::string message = absl::StrCat("cannot keep ", what, " in ", folder, ": ", std::strerror(error),
+                                           "; name a folder that exists and takes files");
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
   if (error == EACCES || error == EROFS || error == EPERM) return absl::PermissionDeniedError(message);
   return absl::UnavailableError(message);
 }
 
-absl::Status Failed(const char* what, const std::string& folder, std::int64_t offset, int error) {
-  const std::string message = absl::StrFormat(
-      "optimizer state in %s: cannot %s at byte %d: %s; go on from a checkpoint, with another folder", folder,
-      what, offset, std::strerror(error));
+absl::Status Failed(const std::string& what, const char* action, const std::string& folder,
+                    std::int64_t offset, int error) {
+  const std::string message =
+      absl::StrFormat("%s in %s: cannot %s at byte %d: %s; go on from a checkpoint, with another folder",
+                      what, folder, action, offset, std::strerror(error));
   return MeansFull(error) ? absl::ResourceExhaustedError(message) : absl::DataLossError(message);
 }
 
@@ -56,26 +56,32 @@ bool GoesDirect(int descriptor) {
 
 }  // namespace
 
-absl::StatusOr<BlockFile> BlockFile::Create(const std::string& folder, std::int64_t bytes) {
+absl::StatusOr<BlockFile> BlockFile::Create(const std::string& what, const std::string& folder,
+                                            std::int64_t bytes) {
   std::string name = absl::StrCat(folder, "/plait-state-XXXXXX");
   const int descriptor = mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) return CannotOpen(folder, errno);
-  BlockFile file(folder, descriptor, Aligned(bytes));
-  if (unlink(name.c_str()) != 0) return CannotOpen(folder, errno);
+  if (descriptor < 0) return CannotOpen(what, folder, errno);
+  BlockFile file(what, folder, descriptor, Aligned(bytes));
+  if (unlink(name.c_str()) != 0) return CannotOpen(what, folder, errno);
   if (file.bytes_ > 0) {
     const int error = posix_fallocate(descriptor, 0, file.bytes_);
-    if (MeansFull(error)) return NoRoom(folder, file.bytes_, error);
-    if (error != 0) return CannotOpen(folder, error);
+    if (MeansFull(error)) return NoRoom(what, folder, file.bytes_, error);
+    if (error != 0) return CannotOpen(what, folder, error);
   }
   file.direct_ = GoesDirect(descriptor);
   return file;
 }
 
-BlockFile::BlockFile(std::string folder, int descriptor, std::int64_t bytes)
-    : folder_(std::move(folder)), descriptor_(descriptor), bytes_(bytes), direct_(false) {}
+BlockFile::BlockFile(std::string what, std::string folder, int descriptor, std::int64_t bytes)
+    : what_(std::move(what)),
+      folder_(std::move(folder)),
+      descriptor_(descriptor),
+      bytes_(bytes),
+      direct_(false) {}
 
 BlockFile::BlockFile(BlockFile&& other) noexcept
-    : folder_(std::move(other.folder_)),
+    : what_(std::move(other.what_)),
+      folder_(std::move(other.folder_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       bytes_(other.bytes_),
       direct_(other.direct_) {}
@@ -98,11 +104,11 @@ absl::Status BlockFile::Read(std::int64_t offset, std::byte* data, std::int64_t 
       done += got;
     } else if (got == 0) {
       return absl::DataLossError(absl::StrFormat(
-          "optimizer state in %s: the file ends at byte %d of %d, something has cut it short; go on from a "
+          "%s in %s: the file ends at byte %d of %d, something has cut it short; go on from a "
           "checkpoint",
-          folder_, offset + done, bytes_));
+          what_, folder_, offset + done, bytes_));
     } else if (errno != EINTR && !StopsGoingDirect(errno)) {
-      return Failed("read", folder_, offset + done, errno);
+      return Failed(what_, "read", folder_, offset + done, errno);
     }
   }
   return absl::OkStatus();
@@ -114,7 +120,7 @@ absl::Status BlockFile::Write(std::int64_t offset, const std::byte* data, std::i
     if (put >= 0) {
       done += put;
     } else if (errno != EINTR && !StopsGoingDirect(errno)) {
-      return Failed("write", folder_, offset + done, errno);
+      return Failed(what_, "write", folder_, offset + done, errno);
     }
   }
   return absl::OkStatus();

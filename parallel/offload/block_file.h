@@ -9,19 +9,21 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "parallel/offload/state_store.h"
 
 namespace plait::parallel {
 
 class BlockFile {
  public:
   // Offsets, lengths and addresses are multiples of it.
-  static constexpr std::int64_t kAlignment = 4096;
+  static constexpr std::int64_t kAlignment = kStateBlockBytes;
   static std::int64_t Aligned(std::int64_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // With `bytes` of room, which read as zeros. Errors name `folder`.
-  static absl::StatusOr<BlockFile> Create(const std::string& folder, std::int64_t bytes);
+  // With `bytes` of room, which read as zeros. Errors name `folder` and `what` the file keeps.
+  static absl::StatusOr<BlockFile> Create(const std::string& what, const std::string& folder,
+                                          std::int64_t bytes);
   BlockFile(BlockFile&& other) noexcept;
   BlockFile& operator=(BlockFile&&) = delete;
   ~BlockFile();
@@ -31,10 +33,10 @@ class BlockFile {
   std::int64_t bytes() const { return bytes_; }
 
  private:
-  BlockFile(std::string folder, int descriptor, std::int64_t bytes);
+  BlockFile(std::string what, std::string folder, int descriptor, std::int64_t bytes);
   bool StopsGoingDirect(int error);
 
-  std::string folder_;
+  std::string what_, folder_;
   int descriptor_;
   std::int64_t bytes_;
   bool direct_;

@@ -11,8 +11,8 @@
 
 namespace plait::parallel {
 
-absl::StatusOr<std::unique_ptr<StateStore>> FileStore::Create(std::vector<StateSlot> slots, at::Device device,
-                                                              const std::string& folder) {
+absl::StatusOr<std::unique_ptr<StateStore>> FileStore::Create(std::vector<StateSlot> slots,
+                                                              const StateStoreOptions& options) {
   std::vector<std::int64_t> offsets = {0};
   std::int64_t largest = 0;
   for (const StateSlot& slot : slots) {
@@ -21,9 +21,9 @@ absl::StatusOr<std::unique_ptr<StateStore>> FileStore::Create(std::vector<StateS
     offsets.push_back(offsets.back() + bytes);
     largest = std::max(largest, bytes);
   }
-  PLAIT_ASSIGN_OR_RETURN(BlockFile file, BlockFile::Create(folder, offsets.back()));
+  PLAIT_ASSIGN_OR_RETURN(BlockFile file, BlockFile::Create(options.what, options.folder, offsets.back()));
   return std::unique_ptr<StateStore>(
-      new FileStore(std::move(slots), device, std::move(file), std::move(offsets), largest));
+      new FileStore(std::move(slots), options.device, std::move(file), std::move(offsets), largest));
 }
 
 FileStore::FileStore(std::vector<StateSlot> slots, at::Device device, BlockFile file,
@@ -90,10 +90,6 @@ absl::StatusOr<at::Tensor> FileStore::Acquire(std::size_t slot) {
   PLAIT_RETURN_IF_ERROR(status_);
   acquired_ = slot;
   expected_.reset();
-  if (slots().size() > 1) {
-    expected_ = (slot + 1) % slots().size();
-    Enqueue({.write = false, .slot = *expected_});
-  }
   const at::Tensor tensor = TensorOf(*BufferOf(slot), slot);
   lock.unlock();
   in_use_ = device_.is_cpu() ? tensor : tensor.to(device_);
@@ -117,6 +113,18 @@ absl::Status FileStore::Release(std::size_t slot, bool changed) {
     buffer->slot.reset();
   }
   return status_;
+}
+
+void FileStore::Expect(std::size_t slot) {
+  PLAIT_CHECK(slot < slots().size()) << "slot " << slot << " of " << slots().size();
+  if (acquired_ == slot || expected_ == slot) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (expected_.has_value()) {  // gives its buffer back
+    WaitUntilIdle(lock);
+    if (Buffer* const wrong = BufferOf(*expected_)) wrong->slot.reset();
+  }
+  expected_ = slot;
+  Enqueue({.write = false, .slot = slot});
 }
 
 absl::Status FileStore::Drain() {

@@ -1,8 +1,8 @@
 // The StateStore whose slots lie in a file. Private to parallel/offload.
 //
-// One thread does all input and output, in the order of its queue. While slot k is in use the queue holds
-// "write k - 1, read k + 1"; the write frees the buffer that the read takes, so that two buffers are enough
-// and a slot is never read before its last write.
+// One thread does all input and output, in the order of its queue. While a slot is in use the queue holds
+// "write the one before it, read the one expected"; the write frees the buffer that the read takes, so that
+// two buffers are enough and a slot is never read before its last write.
 #ifndef PLAIT_PARALLEL_OFFLOAD_FILE_STORE_H_
 #define PLAIT_PARALLEL_OFFLOAD_FILE_STORE_H_
 
@@ -26,12 +26,13 @@ namespace plait::parallel {
 
 class FileStore final : public StateStore {
  public:
-  static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots, at::Device device,
-                                                            const std::string& folder);
+  static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots,
+                                                            const StateStoreOptions& options);
   ~FileStore() override;
 
   absl::StatusOr<at::Tensor> Acquire(std::size_t slot) override;
   absl::Status Release(std::size_t slot, bool changed) override;
+  void Expect(std::size_t slot) override;
   absl::Status Drain() override;
   std::int64_t device_bytes() const override { return device_.is_cpu() ? 0 : buffer_bytes_; }
   std::int64_t host_bytes() const override { return 2 * buffer_bytes_; }

@@ -47,6 +47,7 @@ class TensorStore final : public StateStore {
     return absl::OkStatus();
   }
 
+  void Expect(std::size_t) override {}
   absl::Status Drain() override { return absl::OkStatus(); }
   std::int64_t device_bytes() const override { return home_ == device_ ? bytes_ : largest_; }
   std::int64_t host_bytes() const override { return home_ == device_ ? 0 : bytes_; }
@@ -80,7 +81,7 @@ absl::StatusOr<std::unique_ptr<StateStore>> StateStore::Create(std::vector<State
                                                                const StateStoreOptions& options) {
   for (const StateSlot& slot : slots) PLAIT_CHECK(slot.count >= 0) << slot.name << ": " << slot.count;
   if (options.place == StatePlace::kFile) {
-    return FileStore::Create(std::move(slots), options.device, options.folder);
+    return FileStore::Create(std::move(slots), options);
   }
   const at::Device home = options.place == StatePlace::kHost ? at::Device(at::kCPU) : options.device;
   return std::make_unique<TensorStore>(std::move(slots), home, options.device);

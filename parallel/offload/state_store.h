@@ -1,12 +1,13 @@
-// Where optimizer state (moments, master parameters) lives between steps: beside the parameters, in host
-// memory, or in a file on a fast disk.
+// Where training state (moments, masters, shares of parameters) lives between its uses: in the memory that
+// computes, in host memory, or in a file on a fast disk.
 //
-//   std::vector<StateSlot> slots;                       // one per unit: moments and master in one flat
-//   tensor for (const Shard& shard : dp.shards()) slots.push_back({.count = 3 *
-//   shard.layout->shard_count()}); PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> store,
+//   std::vector<StateSlot> slots;  // one per unit: its moments in one flat tensor
+//   for (const Shard& shard : dp.shards()) slots.push_back({.count = 2 * shard.layout->shard_count()});
+//   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> store,
 //                          StateStore::Create(slots, {.place = StatePlace::kFile, .folder = "/nvme/job"}));
 //   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
 //     PLAIT_ASSIGN_OR_RETURN(at::Tensor state, store->Acquire(slot));
+//     store->Expect((slot + 1) % slots.size());
 //     Step(state.narrow(0, 0, n), state.narrow(0, n, n), ...);
 //     PLAIT_RETURN_IF_ERROR(store->Release(slot));
 //   }
@@ -14,11 +15,11 @@
 // Slots begin as zeros. One slot is acquired at a time; from Acquire to Release its tensor is ordinary memory
 // on `device`, and a step computes the same bits wherever the state lives.
 //
-// kFile: while one slot is in use, a thread writes the slot before it and reads the one behind it (slot + 1,
-// and slot 0 behind the last: acquire them in this order; any other works and waits for the disk). Two
-// buffers of the largest slot's size are all the memory it takes. The file has its whole room on the disk
-// from Create on, and no name: it is gone when the process ends, however it ends. Rajbhandari et al.,
-// "ZeRO-Infinity", arXiv:2104.07857, section 5.
+// kFile: while one slot is in use, a thread writes the one used before it and reads the one that Expect has
+// named; a slot that was not expected works too and waits for the disk. A read follows the writes released
+// before it. Two buffers of the largest slot's size are all the memory it takes. The file has its whole room
+// on the disk from Create on, and no name: it is gone when the process ends, however it ends. Rajbhandari et
+// al., "ZeRO-Infinity", arXiv:2104.07857, section 5.
 //
 // Errors (disk full, file cut short, a failing disk) are a Status with the file and what to do; those of a
 // write come out of the next call. After one, every call returns it: the state is lost, go on from a
@@ -57,10 +58,14 @@ struct StateSlot {
   at::ScalarType type = at::kFloat;
 };
 
+// A slot in a file, and its buffers, take a multiple of it.
+inline constexpr std::int64_t kStateBlockBytes = 4096;
+
 struct StateStoreOptions {
   StatePlace place = StatePlace::kMemory;
   at::Device device = at::Device(at::kCPU);  // of acquired tensors
   std::string folder = {};                   // kFile: of a disk with room for all slots
+  std::string what = "optimizer state";      // that errors name
 };
 
 class StateStore {
@@ -78,6 +83,9 @@ class StateStore {
   virtual absl::StatusOr<at::Tensor> Acquire(std::size_t slot) = 0;
   // `changed`: what was written into the tensor counts. False saves the way back, for a reader.
   virtual absl::Status Release(std::size_t slot, bool changed = true) = 0;
+
+  // `slot` will be acquired next: its read starts now, where one is needed. A wrong guess costs that read.
+  virtual void Expect(std::size_t slot) = 0;
 
   // Waits for what is under way.
   virtual absl::Status Drain() = 0;

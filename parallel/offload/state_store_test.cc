@@ -45,11 +45,17 @@ void Step(at::Tensor state, std::size_t slot, int round) {
   state.mul_(0.9).add_(fresh.mul_(1.0 / (1 + round)).to(state.scalar_type()));
 }
 
-void RunRounds(StateStore& store, const std::vector<std::size_t>& order, int rounds) {
+enum class Guess { kNone, kRight, kWrong };
+
+void RunRounds(StateStore& store, const std::vector<std::size_t>& order, int rounds,
+               Guess guess = Guess::kRight) {
   for (int round = 0; round < rounds; ++round) {
-    for (const std::size_t slot : order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t slot = order[i], next = order[(i + 1) % order.size()];
       auto state = store.Acquire(slot);
       ASSERT_TRUE(state.ok()) << state.status();
+      if (guess != Guess::kNone) store.Expect(next);
+      if (guess == Guess::kWrong) store.Expect((next + 1) % store.slots().size());
       ASSERT_EQ(state->numel(), store.slots()[slot].count);
       ASSERT_EQ(state->scalar_type(), store.slots()[slot].type);
       Step(*state, slot, round);
@@ -71,12 +77,14 @@ std::vector<at::Tensor> Contents(StateStore& store) {
 
 void ExpectSameAsMemory(StatePlace place, const std::vector<StateSlot>& slots,
                         const std::vector<std::size_t>& order) {
-  const auto memory = Make(slots, StatePlace::kMemory), other = Make(slots, place);
-  RunRounds(*memory, order, 3);
-  RunRounds(*other, order, 3);
-  const std::vector<at::Tensor> expected = Contents(*memory), actual = Contents(*other);
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    EXPECT_TRUE(actual[slot].equal(expected[slot])) << slots[slot].name;
+  for (const Guess guess : {Guess::kNone, Guess::kRight, Guess::kWrong}) {
+    const auto memory = Make(slots, StatePlace::kMemory), other = Make(slots, place);
+    RunRounds(*memory, order, 3);
+    RunRounds(*other, order, 3, guess);
+    const std::vector<at::Tensor> expected = Contents(*memory), actual = Contents(*other);
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+      EXPECT_TRUE(actual[slot].equal(expected[slot])) << slots[slot].name;
+    }
   }
 }
 
@@ -119,6 +127,7 @@ TEST(StateStore, AFileTakesTwoBuffersAndNoName) {
     for (std::size_t slot = 0; slot < Slots().size(); ++slot) {
       const auto state = (*store)->Acquire(slot);
       ASSERT_TRUE(state.ok());
+      (*store)->Expect((slot + 1) % Slots().size());
       addresses.insert(state->const_data_ptr());
       ASSERT_TRUE((*store)->Release(slot).ok());
       EXPECT_TRUE(fs::is_empty(folder));
@@ -144,6 +153,31 @@ TEST(StateStore, NamesItsPlaces) {
   }
   EXPECT_EQ(ParseStatePlace("cloud").status().message(),
             "\"cloud\" is no place for optimizer state: expected memory, host or file");
+}
+
+// What a released slot got is there for whoever expects it at once, before it is written.
+TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
+  const auto store = Make({{.count = 2'000'000}, {.count = 2'000'000}}, StatePlace::kFile);
+  for (int round = 1; round <= 5; ++round) {
+    for (const std::size_t slot : {0, 1, 0}) {
+      auto state = store->Acquire(slot);
+      ASSERT_TRUE(state.ok()) << state.status();
+      state->add_(1);
+      ASSERT_TRUE(store->Release(slot).ok());
+      store->Expect(slot);
+    }
+  }
+  const std::vector<at::Tensor> contents = Contents(*store);
+  EXPECT_TRUE(contents[0].eq(10).all().item<bool>());
+  EXPECT_TRUE(contents[1].eq(5).all().item<bool>());
+}
+
+TEST(StateStore, ErrorsNameWhatIsKept) {
+  const auto store =
+      StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = "/dev/null", .what = "parameters"});
+  EXPECT_EQ(
+      store.status().message(),
+      "cannot keep parameters in /dev/null: Not a directory; name a folder that exists and takes files");
 }
 
 TEST(StateStore, AFolderThatIsNotThere) {
@@ -174,7 +208,7 @@ TEST(StateStore, ADiskWithoutRoomIsToldAtOnce) {
   const auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = Folder()});
   EXPECT_EQ(store.status().code(), absl::StatusCode::kResourceExhausted);
   const std::string message(store.status().message());
-  EXPECT_EQ(message.find("optimizer state needs 0.005 GB in " + Folder()), 0u) << message;
+  EXPECT_EQ(message.find("optimizer state: 0.005 GB are needed in " + Folder()), 0u) << message;
   EXPECT_NE(message.find("name a folder on a larger disk"), std::string::npos) << message;
 }
 
@@ -206,7 +240,8 @@ int OpenStateFile() {
 
 TEST(StateStore, AFileThatWasCutShortIsNoState) {
   const auto store = Make(Slots(), StatePlace::kFile);
-  ASSERT_TRUE(store->Acquire(3).ok());  // slot 4 is read meanwhile
+  ASSERT_TRUE(store->Acquire(3).ok());
+  store->Expect(4);
   ASSERT_TRUE(store->Drain().ok());
   const int file = OpenStateFile();
   ASSERT_GE(file, 0);

@@ -43,7 +43,7 @@ ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptio
     : ShardedOptimizer(dp, options, nullptr) {
   const auto kinds = static_cast<std::int64_t>(names_.size());
   for (const Shard& shard : dp.shards()) {
-    states_.push_back(at::zeros({kinds * shard.layout->shard_count()}, shard.master.options()));
+    states_.push_back(at::zeros({kinds * shard.layout->shard_count()}, dp.master_options()));
   }
 }
 
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
   for (const Shard& shard : dp.shards()) {
     slots.push_back({.name = shard.layout->parameters().empty() ? "" : shard.layout->parameters()[0].name,
                      .count = kinds * shard.layout->shard_count(),
-                     .type = shard.master.scalar_type()});
+                     .type = dp.master_options().dtype().toScalarType()});
   }
   absl::StatusOr<std::unique_ptr<StateStore>> store = StateStore::Create(std::move(slots), place);
   PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(dp.axes(), store.status()));
@@ -75,14 +75,20 @@ double ShardedOptimizer::DivisorOf(const StepOptions& options, StepResult& resul
   return options.loss_scale / std::min(clip, 1.0);
 }
 
+// Nothing fails in memory.
+absl::Status ShardedOptimizer::Agreed(const absl::Status& mine) const {
+  return all_stay() ? mine : AgreeAlongAxes(dp_.axes(), mine);
+}
+
 StepResult ShardedOptimizer::Step(const StepOptions& options) {
   const at::NoGradGuard no_grad;
   StepResult result;
+  result.status = Agreed(dp_.status());
+  if (!result.status.ok()) return result;
   const double divisor = DivisorOf(options, result);
   if (!result.skipped) {
     ++steps_;
-    result.status = StepShares(divisor);
-    if (store_) result.status = AgreeAlongAxes(dp_.axes(), result.status);
+    result.status = Agreed(StepShares(divisor));
   }
   dp_.Publish();
   return result;
@@ -93,14 +99,14 @@ std::vector<at::Tensor> ShardedOptimizer::MomentsIn(const at::Tensor& state) con
   return state.chunk(static_cast<std::int64_t>(names_.size()));
 }
 
-void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const std::vector<at::Tensor>& moments,
-                             bool decays) const {
+void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const at::Tensor& master,
+                             const std::vector<at::Tensor>& moments, bool decays) const {
   const Shard& s = dp_.shards()[shard];
   const std::int64_t decayed = s.layout->DecayedCount(dp_.axes().shard.rank());
   const std::int64_t begin = decays ? 0 : decayed;
   const std::int64_t count = decays ? decayed : s.layout->shard_count() - decayed;
   if (count == 0) return;
-  group.values.push_back(s.master.narrow(0, begin, count));
+  group.values.push_back(master.narrow(0, begin, count));
   group.gradients.push_back(s.gradient.narrow(0, begin, count));
   group.moments.resize(moments.size());
   for (std::size_t m = 0; m < moments.size(); ++m) {
@@ -118,22 +124,26 @@ absl::Status ShardedOptimizer::StepShares(double divisor) {
   };
   PLAIT_RETURN_IF_ERROR(
       ForEachShard(/*changes=*/true, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
-        AddTo(decayed, shard, moments, /*decays=*/true);
-        AddTo(others, shard, moments, /*decays=*/false);
-        if (store_) step();
-        return absl::OkStatus();
+        return dp_.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
+          AddTo(decayed, shard, master, moments, /*decays=*/true);
+          AddTo(others, shard, master, moments, /*decays=*/false);
+          if (!all_stay()) step();
+          return absl::OkStatus();
+        });
       }));
   step();
   return absl::OkStatus();
 }
 
 absl::Status ShardedOptimizer::ForEachShard(bool changes, const VisitMoments& visit) const {
-  for (std::size_t shard = 0; shard < dp_.shards().size(); ++shard) {
+  const std::size_t shards = dp_.shards().size();
+  for (std::size_t shard = 0; shard < shards; ++shard) {
     if (!store_) {
       PLAIT_RETURN_IF_ERROR(visit(shard, MomentsIn(states_[shard])));
       continue;
     }
     PLAIT_ASSIGN_OR_RETURN(const at::Tensor state, store_->Acquire(shard));
+    store_->Expect((shard + 1) % shards);
     const absl::Status visited = visit(shard, MomentsIn(state));
     PLAIT_RETURN_IF_ERROR(store_->Release(shard, changes));
     PLAIT_RETURN_IF_ERROR(visited);

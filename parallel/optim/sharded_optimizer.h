@@ -7,7 +7,8 @@
 // LibTorch's fused kernels, one call per step for all shares with weight decay and one for all others. AdamW:
 // Loshchilov & Hutter, arXiv:1711.05101, algorithm 2; Adam: Kingma & Ba, arXiv:1412.6980, algorithm 1; SGD
 // with momentum as torch.optim.SGD. Moments have the masters' type. They may live in a file
-// (parallel/offload/state_store.h): then a step goes from shard to shard, with two of them in memory.
+// (parallel/offload/state_store.h), and masters or parameters too (DataParallelOptions): then a step goes
+// from shard to shard, with two of them in memory, and makes the same bits.
 #ifndef PLAIT_PARALLEL_OPTIM_SHARDED_OPTIMIZER_H_
 #define PLAIT_PARALLEL_OPTIM_SHARDED_OPTIMIZER_H_
 
@@ -47,8 +48,10 @@ struct StepOptions {
 struct StepResult {
   double gradient_norm =
       0;  // before clipping, without the loss scale; NaN where nobody asked: no clipping, scale 1
-  bool skipped = false;      // the norm was not finite and the loss scaled: nothing has changed
-  absl::Status status = {};  // of moments that live in a file, the same on all ranks; then the state is lost
+  bool skipped = false;  // the norm was not finite and the loss scaled: nothing has changed
+  // Of moments, masters or parameters that live in a file, also of reads for the gathers before the step; the
+  // same on all ranks. Then the state is lost: go on from a checkpoint.
+  absl::Status status = {};
 };
 
 class ShardedOptimizer {
@@ -87,8 +90,12 @@ class ShardedOptimizer {
   ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options,
                    std::unique_ptr<StateStore> store);
   double DivisorOf(const StepOptions& options, StepResult& result) const;
+  // Whether one call steps all shards: nothing leaves memory in between.
+  bool all_stay() const { return store_ == nullptr && dp_.masters_stay(); }
+  absl::Status Agreed(const absl::Status& mine) const;
   absl::Status StepShares(double divisor);
-  void AddTo(Group& group, std::size_t shard, const std::vector<at::Tensor>& moments, bool decays) const;
+  void AddTo(Group& group, std::size_t shard, const at::Tensor& master,
+             const std::vector<at::Tensor>& moments, bool decays) const;
   void StepGroup(const Group& group, double weight_decay, double divisor);
   std::vector<at::Tensor> MomentsIn(const at::Tensor& state) const;
 

@@ -18,9 +18,10 @@ std::string Describe(const std::string& unit, const std::string& name, const at:
 }
 
 std::string Describe(const std::vector<ParameterUnit>& units, const DataParallelOptions& options) {
-  std::string text = absl::StrCat("strategy ", Name(options.strategy), ", parameters in ",
-                                  toString(options.compute_type), ", prefetch ", options.prefetch,
-                                  ", reshard after forward ", options.reshard_after_forward);
+  std::string text = absl::StrCat(
+      "strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type), ", prefetch ",
+      options.prefetch, ", reshard after forward ", options.reshard_after_forward, ", masters in ",
+      Name(options.masters_place.place), ", parameters offloaded ", options.offloads_parameters);
   for (const ParameterUnit& unit : units) {
     for (const auto& [name, parameter] : unit.parameters) {
       absl::StrAppend(&text, "\n", Describe(unit.name, name, parameter), unit.root ? ", root" : ", block");
@@ -67,6 +68,22 @@ absl::Status CheckParameter(const std::string& where, const at::Tensor& paramete
   return absl::OkStatus();
 }
 
+absl::Status CheckOffload(const DataParallelOptions& options) {
+  if (!options.offloads_parameters) return absl::OkStatus();
+  if (!ShardsParameters(options.strategy)) {
+    return absl::InvalidArgumentError(absl::StrCat("strategy ", Name(options.strategy),
+                                                   " keeps parameters whole in memory, they cannot be "
+                                                   "offloaded; choose fsdp (zero3)"));
+  }
+  if (options.masters_place.place == StatePlace::kMemory) {
+    return absl::InvalidArgumentError(
+        "parameters are to be offloaded, but their masters are to stay in memory; name the host or a file "
+        "for "
+        "the masters");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckOwn(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
                       const DataParallelOptions& options, bool initializes) {
   if (options.strategy == Strategy::kDdp && axes.shard.size() > 1) {
@@ -74,6 +91,7 @@ absl::Status CheckOwn(const DataParallelAxes& axes, const std::vector<ParameterU
         absl::StrCat("strategy ddp shards nothing, but axis ", axes.shard.name(), " has ", axes.shard.size(),
                      " ranks; give them to ", axes.replicate.name(), ", or choose zero1, zero2 or fsdp"));
   }
+  PLAIT_RETURN_IF_ERROR(CheckOffload(options));
   const at::Tensor* first = nullptr;
   for (const ParameterUnit& unit : units) {
     for (const auto& [name, parameter] : unit.parameters) {

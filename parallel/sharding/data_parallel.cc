@@ -23,10 +23,14 @@ struct DataParallel::State : std::enable_shared_from_this<DataParallel::State> {
       : axes(a), model(std::move(u)), options(o), setting(MakeSetting()) {}
 
   UnitSetting MakeSetting();
+  absl::Status MakeStore();
   void MakeUnits(const InitializeUnit& initialize);
   void AddUnit(const std::vector<std::pair<std::string, at::Tensor>>& part, bool root);
   Unit& Block(std::size_t block);
   void GatherBlock(std::ptrdiff_t block);
+  std::size_t RootFrom(std::size_t unit) const;
+  void ExpectUnit(std::size_t unit) const;
+  void ExpectBlock(std::ptrdiff_t block) const;
   void BeforeBackward(std::size_t block);
   void OnGradient(std::size_t unit, std::size_t parameter);
   void AdvanceGathers();
@@ -38,6 +42,8 @@ struct DataParallel::State : std::enable_shared_from_this<DataParallel::State> {
   DataParallelOptions options;
   BufferPool pool;
   UnitSetting setting;
+  std::unique_ptr<StateStore> store;  // of masters; null: in memory
+  absl::Status status;
   std::vector<std::unique_ptr<Unit>> units;  // of the model, root units in parts
   std::vector<std::size_t> blocks;           // index of each block's unit, in `units`
   std::vector<bool> is_root;                 // by unit
@@ -109,7 +115,30 @@ UnitSetting DataParallel::State::MakeSetting() {
           .strategy = options.strategy,
           .compute_type = same ? type : options.compute_type,
           .master_options = at::TensorOptions(type).device(first.is_meta() ? options.device : first.device()),
-          .pool = &pool};
+          .pool = &pool,
+          .offloads_parameters = options.offloads_parameters,
+          .store = nullptr,
+          .status = &status};
+}
+
+absl::Status DataParallel::State::MakeStore() {
+  StateStoreOptions place = options.masters_place;
+  if (place.place == StatePlace::kMemory) return absl::OkStatus();
+  if (!setting.mixed() && !options.offloads_parameters) return absl::OkStatus();
+  place.device = setting.master_options.device();
+  place.what = setting.mixed() ? "master parameters" : "parameters";
+  std::vector<StateSlot> slots;
+  for (const ParameterUnit& unit : model) {
+    for (const NamedParameters& part : PartsOf(unit, options.root_part_bytes)) {
+      slots.push_back({.name = unit.name,
+                       .count = LayoutOf(part, options, setting.ranks()).shard_count(),
+                       .type = setting.master_options.dtype().toScalarType()});
+    }
+  }
+  PLAIT_ASSIGN_OR_RETURN(store, StateStore::Create(std::move(slots), place));
+  pool.Count(store->device_bytes() + store->host_bytes());
+  setting.store = store.get();
+  return absl::OkStatus();
 }
 
 void DataParallel::State::MakeUnits(const InitializeUnit& initialize) {
@@ -120,8 +149,8 @@ void DataParallel::State::MakeUnits(const InitializeUnit& initialize) {
       AddUnit(part, model[u].root);
     if (initialize) initialize(u);
     for (std::size_t i = first_unit[u]; i < units.size(); ++i) {
-      units[i]->ShareOut();
-      shards.push_back({&units[i]->layout(), units[i]->master(), {}});
+      status.Update(units[i]->ShareOut());
+      shards.push_back({&units[i]->layout(), units[i]->master().tensor(), {}});
     }
   }
   first_unit.push_back(units.size());
@@ -139,8 +168,8 @@ void DataParallel::State::AddUnit(const NamedParameters& part, bool root) {
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameter, std::make_unique<GradientHook<State>>(weak_from_this(), units.size(), i));
   }
-  units.push_back(
-      std::make_unique<Unit>(&setting, std::move(parameters), LayoutOf(part, options, setting.ranks())));
+  units.push_back(std::make_unique<Unit>(&setting, std::move(parameters),
+                                         LayoutOf(part, options, setting.ranks()), /*slot=*/units.size()));
   is_root.push_back(root);
 }
 
@@ -154,11 +183,29 @@ void DataParallel::State::GatherBlock(std::ptrdiff_t block) {
   Block(static_cast<std::size_t>(block)).StartGather();
 }
 
+// The first root unit that is `unit` or comes behind it.
+std::size_t DataParallel::State::RootFrom(std::size_t unit) const {
+  while (unit < units.size() && !is_root[unit]) ++unit;
+  return unit;
+}
+
+void DataParallel::State::ExpectUnit(std::size_t unit) const {
+  if (unit < units.size()) units[unit]->Expect();
+}
+
+void DataParallel::State::ExpectBlock(std::ptrdiff_t block) const {
+  if (block < 0 || block >= static_cast<std::ptrdiff_t>(blocks.size())) return;
+  ExpectUnit(blocks[static_cast<std::size_t>(block)]);
+}
+
 void DataParallel::State::BeforeBackward(std::size_t block) {
+  const auto before = static_cast<std::ptrdiff_t>(block) - 1;
   Unit& unit = Block(block);
   unit.StartGather();
   unit.WaitWhole();
-  if (options.reshard_after_forward) GatherBlock(static_cast<std::ptrdiff_t>(block) - 1);
+  if (!options.reshard_after_forward) return;
+  GatherBlock(before);
+  ExpectBlock(options.prefetch ? before - 1 : before);
 }
 
 void DataParallel::State::OnGradient(std::size_t unit, std::size_t parameter) {
@@ -184,7 +231,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(const DataPar
                                                                    const InitializeUnit& initialize) {
   PLAIT_RETURN_IF_ERROR(CheckUnits(axes, units, options, static_cast<bool>(initialize)));
   auto state = std::make_shared<State>(axes, std::move(units), options);
+  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(axes, state->MakeStore()));
   state->MakeUnits(initialize);
+  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(axes, state->status));
   return std::unique_ptr<DataParallel>(new DataParallel(std::move(state)));
 }
 
@@ -201,9 +250,11 @@ DataParallel::~DataParallel() {
 at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, const at::Tensor& input) {
   State& state = *state_;
   Unit& unit = state.Block(block);
+  const auto behind = static_cast<std::ptrdiff_t>(block) + 1;
   unit.StartGather();
   unit.WaitWhole();
-  state.GatherBlock(static_cast<std::ptrdiff_t>(block) + 1);
+  state.GatherBlock(behind);
+  state.ExpectBlock(state.options.prefetch ? behind + 1 : behind);
   at::Tensor output = forward(input);
   state.AdvanceGathers();
   const bool backward_follows = at::GradMode::is_enabled() && output.requires_grad();
@@ -212,6 +263,7 @@ at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, con
       backward_follows && (!state.options.reshard_after_forward || block + 1 == state.blocks.size());
   if (!stays) unit.Drop();
   if (backward_follows) {
+    if (block + 1 == state.blocks.size()) state.ExpectBlock(static_cast<std::ptrdiff_t>(block) - 1);
     output.register_hook([owner = state_->weak_from_this(), block](const at::Tensor&) {
       if (const auto engine = owner.lock()) engine->BeforeBackward(block);
     });
@@ -221,9 +273,11 @@ at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, con
 
 at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   State& state = *state_;
-  for (std::size_t u = 0; u < state.units.size(); ++u) {
-    if (state.is_root[u]) state.units[u]->StartGather();
+  for (std::size_t u = state.RootFrom(0); u < state.units.size(); u = state.RootFrom(u + 1)) {
+    state.units[u]->StartGather();
+    state.ExpectUnit(state.RootFrom(u + 1));
   }
+  state.ExpectBlock(0);
   for (std::size_t u = 0; u < state.units.size(); ++u) {
     if (state.is_root[u]) state.units[u]->WaitWhole();
   }
@@ -240,6 +294,7 @@ void DataParallel::Backward(const at::Tensor& loss, const Pass& pass) {
   loss.backward();
   state.reductions->Finish(state.axes);
   state.DropAll();
+  state.ExpectUnit(0);
   for (std::size_t u = 0; u < state.units.size(); ++u) state.shards[u].gradient = state.units[u]->gradient();
 }
 
@@ -259,6 +314,19 @@ double DataParallel::GradientNorm() const {
 
 const std::vector<Shard>& DataParallel::shards() const { return state_->shards; }
 
+absl::Status DataParallel::VisitMaster(std::size_t shard, bool changes, const MasterVisitor& visit) const {
+  const at::NoGradGuard no_grad;
+  const std::vector<std::unique_ptr<Unit>>& units = state_->units;
+  return units[shard]->VisitMaster(changes, [&](const at::Tensor& master) {
+    units[(shard + 1) % units.size()]->master().Expect();
+    return visit(master);
+  });
+}
+
+bool DataParallel::masters_stay() const { return state_->store == nullptr; }
+at::TensorOptions DataParallel::master_options() const { return state_->setting.master_options; }
+const absl::Status& DataParallel::status() const { return state_->status; }
+
 void DataParallel::Publish() {
   state_->DropAll();
   for (const std::unique_ptr<Unit>& unit : state_->units) unit->Publish();
@@ -275,6 +343,7 @@ void DataParallel::VisitWhole(const std::function<void(const ParameterUnit& unit
             .subspan(state_->first_unit[u], state_->first_unit[u + 1] - state_->first_unit[u]);
     for (const std::unique_ptr<Unit>& part : parts) part->StartGather();
     for (const std::unique_ptr<Unit>& part : parts) part->WaitWhole();
+    state_->ExpectUnit(state_->first_unit[u + 1]);
     visit(state_->model[u]);
     for (const std::unique_ptr<Unit>& part : parts) part->Drop();
   }

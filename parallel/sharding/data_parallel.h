@@ -47,6 +47,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/communicator.h"
+#include "parallel/offload/state_store.h"
 #include "parallel/sharding/flat_layout.h"
 #include "parallel/sharding/strategy.h"
 
@@ -85,6 +86,14 @@ struct DataParallelOptions {
   // Parameters of root units that are at least so large are flat buffers of their own: their gradients leave
   // as soon as they are there, whatever else is in the unit.
   std::int64_t root_part_bytes = std::int64_t{1} << 20;
+  // Where masters live between steps: in a file or on the host (parallel/offload/state_store.h), those of one
+  // unit are in memory while a step or a checkpoint visits them. fsdp then keeps shares in compute_type to
+  // gather from. Masters of compute_type are the parameters, and stay unless offloads_parameters. The device
+  // is the engine's.
+  StateStoreOptions masters_place = {};
+  // fsdp: nothing of a block or a root unit is in memory between its uses, on one rank too: its share is read
+  // from masters_place before each gather, the next one meanwhile.
+  bool offloads_parameters = false;
 };
 
 // Sets the parameters of one unit, which have memory, to their initial values.
@@ -93,8 +102,9 @@ using InitializeUnit = std::function<void(std::size_t unit)>;
 // This rank's share of a flat buffer: of a unit, or of a part of a root unit.
 struct Shard {
   const FlatLayout* layout;
-  at::Tensor master;    // (layout->shard_count()), the type that parameters had
-  at::Tensor gradient;  // the same; the sum over all ranks after Backward, undefined before the first
+  at::Tensor master;  // (layout->shard_count()), the type that parameters had; undefined in a store
+  at::Tensor
+      gradient;  // the same type and shape; the sum over all ranks after Backward, undefined before the first
 };
 
 class DataParallel {
@@ -103,7 +113,9 @@ class DataParallel {
   // device get memory one unit at a time, and values from `initialize`, which is called for every unit in
   // order, on all ranks; no rank then ever has more than its shards and one unit. INVALID_ARGUMENT, the same
   // on all ranks, where units differ between ranks (first difference named), a parameter is not a leaf that
-  // requires gradients, types or devices are mixed, or ddp is asked for along a shard axis of several ranks.
+  // requires gradients, types or devices are mixed, ddp is asked for along a shard axis of several ranks, or
+  // parameters are to be offloaded that the strategy keeps whole or that have no other place. Errors of
+  // StateStore::Create of any rank, on all ranks.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Create(const DataParallelAxes& axes,
                                                               std::vector<ParameterUnit> units,
                                                               const DataParallelOptions& options,
@@ -136,8 +148,18 @@ class DataParallel {
   // all. After the last Backward.
   double GradientNorm() const;
 
-  // Local. In the order of units, and of parts in them. An optimizer changes `master` and then calls Publish.
+  // Local. In the order of units, and of parts in them. An optimizer changes masters and then calls Publish.
   const std::vector<Shard>& shards() const;
+  // Local. Calls `visit` with the master of shards()[shard], valid during the call (and after it if
+  // masters_stay()). `changes`: what is written into it stays. Visits in the order of shards() are read
+  // ahead.
+  using MasterVisitor = std::function<absl::Status(const at::Tensor& master)>;
+  absl::Status VisitMaster(std::size_t shard, bool changes, const MasterVisitor& visit) const;
+  bool masters_stay() const;
+  at::TensorOptions master_options() const;
+  // Local. Why a gather had numbers that are no parameters: a share could not be read from its place. A step
+  // tells it on all ranks; ask where none follows (evaluation, VisitWhole).
+  const absl::Status& status() const;
   // Parameters follow their masters: starts the all-gathers that the next Forward waits for. Gradients are
   // forgotten.
   void Publish();
@@ -152,8 +174,8 @@ class DataParallel {
   const std::vector<ParameterUnit>& units() const;
   const DataParallelAxes& axes() const;
   const DataParallelOptions& options() const;
-  // Largest sum of bytes of flat buffers (parameters, masters, gradients) since Create began, on this rank.
-  // Moments are the optimizer's.
+  // Largest sum of bytes of flat buffers (parameters, masters, gradients) since Create began, on this rank;
+  // of masters in a file the buffers. Moments are the optimizer's.
   std::int64_t peak_bytes() const;
 
  private:

@@ -5,10 +5,12 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace plait::parallel {
 namespace {
@@ -27,12 +29,14 @@ void BroadcastFromFirst(const UnitSetting& setting, at::Tensor& values) {
 
 }  // namespace
 
-Unit::Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout)
+Unit::Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout,
+           std::size_t slot)
     : setting_(setting),
       layout_(std::move(layout)),
       parameters_(std::move(parameters)),
       whole_(setting->pool, layout_.count(), setting->master_options.dtype(setting->compute_type)),
       gradient_whole_(setting->pool, layout_.count(), setting->master_options),
+      slot_(slot),
       filled_(parameters_.size(), false) {
   const at::NoGradGuard no_grad;
   BeginPass();
@@ -52,22 +56,58 @@ void Unit::TakeValues() {
   }
 }
 
-void Unit::ShareOut() {
+absl::Status Unit::ShareOut() {
   const at::NoGradGuard no_grad;
   BroadcastFromFirst(*setting_, initial_);
-  PlaceMaster();
+  const absl::Status placed = PlaceMaster();
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_data(ViewOf(whole_.tensor(), i));
   initial_.reset();
   Drop();
+  return placed;
 }
 
-void Unit::PlaceMaster() {
+at::Tensor Unit::OwnPart() const {
+  return whole_.tensor().narrow(0, setting_->gather.rank() * layout_.shard_count(), layout_.shard_count());
+}
+
+absl::Status Unit::PlaceMaster() {
   const std::int64_t begin = setting_->gather.rank() * layout_.shard_count();
-  master_ = initial_.narrow(0, begin, layout_.shard_count());
-  if (!setting_->shards_parameters() && !setting_->mixed()) return;
-  master_ = master_.clone();
-  setting_->pool->Count(Bytes(master_));
+  at::Tensor mine = initial_.narrow(0, begin, layout_.shard_count());
   if (setting_->mixed()) whole_.tensor().copy_(initial_);
+  if (setting_->keeps_shares()) {
+    share_ = OwnPart().clone();
+    setting_->pool->Count(Bytes(share_));
+  }
+  if (setting_->store != nullptr) {
+    master_ = StoredTensor(setting_->store, slot_);
+    return master_.Visit(/*changes=*/true, [&mine](const at::Tensor& master) {
+      master.copy_(mine);
+      return absl::OkStatus();
+    });
+  }
+  if (setting_->shards_parameters() || setting_->mixed()) {
+    mine = mine.clone();
+    setting_->pool->Count(Bytes(mine));
+  }
+  master_ = StoredTensor(std::move(mine));
+  return absl::OkStatus();
+}
+
+absl::Status Unit::VisitMaster(bool changes, const StoredTensor::Visitor& visit) {
+  if (changes) WaitWhole();  // an all-gather that nobody has waited for still reads what follows
+  return master_.Visit(changes, [&](const at::Tensor& master) {
+    PLAIT_RETURN_IF_ERROR(visit(master));
+    if (changes && !master_.stays()) FollowMaster(master);
+    return absl::OkStatus();
+  });
+}
+
+void Unit::FollowMaster(const at::Tensor& master) {
+  if (setting_->keeps_shares()) {
+    share_.copy_(master);
+  } else if (!setting_->shards_parameters()) {
+    OwnPart().copy_(master);
+  }
 }
 
 Unit::~Unit() {
@@ -81,15 +121,31 @@ at::Tensor Unit::ViewOf(const at::Tensor& flat, std::size_t index) const {
   return flat.narrow(0, p.offset, p.count).view(p.shape);
 }
 
+void Unit::Expect() const {
+  if (!whole_.allocated() && !share_.defined() && layout_.count() > 0) master_.Expect();
+}
+
+// Ranks gather whatever happens: who could not read sends what every loss shows.
+void Unit::LoadOwnPart() {
+  const at::Tensor own = OwnPart();
+  const StoredTensor source = share_.defined() ? StoredTensor(share_) : master_;
+  const absl::Status loaded = source.Visit(/*changes=*/false, [&own](const at::Tensor& values) {
+    own.copy_(values);
+    return absl::OkStatus();
+  });
+  if (loaded.ok()) return;
+  own.fill_(std::numeric_limits<double>::quiet_NaN());
+  setting_->status->Update(loaded);
+}
+
 void Unit::StartGather() {
   if (whole_.allocated() || layout_.count() == 0) return;
   const at::NoGradGuard no_grad;
   whole_.Allocate();
+  LoadOwnPart();
+  if (setting_->ranks() == 1) return;
   at::Tensor whole = whole_.tensor();
-  const at::Tensor own =
-      whole.narrow(0, setting_->gather.rank() * layout_.shard_count(), layout_.shard_count());
-  own.copy_(master_);
-  gathering_ = comm::AllGatherAsync(setting_->gather, own, whole);
+  gathering_ = comm::AllGatherAsync(setting_->gather, OwnPart(), whole);
   gather_in_flight_ = true;
 }
 
@@ -113,12 +169,10 @@ void Unit::Publish() {
   filled_.assign(parameters_.size(), false);
   has_share_ = false;
   if (setting_->shards_parameters() || layout_.count() == 0) return;
-  at::Tensor whole = whole_.tensor();
-  const at::Tensor own =
-      whole.narrow(0, setting_->gather.rank() * layout_.shard_count(), layout_.shard_count());
-  if (setting_->mixed()) own.copy_(master_);
+  if (setting_->mixed() && master_.stays()) OwnPart().copy_(master_.tensor());
   if (setting_->ranks() == 1) return;
-  gathering_ = comm::AllGatherAsync(setting_->gather, own, whole);
+  at::Tensor whole = whole_.tensor();
+  gathering_ = comm::AllGatherAsync(setting_->gather, OwnPart(), whole);
   gather_in_flight_ = true;
 }
 

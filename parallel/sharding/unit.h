@@ -3,7 +3,7 @@
 //
 //   parameters   StartGather -> WaitWhole -> (forward or backward) -> Drop
 //   gradients    Accumulate for every parameter -> StartScatter -> StartReplicaSum
-//   a step       changes master(); Publish
+//   a step       VisitMaster to change it; Publish
 //
 // Nothing here decides when: data_parallel.cc does, the same on all ranks.
 #ifndef PLAIT_PARALLEL_SHARDING_UNIT_H_
@@ -19,6 +19,7 @@
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/sharding/flat_buffer.h"
 #include "parallel/sharding/flat_layout.h"
+#include "parallel/sharding/stored_tensor.h"
 
 namespace plait::parallel {
 
@@ -32,9 +33,16 @@ struct UnitSetting {
   at::ScalarType compute_type;
   at::TensorOptions master_options;
   BufferPool* pool;
+  bool offloads_parameters = false;
+  StateStore* store = nullptr;  // of masters, a slot per unit; null: they are in memory
+  absl::Status* status;         // the first error of a read for a gather
   int ranks() const { return gather.size(); }
   bool mixed() const { return compute_type != master_options.dtype().toScalarType(); }
-  bool shards_parameters() const { return ShardsParameters(strategy) && ranks() > 1; }
+  bool shards_parameters() const {
+    return ShardsParameters(strategy) && (ranks() > 1 || offloads_parameters);
+  }
+  // Gathers are made of shares in compute_type; else of masters.
+  bool keeps_shares() const { return shards_parameters() && store != nullptr && !offloads_parameters; }
   bool shards_gradients() const { return ShardsGradients(strategy) && ranks() > 1; }
 };
 
@@ -42,22 +50,26 @@ class Unit {
  public:
   // Local. Parameters are views of a whole buffer, with the values that they had; zero where they were on the
   // meta device. They have the masters' type until ShareOut.
-  Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout);
+  // `slot`: of the masters' store.
+  Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout, std::size_t slot);
   // What is still under way is left to itself, with its memory: a run that ends early has its own message.
   ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
   // Collective, once. Values become those of rank 0 along both axes, and masters the shares of them; the unit
-  // is dropped if parameters are sharded.
-  void ShareOut();
+  // is dropped if parameters are sharded. The error is this rank's, of the store.
+  absl::Status ShareOut();
 
   const FlatLayout& layout() const { return layout_; }
-  const at::Tensor& master() const { return master_; }
+  const StoredTensor& master() const { return master_; }
+  // What computes follows a master that `visit` changes in a store.
+  absl::Status VisitMaster(bool changes, const StoredTensor::Visitor& visit);
   // This rank's share of the sum, after the last pass of a step; undefined before the first.
   const at::Tensor& gradient() const { return gradient_; }
 
-  void StartGather();  // nothing if whole or on its way
+  void Expect() const;  // its gather comes next: a share that lies in a store is read meanwhile
+  void StartGather();   // nothing if whole or on its way
   void WaitWhole();
   void AdvanceGather();
   void Drop();     // nothing unless parameters are sharded
@@ -78,7 +90,10 @@ class Unit {
  private:
   at::Tensor ViewOf(const at::Tensor& flat, std::size_t index) const;
   void TakeValues();
-  void PlaceMaster();
+  at::Tensor OwnPart() const;  // of the whole buffer
+  absl::Status PlaceMaster();
+  void FollowMaster(const at::Tensor& master);
+  void LoadOwnPart();
   void ZeroPadding();
   void ZeroWhatIsMissing();
   void FinishScatter();
@@ -89,7 +104,10 @@ class Unit {
   FlatBuffer whole_;           // parameters, compute_type
   FlatBuffer gradient_whole_;  // masters' type
   at::Tensor initial_;         // until ShareOut: all values in the masters' type
-  at::Tensor master_, gradient_;
+  std::size_t slot_;
+  StoredTensor master_;
+  at::Tensor share_;  // in compute_type, where keeps_shares
+  at::Tensor gradient_;
   at::Tensor scattered_;      // where a further pass's share arrives before it is added
   std::vector<bool> filled_;  // parameters with a gradient in gradient_whole_, over passes
   std::vector<bool> seen_;    // in this pass

@@ -1,6 +1,7 @@
 #include "parallel/training_state/training_state.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include <cstddef>
 #include <string>
@@ -50,6 +51,7 @@ absl::Status ReadInto(Checkpoint& checkpoint, const DataParallelAxes& axes, cons
 
 std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* optimizer) {
   std::vector<TensorSpec> specs;
+  const at::Tensor typed = at::empty({0}, dp.master_options());
   std::vector<std::string> groups = {kModel};
   if (optimizer != nullptr) {
     for (const std::string& moment : optimizer->moment_names()) groups.push_back(GroupOf(moment));
@@ -57,7 +59,7 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
   for (const std::string& group : groups) {
     for (const Shard& shard : dp.shards()) {
       for (const FlatParameter& parameter : shard.layout->parameters()) {
-        specs.push_back(SpecOf({group, shard.layout, shard.master}, parameter));
+        specs.push_back(SpecOf({group, shard.layout, typed}, parameter));
       }
     }
   }
@@ -67,8 +69,10 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
 absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedOptimizer* optimizer) {
   const at::NoGradGuard no_grad;
   PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(SpecsOf(dp, optimizer)));
-  for (const Shard& shard : dp.shards()) {
-    PLAIT_RETURN_IF_ERROR(ReadInto(checkpoint, dp.axes(), {kModel, shard.layout, shard.master}));
+  for (std::size_t shard = 0; shard < dp.shards().size(); ++shard) {
+    PLAIT_RETURN_IF_ERROR(dp.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
+      return ReadInto(checkpoint, dp.axes(), {kModel, dp.shards()[shard].layout, master});
+    }));
   }
   if (optimizer == nullptr) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t steps, checkpoint.Integer(kOptimizerStep));
@@ -88,8 +92,12 @@ absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedO
 absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const ShardedOptimizer* optimizer) {
   const at::NoGradGuard no_grad;
   std::vector<TensorPiece> pieces;
-  for (const Shard& shard : dp.shards()) {
-    AddPieces(dp.axes(), {kModel, shard.layout, shard.master}, pieces);
+  for (std::size_t shard = 0; shard < dp.shards().size(); ++shard) {
+    PLAIT_RETURN_IF_ERROR(dp.VisitMaster(shard, /*changes=*/false, [&](const at::Tensor& master) {
+      const at::Tensor values = dp.masters_stay() ? master : master.clone();
+      AddPieces(dp.axes(), {kModel, dp.shards()[shard].layout, values}, pieces);
+      return absl::OkStatus();
+    }));
   }
   if (optimizer == nullptr) return pieces;
   PLAIT_RETURN_IF_ERROR(optimizer->ForEachShard(

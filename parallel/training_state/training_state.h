@@ -24,8 +24,8 @@
 
 namespace plait::parallel {
 
-// Local. Pieces point into the shards: valid until the next step. Moments that live in a file are copied into
-// memory, whose errors come back. Without `optimizer`: the model alone.
+// Local. Pieces point into the shards: valid until the next step. Masters and moments that live in a file are
+// copied into memory, and errors of reading them come back. Without `optimizer`: the model alone.
 absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const ShardedOptimizer* optimizer);
 
 // Collective. Reads this rank's shards and publishes the parameters; `optimizer` gets its moments and the

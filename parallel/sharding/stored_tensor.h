@@ -1,0 +1,52 @@
+// A share of a unit that stays in memory, or lies in a slot of a StateStore between its uses. Private to
+// parallel/sharding: whoever reads or steps a share need not know where it lies.
+//
+//   StoredTensor master(store, slot);  // or StoredTensor(tensor)
+//   master.Expect();                   // its read starts
+//   PLAIT_RETURN_IF_ERROR(master.Visit(/*changes=*/false, [&](const at::Tensor& values) {
+//     own.copy_(values);
+//     return absl::OkStatus();
+//   }));
+#ifndef PLAIT_PARALLEL_SHARDING_STORED_TENSOR_H_
+#define PLAIT_PARALLEL_SHARDING_STORED_TENSOR_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "parallel/offload/state_store.h"
+
+namespace plait::parallel {
+
+class StoredTensor {
+ public:
+  using Visitor = std::function<absl::Status(const at::Tensor& values)>;
+
+  StoredTensor() = default;  // of nothing
+  explicit StoredTensor(at::Tensor tensor) : tensor_(std::move(tensor)) {}
+  StoredTensor(StateStore* store, std::size_t slot) : store_(store), slot_(slot) {}
+
+  bool stays() const { return store_ == nullptr; }
+  // Undefined where it does not stay.
+  const at::Tensor& tensor() const { return tensor_; }
+
+  // It is visited next.
+  void Expect() const {
+    if (!stays()) store_->Expect(slot_);
+  }
+  // Values are valid during the call. `changes`: what is written into them stays. The store's error, or the
+  // visitor's.
+  absl::Status Visit(bool changes, const Visitor& visit) const;
+
+ private:
+  at::Tensor tensor_;
+  StateStore* store_ = nullptr;
+  std::size_t slot_ = 0;
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_SHARDING_STORED_TENSOR_H_
