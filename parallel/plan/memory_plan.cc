@@ -45,30 +45,60 @@ std::int64_t MomentsPerParameter(const MemoryPlanRequest& request) {
   return request.momentum ? 1 : 0;
 }
 
+struct Bytes {
+  std::int64_t memory = 0, file = 0;
+};
+
+// Of shares with `bytes` per parameter. kHost: beside a GPU; on the host it is memory.
+Bytes BytesIn(StatePlace place, const MemoryPlanRequest& request, std::int64_t bytes) {
+  if (place != StatePlace::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
+  Bytes planned;
+  for (const PlannedUnit& unit : request.units) {
+    const std::int64_t share = bytes * unit.count / request.shard_ranks;
+    const std::int64_t slot = (share + kStateBlockBytes - 1) / kStateBlockBytes * kStateBlockBytes;
+    planned.file += slot;
+    planned.memory = std::max(planned.memory, 2 * slot);
+  }
+  return planned;
+}
+
+bool IsMixed(const MemoryPlanRequest& request) { return request.master_type != request.compute_type; }
+
+bool HoldsShares(const MemoryPlanRequest& request) {
+  return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
+}
+
+void PlanParameters(MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
+  const bool shares = HoldsShares(request);
+  const bool leaves =
+      request.masters_place != StatePlace::kMemory && (IsMixed(request) || request.offloads_parameters);
+  if (!shares) plan.parameter_bytes = c * Count(request);
+  if (shares && leaves && !request.offloads_parameters) {
+    plan.parameter_bytes = c * Count(request) / request.shard_ranks;
+  }
+  if (!IsMixed(request) && !shares) return;
+  const Bytes masters = BytesIn(leaves ? request.masters_place : StatePlace::kMemory, request, e);
+  plan.master_bytes = masters.memory;
+  plan.master_file_bytes = masters.file;
+}
+
 void PlanMoments(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
-  const std::int64_t factor = MomentsPerParameter(request) * BytesOf(request.master_type);
-  const std::int64_t all = factor * Count(request) / request.shard_ranks;
-  if (request.moments_place == StatePlace::kMemory) {
-    plan.moment_bytes = all;
-    return;
-  }
-  std::int64_t largest = 0;
-  for (const PlannedUnit& unit : request.units) largest = std::max(largest, unit.count / request.shard_ranks);
-  const bool in_file = request.moments_place == StatePlace::kFile;
-  // kHost: beside a GPU; on the host it is memory as before.
-  plan.moment_bytes = in_file ? 2 * factor * largest : all;
-  plan.moment_file_bytes = in_file ? all : 0;
+  const Bytes moments =
+      BytesIn(request.moments_place, request, MomentsPerParameter(request) * BytesOf(request.master_type));
+  plan.moment_bytes = moments.memory;
+  plan.moment_file_bytes = moments.file;
 }
 
 void PlanWork(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
-  if (request.shard_ranks == 1) return;
-  if (ShardsGradients(request.strategy) && !request.adds_whole_gradients) {
+  if (request.shard_ranks > 1 && ShardsGradients(request.strategy) && !request.adds_whole_gradients) {
     plan.working_bytes += e * InWork(request, kGradientsInWork);
   }
-  if (!ShardsParameters(request.strategy)) return;
+  if (!HoldsShares(request)) return;
   const std::int64_t whole_blocks =
       request.reshard_after_forward ? (request.prefetch ? 2 : 1) : std::numeric_limits<std::int64_t>::max();
   plan.working_bytes += c * InWork(request, whole_blocks);
@@ -84,16 +114,17 @@ std::string ShareNote(const MemoryPlanRequest& request, bool sharded, at::Scalar
                                           : ", whole");
 }
 
+std::string FileNote(std::int64_t bytes) {
+  return bytes == 0 ? "" : absl::StrFormat("; %.3f MB in a file", bytes / 1e6);
+}
+
 std::string MomentNote(const MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const char* kind = request.optimizer == OptimizerKind::kAdamW  ? "AdamW"
                      : request.optimizer == OptimizerKind::kAdam ? "Adam"
                                                                  : "SGD";
-  std::string note = absl::StrCat(kind, ", ", ShareNote(request, true, request.master_type));
-  if (plan.moment_file_bytes > 0) {
-    absl::StrAppend(&note, absl::StrFormat("; %.3f MB in a file", plan.moment_file_bytes / 1e6));
-  }
-  return note;
+  return absl::StrCat(kind, ", ", ShareNote(request, true, request.master_type),
+                      FileNote(plan.moment_file_bytes));
 }
 
 std::string ActivationNote(const MemoryPlan& plan) {
@@ -143,13 +174,10 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
       << request.shard_ranks << " ranks, " << request.micro_batch << " samples";
   MemoryPlan plan = {.request = request};
   for (const PlannedUnit& unit : request.units) plan.model_parameters += unit.parameters;
-  const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
+  const std::int64_t e = BytesOf(request.master_type);
   const std::int64_t whole = Count(request), share = whole / request.shard_ranks;
-  const bool mixed = request.master_type != request.compute_type, several = request.shard_ranks > 1;
-  const bool shards_parameters = ShardsParameters(request.strategy) && several;
-  const bool shards_gradients = ShardsGradients(request.strategy) && several;
-  plan.parameter_bytes = shards_parameters ? 0 : c * whole;
-  plan.master_bytes = mixed || shards_parameters ? e * share : 0;
+  const bool shards_gradients = ShardsGradients(request.strategy) && request.shard_ranks > 1;
+  PlanParameters(plan);
   plan.gradient_bytes = shards_gradients ? e * share : e * whole;
   if (shards_gradients && request.adds_whole_gradients) plan.gradient_bytes += e * whole;
   PlanMoments(plan);
@@ -171,7 +199,9 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
         &text, Line("parameters", plan.parameter_bytes, ShareNote(request, sharded, request.compute_type)));
   }
   if (plan.master_bytes > 0) {
-    absl::StrAppend(&text, Line("master", plan.master_bytes, ShareNote(request, true, request.master_type)));
+    absl::StrAppend(&text, Line("master", plan.master_bytes,
+                                absl::StrCat(ShareNote(request, true, request.master_type),
+                                             FileNote(plan.master_file_bytes))));
   }
   absl::StrAppend(&text, Line("gradients", plan.gradient_bytes,
                               ShareNote(request, ShardsGradients(request.strategy), request.master_type)));

@@ -12,13 +12,15 @@
 // Bytes of a rank, with P parameters (padding included), N ranks along the shard axis, e bytes of a master
 // parameter, c of one that computes, S the parameters of a rank's share (P / N; P for ddp or N = 1):
 //
-//   parameters        c P; c = e: masters are a part of them. fsdp, N > 1: nothing
-//   master            e S where c differs from e or parameters are sharded
+//   parameters        c P; c = e: masters are a part of them. fsdp, N > 1: nothing; but c S where masters of
+//                     another type live elsewhere and parameters do not
+//   master            e S where c differs from e or parameters are sharded; in a file: two buffers of the
+//                     largest unit's share, in whole blocks of the file
 //   gradients         e P; zero2 and fsdp, N > 1: e S, and e P more while micro-batches are added up whole
-//   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two buffers of the largest
-//   unit units in work     zero2: whole gradients e of the units whose reduction is on its way and the one
-//   that
+//   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two such buffers
+//   units in work     zero2: whole gradients e of the units whose reduction is on its way and the one that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
+//   fsdp with its parameters offloaded shards them for N = 1 too
 //   activations       bytes per sample times micro-batch, and what does not grow with it; or those of a pass
 //                     without backward, where that takes more
 //
@@ -65,6 +67,8 @@ struct MemoryPlanRequest {
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   bool momentum = false;  // SGD
   StatePlace moments_place = StatePlace::kMemory;
+  StatePlace masters_place = StatePlace::kMemory;  // these two as in DataParallelOptions
+  bool offloads_parameters = false;
   bool reshard_after_forward = true, prefetch = true;
   bool adds_whole_gradients = false;  // micro-batches that reduce once, in the last pass
   std::int64_t micro_batch = 1;       // samples in a pass, on this rank
@@ -77,7 +81,8 @@ struct MemoryPlan {
   MemoryPlanRequest request;
   std::int64_t model_parameters = 0;
   std::int64_t parameter_bytes = 0;
-  std::int64_t master_bytes = 0;
+  std::int64_t master_bytes = 0;       // in memory
+  std::int64_t master_file_bytes = 0;  // on the disk
   std::int64_t gradient_bytes = 0;
   std::int64_t moment_bytes = 0;       // in memory
   std::int64_t moment_file_bytes = 0;  // on the disk

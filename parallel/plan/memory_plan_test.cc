@@ -83,7 +83,44 @@ TEST(MemoryPlan, OptimizersDifferInMoments) {
   EXPECT_EQ(PlanMemory(request).moment_bytes, 8 * kAll / kRanks);
   request.moments_place = StatePlace::kFile;
   EXPECT_EQ(PlanMemory(request).moment_bytes, 2 * 8 * kBlock / kRanks);
-  EXPECT_EQ(PlanMemory(request).moment_file_bytes, 8 * kAll / kRanks);
+  // The root unit's 2048 bytes take a block of the file.
+  EXPECT_EQ(PlanMemory(request).moment_file_bytes, kBlocks * 8 * kBlock / kRanks + 4096);
+}
+
+TEST(MemoryPlan, MastersInAFileAreTwoBuffers) {
+  for (const auto& [strategy, parameters] :
+       {std::pair{Strategy::kZero1, 2 * kAll}, std::pair{Strategy::kFsdp, 2 * kAll / kRanks}}) {
+    MemoryPlanRequest request = Request(strategy, kRanks);
+    request.compute_type = at::kBFloat16;
+    request.masters_place = StatePlace::kFile;
+    const MemoryPlan plan = PlanMemory(request);
+    EXPECT_EQ(plan.parameter_bytes, parameters) << Name(strategy);
+    EXPECT_EQ(plan.master_bytes, 2 * 4 * kBlock / kRanks);
+    EXPECT_EQ(plan.master_file_bytes, kBlocks * 4 * kBlock / kRanks + 4096);
+    request.masters_place = StatePlace::kHost;
+    EXPECT_EQ(PlanMemory(request).master_bytes, 4 * kAll / kRanks);
+    EXPECT_EQ(PlanMemory(request).master_file_bytes, 0);
+    request.compute_type = at::kFloat;  // masters are the parameters
+    EXPECT_EQ(PlanMemory(request).total_bytes(), PlanMemory(Request(strategy, kRanks)).total_bytes());
+  }
+}
+
+TEST(MemoryPlan, OffloadedParametersAreBuffersAndUnitsInWork) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    for (const int ranks : {1, kRanks}) {
+      MemoryPlanRequest request = Request(Strategy::kFsdp, ranks);
+      request.compute_type = type;
+      request.masters_place = StatePlace::kFile;
+      request.offloads_parameters = true;
+      const MemoryPlan plan = PlanMemory(request);
+      const auto c = static_cast<std::int64_t>(c10::elementSize(type));
+      EXPECT_EQ(plan.parameter_bytes, 0);
+      EXPECT_EQ(plan.master_bytes, 2 * 4 * kBlock / ranks);
+      EXPECT_EQ(plan.master_file_bytes, kBlocks * 4 * kBlock / ranks + 4096);
+      const std::int64_t gradients = ranks == 1 ? 0 : 4 * (kRoot + 3 * kBlock);
+      EXPECT_EQ(plan.working_bytes, gradients + c * (kRoot + 2 * kBlock));
+    }
+  }
 }
 
 TEST(MemoryPlan, UnitsArePaddedAsTheEngineDoes) {
@@ -150,7 +187,7 @@ TEST(MemoryPlan, IsATableForPeople) {
             "Memory plan of a rank: 21504 parameters, fsdp, dp_replicate=1, dp_shard=4\n"
             "  master                0.022 MB   Float, a share of 1/4\n"
             "  gradients             0.022 MB   Float, a share of 1/4\n"
-            "  moments               0.016 MB   AdamW, Float, a share of 1/4; 0.043 MB in a file\n"
+            "  moments               0.016 MB   AdamW, Float, a share of 1/4; 0.045 MB in a file\n"
             "  units in work         0.072 MB   whole for as long as they are used\n"
             "  activations           0.008 MB   8 samples a pass\n"
             "  total                 0.139 MB   and the program itself\n");

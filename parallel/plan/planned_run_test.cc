@@ -44,31 +44,41 @@ at::Tensor Loss(DataParallel& dp, const std::vector<ParameterUnit>& units, at::T
   return (x * x).sum();
 }
 
-void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type) {
+void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type,
+                     StatePlace masters_place = StatePlace::kMemory, bool offloads_parameters = false) {
+  SCOPED_TRACE(std::string(Name(strategy)) + " " + toString(compute_type) + ", masters in " +
+               std::string(Name(masters_place)) + (offloads_parameters ? ", parameters offloaded" : ""));
   const comm::Communicator& world = comm::testing::World();
   const comm::Communicator self = comm::Communicator::Self();
   const bool ddp = strategy == Strategy::kDdp;
   std::vector<ParameterUnit> units = Units();
   auto dp = DataParallel::Create({ddp ? world : self, ddp ? self : world}, units,
-                                 {.strategy = strategy, .compute_type = compute_type});
+                                 {.strategy = strategy,
+                                  .compute_type = compute_type,
+                                  .masters_place = {.place = masters_place, .folder = ::testing::TempDir()},
+                                  .offloads_parameters = offloads_parameters});
   ASSERT_TRUE(dp.ok()) << dp.status();
-  ShardedOptimizer optimizer(**dp, {});
+  const auto optimizer =
+      *ShardedOptimizer::Create(**dp, {}, {.place = masters_place, .folder = ::testing::TempDir()});
   for (int step = 0; step < 3; ++step) {
     const at::Tensor loss = (*dp)->Forward([&] {
       return Loss(**dp, units, at::randn({4, kWidth}, compute_type));
     });
     (*dp)->Backward(loss);
-    optimizer.Step();
+    EXPECT_TRUE(optimizer->Step().status.ok());
   }
   (*dp)->WaitForParameters();
   const int shard_ranks = ddp ? 1 : world.size();
   const MemoryPlan plan = PlanMemory({.units = PlanUnits(units, shard_ranks),
                                       .strategy = strategy,
                                       .shard_ranks = shard_ranks,
-                                      .compute_type = compute_type});
+                                      .compute_type = compute_type,
+                                      .moments_place = masters_place,
+                                      .masters_place = masters_place,
+                                      .offloads_parameters = offloads_parameters});
   const std::int64_t held = (*dp)->peak_bytes();
   EXPECT_LE(held, plan.buffer_bytes()) << Name(strategy);
-  EXPECT_EQ(optimizer.moment_bytes(), plan.moment_bytes) << Name(strategy);
+  EXPECT_EQ(optimizer->moment_bytes(), plan.moment_bytes) << Name(strategy);
   // Of the reductions that may be on their way at once, all, some or none are: up to two blocks' gradients.
   const bool in_work = ShardsGradients(strategy) && shard_ranks > 1;
   const std::int64_t block_bytes = plan.request.units[1].count * 4;
@@ -78,6 +88,17 @@ void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type) {
 TEST(MemoryPlan, HoldsForEveryStrategy) {
   for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) ExpectPlanHolds(strategy, type);
+  }
+}
+
+TEST(MemoryPlan, HoldsForWhatLivesInAFileOrOnTheHost) {
+  for (const StatePlace place : {StatePlace::kHost, StatePlace::kFile}) {
+    for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
+      ExpectPlanHolds(strategy, at::kBFloat16, place);
+    }
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      ExpectPlanHolds(Strategy::kFsdp, type, place, /*offloads_parameters=*/true);
+    }
   }
 }
 

@@ -35,8 +35,9 @@ std::vector<Mesh> Meshes() {
 
 // A model, its engine and its optimizer, as a program holds them.
 struct Program {
-  explicit Program(const Mesh& mesh, double offset = 0, const StateStoreOptions& place = {})
-      : model(at::kDouble) {
+  explicit Program(const Mesh& mesh, double offset = 0, const StateStoreOptions& place = {},
+                   const DataParallelOptions& other = {})
+      : model(at::kDouble), type(other.compute_type == at::kFloat ? at::kFloat : at::kDouble) {
     if (offset != 0) {
       const at::NoGradGuard no_grad;
       for (const ParameterUnit& unit : model.units) {
@@ -45,8 +46,10 @@ struct Program {
     }
     const auto device_mesh =
         comm::DeviceMesh::Create(World(), {{"dp_replicate", mesh.replicas}, {"dp_shard", mesh.shards}});
+    DataParallelOptions options = other;
+    options.strategy = mesh.strategy;
     dp = *DataParallel::Create({device_mesh->axis("dp_replicate"), device_mesh->axis("dp_shard")},
-                               model.units, {.strategy = mesh.strategy});
+                               model.units, options);
     model.run = [this](std::size_t block, const DataParallel::BlockForward& forward, const at::Tensor& x) {
       return dp->Run(block, forward, x);
     };
@@ -58,7 +61,7 @@ struct Program {
     for (int step = from; step < to; ++step) {
       const std::int64_t share = 4 / World().size();
       const auto samples = [&](std::uint64_t seed) {
-        return TestNumbers({4, TestingModel::kWidth}, seed + 10 * step)
+        return TestNumbers({4, TestingModel::kWidth}, seed + 10 * step, type)
             .narrow(0, World().rank() * share, share);
       };
       dp->Backward(dp->Forward([&] { return model.Loss(samples(1), samples(2)) / 4; }));
@@ -86,6 +89,7 @@ struct Program {
   }
 
   TestingModel model;
+  at::ScalarType type;  // of samples
   std::unique_ptr<DataParallel> dp;
   std::unique_ptr<ShardedOptimizer> optimizer;
 };
@@ -144,6 +148,32 @@ TEST(TrainingStateTest, MomentsInAFileAreSavedAndLoadedToo) {
   resumed.Train(3, 6);
   EXPECT_EQ(LargestDifference(resumed.Parameters(), memory.Parameters()), 0);
   whole.dp->WaitForParameters();
+}
+
+// Masters of every kind of place come back, and what computes is made of them.
+TEST(TrainingStateTest, MastersInAFileAreSavedAndLoadedToo) {
+  const StateStoreOptions file = {.place = StatePlace::kFile, .folder = ::testing::TempDir()};
+  const DataParallelOptions mixed = {.compute_type = at::kFloat},
+                            masters = {.compute_type = at::kFloat, .masters_place = file},
+                            all = {.compute_type = at::kFloat,
+                                   .masters_place = file,
+                                   .offloads_parameters = true};
+  for (const Mesh& mesh : Meshes()) {
+    const std::string root = FreshFolder("offloaded_masters");
+    Program memory(mesh, 0, {}, mixed), whole(mesh, 0, file, masters);
+    memory.Train(0, 6);
+    whole.Train(0, 3);
+    whole.Save(root, 3);
+    const bool shards = mesh.strategy == Strategy::kFsdp;
+    for (const DataParallelOptions& loader : {mixed, masters, shards ? all : masters}) {
+      Program resumed(mesh, 1, file, loader);
+      EXPECT_TRUE(resumed.Load(root + "/step-000000003").ok());
+      resumed.Train(3, 6);
+      EXPECT_EQ(LargestDifference(resumed.Parameters(), memory.Parameters()), 0);
+    }
+    whole.dp->WaitForParameters();
+    World().Barrier();
+  }
 }
 
 TEST(TrainingStateTest, AnotherArchitectureIsToldOnAllRanks) {

@@ -32,6 +32,11 @@ std::vector<Setting> Variants(const Setting& mesh) {
   variants[2].reduce_each = true;
   variants[3].checkpoints_activations = true;
   variants[4].offloads = true;
+  if (mesh.strategy == Strategy::kFsdp) {
+    variants[4].offloads_parameters = true;
+    variants.push_back(variants[1]);
+    variants.back().offloads_parameters = variants.back().checkpoints_activations = true;
+  }
   return variants;
 }
 
@@ -62,6 +67,32 @@ TEST(ParityTest, TheSameRunTwiceGivesTheSameBits) {
     SCOPED_TRACE(TextOf(mesh));
     const Trajectory first = ParallelTrajectory(ModelKind::kGpt, at::kFloat, mesh, World());
     EXPECT_EQ(LargestDifference(ParallelTrajectory(ModelKind::kGpt, at::kFloat, mesh, World()), first), 0);
+  }
+}
+
+void ExpectTheSameBits(const Setting& offloaded) {
+  SCOPED_TRACE(TextOf(offloaded));
+  Setting memory = offloaded;
+  memory.offloads = memory.offloads_masters = memory.offloads_parameters = false;
+  const Trajectory mine = ParallelTrajectory(ModelKind::kGpt, at::kFloat, offloaded, World());
+  const Trajectory expected = ParallelTrajectory(ModelKind::kGpt, at::kFloat, memory, World());
+  EXPECT_EQ(mine.losses, expected.losses);
+  for (std::size_t i = 0; i < expected.parameters.size(); ++i) {
+    EXPECT_TRUE(mine.parameters[i].equal(expected.parameters[i])) << "parameter " << i;
+  }
+}
+
+TEST(ParityTest, MastersAndParametersInAFileGiveTheSameBits) {
+  for (Setting setting : Meshes()) {
+    setting.offloads = setting.offloads_masters = true;
+    setting.compute_type = at::kBFloat16;
+    ExpectTheSameBits(setting);
+    if (setting.strategy != Strategy::kFsdp) continue;
+    setting.offloads_parameters = true;
+    ExpectTheSameBits(setting);
+    setting.compute_type = at::kFloat;
+    setting.passes = 2;
+    ExpectTheSameBits(setting);
   }
 }
 

@@ -56,6 +56,11 @@ std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& parameters) {
   return copies;
 }
 
+parallel::StateStoreOptions Place(bool in_file) {
+  return {.place = in_file ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
+          .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};
+}
+
 // One model with its engine and optimizer.
 class ShardedRun {
  public:
@@ -67,20 +72,22 @@ class ShardedRun {
     comm::Communicator replicate = mesh->axis("dp_replicate");
     if (setting.mutation == Mutation::kDroppedAllReduce) replicate = comm::Communicator::Self();
     // The embedding of the GPT is a part of its own.
-    dp_ = *parallel::DataParallel::Create({replicate, mesh->axis("dp_shard")}, model_.units,
-                                          {.strategy = setting.strategy, .root_part_bytes = 512});
+    dp_ = *parallel::DataParallel::Create(
+        {replicate, mesh->axis("dp_shard")}, model_.units,
+        {.strategy = setting.strategy,
+         .compute_type = setting.compute_type,
+         .root_part_bytes = 512,
+         .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
+         .offloads_parameters = setting.offloads_parameters});
     model_.set_runner([this](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
       if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
       return dp_->Run(
           block, [&forward](const at::Tensor& in) { return parallel::CheckpointActivations(forward, in); },
           x);
     });
-    const parallel::StateStoreOptions place = {
-        .place = setting.offloads ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
-        .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};
     optimizer_ = *parallel::ShardedOptimizer::Create(
         *dp_, {.lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay},
-        place);
+        Place(setting.offloads));
   }
 
   // The loss of the whole batch.
@@ -118,7 +125,7 @@ class ShardedRun {
     const bool twice = setting_.mutation == Mutation::kNormCountedTwice;
     const bool stale = setting_.mutation == Mutation::kStaleShard && step == kSteps / 2;
     const at::Tensor master = dp_->shards().back().master;
-    const at::Tensor before = master.clone();
+    const at::Tensor before = stale ? master.clone() : at::Tensor();
     const auto result = optimizer_->Step({.clip_norm = twice ? kClip / std::sqrt(2.0) : kClip});
     PLAIT_CHECK(result.status.ok()) << result.status;
     PLAIT_CHECK(result.gradient_norm > kClip) << "clipping is not tested: norm " << result.gradient_norm;
@@ -138,11 +145,12 @@ class ShardedRun {
 }  // namespace
 
 std::string TextOf(const Setting& s) {
-  return absl::StrCat(parallel::Name(s.strategy), " ", s.replicas, "x", s.shards,
-                      s.passes > 1 ? absl::StrCat(", ", s.passes, " micro-batches") : "",
-                      s.reduce_each ? " reduced each" : "",
-                      s.checkpoints_activations ? ", activations checkpointed" : "",
-                      s.offloads ? ", moments in a file" : "");
+  return absl::StrCat(
+      parallel::Name(s.strategy), " ", s.replicas, "x", s.shards,
+      s.passes > 1 ? absl::StrCat(", ", s.passes, " micro-batches") : "",
+      s.reduce_each ? " reduced each" : "", s.checkpoints_activations ? ", activations checkpointed" : "",
+      s.offloads ? ", moments in a file" : "", s.offloads_masters ? ", masters in a file" : "",
+      s.offloads_parameters ? ", parameters in a file" : "");
 }
 
 Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type) {

@@ -42,6 +42,9 @@ struct Setting {
   bool reduce_each = false;
   bool checkpoints_activations = false;
   bool offloads = false;  // moments in a file
+  bool offloads_masters = false;
+  bool offloads_parameters = false;                         // of fsdp, and masters
+  at::ScalarType compute_type = at::ScalarType::Undefined;  // of a GPT, which needs no other inputs
   Mutation mutation = Mutation::kNone;
 };
 std::string TextOf(const Setting& setting);
