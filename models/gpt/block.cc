@@ -1,11 +1,9 @@
 #include "models/gpt/block.h"
 
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/nn/module.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "models/gpt/short_attention.h"
+#include "models/linear/linear.h"
 
 namespace plait::gpt {
 namespace {
@@ -60,7 +59,7 @@ Linear::Linear(torch::nn::Module& parent, const std::string& name, std::int64_t 
   if (with_bias) bias = module->register_parameter("bias", at::empty({out}, tensor_options));
 }
 
-at::Tensor Linear::Forward(const at::Tensor& rows) const { return at::linear(rows, weight, bias); }
+at::Tensor Linear::Forward(const at::Tensor& rows) const { return linear::Linear(rows, weight, bias); }
 
 Block::Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& options,
              const at::TensorOptions& tensor_options)
@@ -118,8 +117,7 @@ at::Tensor Block::AddProjected(const at::Tensor& residual, const at::Tensor& row
   if (dropping()) {
     return at::dropout(projection.Forward(rows), options_.dropout, true).add_(residual);
   }
-  if (projection.bias.defined()) return projection.Forward(rows).add_(residual);
-  return at::addmm(residual, rows, projection.weight.t());
+  return linear::AddLinear(residual, rows, projection.weight, projection.bias);
 }
 
 void Block::ResetParameters() const {

@@ -3,7 +3,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/matmul.h>
 #include <torch/nn/module.h>
 
 #include <utility>
@@ -12,6 +11,7 @@
 #include "base/check.h"
 #include "models/cross_entropy.h"
 #include "models/gpt/block.h"
+#include "models/linear/linear.h"
 
 namespace plait::gpt {
 namespace {
@@ -68,7 +68,7 @@ at::Tensor Hidden(const GptModule& model, const GptOptions& options, const at::T
 
 // (rows, n_embd) -> (rows, vocab_size).
 at::Tensor Logits(const GptModule& model, const at::Tensor& rows) {
-  return at::matmul(model.ln_f.Forward(rows), model.wte.t());
+  return linear::Linear(model.ln_f.Forward(rows), model.wte);
 }
 
 at::Tensor LogitsOf(const GptModule& model, const GptOptions& options, const at::Tensor& tokens,

@@ -1,10 +1,8 @@
 #include "models/llama/block.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/rms_norm.h>
@@ -15,6 +13,8 @@
 
 #include <cmath>
 #include <optional>
+
+#include "models/linear/linear.h"
 
 namespace plait::llama {
 namespace {
@@ -84,16 +84,16 @@ at::Tensor Block::Forward(const at::Tensor& x, const Rotation& rotation) const {
   const at::Tensor rows = x.reshape({-1, options_.dim});
   const at::Tensor attended =
       Attention(Normalised(rows, attention_norm_, options_.norm_eps), x.size(0), rotation);
-  const at::Tensor middle = at::addmm(rows, attended, wo_.t());
+  const at::Tensor middle = linear::AddLinear(rows, attended, wo_);
   const at::Tensor n = Normalised(middle, ffn_norm_, options_.norm_eps);
-  const at::Tensor gated = at::silu(at::linear(n, w1_)) * at::linear(n, w3_);
-  return at::addmm(middle, gated, w2_.t()).view(x.sizes());
+  const at::Tensor gated = at::silu(linear::Linear(n, w1_)) * linear::Linear(n, w3_);
+  return linear::AddLinear(middle, gated, w2_).view(x.sizes());
 }
 
 at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, const Rotation& rotation) const {
   const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
   const auto heads = [&](const at::Tensor& weight) {
-    return at::linear(rows, weight).view({batch, -1, weight.size(0) / width, width});
+    return linear::Linear(rows, weight).view({batch, -1, weight.size(0) / width, width});
   };
   const at::Tensor query = rotation.Apply(heads(wq_)).transpose(1, 2);
   const at::Tensor key = Shared(rotation.Apply(heads(wk_)).transpose(1, 2), group);

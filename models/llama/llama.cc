@@ -1,7 +1,6 @@
 #include "models/llama/llama.h"
 
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/linear.h>
 #include <torch/nn/module.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
+#include "models/linear/linear.h"
 #include "models/llama/block.h"
 
 namespace plait::llama {
@@ -85,7 +85,7 @@ at::Tensor Llama::LogitRows(const at::Tensor& tokens) const {
     x = models::RunBlock(model.block_runner, i, forward, x);
   }
   const at::Tensor rows = Normalised(x.reshape({-1, options_.dim}), model.norm, options_.norm_eps);
-  return at::linear(rows, model.output);
+  return linear::Linear(rows, model.output);
 }
 
 at::Tensor Llama::Forward(const at::Tensor& tokens) const {

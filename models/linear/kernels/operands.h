@@ -1,0 +1,147 @@
+// Operands as the tiles read them: the right one in panels of columns, the left one as it lies where that can
+// be, else with pairs of neighbours in k side by side.
+//
+// `Elements` says how numbers lie in memory: Type, Products (models/simd/products.h), LoadPlaces (places of
+// neighbours in memory), PlaceRows (places of two rows, lane by lane), Load and Store as float32.
+#ifndef PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
+#define PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
+
+#include <cstdlib>
+#include <memory>
+
+#include "models/linear/kernels/product.h"
+#include "models/simd/products.h"
+#include "models/simd/tile.h"
+#include "models/simd/transpose.h"
+
+namespace plait::linear {
+namespace {
+
+using simd::Index;
+using simd::Lane;
+using simd::WideF32;
+
+constexpr Index kWide = simd::kLanes<WideF32>;
+
+constexpr Index Least(Index a, Index b) { return a < b ? a : b; }
+
+// Room for `count` floats, from a multiple of 64 bytes on.
+struct FreeRoom {
+  void operator()(float* room) const { std::free(room); }
+};
+using Room = std::unique_ptr<float[], FreeRoom>;
+inline Room RoomFor(Index count) {
+  const Index bytes = (count * static_cast<Index>(sizeof(float)) + 63) / 64 * 64;
+  return Room(static_cast<float*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))));
+}
+
+// Places that `inner` neighbours take.
+template <typename Elements>
+constexpr Index Places(Index inner) {
+  return (inner + Elements::Products::kPair - 1) / Elements::Products::kPair;
+}
+
+// Panel (k, columns) of places, `width` (a multiple of a vector) apart, from places [first, last) of k and
+// columns [column, column + count). What lies behind the last column and the last k is zero.
+template <typename Elements>
+void PackColumnsTogether(const Product<typename Elements::Type>& p, Index first, Index last, Index column,
+                         Index count, Index width, float* to) {
+  constexpr Index kPair = Elements::Products::kPair;
+  for (Index place = first; place < last; ++place) {
+    const auto* row = p.right.data + place * kPair * p.right.row_stride + column;
+    const auto* next = place * kPair + kPair - 1 < p.inner ? row + (kPair - 1) * p.right.row_stride : nullptr;
+    for (Index j = 0; j < width; j += kWide, to += kWide) {
+      const Index lanes = Least(count - j, kWide);
+      simd::Store(to, Elements::PlaceRows(row + j, next == nullptr ? nullptr : next + j, lanes));
+    }
+  }
+}
+
+template <typename Elements>
+void PackColumnsApart(const Product<typename Elements::Type>& p, Index first, Index last, Index column,
+                      Index count, Index width, float* to) {
+  constexpr Index kPair = Elements::Products::kPair;
+  for (Index j = 0; j < width; j += kWide) {
+    for (Index place = first; place < last; place += kWide) {
+      WideF32 rows[kWide];
+      for (Index lane = 0; lane < kWide; ++lane) {
+        const auto* from = p.right.data + (column + j + lane) * p.right.column_stride + place * kPair;
+        const bool inside = j + lane < count;
+        rows[lane] = inside ? Elements::LoadPlaces(from, p.inner - place * kPair) : WideF32{};
+      }
+      simd::Transpose(rows);
+      float* at = to + (place - first) * width + j;
+      for (Index lane = 0; lane < Least(kWide, last - place); ++lane)
+        simd::Store(at + lane * width, rows[lane]);
+    }
+  }
+}
+
+template <typename Elements>
+void PackPanel(const Product<typename Elements::Type>& p, Index first, Index last, Index column, Index count,
+               Index width, float* to) {
+  if (p.right.column_stride == 1) {
+    PackColumnsTogether<Elements>(p, first, last, column, count, width, to);
+  } else {
+    PackColumnsApart<Elements>(p, first, last, column, count, width, to);
+  }
+}
+
+// Place (i, k) is data[i * row_stride + k * place_stride].
+struct LeftPlaces {
+  const float* data = nullptr;
+  Index row_stride = 0;
+  Index place_stride = 1;
+  Room room;
+};
+
+// Rows lie together, pairs apart: places of all rows for each k.
+template <typename Elements>
+LeftPlaces PairedRows(const Product<typename Elements::Type>& p) {
+  const Index places = Places<Elements>(p.inner), padded = (p.rows + kWide - 1) / kWide * kWide;
+  LeftPlaces left{nullptr, 1, padded, RoomFor(places * padded)};
+  left.data = left.room.get();
+  for (Index place = 0; place < places; ++place) {
+    const auto* row = p.left.data + 2 * place * p.left.column_stride;
+    const auto* next = 2 * place + 1 < p.inner ? row + p.left.column_stride : nullptr;
+    for (Index i = 0; i < p.rows; i += kWide) {
+      simd::Store(
+          left.room.get() + place * padded + i,
+          Elements::PlaceRows(row + i, next == nullptr ? nullptr : next + i, Least(p.rows - i, kWide)));
+    }
+  }
+  return left;
+}
+
+// Pairs lie together, but the last one is half or rows begin within one.
+template <typename Elements>
+LeftPlaces CompletedPairs(const Product<typename Elements::Type>& p) {
+  const Index places = Places<Elements>(p.inner), padded = (places + kWide - 1) / kWide * kWide;
+  LeftPlaces left{nullptr, padded, 1, RoomFor(p.rows * padded)};
+  left.data = left.room.get();
+  for (Index i = 0; i < p.rows; ++i) {
+    const auto* row = p.left.data + i * p.left.row_stride;
+    for (Index place = 0; place < places; place += kWide) {
+      simd::Store(left.room.get() + i * padded + place,
+                  Elements::LoadPlaces(row + 2 * place, p.inner - 2 * place));
+    }
+  }
+  return left;
+}
+
+template <typename Elements>
+LeftPlaces LeftOf(const Product<typename Elements::Type>& p) {
+  constexpr Index kPair = Elements::Products::kPair;
+  if constexpr (kPair == 1) {
+    return {p.left.data, p.left.row_stride, p.left.column_stride, nullptr};
+  } else {
+    if (p.left.column_stride != 1) return PairedRows<Elements>(p);
+    if (p.inner % kPair != 0 || p.left.row_stride % kPair != 0) return CompletedPairs<Elements>(p);
+    return {reinterpret_cast<const float*>(p.left.data), p.left.row_stride / kPair, 1, nullptr};
+  }
+}
+
+}  // namespace
+}  // namespace plait::linear
+
+#endif  // PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_

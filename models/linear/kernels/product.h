@@ -1,0 +1,62 @@
+// A product of matrices and what is added to it, as kernels of a processor family compute it.
+//
+//   out(i, j) = sum over k of left(i, k) right(k, j)  + bias(j) + residual(i, j)
+//
+// Sums are in float32, in the order of k, whatever the tile: a row has the same bits in any batch and on any
+// number of threads. Numbers are float or bfloat16; a bfloat16 result is rounded once, to nearest even.
+#ifndef PLAIT_MODELS_LINEAR_KERNELS_PRODUCT_H_
+#define PLAIT_MODELS_LINEAR_KERNELS_PRODUCT_H_
+
+#include <cstdint>
+#include <functional>
+
+namespace plait::linear {
+
+// A bfloat16: the upper half of a float32.
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+// Element (i, j) is data[i * row_stride + j * column_stride]; one of the strides is 1.
+template <typename T>
+struct Matrix {
+  const T* data = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 1;
+};
+
+template <typename T>
+struct Product {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t inner = 0;
+  Matrix<T> left;   // (rows, inner)
+  Matrix<T> right;  // (inner, columns)
+  T* out = nullptr;
+  std::int64_t out_stride = 0;  // from row to row
+  const T* bias = nullptr;      // (columns), or none
+  const T* residual = nullptr;  // strides of out, or none; may be out itself
+};
+
+// Calls body(first, last) for ranges that make up [0, count), on one thread or on several.
+using ForRanges = std::function<void(std::int64_t count,
+                                     const std::function<void(std::int64_t first, std::int64_t last)>& body)>;
+
+template <typename T>
+struct ProductKernels {
+  const char* name = "";
+  void (*multiply)(const Product<T>& product, const ForRanges& for_ranges) = nullptr;
+};
+
+// The best of this processor, or null where LibTorch's products are as good or better: they are MKL's in
+// float32, whose kernels for AVX-512 AMD's processors do not get, and oneDNN's in bfloat16.
+template <typename T>
+const ProductKernels<T>* UsableProducts();
+
+// Of one family each; to be called on a processor that has its instructions.
+const ProductKernels<float>* Avx512Products();
+const ProductKernels<BFloat16>* Avx512PairProducts();
+
+}  // namespace plait::linear
+
+#endif  // PLAIT_MODELS_LINEAR_KERNELS_PRODUCT_H_
