@@ -82,6 +82,7 @@ absl::StatusOr<at::Tensor> FileStore::Acquire(std::size_t slot) {
   PLAIT_CHECK(!acquired_.has_value()) << "slot " << slot << " while another is acquired";
   std::unique_lock<std::mutex> lock(mutex_);
   if (expected_ != slot) {
+    ++unexpected_reads_;
     WaitUntilIdle(lock);
     for (Buffer& buffer : buffers_) buffer.slot.reset();
     Enqueue({.write = false, .slot = slot});

@@ -37,6 +37,7 @@ class FileStore final : public StateStore {
   std::int64_t device_bytes() const override { return device_.is_cpu() ? 0 : buffer_bytes_; }
   std::int64_t host_bytes() const override { return 2 * buffer_bytes_; }
   std::int64_t file_bytes() const override { return file_.bytes(); }
+  std::int64_t unexpected_reads() const override { return unexpected_reads_; }
 
  private:
   struct FreeMemory {
@@ -77,6 +78,7 @@ class FileStore final : public StateStore {
 
   std::optional<std::size_t> acquired_;
   std::optional<std::size_t> expected_;  // the slot that is being read, or was, before anybody asked
+  std::int64_t unexpected_reads_ = 0;
   at::Tensor in_use_;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -94,6 +94,8 @@ class StateStore {
   virtual std::int64_t device_bytes() const = 0;
   virtual std::int64_t host_bytes() const = 0;
   virtual std::int64_t file_bytes() const = 0;
+  // Slots acquired so far that had to be read and that nobody expected: each waited for the whole read.
+  virtual std::int64_t unexpected_reads() const { return 0; }
 
   const std::vector<StateSlot>& slots() const { return slots_; }
 

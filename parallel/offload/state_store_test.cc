@@ -106,6 +106,14 @@ TEST(StateStore, HasTheBitsOfMemory) {
   }
 }
 
+TEST(StateStore, CountsReadsThatNobodyExpected) {
+  const auto store = Make(Slots(), StatePlace::kFile);
+  RunRounds(*store, {0, 1, 2, 3, 4}, 2);
+  EXPECT_EQ(store->unexpected_reads(), 1) << "the first";
+  RunRounds(*store, {4, 0}, 1, Guess::kNone);
+  EXPECT_EQ(store->unexpected_reads(), 3);
+}
+
 TEST(StateStore, WhatAReaderWritesDoesNotCount) {
   const auto store = Make(Slots(), StatePlace::kFile);
   RunRounds(*store, {0, 1, 2, 3, 4}, 1);

@@ -252,9 +252,10 @@ at::Tensor DataParallel::Run(std::size_t block, const BlockForward& forward, con
   Unit& unit = state.Block(block);
   const auto behind = static_cast<std::ptrdiff_t>(block) + 1;
   unit.StartGather();
+  state.ExpectBlock(behind);
   unit.WaitWhole();
   state.GatherBlock(behind);
-  state.ExpectBlock(state.options.prefetch ? behind + 1 : behind);
+  if (state.options.prefetch) state.ExpectBlock(behind + 1);
   at::Tensor output = forward(input);
   state.AdvanceGathers();
   const bool backward_follows = at::GradMode::is_enabled() && output.requires_grad();
@@ -352,6 +353,9 @@ void DataParallel::VisitWhole(const std::function<void(const ParameterUnit& unit
 const std::vector<ParameterUnit>& DataParallel::units() const { return state_->model; }
 const DataParallelAxes& DataParallel::axes() const { return state_->axes; }
 const DataParallelOptions& DataParallel::options() const { return state_->options; }
+std::int64_t DataParallel::unexpected_reads() const {
+  return state_->store == nullptr ? 0 : state_->store->unexpected_reads();
+}
 std::int64_t DataParallel::peak_bytes() const { return state_->pool.peak_bytes(); }
 
 }  // namespace plait::parallel

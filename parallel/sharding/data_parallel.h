@@ -92,7 +92,8 @@ struct DataParallelOptions {
   // is the engine's.
   StateStoreOptions masters_place = {};
   // fsdp: nothing of a block or a root unit is in memory between its uses, on one rank too: its share is read
-  // from masters_place before each gather, the next one meanwhile.
+  // from masters_place before each gather, the next one meanwhile. A gather reads masters, whatever
+  // compute_type is.
   bool offloads_parameters = false;
 };
 
@@ -177,6 +178,8 @@ class DataParallel {
   // Largest sum of bytes of flat buffers (parameters, masters, gradients) since Create began, on this rank;
   // of masters in a file the buffers. Moments are the optimizer's.
   std::int64_t peak_bytes() const;
+  // Of shares in a file, so far: those whose read began only when they were wanted.
+  std::int64_t unexpected_reads() const;
 
  private:
   struct State;

@@ -201,6 +201,27 @@ TEST(OffloadTest, ParametersInAFileTakeTwoBuffers) {
   EXPECT_GE(program.dp->peak_bytes(), buffers + roots + block + kept_gradients);
 }
 
+// Forward, backward and step name each share before it is wanted: no read but the first of all is unexpected.
+TEST(OffloadTest, EveryReadBeginsBeforeItIsWanted) {
+  const int n = World().size();
+  std::vector<Setting> settings = {{Strategy::kZero1, 1, n, at::kBFloat16}};
+  for (const bool reshard : {true, false}) {
+    for (const bool prefetch : {true, false}) {
+      settings.push_back({Strategy::kFsdp, 1, n, at::kFloat, reshard, prefetch});
+    }
+  }
+  for (const Setting& s : settings) {
+    SCOPED_TRACE(TextOf(s));
+    Program program(s, InFile(), /*parameters=*/s.strategy == Strategy::kFsdp, InFile());
+    const std::int64_t before = program.dp->unexpected_reads();
+    for (int step = 0; step < 3; ++step) {
+      program.Backward(step);
+      EXPECT_TRUE(program.optimizer->Step().status.ok());
+    }
+    EXPECT_LE(program.dp->unexpected_reads() - before, 1);
+  }
+}
+
 absl::Status CreationOf(const Setting& s, const StateStoreOptions& masters, bool parameters) {
   TestingModel model(at::kFloat);
   return Engine(model, s, masters, parameters).status();
