@@ -1,5 +1,4 @@
 // Exercises a cluster with a small data-parallel training: tools/dist_test/README.md.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,6 +10,7 @@
 #include "comm/session_main.h"
 #include "tools/dist_test/config.h"
 #include "tools/dist_test/run.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::dist_test {
 namespace {
@@ -23,8 +23,8 @@ int Fail(const absl::Status& status, int rank, int code) {
 }
 
 int RanksToStart(const Config& config) {
-  if (config.nproc > 0) return config.nproc;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostDefaultRanks);
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return training_program::RanksToStart(config.nproc, /*mesh=*/"", cores).value();
 }
 
 const char* Environment(const char* name) { return std::getenv(name); }

@@ -3,7 +3,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "base/keep_freed_memory.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
@@ -12,6 +11,7 @@
 #include "tools/cnn_training/config.h"
 #include "tools/cnn_training/flags.h"
 #include "tools/cnn_training/run.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::cnn_training {
 namespace {
@@ -26,14 +26,9 @@ int Fail(const absl::Status& status, int rank, int code) {
 
 // The number of ranks that the run will have, with the settings checked for it.
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
-  int ranks = launcher.size;
-  if (!launcher.starts_mpi()) {
-    PLAIT_ASSIGN_OR_RETURN(ranks,
-                           RanksToStart(config, static_cast<int>(std::thread::hardware_concurrency())));
-  } else if (config.nproc > 0 && config.nproc != ranks) {
-    return absl::InvalidArgumentError(absl::StrCat("--nproc=", config.nproc, ": a launcher has started ",
-                                                   ranks, " ranks; leave --nproc out"));
-  }
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  PLAIT_ASSIGN_OR_RETURN(const int ranks,
+                         training_program::RanksOfRun(config.nproc, config.mesh, launcher, cores));
   PLAIT_RETURN_IF_ERROR(Check(config, ranks));
   return ranks;
 }

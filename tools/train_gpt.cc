@@ -1,10 +1,8 @@
 // Trains a GPT on a text, data-parallel: tools/gpt_training/README.md.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "base/keep_freed_memory.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
@@ -13,6 +11,7 @@
 #include "tools/gpt_training/config.h"
 #include "tools/gpt_training/flags.h"
 #include "tools/gpt_training/run.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::gpt_training {
 namespace {
@@ -25,25 +24,16 @@ int Fail(const absl::Status& status, int rank, int code) {
   return code;
 }
 
-// --nproc, else as many as a complete --mesh has, else one per core.
-absl::StatusOr<int> RanksToStart(const Config& config) {
-  if (config.nproc > 0) return config.nproc;
-  if (config.prepare_only) return 1;
-  if (!config.mesh.empty() && config.mesh.find("-1") == std::string::npos) {
-    PLAIT_ASSIGN_OR_RETURN(const MeshShape mesh, ParseMesh(config.mesh, 0));
-    return mesh.ranks();
-  }
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostDefaultRanks);
+// A text is prepared by one rank.
+absl::StatusOr<int> RanksOf(const Config& config, const comm::Launcher& launcher) {
+  if (config.prepare_only && config.nproc == 0 && !launcher.starts_mpi()) return 1;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return training_program::RanksOfRun(config.nproc, config.mesh, launcher, cores);
 }
 
 absl::StatusOr<Config> CheckedConfig(const comm::Launcher& launcher, int* ranks) {
   PLAIT_ASSIGN_OR_RETURN(const Config config, ConfigFromFlags());
-  PLAIT_ASSIGN_OR_RETURN(*ranks, RanksToStart(config));
-  if (launcher.starts_mpi()) *ranks = launcher.size;
-  if (config.nproc > 0 && config.nproc != *ranks) {
-    return absl::InvalidArgumentError(absl::StrCat("--nproc=", config.nproc, ": a launcher has started ",
-                                                   *ranks, " ranks; leave --nproc out"));
-  }
+  PLAIT_ASSIGN_OR_RETURN(*ranks, RanksOf(config, launcher));
   PLAIT_RETURN_IF_ERROR(Check(config, *ranks));
   return config;
 }

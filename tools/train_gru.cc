@@ -1,7 +1,6 @@
 // Trains a GRU network on human-activity sequences, layer-parallel: tools/gru_training/README.md.
 #include <ATen/Parallel.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "tools/gru_training/flags.h"
 #include "tools/gru_training/report.h"
 #include "tools/gru_training/training.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::gru_training {
 namespace {
@@ -26,18 +26,10 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr int kStoppedBySigterm = 128 + 15;
 
-int RanksToStart(const Config& config) {
-  if (config.nproc > 0) return config.nproc;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostDefaultRanks);
-}
-
 absl::StatusOr<Config> CheckedConfig(const comm::Launcher& launcher, int* ranks) {
   PLAIT_ASSIGN_OR_RETURN(const Config config, ConfigFromFlags());
-  *ranks = launcher.starts_mpi() ? launcher.size : RanksToStart(config);
-  if (config.nproc > 0 && config.nproc != *ranks) {
-    return absl::InvalidArgumentError(absl::StrCat("--nproc=", config.nproc, ": a launcher has started ",
-                                                   *ranks, " ranks; leave --nproc out"));
-  }
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  PLAIT_ASSIGN_OR_RETURN(*ranks, training_program::RanksOfRun(config.nproc, /*mesh=*/"", launcher, cores));
   PLAIT_RETURN_IF_ERROR(Check(config, *ranks));
   return config;
 }

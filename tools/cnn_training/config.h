@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "parallel/sharding/strategy.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::cnn_training {
 
@@ -38,8 +39,7 @@ struct Config {
   std::string data = "";         // a folder of IDX files; empty: Fashion-MNIST, or its stand-in
   std::int64_t max_samples = 0;  // of training and of testing, the first ones; 0: all
 
-  int nproc =
-      0;  // 0: the mesh's ranks, else one per core, at most kMostDefaultRanks; only without a launcher
+  int nproc = 0;  // 0: the mesh's ranks, else one per core, at most 8; only without a launcher
   double timeout_seconds = 600;
 
   std::string outputs = "";  // folder; empty: outputs/train_cnn/STAMP
@@ -52,19 +52,10 @@ struct Config {
   std::string save_model = "";        // a folder for model.safetensors, or a file
 };
 
-inline constexpr int kMostDefaultRanks = 8;
+using training_program::MeshShape;
 
-struct MeshShape {
-  int dp_replicate = 1, dp_shard = 1;
-  int ranks() const { return dp_replicate * dp_shard; }
-};
-
-// Without --mesh: ddp replicates over all ranks, the others shard over all. InvalidArgument, one line, where
-// the mesh cannot be read, does not multiply to `ranks`, or shards under ddp.
+// Errors as those of training_program::MeshOf.
 absl::StatusOr<MeshShape> MeshOf(const Config& config, int ranks);
-
-// Ranks to start where no launcher did, of a machine with `cores`.
-absl::StatusOr<int> RanksToStart(const Config& config, int cores);
 
 // Of a checked config.
 parallel::Strategy StrategyOf(const Config& config);

@@ -20,44 +20,12 @@ TEST(Config, DefaultsWorkOnAnyRanks) {
   for (const int ranks : {1, 2, 7}) EXPECT_TRUE(Check(Config(), ranks).ok());
 }
 
-TEST(Config, StrategiesChooseTheAxis) {
-  for (const std::string strategy : {"zero1", "zero2", "fsdp"}) {
-    EXPECT_EQ(MeshOf(With(strategy, ""), 6)->dp_shard, 6) << strategy;
-    EXPECT_EQ(MeshOf(With(strategy, ""), 6)->dp_replicate, 1) << strategy;
-  }
+TEST(Config, MeshesAreThoseOfTheStrategy) {
   EXPECT_EQ(MeshOf(With("ddp", ""), 6)->dp_replicate, 6);
-}
-
-TEST(Config, MeshesAreRead) {
-  EXPECT_EQ(MeshOf(With("fsdp", "dp_replicate=2,dp_shard=3"), 6)->dp_replicate, 2);
+  EXPECT_EQ(MeshOf(With("zero2", ""), 6)->dp_shard, 6);
   EXPECT_EQ(MeshOf(With("fsdp", "dp_replicate=2,dp_shard=-1"), 6)->dp_shard, 3);
-  EXPECT_EQ(MeshOf(With("fsdp", "dp_replicate=-1,dp_shard=3"), 6)->dp_replicate, 2);
-  EXPECT_EQ(MeshOf(With("zero1", "dp_shard=6"), 6)->dp_replicate, 1);
-  EXPECT_EQ(MeshOf(With("ddp", "dp_replicate=6"), 6)->ranks(), 6);
-}
-
-TEST(Config, RanksToStartAreThoseOfTheMesh) {
-  Config config = With("fsdp", "dp_replicate=2,dp_shard=3");
-  EXPECT_EQ(*RanksToStart(config, 64), 6);
-  config.nproc = 5;
-  EXPECT_EQ(*RanksToStart(config, 64), 5);
-  EXPECT_EQ(*RanksToStart(With("fsdp", "dp_replicate=2,dp_shard=-1"), 4), 4);
-  EXPECT_EQ(*RanksToStart(Config(), 64), kMostDefaultRanks);
-  EXPECT_EQ(*RanksToStart(Config(), 0), 1);
-}
-
-TEST(Config, RefusesMeshesThatCannotBe) {
-  EXPECT_EQ(
-      ErrorOf(With("fsdp", "dp_replicate=2,dp_shard=2"), 2),
-      "--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2; give --nproc=4 or another mesh");
-  EXPECT_NE(ErrorOf(With("fsdp", "dp_replicate=4,dp_shard=-1"), 6).find("4 x 1 = 4 ranks"),
-            std::string::npos);
-  EXPECT_NE(ErrorOf(With("ddp", "dp_shard=2"), 2).find("ddp shards nothing"), std::string::npos);
-  for (const std::string mesh : {"2,2", "dp_shard", "dp_shard=0", "dp_shard=-2", "dp_shard=x", "tp=2",
-                                 "dp_shard=2,dp_shard=2", "dp_shard=-1,dp_replicate=-1", "dp_shard=2,"}) {
-    EXPECT_EQ(ErrorOf(With("fsdp", mesh), 2).find("--mesh=" + mesh + ": expected axes and their ranks"), 0u)
-        << ErrorOf(With("fsdp", mesh), 2);
-  }
+  EXPECT_EQ(ErrorOf(With("fsdp", "tp=2"), 2).find("--mesh=tp=2: no axis \"tp\""), 0u);
+  EXPECT_EQ(ErrorOf(With("ddp", "dp_shard=2"), 2).find("--mesh=dp_shard=2: ddp keeps everything whole"), 0u);
 }
 
 TEST(Config, NamesTheFlagThatIsWrong) {

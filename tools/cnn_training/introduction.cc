@@ -7,14 +7,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "comm/launch/dist_info.h"
-#include "comm/launch/gathered_text.h"
-#include "comm/launch/job_on_ranks.h"
-#include "tools/revision/revision.h"
 
 namespace plait::cnn_training {
 namespace {
 
-std::string ConfigBlock(const Config& c, int ranks, bool utf8) {
+std::string ConfigBlock(const Config& c, const Place& place) {
+  const int ranks = place.job.size;
   const std::vector<std::pair<std::string, std::string>> entries = {
       {"batch_size", absl::StrCat(c.batch_size, " a rank, ", c.batch_size * ranks, " in all")},
       {"test_batch_size", absl::StrCat(c.test_batch_size)},
@@ -28,37 +26,21 @@ std::string ConfigBlock(const Config& c, int ranks, bool utf8) {
       {"activation_checkpoints", c.activation_checkpoints},
       {"world_size", absl::StrCat(ranks)},
       {"seed", absl::StrCat(c.seed)}};
-  return comm::BulletBlock("CONFIG", entries, utf8);
+  return comm::BulletBlock("CONFIG", entries, place.utf8);
 }
 
 }  // namespace
 
-comm::Job Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log) {
-  comm::Job job = comm::DetectJob();
-  comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &job);
-  const comm::DeviceChoice device = comm::CpuDevice(job);
-  const bool utf8 = comm::LocaleIsUtf8();
-  for (const std::string& line : job.contradictions) log.Warning(line);
-  log.Info("\n" + comm::DistInfoBlock(job, device, utf8));
-  log.Info(comm::DeviceLine(job, device, absl::AsciiStrToUpper(config.strategy)));
-  for (const comm::MeshAxis& axis : mesh.axes()) {
-    log.Info(absl::StrCat("> initializing ", axis.name, " with size ", axis.size));
-  }
-  for (const std::string& line : comm::GatherText(mesh.world(), comm::RankLine(job.host, mesh)))
-    log.Info(line);
-  log.Info("\n\n" + ConfigBlock(config, mesh.world().size(), utf8));
-  return job;
+Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log) {
+  Place place = training_program::Introduce(
+      mesh, {.strategy = absl::AsciiStrToUpper(config.strategy), .says_log_levels = false}, log);
+  log.Info("\n\n" + ConfigBlock(config, place));
+  return place;
 }
 
-data::RunFacts FactsOf(const Config& config, const comm::Job& job, const std::string& settings) {
-  return {.program = "train_cnn",
-          .revision = Revision(),
-          .seed = absl::StrCat(config.seed),
-          .ranks = job.size,
-          .settings = settings,
-          .scheduler = comm::NameOf(job.scheduler),
-          .machine = job.machine,
-          .launch_command = job.launch_command};
+data::RunFacts FactsOf(const Config& config, const Place& place, const std::string& settings) {
+  return training_program::FactsOf({.program = "train_cnn", .seed = config.seed, .settings = settings},
+                                   place);
 }
 
 }  // namespace plait::cnn_training

@@ -8,8 +8,8 @@
 #define PLAIT_TOOLS_CNN_TRAINING_OUTPUTS_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,7 +17,7 @@
 #include "comm/communicator.h"
 #include "data/history/run_attributes.h"
 #include "tools/cnn_training/config.h"
-#include "tools/rank_history/rank_history.h"
+#include "tools/training_program/run_outputs.h"
 
 namespace plait::cnn_training {
 
@@ -38,27 +38,25 @@ class Outputs {
   // Collective. Makes the folder (outputs/train_cnn/DATE-TIME without --outputs). A history that is there is
   // gone on with after `resumed_draws` draws; -1: of a run that begins. Errors are the same on all ranks: a
   // folder that takes no files, a history that is there already.
-  static absl::StatusOr<Outputs> Open(const Config& config, const data::RunFacts& facts,
+  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world, std::int64_t resumed_draws);
 
   // Collective.
   absl::Status Record(const EpochReport& report);
-  std::int64_t draws() const { return draws_; }
+  std::int64_t draws() const { return run_.history().draws(); }
 
   // Collective. The history is complete then.
-  absl::Status Close() { return history_->Close(); }
+  absl::Status Close() { return run_.Close(); }
 
   // Rank 0. Every metric in the terminal and as text, SVG and PNG; without gnuplot it says so and goes on.
   void Draw(const base::Log& log) const;
 
-  const std::string& history_path() const { return history_path_; }
+  const std::string& history_path() const { return run_.history_path(); }
 
  private:
-  Outputs() = default;
+  explicit Outputs(training_program::RunOutputs run) : run_(std::move(run)) {}
 
-  std::string folder_, history_path_, stamp_;
-  std::unique_ptr<rank_history::RankHistory> history_;
-  std::int64_t draws_ = 0;
+  training_program::RunOutputs run_;
 };
 
 }  // namespace plait::cnn_training

@@ -92,7 +92,7 @@ class Program {
   comm::Communicator world_;
   comm::DeviceMesh mesh_;
   base::Log log_;
-  comm::Job job_;
+  Place place_;
   Images images_;
   std::unique_ptr<Checkpoint> checkpoint_;  // until the network has its values
   RunState state_;
@@ -100,7 +100,7 @@ class Program {
 };
 
 absl::Status Program::Begin() {
-  job_ = Introduce(config_, mesh_, log_);
+  place_ = Introduce(config_, mesh_, log_);
   PLAIT_RETURN_IF_ERROR(world_.Agree(world_.rank() == 0 ? CheckPlaces(config_) : absl::OkStatus()));
   PLAIT_ASSIGN_OR_RETURN(images_, OpenImages(config_, world_));
   log_.Info(DataLine(images_));
@@ -143,8 +143,8 @@ absl::Status Program::Train(Outputs& outputs, bool* stopped) {
 absl::Status Program::Run(bool* stopped) {
   PLAIT_RETURN_IF_ERROR(Begin());
   PLAIT_ASSIGN_OR_RETURN(const cnn::Cnn model, MetaModel(config_, images_.set));
-  PLAIT_RETURN_IF_ERROR(PlanMemory(model, job_.local_size));
-  PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config_, FactsOf(config_, job_, settings_), world_,
+  PLAIT_RETURN_IF_ERROR(PlanMemory(model, place_.job.local_size));
+  PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config_, FactsOf(config_, place_, settings_), world_,
                                                         checkpoint_ != nullptr ? state_.history_draws : -1));
   PLAIT_RETURN_IF_ERROR(MakeNetwork(model));
   PLAIT_RETURN_IF_ERROR(Train(outputs, stopped));

@@ -36,7 +36,7 @@ struct Config {
   int fault_rank = 0;
   int fault_iter = 10;
 
-  int nproc = 0;  // 0: one per core, at most kMostDefaultRanks
+  int nproc = 0;  // 0: one per core, at most 8
   double timeout_seconds = 600;
 
   std::string outputs = "";                                 // folder; empty: outputs/test_dist/STAMP
@@ -45,8 +45,6 @@ struct Config {
   bool plots = true;
   bool trace = true;
 };
-
-inline constexpr int kMostDefaultRanks = 8;
 
 base::ToolUsage Usage();
 

@@ -4,20 +4,14 @@
 
 #include "base/log.h"
 #include "comm/device_mesh.h"
-#include "comm/launch/dist_info.h"
-#include "comm/launch/job.h"
-#include "data/history/run_attributes.h"
 #include "tools/dist_test/config.h"
+#include "tools/training_program/introduction.h"
 
 namespace plait::dist_test {
 
-struct Place {
-  comm::Job job;
-  comm::DeviceChoice device;
-  bool utf8 = true;
-};
+using training_program::Place;
 
-// Collective. Prints contradictions, dist_info, device, each rank's place in the mesh, and the configuration.
+// Collective. Prints the place (training_program) and the configuration.
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log);
 
 // For the files.

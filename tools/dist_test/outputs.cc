@@ -1,31 +1,21 @@
 #include "tools/dist_test/outputs.h"
 
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/stats.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/history/history_table.h"
-#include "data/plot/plot.h"
-#include "tools/dist_test/output_folder.h"
 
 namespace plait::dist_test {
 namespace {
 
 using rank_history::OverRanks;
 
-struct Recorded {
-  data::Metric metric;
-  OverRanks over;
-};
-
-std::vector<Recorded> Metrics() {
+std::vector<training_program::Recorded> Metrics() {
   return {{{"iter", "1", "step, from 0"}, OverRanks::kRankZero},
           {{"loss", "1", "sum of squared errors of a rank's samples"}, OverRanks::kStatistics},
           {{"sps", "1/s", "samples per second of a rank"}, OverRanks::kStatistics},
@@ -63,52 +53,21 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const std::string& history, cons
   return plots;
 }
 
-absl::Status DrawPlots(const std::string& history, const std::string& stamp, const std::string& folder,
-                       const base::Log& log) {
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<data::Plot> plots, PlotsOf(history, stamp));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                         data::RenderTexts(plots, data::TextStyleOf(1)));
-  for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> files, data::WritePictures(plots, folder));
-  log.Info(absl::StrCat("plots of ", plots.size(), " metrics saved in ", folder, "/{tplots,svgs,pngs}"));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world) {
-  Outputs outputs;
-  PLAIT_ASSIGN_OR_RETURN(const OutputFolder folder, OpenOutputFolder(config, world));
-  outputs.stamp_ = folder.stamp;
-  outputs.folder_ = folder.path;
-  outputs.history_path_ = config.history.empty() ? outputs.folder_ + "/history.h5" : config.history;
-  outputs.trace_path_ = config.trace ? outputs.folder_ + "/trace.json" : "";
-  absl::Status writable;
-  if (world.rank() == 0) {
-    writable = base::Prefixed(base::ProbeWritableFile(outputs.history_path_), "--history");
-  }
-  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
-  if (config.trace) {
-    facts.trace = std::filesystem::path(outputs.trace_path_)
-                      .lexically_relative(std::filesystem::path(outputs.history_path_).parent_path())
-                      .string();
-  }
-  outputs.attributes_ = data::RunAttributes(facts);
-  PLAIT_ASSIGN_OR_RETURN(outputs.history_, rank_history::RankHistory::Create(
-                                               world, {.path = outputs.history_path_,
-                                                       .attributes = outputs.attributes_,
-                                                       .exports = {.csv = config.csv,
-                                                                   .json_lines = config.json_lines,
-                                                                   .tensorboard = config.tensorboard}}));
-  PLAIT_RETURN_IF_ERROR(outputs.Declare());
-  outputs.trace_ = rank_history::RankTrace::Create(world, {.path = outputs.trace_path_});
-  return outputs;
-}
-
-absl::Status Outputs::Declare() {
-  for (const Recorded& one : Metrics()) PLAIT_RETURN_IF_ERROR(history_->Declare(one.metric, one.over));
-  return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(training_program::RunOutputs run,
+                         training_program::RunOutputs::Open({.program = "test_dist",
+                                                             .outputs = config.outputs,
+                                                             .history = config.history,
+                                                             .trace = config.trace,
+                                                             .metrics = Metrics(),
+                                                             .exports = {.csv = config.csv,
+                                                                         .json_lines = config.json_lines,
+                                                                         .tensorboard = config.tensorboard}},
+                                                            std::move(facts), world));
+  return Outputs(std::move(run));
 }
 
 Outputs::Traffic Outputs::TrafficSince(const comm::Communicator& dp) {
@@ -128,33 +87,24 @@ absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, co
   in_flight_ += traffic.in_flight_seconds;
   exposed_ += traffic.exposed_seconds;
   ++steps_;
-  if (static_cast<int>(steps_) % 8 == 0) trace_->TakeCalls();
-  return history_->Append({{"iter", static_cast<double>(step.iter)},
-                           {"loss", times.loss},
-                           {"sps", step.sps},
-                           {"sps_world", step.sps_world},
-                           {"dt", step.dt},
-                           {"dtf", step.dtf},
-                           {"dtb", step.dtb},
-                           {"dto", times.optimizer()},
-                           {"comm_bytes_dp", traffic.bytes},
-                           {"comm_in_flight_dp", traffic.in_flight_seconds},
-                           {"comm_exposed_dp", traffic.exposed_seconds}});
+  if (static_cast<int>(steps_) % 8 == 0) run_.trace().TakeCalls();
+  return run_.history().Append({{"iter", static_cast<double>(step.iter)},
+                                {"loss", times.loss},
+                                {"sps", step.sps},
+                                {"sps_world", step.sps_world},
+                                {"dt", step.dt},
+                                {"dtf", step.dtf},
+                                {"dtb", step.dtb},
+                                {"dto", times.optimizer()},
+                                {"comm_bytes_dp", traffic.bytes},
+                                {"comm_in_flight_dp", traffic.in_flight_seconds},
+                                {"comm_exposed_dp", traffic.exposed_seconds}});
 }
 
-absl::Status Outputs::Close() {
-  trace_->TakeCalls();
-  PLAIT_RETURN_IF_ERROR(history_->Close());
-  return trace_->Write(attributes_);
-}
-
-void Outputs::Draw(const base::Log& log) const {
-  const absl::Status drawn = DrawPlots(history_path_, stamp_, folder_, log);
-  if (!drawn.ok()) log.Warning(absl::StrCat("no plots: ", drawn.message()));
-}
+void Outputs::Draw(const base::Log& log) const { run_.Draw(PlotsOf(history_path(), run_.stamp()), log); }
 
 absl::Status Outputs::Write(const std::string& name, const std::string& text) const {
-  return data::WriteAtomically(folder_ + "/" + name, static_cast<std::int64_t>(text.size()),
+  return data::WriteAtomically(folder() + "/" + name, static_cast<std::int64_t>(text.size()),
                                [&](const std::string& partial) -> absl::Status {
                                  std::ofstream file(partial);
                                  file << text;

@@ -7,9 +7,8 @@
 #ifndef PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
 #define PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
 
-#include <map>
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,8 +17,7 @@
 #include "data/history/run_attributes.h"
 #include "tools/dist_test/config.h"
 #include "tools/dist_test/step_summary.h"
-#include "tools/rank_history/rank_history.h"
-#include "tools/rank_history/rank_trace.h"
+#include "tools/training_program/run_outputs.h"
 
 namespace plait::dist_test {
 
@@ -35,19 +33,19 @@ class Outputs {
   // Collective in every tenth call. `dp` is the axis whose traffic is noted.
   absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp);
   // Null without --trace.
-  data::Trace* trace() { return trace_->trace(); }
+  data::Trace* trace() { return run_.trace().trace(); }
 
   // Collective. The files are complete then.
-  absl::Status Close();
+  absl::Status Close() { return run_.Close(); }
 
   // Rank 0. Every metric in the terminal and as text, SVG and PNG; without gnuplot it says so and goes on.
   void Draw(const base::Log& log) const;
   // Rank 0. Text into a file of the folder.
   absl::Status Write(const std::string& name, const std::string& text) const;
 
-  const std::string& folder() const { return folder_; }
-  const std::string& history_path() const { return history_path_; }
-  const std::string& stamp() const { return stamp_; }  // "2024-07-17-073537"
+  const std::string& folder() const { return run_.folder(); }
+  const std::string& history_path() const { return run_.history_path(); }
+  const std::string& trace_path() const { return run_.trace_path(); }  // empty: none
   // Per recorded step, of this rank: all-reduces in flight, and of that the time in which it stood still.
   double in_flight_seconds() const { return in_flight_ / steps_; }
   double exposed_seconds() const { return exposed_ / steps_; }
@@ -57,14 +55,10 @@ class Outputs {
   struct Traffic {
     double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
   };
-  Outputs() = default;
-  absl::Status Declare();
+  explicit Outputs(training_program::RunOutputs run) : run_(std::move(run)) {}
   Traffic TrafficSince(const comm::Communicator& dp);  // the last call
 
-  std::string folder_, history_path_, trace_path_, stamp_;
-  std::map<std::string, std::string> attributes_;
-  std::unique_ptr<rank_history::RankHistory> history_;
-  std::unique_ptr<rank_history::RankTrace> trace_;
+  training_program::RunOutputs run_;
   Traffic so_far_;
   double in_flight_ = 0, exposed_ = 0, steps_ = 0;
 };

@@ -130,8 +130,9 @@ absl::Status Training::Conclude(const Outputs& outputs) {
   log_.Info("\n" + tree);
   absl::Status written = world_.rank() == 0 ? outputs.Write("profile.txt", tree) : absl::OkStatus();
   log_.Info(absl::StrCat("history saved in ", outputs.history_path()));
-  if (config_.trace)
-    log_.Info(absl::StrCat("trace saved in ", outputs.folder(), "/trace.json: open it in ui.perfetto.dev"));
+  if (!outputs.trace_path().empty()) {
+    log_.Info(absl::StrCat("trace saved in ", outputs.trace_path(), ": open it in ui.perfetto.dev"));
+  }
   log_.Info(absl::StrFormat("[%d] runtime=%.6fs", world_.rank(), profile_.wall_seconds()));
   return written;
 }

@@ -1,14 +1,12 @@
 #include "tools/gpt_training/config.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "parallel/sharding/strategy.h"
 
 namespace plait::gpt_training {
 namespace {
@@ -96,53 +94,11 @@ absl::Status CheckBatch(const Config& c, int ranks) {
                               " ranks; expected at least one block for each"));
 }
 
-const char kMeshForm[] = "expected axes and sizes such as dp_replicate=2,dp_shard=2";
-
-absl::Status SetAxis(absl::string_view name, int size, int* replicate, int* shard) {
-  if (name != "dp_replicate" && name != "dp_shard") {
-    return Invalid(absl::StrCat("no axis \"", name, "\"; ", kMeshForm));
-  }
-  int* axis = name == "dp_shard" ? shard : replicate;
-  if (*axis != 0) return Invalid(absl::StrCat(name, " comes twice; ", kMeshForm));
-  *axis = size;
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<MeshShape> ParseMesh(const std::string& text, int ranks) {
-  int replicate = 0, shard = 0;  // 0: not named
-  const std::string prefix = absl::StrCat("--mesh=", text);
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    const std::vector<absl::string_view> sides = absl::StrSplit(part, '=');
-    int size = 0;
-    if (sides.size() != 2 || !absl::SimpleAtoi(sides[1], &size) || size == 0 || size < -1) {
-      return Invalid(absl::StrCat(prefix, ": ", kMeshForm));
-    }
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(SetAxis(sides[0], size, &replicate, &shard), prefix));
-  }
-  if (replicate == -1 && shard == -1) return Invalid(absl::StrCat(prefix, ": -1 for one axis at most"));
-  MeshShape mesh = {.dp_replicate = replicate == 0 ? 1 : replicate, .dp_shard = shard == 0 ? 1 : shard};
-  if (mesh.dp_replicate == -1) mesh.dp_replicate = ranks == 0 ? 1 : std::max(1, ranks / mesh.dp_shard);
-  if (mesh.dp_shard == -1) mesh.dp_shard = ranks == 0 ? 1 : std::max(1, ranks / mesh.dp_replicate);
-  return mesh;
-}
-
 absl::StatusOr<MeshShape> MeshOf(const Config& config, int ranks) {
-  const bool ddp = config.strategy == "ddp";
-  if (config.mesh.empty()) return MeshShape{.dp_replicate = ddp ? ranks : 1, .dp_shard = ddp ? 1 : ranks};
-  PLAIT_ASSIGN_OR_RETURN(const MeshShape mesh, ParseMesh(config.mesh, ranks));
-  if (mesh.ranks() != ranks) {
-    return Invalid(absl::StrCat("--mesh=", config.mesh, ": ", mesh.dp_replicate, " x ", mesh.dp_shard, " = ",
-                                mesh.ranks(), " ranks, but there are ", ranks,
-                                "; let the sizes multiply to it, or give --nproc=", mesh.ranks()));
-  }
-  if (ddp && mesh.dp_shard > 1) {
-    return Invalid(absl::StrCat("--mesh=", config.mesh,
-                                ": ddp keeps everything whole; expected dp_shard=1, or --strategy=zero1, "
-                                "zero2 or fsdp"));
-  }
-  return mesh;
+  PLAIT_ASSIGN_OR_RETURN(const parallel::Strategy strategy, parallel::ParseStrategy(config.strategy));
+  return training_program::MeshOf(config.mesh, strategy, ranks);
 }
 
 std::int64_t GlobalBatchSize(const Config& config, int ranks) {

@@ -13,16 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/training_program/mesh_flag.h"
 
 namespace plait::gpt_training {
-
-// Ranks along the two axes of data parallelism.
-struct MeshShape {
-  int dp_replicate = 1;
-  int dp_shard = 1;
-
-  int ranks() const { return dp_replicate * dp_shard; }
-};
 
 struct Config {
   // Of nanoGPT's setting for processors (Karpathy 2022, config/train_shakespeare_char.py and its README).
@@ -83,17 +76,13 @@ struct Config {
   bool plots = true;
   bool trace = true;
 
-  int nproc = 0;  // 0: the mesh's ranks, else one per core, at most kMostDefaultRanks
+  int nproc = 0;  // 0: the mesh's ranks, else one per core, at most 8
   double timeout_seconds = 600;
 };
 
-inline constexpr int kMostDefaultRanks = 8;
+using training_program::MeshShape;
 
-// "dp_replicate=2,dp_shard=2", an axis left out has one rank, -1 for one of them: what is left of `ranks`
-// (0: not known yet, an axis of -1 then counts as one). InvalidArgument, one line.
-absl::StatusOr<MeshShape> ParseMesh(const std::string& text, int ranks);
-
-// InvalidArgument where the mesh does not multiply to `ranks`, or shards what the strategy keeps whole.
+// Of a checked strategy. Errors as those of training_program::MeshOf.
 absl::StatusOr<MeshShape> MeshOf(const Config& config, int ranks);
 
 std::int64_t GlobalBatchSize(const Config& config, int ranks);

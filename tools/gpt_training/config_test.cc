@@ -54,39 +54,19 @@ TEST(PresetTest, TheDefaultIsTheFirst) {
   EXPECT_EQ(preset.batch_size, config.batch_size);
 }
 
-TEST(MeshTest, Multiplies) {
+TEST(MeshTest, IsThatOfTheStrategy) {
   Config config;
   config.strategy = "fsdp";
-  const auto shape = [&](const std::string& mesh, int ranks) {
-    config.mesh = mesh;
-    const absl::StatusOr<MeshShape> found = MeshOf(config, ranks);
-    return found.ok() ? std::pair(found->dp_replicate, found->dp_shard) : std::pair(-1, -1);
-  };
-  EXPECT_EQ(shape("", 6), std::pair(1, 6));
-  EXPECT_EQ(shape("dp_replicate=2,dp_shard=3", 6), std::pair(2, 3));
-  EXPECT_EQ(shape("dp_shard=3,dp_replicate=-1", 6), std::pair(2, 3));
-  EXPECT_EQ(shape("dp_shard=-1", 4), std::pair(1, 4));
+  EXPECT_EQ(MeshOf(config, 6)->dp_shard, 6);
+  config.mesh = "dp_shard=3,dp_replicate=-1";
+  EXPECT_EQ(MeshOf(config, 6)->dp_replicate, 2);
+  config.mesh = "dp=2";
+  EXPECT_THAT(ErrorOf(Check(config, 2)), HasSubstr("--mesh=dp=2: no axis \"dp\""));
   config.strategy = "ddp";
-  EXPECT_EQ(shape("", 6), std::pair(6, 1));
-}
-
-TEST(MeshTest, SaysWhatIsWrong) {
-  Config config;
-  config.strategy = "zero1";
-  const auto error = [&](const std::string& mesh, int ranks) {
-    config.mesh = mesh;
-    return ErrorOf(MeshOf(config, ranks).status());
-  };
-  EXPECT_THAT(error("dp_replicate=2,dp_shard=2", 2), HasSubstr("2 x 2 = 4 ranks, but there are 2"));
-  EXPECT_THAT(error("dp_shard=-1,dp_replicate=2", 5), HasSubstr("2 x 2 = 4 ranks, but there are 5"));
-  EXPECT_THAT(error("dp=2", 2), HasSubstr("no axis \"dp\""));
-  EXPECT_THAT(error("dp_shard=2,dp_shard=2", 4), HasSubstr("dp_shard comes twice"));
-  for (const char* mesh : {"dp_shard", "dp_shard=0", "dp_shard=x", "dp_shard=-2", "2x2", "dp_shard=2,"}) {
-    EXPECT_THAT(error(mesh, 2), HasSubstr("expected axes and sizes")) << mesh;
-  }
-  EXPECT_THAT(error("dp_shard=-1,dp_replicate=-1", 4), HasSubstr("-1 for one axis"));
-  config.strategy = "ddp";
-  EXPECT_THAT(error("dp_shard=2", 2), HasSubstr("ddp keeps everything whole"));
+  config.mesh = "dp_shard=2";
+  EXPECT_THAT(ErrorOf(Check(config, 2)), HasSubstr("ddp keeps everything whole"));
+  config.mesh = "";
+  EXPECT_EQ(MeshOf(config, 6)->dp_replicate, 6);
 }
 
 TEST(CheckTest, NamesTheFlag) {

@@ -6,9 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "comm/launch/gathered_text.h"
-#include "comm/launch/job_on_ranks.h"
-#include "tools/revision/revision.h"
+#include "comm/launch/dist_info.h"
 
 namespace plait::gpt_training {
 namespace {
@@ -35,51 +33,17 @@ std::string ConfigBlock(const Config& c, const Place& place) {
   return comm::BulletBlock("CONFIG", entries, place.utf8);
 }
 
-// A line of each rank, up to so many: the first and the last ones stand for the others.
-constexpr int kMostRankLines = 64;
-
-void SayRanks(const Place& place, const comm::DeviceMesh& mesh, const base::Log& log) {
-  const std::vector<std::string> lines = comm::GatherText(mesh.world(), comm::RankLine(place.job.host, mesh));
-  const int count = static_cast<int>(lines.size());
-  for (int rank = 0; rank < count; ++rank) {
-    const bool edge = rank < kMostRankLines / 2 || rank >= count - kMostRankLines / 2;
-    if (edge || count <= kMostRankLines) {
-      log.Info(lines[rank]);
-    } else if (rank == kMostRankLines / 2) {
-      log.Info(absl::StrCat("... ", count - kMostRankLines, " further ranks ..."));
-    }
-  }
-}
-
 }  // namespace
 
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log) {
-  Place place = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()};
-  comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &place.job);
-  place.device = comm::CpuDevice(place.job);
-  log.Info(
-      "logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "
-      "(many lines): export LOG_FROM_ALL_RANKS=1");
-  for (const std::string& line : place.job.contradictions) log.Warning(line);
-  log.Info("\n" + comm::DistInfoBlock(place.job, place.device, place.utf8));
-  log.Info(comm::DeviceLine(place.job, place.device, absl::AsciiStrToUpper(config.strategy)));
-  for (const comm::MeshAxis& axis : mesh.axes()) {
-    log.Info(absl::StrCat("> initializing ", axis.name, " with size ", axis.size));
-  }
-  SayRanks(place, mesh, log);
+  Place place = training_program::Introduce(mesh, {.strategy = absl::AsciiStrToUpper(config.strategy)}, log);
   log.Info("\n\n" + ConfigBlock(config, place));
   return place;
 }
 
 data::RunFacts FactsOf(const Config& config, const Place& place, const std::string& settings) {
-  return {.program = "train_gpt",
-          .revision = Revision(),
-          .seed = absl::StrCat(config.seed),
-          .ranks = place.job.size,
-          .settings = settings,
-          .scheduler = comm::NameOf(place.job.scheduler),
-          .machine = place.job.machine,
-          .launch_command = place.job.launch_command};
+  return training_program::FactsOf({.program = "train_gpt", .seed = config.seed, .settings = settings},
+                                   place);
 }
 
 }  // namespace plait::gpt_training

@@ -2,22 +2,18 @@
 #ifndef PLAIT_TOOLS_GPT_TRAINING_INTRODUCTION_H_
 #define PLAIT_TOOLS_GPT_TRAINING_INTRODUCTION_H_
 
+#include <string>
+
 #include "base/log.h"
 #include "comm/device_mesh.h"
-#include "comm/launch/dist_info.h"
-#include "comm/launch/job.h"
-#include "data/history/run_attributes.h"
 #include "tools/gpt_training/config.h"
+#include "tools/training_program/introduction.h"
 
 namespace plait::gpt_training {
 
-struct Place {
-  comm::Job job;
-  comm::DeviceChoice device;
-  bool utf8 = true;
-};
+using training_program::Place;
 
-// Collective. Prints contradictions, dist_info, device, each rank's place in the mesh, and the configuration.
+// Collective. Prints the place (training_program) and the configuration.
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log);
 
 // For the files. `settings`: the command line.

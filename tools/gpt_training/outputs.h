@@ -7,9 +7,9 @@
 #ifndef PLAIT_TOOLS_GPT_TRAINING_OUTPUTS_H_
 #define PLAIT_TOOLS_GPT_TRAINING_OUTPUTS_H_
 
-#include <map>
-#include <memory>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,8 +18,7 @@
 #include "data/history/run_attributes.h"
 #include "tools/gpt_training/config.h"
 #include "tools/gpt_training/step_line.h"
-#include "tools/rank_history/rank_history.h"
-#include "tools/rank_history/rank_trace.h"
+#include "tools/training_program/run_outputs.h"
 
 namespace plait::gpt_training {
 
@@ -38,30 +37,25 @@ class Outputs {
   // Collective in every tenth call. `evaluation_seconds`: of the estimates and the sample after this step.
   absl::Status Record(const StepReport& step, double evaluation_seconds);
   // Collective. What was recorded is in the file.
-  absl::Status Flush() { return history_->Flush(); }
-  std::int64_t draws() const { return history_->draws(); }
+  absl::Status Flush() { return run_.history().Flush(); }
+  std::int64_t draws() const { return run_.history().draws(); }
   // Collective. The files are complete then.
-  absl::Status Close();
+  absl::Status Close() { return run_.Close(); }
 
   // Rank 0. Every metric in the terminal and as text, SVG and PNG; without gnuplot it says so and goes on.
   void Draw(const base::Log& log) const;
 
-  const std::string& folder() const { return folder_; }
-  const std::string& history_path() const { return history_path_; }
-  const std::string& trace_path() const { return trace_path_; }  // empty: none
+  const std::string& history_path() const { return run_.history_path(); }
+  const std::string& trace_path() const { return run_.trace_path(); }  // empty: none
 
  private:
-  explicit Outputs(const comm::Communicator& world) : world_(world) {}
-  absl::Status OpenFolder(const Config& config);
-  absl::Status Declare();
+  Outputs(const comm::Communicator& world, training_program::RunOutputs run)
+      : world_(world), run_(std::move(run)) {}
   void Trace(const StepReport& step);
   double SentBytes(const std::string& axis) const;  // so far
 
   comm::Communicator world_;
-  std::string folder_, history_path_, trace_path_, stamp_;
-  std::map<std::string, std::string> attributes_;
-  std::unique_ptr<rank_history::RankHistory> history_;
-  std::unique_ptr<rank_history::RankTrace> trace_;
+  training_program::RunOutputs run_;
   struct Traffic {
     double before = 0;   // sent until the step began
     double of_step = 0;  // in the last step

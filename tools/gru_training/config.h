@@ -51,15 +51,13 @@ struct Config {
   int lp_print = 0;
   int lp_braid_print = 0;
 
-  int nproc = 0;  // 0: one rank per core, at most kMostDefaultRanks; only without a launcher
+  int nproc = 0;  // 0: one rank per core, at most 8; only without a launcher
   std::string data_dir = "";
   std::string checkpoint_dir = "";
   std::string resume = "";  // a checkpoint, or the folder that holds one
   std::string history = "";
   double timeout_seconds = 600;
 };
-
-inline constexpr int kMostDefaultRanks = 8;
 
 // Whether the time steps are spread over ranks; else one rank takes them in turn.
 bool IsLayerParallel(const Config& config, int ranks);

@@ -68,7 +68,10 @@ data::NamedTexts HyperparametersIn(const std::map<std::string, std::string>& att
 }  // namespace
 
 RankHistory::RankHistory(comm::Communicator group, const RankHistoryOptions& options)
-    : group_(std::move(group)), active_(!options.path.empty()), gather_every_(options.gather_every) {}
+    : group_(std::move(group)),
+      active_(!options.path.empty()),
+      gather_every_(options.gather_every),
+      draws_(std::max<std::int64_t>(0, options.resume_draws)) {}
 
 RankHistory::~RankHistory() = default;
 

@@ -84,6 +84,7 @@ class RankHistory {
 
   // Seconds that this rank has spent in here, for a report of the cost.
   double seconds() const { return seconds_; }
+  // In the file and on their way to it: a resumed run counts on from resume_draws.
   std::int64_t draws() const { return draws_; }
 
  private:

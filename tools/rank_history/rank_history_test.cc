@@ -216,6 +216,7 @@ TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   auto second = *RankHistory::Create(World(), {.path = path, .gather_every = 2, .resume_draws = 4});
   ASSERT_TRUE(second->Declare({"dt", "s"}, OverRanks::kEachRank).ok());
   ASSERT_TRUE(second->Append({{"dt", 40}}).ok());
+  EXPECT_EQ(second->draws(), 5);  // what a checkpoint of the resumed run keeps
   ASSERT_TRUE(second->Close().ok());
   if (World().rank() != 0) return;
   EXPECT_THAT(Column(path, "dt"), ::testing::ElementsAre(0, 1, 2, 3, 40));

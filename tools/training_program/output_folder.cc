@@ -1,4 +1,6 @@
-#include "tools/dist_test/output_folder.h"
+#include "tools/training_program/output_folder.h"
+
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -6,19 +8,20 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 
-namespace plait::dist_test {
+namespace plait::training_program {
 
-absl::StatusOr<OutputFolder> OpenOutputFolder(const Config& config, const comm::Communicator& world) {
+absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
+                                              const comm::Communicator& world) {
   std::int64_t now[1] = {absl::ToUnixSeconds(absl::Now())};
   world.Broadcast(comm::BufferOf(absl::MakeSpan(now)), 0);
   OutputFolder folder;
   folder.stamp = absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(now[0]), absl::LocalTimeZone());
-  folder.path = config.outputs.empty() ? base::FromUser(absl::StrCat("outputs/test_dist/", folder.stamp))
-                                       : config.outputs;
+  folder.path =
+      outputs.empty() ? base::FromUser(absl::StrCat("outputs/", program, "/", folder.stamp)) : outputs;
   absl::Status writable;
   if (world.rank() == 0) writable = base::Prefixed(base::ProbeWritableFolder(folder.path), "--outputs");
   PLAIT_RETURN_IF_ERROR(world.Agree(writable));
   return folder;
 }
 
-}  // namespace plait::dist_test
+}  // namespace plait::training_program
