@@ -14,17 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "models/gpt/short_attention.h"
+#include "models/attention/short_attention.h"
 #include "models/linear/linear.h"
 
 namespace plait::gpt {
 namespace {
 
 constexpr double kNormEps = 1e-5;
-// Up to here half-precision attention holds all scores: the flash kernel's small products each set oneDNN up
-// anew. In float32 they go to MKL, which has no such cost.
-constexpr std::int64_t kShortSequence = 256;
-
 // Query i, which is position seen + i, looks at keys 0 to seen + i.
 at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
   return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
@@ -91,9 +87,9 @@ at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::siz
                             KeyValueCache* cache) const {
   const std::int64_t heads = options_.n_head, width = options_.n_embd, seq = rows.size(0) / batch;
   const at::Tensor product = attention_in_.Forward(rows);
-  const bool half = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
-  if (half && cache == nullptr && !dropping() && seq <= kShortSequence && rows.is_cpu()) {
-    return ShortCausalAttention(product, {.batch = batch, .heads = heads});
+  const attention::AttentionSizes sizes{.batch = batch, .heads = heads};
+  if (cache == nullptr && !dropping() && attention::UsesShortAttention(product, sizes)) {
+    return attention::ShortCausalAttention(product, sizes);
   }
   const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width / heads}).unbind(2);
   const at::Tensor query = parts[0].transpose(1, 2);

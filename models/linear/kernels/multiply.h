@@ -22,10 +22,18 @@ constexpr Index kRowsPerBlock = 72 * kTileRows;
 constexpr Index kPlacesPerChunk = 1024;  // a panel of 128 KiB
 constexpr Index kPanelsPerGroup = 16;    // whose unfinished sums are kept between chunks
 
+// How operands and results lie in memory.
+template <typename OperandElements, typename OutElements = OperandElements>
+struct ProductKind {
+  using Elements = OperandElements;
+  using Out = OutElements;
+  using Product = linear::Product<typename Elements::Type, typename Out::Type>;
+};
+
 // What all tiles of one panel and chunk share.
-template <typename Elements>
+template <typename Kind>
 struct PanelWork {
-  const Product<typename Elements::Type>* product;
+  const typename Kind::Product* product;
   const LeftPlaces* left;
   const float* panel;
   Index first_place = 0;
@@ -37,32 +45,32 @@ struct PanelWork {
   bool ends = true;
 };
 
-template <typename Elements, int kRows, int kVectors>
+template <int kRows, int kVectors>
 using SumsOf = simd::Tile<WideF32, WideF32, kRows, kVectors, false>;
 
-template <typename Elements, int kRows, int kVectors>
-PLAIT_INLINE void Finish(const SumsOf<Elements, kRows, kVectors>& sums, const PanelWork<Elements>& work,
+template <typename Kind, int kRows, int kVectors>
+PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Kind>& work,
                          Index row) {
   const auto& p = *work.product;
 #pragma GCC unroll 2
   for (int j = 0; j < kVectors; ++j) {
     const Index column = work.column + j * kWide;
     const Index lanes = p.columns - column;
-    const WideF32 bias = p.bias == nullptr ? WideF32{} : Elements::Load(p.bias + column, lanes);
+    const WideF32 bias = p.bias == nullptr ? WideF32{} : Kind::Out::Load(p.bias + column, lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       const Index at = (row + i) * p.out_stride + column;
       WideF32 value = sums.wide[i][j];
       if (p.bias != nullptr) value += bias;
-      if (p.residual != nullptr) value += Elements::Load(p.residual + at, lanes);
-      Elements::Store(p.out + at, lanes, value);
+      if (p.residual != nullptr) value += Kind::Out::Load(p.residual + at, lanes);
+      Kind::Out::Store(p.out + at, lanes, value);
     }
   }
 }
 
-template <typename Elements, int kRows, int kVectors>
-void ComputeTile(const PanelWork<Elements>& work, Index row) {
-  SumsOf<Elements, kRows, kVectors> sums;
+template <typename Kind, int kRows, int kVectors>
+void ComputeTile(const PanelWork<Kind>& work, Index row) {
+  SumsOf<kRows, kVectors> sums;
   float* kept = work.unfinished + (row - work.first_row) * kPanelColumns;
   sums.Clear();
   if (!work.begins) {
@@ -75,9 +83,9 @@ void ComputeTile(const PanelWork<Elements>& work, Index row) {
   }
   const LeftPlaces& left = *work.left;
   const float* from = left.data + row * left.row_stride + work.first_place * left.place_stride;
-  simd::Accumulate<typename Elements::Products, false>(sums, work.places, from, left.row_stride,
+  simd::Accumulate<typename Kind::Elements::Products, false>(sums, work.places, from, left.row_stride,
                                                        left.place_stride, work.panel, kVectors * kWide, 0);
-  if (work.ends) return Finish<Elements, kRows, kVectors>(sums, work, row);
+  if (work.ends) return Finish<Kind, kRows, kVectors>(sums, work, row);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
@@ -86,26 +94,26 @@ void ComputeTile(const PanelWork<Elements>& work, Index row) {
 }
 
 // Tiles of kTileRows rows, then one of what is left.
-template <typename Elements, int kVectors, int kRows = kTileRows>
-void LastTile(const PanelWork<Elements>& work, Index row, Index rows) {
+template <typename Kind, int kVectors, int kRows = kTileRows>
+void LastTile(const PanelWork<Kind>& work, Index row, Index rows) {
   if constexpr (kRows > 0) {
-    if (rows == kRows) return ComputeTile<Elements, kRows, kVectors>(work, row);
-    LastTile<Elements, kVectors, kRows - 1>(work, row, rows);
+    if (rows == kRows) return ComputeTile<Kind, kRows, kVectors>(work, row);
+    LastTile<Kind, kVectors, kRows - 1>(work, row, rows);
   }
 }
 
-template <typename Elements, int kVectors>
-void ComputePanel(const PanelWork<Elements>& work, Index last_row) {
+template <typename Kind, int kVectors>
+void ComputePanel(const PanelWork<Kind>& work, Index last_row) {
   Index row = work.first_row;
-  for (; row + kTileRows <= last_row; row += kTileRows) ComputeTile<Elements, kTileRows, kVectors>(work, row);
-  if (row < last_row) LastTile<Elements, kVectors>(work, row, last_row - row);
+  for (; row + kTileRows <= last_row; row += kTileRows) ComputeTile<Kind, kTileRows, kVectors>(work, row);
+  if (row < last_row) LastTile<Kind, kVectors>(work, row, last_row - row);
 }
 
 // Panels [first, last), no more than a group, for a block of rows.
-template <typename Elements>
-void ComputeGroup(const Product<typename Elements::Type>& p, const LeftPlaces& left, Index first, Index last,
+template <typename Kind>
+void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index first, Index last,
                   Index first_row, Index last_row, float* panel) {
-  const Index places = Places<Elements>(p.inner);
+  const Index places = Places<typename Kind::Elements>(p.inner);
   const Index kept = (last_row - first_row) * kPanelColumns;
   const Room unfinished = places > kPlacesPerChunk ? RoomFor((last - first) * kept) : nullptr;
   Index begin = 0;
@@ -114,8 +122,8 @@ void ComputeGroup(const Product<typename Elements::Type>& p, const LeftPlaces& l
     for (Index i = first; i < last; ++i) {
       const Index column = i * kPanelColumns, count = Least(p.columns - column, kPanelColumns);
       const Index width = count <= kWide ? kWide : kPanelColumns;
-      PackPanel<Elements>(p, begin, end, column, count, width, panel);
-      const PanelWork<Elements> work{.product = &p,
+      PackPanel<typename Kind::Elements>(p, begin, end, column, count, width, panel);
+      const PanelWork<Kind> work{.product = &p,
                                      .left = &left,
                                      .panel = panel,
                                      .first_place = begin,
@@ -125,23 +133,40 @@ void ComputeGroup(const Product<typename Elements::Type>& p, const LeftPlaces& l
                                      .first_row = first_row,
                                      .begins = begin == 0,
                                      .ends = end == places};
-      width == kWide ? ComputePanel<Elements, 1>(work, last_row) : ComputePanel<Elements, 2>(work, last_row);
+      width == kWide ? ComputePanel<Kind, 1>(work, last_row) : ComputePanel<Kind, 2>(work, last_row);
     }
     begin = end;
   } while (begin < places);
 }
 
+// Floats of room that a panel takes.
 template <typename Elements>
-void Multiply(const Product<typename Elements::Type>& p, const ForRanges& for_ranges) {
-  const LeftPlaces left = LeftOf<Elements>(p);
-  for_ranges((p.columns + kPanelColumns - 1) / kPanelColumns, [&](Index first, Index last) {
-    const Room panel = RoomFor(Least(Places<Elements>(p.inner), kPlacesPerChunk) * kPanelColumns);
-    for (Index row = 0; row < p.rows; row += kRowsPerBlock) {
-      for (Index i = first; i < last; i += kPanelsPerGroup) {
-        ComputeGroup<Elements>(p, left, i, Least(i + kPanelsPerGroup, last), row,
-                               Least(row + kRowsPerBlock, p.rows), panel.get());
-      }
+constexpr Index PanelRoom(Index inner) {
+  return Least(Places<Elements>(inner), kPlacesPerChunk) * kPanelColumns;
+}
+
+// Panels [first, last).
+template <typename Kind>
+void ComputePanels(const typename Kind::Product& p, const LeftPlaces& left, Index first, Index last, float* panel) {
+  for (Index row = 0; row < p.rows; row += kRowsPerBlock) {
+    for (Index i = first; i < last; i += kPanelsPerGroup) {
+      ComputeGroup<Kind>(p, left, i, Least(i + kPanelsPerGroup, last), row, Least(row + kRowsPerBlock, p.rows),
+                         panel);
     }
+  }
+}
+
+constexpr Index Panels(Index columns) { return (columns + kPanelColumns - 1) / kPanelColumns; }
+
+template <typename Kind>
+void Multiply(const typename Kind::Product& p, const ForRanges& for_ranges) {
+  using Elements = typename Kind::Elements;
+  const Index left_room = LeftRoom<Elements>(p);
+  const Room room = left_room > 0 ? RoomFor(left_room) : nullptr;
+  const LeftPlaces left = LeftOf<Elements>(p, room.get());
+  for_ranges(Panels(p.columns), [&](Index first, Index last) {
+    const Room panel = RoomFor(PanelRoom<Elements>(p.inner));
+    ComputePanels<Kind>(p, left, first, last, panel.get());
   });
 }
 

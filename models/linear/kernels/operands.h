@@ -1,8 +1,6 @@
 // Operands as the tiles read them: the right one in panels of columns, the left one as it lies where that can
-// be, else with pairs of neighbours in k side by side.
-//
-// `Elements` says how numbers lie in memory: Type, Products (models/simd/products.h), LoadPlaces (places of
-// neighbours in memory), PlaceRows (places of two rows, lane by lane), Load and Store as float32.
+// be, else with pairs of neighbours in k side by side. `Elements` is one of
+// models/simd/*_elements.h.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
 
@@ -41,10 +39,10 @@ constexpr Index Places(Index inner) {
   return (inner + Elements::Products::kPair - 1) / Elements::Products::kPair;
 }
 
-// Panel (k, columns) of places, `width` (a multiple of a vector) apart, from places [first, last) of k and
+// P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector) apart, from places [first, last) of k and
 // columns [column, column + count). What lies behind the last column and the last k is zero.
-template <typename Elements>
-void PackColumnsTogether(const Product<typename Elements::Type>& p, Index first, Index last, Index column,
+template <typename Elements, typename P>
+void PackColumnsTogether(const P& p, Index first, Index last, Index column,
                          Index count, Index width, float* to) {
   constexpr Index kPair = Elements::Products::kPair;
   for (Index place = first; place < last; ++place) {
@@ -57,8 +55,8 @@ void PackColumnsTogether(const Product<typename Elements::Type>& p, Index first,
   }
 }
 
-template <typename Elements>
-void PackColumnsApart(const Product<typename Elements::Type>& p, Index first, Index last, Index column,
+template <typename Elements, typename P>
+void PackColumnsApart(const P& p, Index first, Index last, Index column,
                       Index count, Index width, float* to) {
   constexpr Index kPair = Elements::Products::kPair;
   for (Index j = 0; j < width; j += kWide) {
@@ -77,8 +75,8 @@ void PackColumnsApart(const Product<typename Elements::Type>& p, Index first, In
   }
 }
 
-template <typename Elements>
-void PackPanel(const Product<typename Elements::Type>& p, Index first, Index last, Index column, Index count,
+template <typename Elements, typename P>
+void PackPanel(const P& p, Index first, Index last, Index column, Index count,
                Index width, float* to) {
   if (p.right.column_stride == 1) {
     PackColumnsTogether<Elements>(p, first, last, column, count, width, to);
@@ -92,52 +90,59 @@ struct LeftPlaces {
   const float* data = nullptr;
   Index row_stride = 0;
   Index place_stride = 1;
-  Room room;
 };
 
+constexpr Index WholeVectors(Index count) { return (count + kWide - 1) / kWide * kWide; }
+
+// Floats of room that LeftOf needs to put pairs together.
+template <typename Elements, typename P>
+Index LeftRoom(const P& p) {
+  constexpr Index kPair = Elements::Products::kPair;
+  if (kPair == 1) return 0;
+  if (p.left.column_stride != 1) return Places<Elements>(p.inner) * WholeVectors(p.rows);
+  if (p.inner % kPair == 0 && p.left.row_stride % kPair == 0) return 0;
+  return p.rows * WholeVectors(Places<Elements>(p.inner));
+}
+
 // Rows lie together, pairs apart: places of all rows for each k.
-template <typename Elements>
-LeftPlaces PairedRows(const Product<typename Elements::Type>& p) {
-  const Index places = Places<Elements>(p.inner), padded = (p.rows + kWide - 1) / kWide * kWide;
-  LeftPlaces left{nullptr, 1, padded, RoomFor(places * padded)};
-  left.data = left.room.get();
+template <typename Elements, typename P>
+LeftPlaces PairedRows(const P& p, float* room) {
+  const Index places = Places<Elements>(p.inner), padded = WholeVectors(p.rows);
   for (Index place = 0; place < places; ++place) {
     const auto* row = p.left.data + 2 * place * p.left.column_stride;
     const auto* next = 2 * place + 1 < p.inner ? row + p.left.column_stride : nullptr;
     for (Index i = 0; i < p.rows; i += kWide) {
       simd::Store(
-          left.room.get() + place * padded + i,
+          room + place * padded + i,
           Elements::PlaceRows(row + i, next == nullptr ? nullptr : next + i, Least(p.rows - i, kWide)));
     }
   }
-  return left;
+  return {room, 1, padded};
 }
 
 // Pairs lie together, but the last one is half or rows begin within one.
-template <typename Elements>
-LeftPlaces CompletedPairs(const Product<typename Elements::Type>& p) {
-  const Index places = Places<Elements>(p.inner), padded = (places + kWide - 1) / kWide * kWide;
-  LeftPlaces left{nullptr, padded, 1, RoomFor(p.rows * padded)};
-  left.data = left.room.get();
+template <typename Elements, typename P>
+LeftPlaces CompletedPairs(const P& p, float* room) {
+  const Index places = Places<Elements>(p.inner), padded = WholeVectors(places);
   for (Index i = 0; i < p.rows; ++i) {
     const auto* row = p.left.data + i * p.left.row_stride;
     for (Index place = 0; place < places; place += kWide) {
-      simd::Store(left.room.get() + i * padded + place,
+      simd::Store(room + i * padded + place,
                   Elements::LoadPlaces(row + 2 * place, p.inner - 2 * place));
     }
   }
-  return left;
+  return {room, padded, 1};
 }
 
-template <typename Elements>
-LeftPlaces LeftOf(const Product<typename Elements::Type>& p) {
+template <typename Elements, typename P>
+LeftPlaces LeftOf(const P& p, float* room) {
   constexpr Index kPair = Elements::Products::kPair;
   if constexpr (kPair == 1) {
-    return {p.left.data, p.left.row_stride, p.left.column_stride, nullptr};
+    return {p.left.data, p.left.row_stride, p.left.column_stride};
   } else {
-    if (p.left.column_stride != 1) return PairedRows<Elements>(p);
-    if (p.inner % kPair != 0 || p.left.row_stride % kPair != 0) return CompletedPairs<Elements>(p);
-    return {reinterpret_cast<const float*>(p.left.data), p.left.row_stride / kPair, 1, nullptr};
+    if (p.left.column_stride != 1) return PairedRows<Elements>(p, room);
+    if (p.inner % kPair != 0 || p.left.row_stride % kPair != 0) return CompletedPairs<Elements>(p, room);
+    return {reinterpret_cast<const float*>(p.left.data), p.left.row_stride / kPair, 1};
   }
 }
 

@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <functional>
 
+#include "models/simd/bfloat16.h"
+
 namespace plait::linear {
 
-// A bfloat16: the upper half of a float32.
-struct BFloat16 {
-  std::uint16_t bits;
-};
+using simd::BFloat16;
 
 // Element (i, j) is data[i * row_stride + j * column_stride]; one of the strides is 1.
 template <typename T>
@@ -25,17 +24,18 @@ struct Matrix {
   std::int64_t column_stride = 1;
 };
 
-template <typename T>
+// Out is T, or float for sums that are not to be rounded.
+template <typename T, typename Out = T>
 struct Product {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t inner = 0;
   Matrix<T> left;   // (rows, inner)
   Matrix<T> right;  // (inner, columns)
-  T* out = nullptr;
-  std::int64_t out_stride = 0;  // from row to row
-  const T* bias = nullptr;      // (columns), or none
-  const T* residual = nullptr;  // strides of out, or none; may be out itself
+  Out* out = nullptr;
+  std::int64_t out_stride = 0;    // from row to row
+  const Out* bias = nullptr;      // (columns), or none
+  const Out* residual = nullptr;  // strides of out, or none; may be out itself
 };
 
 // Calls body(first, last) for ranges that make up [0, count), on one thread or on several.

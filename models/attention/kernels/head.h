@@ -1,0 +1,63 @@
+// Causal attention of one head over one sequence, all scores in memory: forward and backward.
+//
+//   p(i, j) = softmax over j <= i of scale q(i) . k(j);   out(i) = sum over j <= i of p(i, j) v(j)
+//
+// Vaswani et al., arXiv:1706.03762, equation 1. Scores, exponentials and sums are in float32; probabilities
+// and results are rounded to T, float or bfloat16. Products skip blocks of later keys.
+#ifndef PLAIT_MODELS_ATTENTION_KERNELS_HEAD_H_
+#define PLAIT_MODELS_ATTENTION_KERNELS_HEAD_H_
+
+#include <cstdint>
+
+#include "models/simd/bfloat16.h"
+
+namespace plait::attention {
+
+using simd::BFloat16;
+
+// (seq, width): `width` numbers lie together, rows are `stride` apart.
+template <typename T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+template <typename T>
+struct HeadForward {
+  std::int64_t seq = 0;
+  std::int64_t width = 0;
+  float scale = 1;
+  Rows<const T> query, key, value;
+  Rows<T> out;
+  T* probabilities = nullptr;  // (seq, seq), for the backward pass; undefined right of the block of the diagonal
+};
+
+template <typename T>
+struct HeadBackward {
+  std::int64_t seq = 0;
+  std::int64_t width = 0;
+  float scale = 1;
+  Rows<const T> query, key, value;
+  const T* probabilities = nullptr;
+  Rows<const T> of_out;
+  Rows<T> of_query, of_key, of_value;  // written
+};
+
+template <typename T>
+struct HeadKernels {
+  const char* name = "";
+  void (*forward)(const HeadForward<T>& head) = nullptr;
+  void (*backward)(const HeadBackward<T>& head) = nullptr;
+};
+
+// Null where LibTorch's products are used (models/linear/kernels/product.h).
+template <typename T>
+const HeadKernels<T>* UsableHeads();
+
+// Of one family each; to be called on a processor that has its instructions.
+const HeadKernels<float>* Avx512Heads();
+const HeadKernels<BFloat16>* Avx512PairHeads();
+
+}  // namespace plait::attention
+
+#endif  // PLAIT_MODELS_ATTENTION_KERNELS_HEAD_H_
