@@ -51,6 +51,7 @@ class BadInputTest(runs.CnnTest):
         self.fails("--outputs: .*file", code=1, outputs="file")
         self.fails("--history: .*nowhere", "--history=" + self.path("nowhere/run.h5"), code=1)
         self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file"), code=1)
+        self.fails("nowhere", "--offload=" + self.path("nowhere"), code=1, outputs="offload")
         self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
         self.train()
         self.fails(".*history.h5", code=1)  # never appended to silently

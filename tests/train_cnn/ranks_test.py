@@ -1,4 +1,6 @@
 """The same batches give the same network, whatever the ranks, the mesh and the strategy."""
+import os
+
 import runs
 
 # Sums of some hundred terms in another order: 100 eps of a gradient, in each of 12 steps. AdamW divides by the root
@@ -39,6 +41,16 @@ class RanksTest(runs.CnnTest):
         for policy in ("full", "conv2,fc1"):
             _, model = self.model("--activation-checkpoints=" + policy, name=policy)
             self.assert_same_bits(plain, model)
+
+    def test_offloaded_moments_have_the_same_bits(self):
+        for strategy in ("ddp", "zero1", "fsdp"):
+            run, plain = self.model("--strategy=" + strategy, name=strategy)
+            offloaded_run, offloaded = self.model("--strategy=" + strategy, "--offload=" + self.shared,
+                                                  name=strategy + "_offloaded")
+            self.assert_same_bits(plain, offloaded)
+            self.assertNotIn("MB in a file", run.out)
+            self.assertIn("MB in a file", offloaded_run.out)
+        self.assertEqual(os.listdir(self.shared), ["images"])  # nothing is left behind
 
     def test_reruns_have_the_same_bits(self):
         for dtype in ("float32", "bfloat16"):

@@ -27,6 +27,13 @@ class ResumeTest(runs.CnnTest):
                 self.assertIn("resuming at epoch 2, sample 0, step 9", run.out)
                 self.compare(self.whole(*flags, name=name + "_whole"), run, model)
 
+    def test_offloaded_moments(self):
+        flags = ["--strategy=zero1", "--offload=" + self.shared]
+        folder = self.path("kept")
+        self.train("--epochs=1", "--checkpoint-dir=" + folder, *flags, outputs="first")
+        run, model = self.model("--epochs=3", "--resume=" + folder, *flags)
+        self.compare(self.whole("--strategy=zero1"), run, model)
+
     def test_in_the_midst_of_an_epoch(self):
         kept = "--checkpoint-dir=" + self.path("kept")
         self.train("--epochs=2", kept, "--checkpoint-every=5", "--keep-last=0")

@@ -35,6 +35,7 @@ struct Config {
   std::string mesh = "";          // "dp_replicate=2,dp_shard=2"; empty: all ranks on the strategy's axis
   // Layers computed again in backward: a policy of parallel/activation_checkpoint.
   std::string activation_checkpoints = "none";
+  std::string offload = "";  // folder for the optimizer's state; empty: in memory
 
   std::string data = "";         // a folder of IDX files; empty: Fashion-MNIST, or its stand-in
   std::int64_t max_samples = 0;  // of training and of testing, the first ones; 0: all

@@ -109,6 +109,7 @@ parallel::MemoryPlan PlanOf(const Config& config, const MeshShape& mesh, const c
        .shard_ranks = mesh.dp_shard,
        .master_type = MasterType(config),
        .compute_type = ComputeType(config),
+       .moments_place = config.offload.empty() ? parallel::StatePlace::kMemory : parallel::StatePlace::kFile,
        .micro_batch = config.batch_size,
        .activation_bytes_per_sample = ActivationBytes(OptionsOf(config, set), ComputeType(config)),
        .evaluation_bytes =
@@ -130,8 +131,12 @@ absl::StatusOr<std::unique_ptr<ShardedCnn>> ShardedCnn::Create(const Config& con
           {.replicate = mesh.axis("dp_replicate"), .shard = mesh.axis("dp_shard")}, units,
           {.strategy = StrategyOf(config), .compute_type = ComputeType(config), .decays = DecaysAll},
           [&model](std::size_t unit) { model.ResetParameters(unit + 1); }));
-  net->optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
-      *net->engine_, parallel::ShardedOptimizerOptions{.lr = config.lr, .weight_decay = config.weight_decay});
+  PLAIT_ASSIGN_OR_RETURN(
+      net->optimizer_,
+      parallel::ShardedOptimizer::Create(
+          *net->engine_, {.lr = config.lr, .weight_decay = config.weight_decay},
+          {.place = config.offload.empty() ? parallel::StatePlace::kMemory : parallel::StatePlace::kFile,
+           .folder = config.offload}));
   parallel::DataParallel& engine = *net->engine_;
   model.set_block_runner(
       policy.Around([&engine](std::size_t block, const parallel::BlockForward& forward,

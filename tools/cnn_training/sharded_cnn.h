@@ -47,7 +47,7 @@ parallel::MemoryPlan PlanOf(const Config& config, const MeshShape& mesh, const c
 class ShardedCnn {
  public:
   // Collective. InvalidArgument for activation checkpoints of layers that there are not, and those of
-  // DataParallel::Create.
+  // DataParallel::Create and ShardedOptimizer::Create.
   static absl::StatusOr<std::unique_ptr<ShardedCnn>> Create(const Config& config,
                                                             const comm::DeviceMesh& mesh,
                                                             const cnn::Cnn& model);

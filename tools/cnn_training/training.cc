@@ -66,7 +66,7 @@ absl::Status Training::TrainEpoch() {
   const double seconds_before = state_.seconds;
   net_.optimizer().set_lr(schedule_.At(sampler_.epoch()));
   while (const std::optional<std::vector<std::int64_t>> indices = sampler_.Next()) {
-    TrainBatch(*indices);
+    PLAIT_RETURN_IF_ERROR(TrainBatch(*indices));
     state_.seconds = seconds_before + SecondsSince(start);
     if (sampler_.position() == images_.set.train.samples()) break;  // the epoch's end has its own checkpoint
     PLAIT_RETURN_IF_ERROR(KeepCheckpoints(/*end_of_epoch=*/false));
@@ -78,7 +78,7 @@ absl::Status Training::TrainEpoch() {
   return KeepCheckpoints(/*end_of_epoch=*/true);
 }
 
-void Training::TrainBatch(absl::Span<const std::int64_t> indices) {
+absl::Status Training::TrainBatch(absl::Span<const std::int64_t> indices) {
   // Other ranks drop other units, and a resumed run the same ones as without the interruption.
   at::manual_seed(
       base::DeriveSeed(base::DeriveSeed(config_.seed, "dropout", state_.step), "rank", world_.rank()));
@@ -91,9 +91,10 @@ void Training::TrainBatch(absl::Span<const std::int64_t> indices) {
     return at::nll_loss(scores, batch.y, {}, at::Reduction::Sum) / samples;
   });
   net_.engine().Backward(loss);
-  net_.optimizer().Step();
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(net_.optimizer().Step().status, "--offload"));
   state_.loss_sum += loss.item<double>() * samples;
   ++state_.step;
+  return absl::OkStatus();
 }
 
 // A loss that is no number is one on all ranks.
@@ -145,10 +146,12 @@ absl::Status Training::Save() {
   const Clock::time_point start = Clock::now();
   state_.sampler = sampler_.state();
   state_.history_draws = outputs_.draws();
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<parallel::TensorPiece> pieces,
-                         parallel::PiecesOf(net_.engine(), &net_.optimizer()));
-  PLAIT_RETURN_IF_ERROR(saver_.Start(
-      state_.step, pieces, ToCheckpoint(state_, SettingsOf(config_, world_.size(), images_.set), settings_)));
+  const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces =
+      parallel::PiecesOf(net_.engine(), &net_.optimizer());
+  PLAIT_RETURN_IF_ERROR(world_.Agree(pieces.status()));
+  PLAIT_RETURN_IF_ERROR(
+      saver_.Start(state_.step, *pieces,
+                   ToCheckpoint(state_, SettingsOf(config_, world_.size(), images_.set), settings_)));
   saved_step_ = state_.step;
   policy_.NoteSave(SecondsSince(start));
   return absl::OkStatus();

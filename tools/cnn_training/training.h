@@ -36,7 +36,8 @@ class Training {
            ShardedCnn& net, Outputs& outputs, const base::Log& log);
 
   // From `state` on (of a checkpoint, or {} of a run that begins) to the end, or until it is stopped: by
-  // SIGTERM or the job's end, with a checkpoint. OutOfRange where the loss is no number any more.
+  // SIGTERM or the job's end, with a checkpoint. OutOfRange where the loss is no number any more;
+  // errors of --offload's folder, on all ranks.
   absl::Status Run(const RunState& state);
 
   bool stopped() const { return stopped_; }
@@ -45,7 +46,7 @@ class Training {
 
  private:
   absl::Status TrainEpoch();
-  void TrainBatch(absl::Span<const std::int64_t> indices);
+  absl::Status TrainBatch(absl::Span<const std::int64_t> indices);
   absl::Status EndEpoch();
   absl::StatusOr<double> MeanTrainLoss() const;
   absl::Status KeepCheckpoints(bool end_of_epoch);
