@@ -13,6 +13,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/file_image.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::data {
 namespace {
@@ -90,9 +92,8 @@ absl::Status CheckNames(const std::string& path, absl::Span<const TensorView> te
   return absl::OkStatus();
 }
 
-absl::Status WriteAll(const std::string& path, absl::Span<const TensorView> tensors,
-                      const std::map<std::string, std::string>& texts) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+absl::Status Fill(File& file, absl::Span<const TensorView> tensors,
+                  const std::map<std::string, std::string>& texts) {
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "tensor_count", static_cast<std::int64_t>(tensors.size())));
@@ -102,6 +103,13 @@ absl::Status WriteAll(const std::string& path, absl::Span<const TensorView> tens
     PLAIT_RETURN_IF_ERROR(WriteTensor(file, TextPath(name), AsBytes(name, text)));
   }
   return file.Close();
+}
+
+// In memory: HDF5 does not survive every write that fails. `path` is for messages.
+absl::Status FillImage(FileImage& image, const std::string& path, absl::Span<const TensorView> tensors,
+                       const std::map<std::string, std::string>& texts) {
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
+  return Fill(file, tensors, texts);
 }
 
 // A part that a sound file would have is missing.
@@ -159,8 +167,11 @@ absl::Status WriteTensorArchive(const std::string& path, absl::Span<const Tensor
     bytes += Elements(tensor.shape) * ElementBytes(tensor.dtype) + kOverheadPerArray;
   }
   for (const auto& [name, text] : texts) bytes += text.size() + kOverheadPerArray;
-  return WriteAtomically(path, bytes,
-                         [&](const std::string& partial) { return WriteAll(partial, tensors, texts); });
+  return WriteAtomically(path, bytes, [&](const std::string& partial) -> absl::Status {
+    FileImage image;
+    PLAIT_RETURN_IF_ERROR(FillImage(image, path, tensors, texts));
+    return WriteImage(image, partial);
+  });
 }
 
 absl::StatusOr<TensorArchive> TensorArchive::Open(const std::string& path) {
