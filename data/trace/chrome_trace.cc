@@ -20,14 +20,19 @@ struct Span {
   std::int64_t begin_ns;
   std::int64_t end_ns;
   const TraceEvent* event;
+  bool waiting = false;  // the last part of the event, in which the program stood still
 };
 
 // Earlier first, and the enclosing one before those inside it.
 std::vector<Span> SortedSpans(const RankEvents& rank) {
   std::vector<Span> spans;
-  spans.reserve(rank.events.size());
+  spans.reserve(2 * rank.events.size());
   for (const TraceEvent& event : rank.events) {
-    spans.push_back({OnTraceClock(rank, event.begin_ns), OnTraceClock(rank, event.end_ns), &event});
+    const Span& whole = spans.emplace_back(
+        Span{OnTraceClock(rank, event.begin_ns), OnTraceClock(rank, event.end_ns), &event});
+    const std::int64_t waited = std::min(event.arguments.waited_ns, event.end_ns - event.begin_ns);
+    if (waited <= 0) continue;
+    spans.push_back(Span{OnTraceClock(rank, event.end_ns - waited), whole.end_ns, &event, true});
   }
   std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
     if (a.event->track != b.event->track) return a.event->track < b.event->track;
@@ -73,6 +78,20 @@ std::vector<std::size_t> TracksInOrder(const RankEvents& rank) {
   return order;
 }
 
+// Those that there are: "step":7,"waited_ms":0.250000.
+std::string ArgumentsText(const TraceArguments& arguments) {
+  std::string text;
+  const auto add = [&text](const char* name, std::int64_t value, const std::string& shown) {
+    if (value >= 0) absl::StrAppend(&text, text.empty() ? "" : ",", "\"", name, "\":", shown);
+  };
+  add("step", arguments.step, absl::StrCat(arguments.step));
+  add("bytes", arguments.bytes, absl::StrCat(arguments.bytes));
+  add("sequence", arguments.sequence, absl::StrCat(arguments.sequence));
+  const std::int64_t waited = arguments.waited_ns;
+  add("waited_ms", waited, absl::StrFormat("%d.%06d", waited / 1'000'000, waited % 1'000'000));
+  return text;
+}
+
 class TraceWriter {
  public:
   TraceWriter(const std::string& path, std::int64_t zero_ns) : out_(path), zero_ns_(zero_ns) {
@@ -94,19 +113,13 @@ class TraceWriter {
 
   void WriteSpans(const RankEvents& rank) {
     for (const Span& span : SortedSpans(rank)) {
-      const TraceArguments& arguments = span.event->arguments;
-      std::string args;
-      const auto add = [&args](const char* name, std::int64_t value) {
-        if (value >= 0) absl::StrAppend(&args, args.empty() ? "" : ",", "\"", name, "\":", value);
-      };
-      add("step", arguments.step);
-      add("bytes", arguments.bytes);
-      add("sequence", arguments.sequence);
+      const TraceEvent& event = *span.event;
       Begin();
       out_ << absl::StrFormat(R"({"ph":"X","name":%s,"pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":{%s}})",
-                              JsonText(rank.names[span.event->name]), rank.rank, span.event->track,
-                              Microseconds(span.begin_ns - zero_ns_),
-                              Microseconds(span.end_ns - span.begin_ns), args);
+                              span.waiting ? "\"waiting\"" : JsonText(rank.names[event.name]), rank.rank,
+                              event.track, Microseconds(span.begin_ns - zero_ns_),
+                              Microseconds(span.end_ns - span.begin_ns),
+                              span.waiting ? "" : ArgumentsText(event.arguments));
     }
   }
 

@@ -9,7 +9,7 @@
 namespace plait::data {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31435254544c50;  // "PLTTRC1"
+constexpr std::uint64_t kMagic = 0x32435254544c50;  // "PLTTRC2"
 
 template <typename T>
 void Put(std::string& bytes, const T& value) {

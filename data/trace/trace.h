@@ -32,6 +32,8 @@ struct TraceArguments {
   std::int64_t step = -1;
   std::int64_t bytes = -1;
   std::int64_t sequence = -1;  // number of a collective within its group
+  // Of something that goes on beside the program: for so long, up to its end, the program stood still.
+  std::int64_t waited_ns = -1;
   // Names one thing that several ranks do together (a collective): the same on all of them, 0 for none. The
   // written trace joins the spans of a link by an arrow.
   std::uint64_t link = 0;

@@ -216,8 +216,47 @@ TEST(ChromeTrace, ArrowsLeadFromTheLastToThoseThatWaited) {
   EXPECT_THAT(waited, ElementsAre(0, 1));
 }
 
+// In flight for 1000, 2000, 3000 ns: nobody waited for the first, the program stood still in the last 700 ns
+// of the second and in all of the third; nothing is known of the fourth.
+TEST(ChromeTrace, ThePartInWhichTheProgramStoodStillIsASpanInside) {
+  const auto call = [](std::int64_t begin, std::int64_t end, std::int64_t waited) {
+    return TraceEvent{begin, end, 0, 1, {.sequence = 1, .waited_ns = waited}};
+  };
+  RankEvents rank = Rank(
+      0, {call(0, 1000, 0), call(1000, 3000, 700), call(3000, 6000, 3000), {6000, 7000, 1, 1, {.step = 4}}});
+  const Json json = Written({rank});
+  ExpectNested(json);
+  std::vector<Json> spans = OfPhase(json, "X");
+  ASSERT_EQ(spans.size(), 6u);
+  EXPECT_EQ(spans[0].at("args").at("waited_ms"), 0);
+  EXPECT_EQ(spans[1].at("args").at("waited_ms"), 0.0007);
+  EXPECT_EQ(spans[2].at("name"), "waiting");
+  EXPECT_EQ(spans[2].at("ts"), 2.3);
+  EXPECT_EQ(spans[2].at("dur"), 0.7);
+  EXPECT_TRUE(spans[2].at("args").empty());
+  EXPECT_EQ(spans[3].at("name"), "a") << "the enclosing span comes first";
+  EXPECT_EQ(spans[3].at("args").at("waited_ms"), 0.003);
+  EXPECT_EQ(spans[4].at("name"), "waiting");
+  EXPECT_EQ(spans[4].at("ts"), spans[3].at("ts"));
+  EXPECT_EQ(spans[4].at("dur"), spans[3].at("dur"));
+  EXPECT_FALSE(spans[5].at("args").contains("waited_ms"));
+  // On a clock that is corrected it stays inside, up to the end; and it is never longer than the whole.
+  rank.events = {call(1'000'000'000'000, 1'000'000'001'009, 500),
+                 call(1'000'000'001'009, 1'000'000'002'000, 5000)};
+  rank.moments_seconds[0] = 1000;
+  rank.moments_seconds[1] = 1000.002;
+  rank.offsets_seconds[0] = 0.000123456789;
+  rank.offsets_seconds[1] = 0.000123654321;
+  const Json corrected = Written({rank});
+  ExpectNested(corrected);
+  spans = OfPhase(corrected, "X");
+  ASSERT_EQ(spans.size(), 4u);
+  EXPECT_EQ(spans[3].at("ts"), spans[2].at("ts"));
+}
+
 TEST(EventBytes, ComeBackAsTheyWent) {
-  RankEvents rank = Rank(2, {{1, 2, 1, 1, {.step = 3, .bytes = 4, .sequence = 5, .link = 6}}});
+  RankEvents rank =
+      Rank(2, {{1, 2, 1, 1, {.step = 3, .bytes = 4, .sequence = 5, .waited_ns = 1, .link = 6}}});
   rank.offsets_seconds[1] = 0.5;
   rank.dropped = 8;
   const std::string bytes = ToBytes(rank);
@@ -225,6 +264,7 @@ TEST(EventBytes, ComeBackAsTheyWent) {
   EXPECT_EQ(ToBytes(back), bytes);
   EXPECT_EQ(back.names, rank.names);
   EXPECT_EQ(back.events[0].arguments.link, 6u);
+  EXPECT_EQ(back.events[0].arguments.waited_ns, 1);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_EQ(FromBytes(bytes.substr(0, length)).status().code(), absl::StatusCode::kDataLoss) << length;
   }

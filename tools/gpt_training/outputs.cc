@@ -31,7 +31,11 @@ std::vector<training_program::Recorded> Metrics() {
           {{"val_loss", "1", "estimate on validation text, after the step"}, OverRanks::kRankZero},
           {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, OverRanks::kStatistics},
           {{"comm_bytes_dp_replicate", "bytes", "sent by a rank"}, OverRanks::kStatistics},
-          {{"comm_bytes_dp_shard", "bytes", "sent by a rank"}, OverRanks::kStatistics}};
+          {{"comm_in_flight_dp_replicate", "s", "collectives in flight, added up"}, OverRanks::kStatistics},
+          {{"comm_exposed_dp_replicate", "s", "of that, a rank stood still"}, OverRanks::kStatistics},
+          {{"comm_bytes_dp_shard", "bytes", "sent by a rank"}, OverRanks::kStatistics},
+          {{"comm_in_flight_dp_shard", "s", "collectives in flight, added up"}, OverRanks::kStatistics},
+          {{"comm_exposed_dp_shard", "s", "of that, a rank stood still"}, OverRanks::kStatistics}};
 }
 
 data::Plot PlotOf(const std::string& name, const std::string& stamp, std::string unit,
@@ -81,26 +85,30 @@ absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts
   return Outputs(world, std::move(run));
 }
 
-double Outputs::SentBytes(const std::string& axis) const {
-  double bytes = 0;
+Outputs::Traffic Outputs::TrafficOn(const std::string& axis) const {
+  Traffic all;
   const comm::Stats& stats = world_.stats();
-  if (const auto found = stats.find(axis); found != stats.end()) {
-    for (const comm::OperationStats& operation : found->second) {
-      bytes += static_cast<double>(operation.wire_bytes);
-    }
+  const auto found = stats.find(axis);
+  if (found == stats.end()) return all;
+  for (const comm::OperationStats& operation : found->second) {
+    all.bytes += static_cast<double>(operation.wire_bytes);
+    all.in_flight_seconds += operation.in_flight_seconds;
+    all.exposed_seconds += operation.exposed_seconds;
   }
-  return bytes;
+  return all;
 }
 
 void Outputs::BeginSteps() {
-  replicate_.before = SentBytes("dp_replicate");
-  shard_.before = SentBytes("dp_shard");
+  for (AxisTraffic* axis : {&replicate_, &shard_}) axis->before = TrafficOn(axis->name);
 }
 
 void Outputs::EndStep(const StepReport& step) {
   Trace(step);
-  replicate_.of_step = SentBytes("dp_replicate") - replicate_.before;
-  shard_.of_step = SentBytes("dp_shard") - shard_.before;
+  for (AxisTraffic* axis : {&replicate_, &shard_}) {
+    const Traffic now = TrafficOn(axis->name), &before = axis->before;
+    axis->of_step = {now.bytes - before.bytes, now.in_flight_seconds - before.in_flight_seconds,
+                     now.exposed_seconds - before.exposed_seconds};
+  }
 }
 
 void Outputs::Trace(const StepReport& step) {
@@ -132,8 +140,12 @@ absl::Status Outputs::Record(const StepReport& step, double evaluation_seconds) 
                                 {"train_loss", step.losses ? step.losses->train : kNone},
                                 {"val_loss", step.losses ? step.losses->validation : kNone},
                                 {"dt_eval", evaluation_seconds},
-                                {"comm_bytes_dp_replicate", replicate_.of_step},
-                                {"comm_bytes_dp_shard", shard_.of_step}});
+                                {"comm_bytes_dp_replicate", replicate_.of_step.bytes},
+                                {"comm_in_flight_dp_replicate", replicate_.of_step.in_flight_seconds},
+                                {"comm_exposed_dp_replicate", replicate_.of_step.exposed_seconds},
+                                {"comm_bytes_dp_shard", shard_.of_step.bytes},
+                                {"comm_in_flight_dp_shard", shard_.of_step.in_flight_seconds},
+                                {"comm_exposed_dp_shard", shard_.of_step.exposed_seconds}});
 }
 
 void Outputs::Draw(const base::Log& log) const { run_.Draw(PlotsOf(history_path(), run_.stamp()), log); }

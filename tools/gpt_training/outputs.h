@@ -52,15 +52,20 @@ class Outputs {
   Outputs(const comm::Communicator& world, training_program::RunOutputs run)
       : world_(world), run_(std::move(run)) {}
   void Trace(const StepReport& step);
-  double SentBytes(const std::string& axis) const;  // so far
+  // Of one axis, all its collectives.
+  struct Traffic {
+    double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
+  };
+  struct AxisTraffic {
+    const char* name;
+    Traffic before = {};   // until the step began
+    Traffic of_step = {};  // in the last step
+  };
+  Traffic TrafficOn(const std::string& axis) const;  // so far
 
   comm::Communicator world_;
   training_program::RunOutputs run_;
-  struct Traffic {
-    double before = 0;   // sent until the step began
-    double of_step = 0;  // in the last step
-  };
-  Traffic replicate_, shard_;
+  AxisTraffic replicate_ = {"dp_replicate"}, shard_ = {"dp_shard"};
   std::int64_t steps_ = 0;
 };
 

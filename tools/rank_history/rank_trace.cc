@@ -30,9 +30,13 @@ std::uint64_t LinkOf(const comm::CallRecord& call) {
 }
 
 data::TraceArguments ArgumentsOf(const comm::CallRecord& call) {
-  return {.bytes = call.count * comm::SizeInBytes(call.type),
-          .sequence = call.sequence,
-          .link = comm::IsPointToPoint(call.operation) ? 0 : LinkOf(call)};
+  return {
+      .bytes = call.count * comm::SizeInBytes(call.type),
+      .sequence = call.sequence,
+      // As a difference of the moments that are written: the span inside must not begin a nanosecond early.
+      .waited_ns =
+          call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
+      .link = comm::IsPointToPoint(call.operation) ? 0 : LinkOf(call)};
 }
 
 std::string HostName() {

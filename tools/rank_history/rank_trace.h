@@ -12,8 +12,9 @@
 //
 // Ranks measure their clocks against rank 0's at the start and at the end (comm/launch/clock_offset.h); in
 // between the offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and
-// sequence number, from the call to its completion, on tracks named after their axis; arrows join the last
-// rank to come with those that waited for it. Groups of one rank are left out.
+// sequence number, from the call to its completion, on tracks named after their axis; the part in which the
+// rank stood still is marked (waited_ms, and a span "waiting" inside). Arrows join the last rank to come with
+// those that waited for it. Groups of one rank are left out.
 //
 // Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
@@ -33,7 +34,7 @@ namespace plait::rank_history {
 
 struct RankTraceOptions {
   std::string path;                   // empty: no trace, every call does nothing
-  std::int64_t max_events = 1 << 21;  // 128 MiB on rank 0, 200 MB of file
+  std::int64_t max_events = 1 << 21;  // 144 MiB on rank 0, up to 400 MB of file
   std::int64_t max_events_of_rank = 1 << 17;
 };
 

@@ -133,6 +133,42 @@ TEST(RankTrace, CallsInFlightAreTakenOnceTheyAreComplete) {
   EXPECT_THAT(tracks, ::testing::ElementsAre(1, 1, 2)) << "the first and the third share a track";
 }
 
+// An all-reduce beside 20 ms of other work, then one that is waited for from its begin on.
+TEST(RankTrace, TellsForHowLongTheRankStoodStill) {
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/waited_" + std::to_string(World().size()) + ".json";
+  auto trace = RankTrace::Create(World(), {.path = path});
+  std::vector<double> beside(1000, 1.0), blocking(1000, 1.0);
+  comm::Work work = dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(beside)));
+  usleep(20000);
+  work.Wait();
+  dp.AllReduce(comm::BufferOf(absl::MakeSpan(blocking)));
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (World().rank() != 0 || World().size() == 1) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  std::map<int, std::vector<Json>> calls, waits;
+  for (const Json& event : json.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    if (event.at("name") == "all_reduce") calls[event.at("pid")].push_back(event);
+    if (event.at("name") == "waiting") waits[event.at("pid")].push_back(event);
+  }
+  ASSERT_EQ(calls.size(), static_cast<std::size_t>(World().size()));
+  for (const auto& [rank, both] : calls) {
+    ASSERT_EQ(both.size(), 2u);
+    const auto milliseconds = [](const Json& event) { return 1e-3 * event.at("dur").get<double>(); };
+    const auto waited = [](const Json& event) { return event.at("args").at("waited_ms").get<double>(); };
+    // waited_ms is on the rank's own clock, the spans on the trace's: so short a trace corrects the drift by
+    // a clock's error over some 20 ms, less than 1 %.
+    EXPECT_LE(waited(both[0]), 1.01 * milliseconds(both[0]) - 20);
+    EXPECT_NEAR(waited(both[1]), milliseconds(both[1]), 0.01 * milliseconds(both[1]));
+    const Json& last = waits.at(rank).back();
+    EXPECT_EQ(last.at("tid"), both[1].at("tid"));
+    // Both spans on one clock, in whole nanoseconds.
+    EXPECT_NEAR(last.at("ts").get<double>(), both[1].at("ts").get<double>(), 2.5e-3);
+    EXPECT_NEAR(milliseconds(last), milliseconds(both[1]), 2.5e-6);
+  }
+}
+
 TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/late_" + std::to_string(World().size()) + ".json";

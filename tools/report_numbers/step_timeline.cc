@@ -69,6 +69,14 @@ void SetDepths(std::vector<Bar>& bars) {
   }
 }
 
+// Of the wait at the end of a span, what lies in the window.
+double WaitedSeconds(const TraceSpan& span, const Window& window) {
+  if (span.waited_microseconds < 0) return -1;
+  const double end = span.begin_microseconds + span.duration_microseconds;
+  const double begin = end - std::min(span.waited_microseconds, span.duration_microseconds);
+  return std::max(0.0, std::min(end, window.end) - std::max(begin, window.begin)) / kSecond;
+}
+
 std::vector<RankLanes> RanksIn(const TraceContent& trace, const Window& window) {
   std::map<std::int64_t, std::map<std::int64_t, Lane>> lanes;
   for (const TraceSpan& span : trace.spans) {
@@ -79,7 +87,8 @@ std::vector<RankLanes> RanksIn(const TraceContent& trace, const Window& window) 
         {.name = trace.names[span.name],
          .begin_seconds = (std::max(span.begin_microseconds, window.begin) - window.begin) / kSecond,
          .end_seconds = (std::min(end, window.end) - window.begin) / kSecond,
-         .bytes = span.bytes});
+         .bytes = span.bytes,
+         .waited_seconds = WaitedSeconds(span, window)});
   }
   std::vector<RankLanes> ranks;
   for (auto& [process, threads] : lanes) {

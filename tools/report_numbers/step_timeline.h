@@ -8,7 +8,7 @@
 // taken as one step. Spans that lie around others of their lane get a row of their own above them.
 //
 // A trace that ends in the middle (of a killed run) is used as far as it goes. Local; reads the file once,
-// keeps 48 bytes per span.
+// keeps 56 bytes per span.
 #ifndef PLAIT_TOOLS_REPORT_NUMBERS_STEP_TIMELINE_H_
 #define PLAIT_TOOLS_REPORT_NUMBERS_STEP_TIMELINE_H_
 
@@ -25,6 +25,8 @@ struct Bar {
   double begin_seconds = 0, end_seconds = 0;  // from the step's begin on
   std::int64_t bytes = -1;                    // -1: the trace gives none
   int depth = 0;                              // how many bars of the lane lie around it
+  // Its last part, in which the rank stood still; -1: the trace does not tell.
+  double waited_seconds = -1;
 };
 
 struct Lane {

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -70,6 +72,24 @@ TEST(StepTimeline, TheMedianStepOfAllRanks) {
   EXPECT_DOUBLE_EQ(messages.bars[0].end_seconds, 130e-6) << "cut at the step's end";
   ASSERT_EQ(step.ranks[1].lanes[0].bars.size(), 1u);
   EXPECT_EQ(step.ranks[1].lanes[0].bars[0].begin_seconds, 0) << "cut at its begin";
+}
+
+// A step from 1000 to 1100 microseconds; waits are at the ends of their spans.
+TEST(StepTimeline, HowLongARankStoodStillInTheStep) {
+  const StepTimeline step = *MedianStep(Write(absl::StrCat(
+      "[", Step(1, 0, 1000, 100), ",", Span("inside", 0, 1, 1010, 40, R"({"waited_ms":0.015})"), ",",
+      Span("before", 0, 1, 900, 110, R"({"waited_ms":0.1})"), ",",
+      Span("beyond", 0, 1, 1060, 60, R"({"waited_ms":0.05})"), ",",
+      Span("behind", 0, 1, 1090, 60, R"({"waited_ms":0.02})"), ",", Span("unknown", 0, 2, 1050, 10), "]")));
+  std::map<std::string, double> waited;
+  for (const Lane& lane : step.ranks.at(0).lanes) {
+    for (const Bar& bar : lane.bars) waited[bar.name] = bar.waited_seconds;
+  }
+  EXPECT_NEAR(waited.at("inside"), 15e-6, 1e-15);
+  EXPECT_NEAR(waited.at("before"), 10e-6, 1e-15) << "90 of the 100 are before the step";
+  EXPECT_NEAR(waited.at("beyond"), 30e-6, 1e-15) << "from 1070 to the end of the step";
+  EXPECT_EQ(waited.at("behind"), 0) << "from 1130 on";
+  EXPECT_EQ(waited.at("unknown"), -1);
 }
 
 TEST(StepTimeline, ABareArrayThatEndsInTheMiddle) {

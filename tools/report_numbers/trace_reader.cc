@@ -93,6 +93,7 @@ bool EventTaker::Number(double value) {
   } else if (depth_ == events_depth_ + 2) {
     if (key_ == "step") span_.step = whole;
     if (key_ == "bytes") span_.bytes = whole;
+    if (key_ == "waited_ms") span_.waited_microseconds = 1e3 * value;
   }
   return true;
 }

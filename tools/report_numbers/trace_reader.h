@@ -17,6 +17,7 @@ struct TraceSpan {
   std::int64_t process = 0, thread = 0;
   double begin_microseconds = 0, duration_microseconds = 0;
   std::int64_t step = -1, bytes = -1;  // of its args; -1: none
+  double waited_microseconds = -1;     // likewise
 };
 
 struct TraceContent {

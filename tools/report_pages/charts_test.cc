@@ -152,6 +152,27 @@ TEST(TimelineChart, OverlapOfMessagesAndWork) {
   EXPECT_EQ(KindOfBar("loss"), BarKind::kOther);
 }
 
+Bar Message(double begin, double end, double waited) {
+  Bar bar = {"all_reduce", begin, end};
+  bar.waited_seconds = waited;
+  return bar;
+}
+
+// By hand: messages under way in [2, 6] and [8, 9], of which the rank stood still in [4, 5], [4.5, 6] and
+// [8, 9]: what lies over a span of backward is exposed all the same, as backward waits inside.
+TEST(TimelineChart, ExposedIsWhereTheRankStoodStill) {
+  const RankLanes rank =
+      Rank({{"forward", 0, 3}, {"backward", 3, 9}}, {Message(2, 5, 1), Message(4, 6, 1.5), Message(8, 9, 1)});
+  const Overlap overlap = OverlapOf(rank);
+  EXPECT_DOUBLE_EQ(overlap.message_seconds, 5);
+  EXPECT_DOUBLE_EQ(overlap.covered_seconds, 2);
+  EXPECT_EQ(KindOfBar("waiting"), BarKind::kWaiting);
+  const std::string chart =
+      TimelineChart({.step = 3, .steps = 9, .seconds = 10, .ranks = {rank}, .note = ""});
+  EXPECT_THAT(chart, HasSubstr("messages 5 s, 40.0 % of it while working, 3 s exposed"));
+  EXPECT_THAT(chart, HasSubstr("all_reduce: 2 s from 4 s, waited 1.5 s"));
+}
+
 TEST(TimelineChart, ManyBarsAndRanksAreThinned) {
   StepTimeline timeline = {.step = 3, .steps = 9, .seconds = 1000, .ranks = {}, .note = ""};
   std::vector<Bar> bars;

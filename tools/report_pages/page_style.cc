@@ -9,7 +9,7 @@ absl::string_view PageStyle() {
   --page: #f4f6f8; --card: #ffffff; --text: #17202b; --soft: #53606e; --line: #d8dee5; --grid: #e6eaef;
   --link: #0b5cad; --head: #eef1f5;
   --c0: #0b6bcb; --c1: #c8500a; --c2: #0b7d6c; --c3: #8536c6; --c4: #97690a; --c5: #c2246b;
-  --forward: #1f6fc2; --backward: #6a49c8; --optimizer: #0e7561; --messages: #b04c08; --other: #5f6973;
+  --forward: #1f6fc2; --backward: #6a49c8; --optimizer: #0e7561; --messages: #b04c08; --waiting: #a11c3a; --other: #5f6973;
   --bar-text: #ffffff;
 }
 @media (prefers-color-scheme: dark) {
@@ -17,7 +17,7 @@ absl::string_view PageStyle() {
     --page: #0f141a; --card: #171e26; --text: #e4e9ef; --soft: #9dabba; --line: #2d3843; --grid: #252f39;
     --link: #7cbcff; --head: #1d2630;
     --c0: #64b0ff; --c1: #ff9b5c; --c2: #4ccfb5; --c3: #c59bff; --c4: #e8bd4a; --c5: #ff86b8;
-    --forward: #6db3f8; --backward: #b39dfa; --optimizer: #52cdb1; --messages: #f5a063; --other: #93a0ae;
+    --forward: #6db3f8; --backward: #b39dfa; --optimizer: #52cdb1; --messages: #f5a063; --waiting: #ff8fa3; --other: #93a0ae;
     --bar-text: #0f141a;
   }
 }
@@ -91,7 +91,8 @@ summary { cursor: pointer; padding: 4px 0; }
   box-shadow: inset 0 0 0 0.5px var(--card);
 }
 .forward { background: var(--forward); } .backward { background: var(--backward); }
-.optimizer { background: var(--optimizer); } .messages { background: var(--messages); } .other { background: var(--other); }
+.optimizer { background: var(--optimizer); } .messages { background: var(--messages); }
+.waiting { background: var(--waiting); } .other { background: var(--other); }
 .time-axis { position: relative; height: 22px; margin-top: 4px; font-size: 11px; color: var(--soft); border-top: 1px solid var(--line); }
 .time-axis span { position: absolute; white-space: nowrap; padding-left: 3px; border-left: 1px solid var(--line); }
 .time-axis span.late { transform: translateX(-100%); border-left: 0; border-right: 1px solid var(--line); padding: 0 3px 0 0; }

@@ -18,11 +18,9 @@ namespace {
 constexpr std::size_t kMostBars = 400;
 constexpr int kRowHeight = 18;
 
-constexpr std::pair<BarKind, const char*> kKinds[] = {{BarKind::kForward, "forward"},
-                                                      {BarKind::kBackward, "backward"},
-                                                      {BarKind::kOptimizer, "optimizer"},
-                                                      {BarKind::kMessage, "messages"},
-                                                      {BarKind::kOther, "other"}};
+constexpr std::pair<BarKind, const char*> kKinds[] = {
+    {BarKind::kForward, "forward"},  {BarKind::kBackward, "backward"}, {BarKind::kOptimizer, "optimizer"},
+    {BarKind::kMessage, "messages"}, {BarKind::kWaiting, "waiting"},   {BarKind::kOther, "other"}};
 
 const char* ClassOf(BarKind kind) {
   for (const auto& [known, name] : kKinds) {
@@ -53,6 +51,11 @@ double Length(const std::vector<Interval>& intervals) {
   return length;
 }
 
+// Its last part, in which the rank stood still.
+Interval WaitOf(const Bar& bar) {
+  return {bar.end_seconds - std::max(0.0, bar.waited_seconds), bar.end_seconds};
+}
+
 double CommonLength(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   double length = 0;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -77,6 +80,7 @@ std::string BarHtml(const Bar& bar, double step_seconds) {
   const double length = bar.end_seconds - bar.begin_seconds;
   std::string title =
       absl::StrCat(bar.name, ": ", Shown(length, "s"), " from ", Shown(bar.begin_seconds, "s"));
+  if (bar.waited_seconds >= 0) absl::StrAppend(&title, ", waited ", Shown(bar.waited_seconds, "s"));
   if (bar.bytes >= 0) absl::StrAppend(&title, ", ", Shown(static_cast<double>(bar.bytes), "bytes"));
   return absl::StrCat("<span class=\"bar ", ClassOf(KindOfBar(bar.name)),
                       "\" style=\"left:", Decimal(100 * bar.begin_seconds / step_seconds),
@@ -103,7 +107,8 @@ std::string RankHtml(const RankLanes& rank, double step_seconds) {
   std::string facts;
   if (overlap.message_seconds > 0) {
     facts = absl::StrCat("messages ", Shown(overlap.message_seconds, "s"), ", ",
-                         Percent(overlap.covered_seconds / overlap.message_seconds), " of it while working");
+                         Percent(overlap.covered_seconds / overlap.message_seconds), " of it while working, ",
+                         Shown(overlap.message_seconds - overlap.covered_seconds, "s"), " exposed");
   }
   std::string html = absl::StrCat("<div class=\"rank\"><p class=\"rank-name\"><b>", Html(rank.name), "</b> ",
                                   Html(facts), "</p>");
@@ -142,9 +147,10 @@ std::string Legend(const StepTimeline& timeline) {
 
 BarKind KindOfBar(const std::string& name) {
   for (const char* message : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
-                              "reduce", "gather", "scatter", "send", "recv", "barrier"}) {
+                              "reduce", "gather", "scatter", "send", "recv", "receive", "barrier"}) {
     if (absl::StartsWith(name, message)) return BarKind::kMessage;
   }
+  if (name == "waiting") return BarKind::kWaiting;
   if (absl::StartsWith(name, "forward")) return BarKind::kForward;
   if (absl::StartsWith(name, "backward")) return BarKind::kBackward;
   if (absl::StartsWith(name, "optimizer")) return BarKind::kOptimizer;
@@ -152,16 +158,22 @@ BarKind KindOfBar(const std::string& name) {
 }
 
 Overlap OverlapOf(const RankLanes& rank) {
-  std::vector<Interval> messages, work;
+  std::vector<Interval> messages, work, waits;
+  bool told = true;
   for (const Lane& lane : rank.lanes) {
     for (const Bar& bar : lane.bars) {
       const BarKind kind = KindOfBar(bar.name);
-      if (kind == BarKind::kMessage) messages.emplace_back(bar.begin_seconds, bar.end_seconds);
-      if (kind != BarKind::kMessage && kind != BarKind::kOther)
+      if (kind == BarKind::kForward || kind == BarKind::kBackward || kind == BarKind::kOptimizer) {
         work.emplace_back(bar.begin_seconds, bar.end_seconds);
+      }
+      if (kind != BarKind::kMessage) continue;
+      messages.emplace_back(bar.begin_seconds, bar.end_seconds);
+      waits.emplace_back(WaitOf(bar));
+      told = told && bar.waited_seconds >= 0;
     }
   }
   messages = Union(std::move(messages));
+  if (told) return {Length(messages), Length(messages) - Length(Union(std::move(waits)))};
   return {Length(messages), CommonLength(messages, Union(std::move(work)))};
 }
 

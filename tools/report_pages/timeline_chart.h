@@ -9,13 +9,14 @@
 namespace plait::report {
 
 // What a bar is about, by its name; the page has a colour for each.
-enum class BarKind { kForward, kBackward, kOptimizer, kMessage, kOther };
+enum class BarKind { kForward, kBackward, kOptimizer, kMessage, kWaiting, kOther };
 BarKind KindOfBar(const std::string& name);
 
-// How much of the time in messages passed while the rank also worked (forward, backward, optimizer).
+// How much of the time in messages passed while the rank also worked: it did not stand still, as the trace
+// tells of its messages; of a trace that does not tell: it was in forward, backward or optimizer.
 struct Overlap {
   double message_seconds = 0;  // at least one message under way
-  double covered_seconds = 0;  // of that, while working
+  double covered_seconds = 0;  // of that, while working; the rest is exposed
 };
 Overlap OverlapOf(const RankLanes& rank);
 
