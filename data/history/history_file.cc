@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/hdf5/file_image.h"
+#include "data/hdf5/image_file.h"
 
 namespace plait::data {
 namespace {
@@ -150,13 +152,15 @@ absl::Status Write(File& file, const std::vector<Metric>& metrics, Block& block)
 
 absl::Status CreateHistoryFile(const std::string& path,
                                const std::map<std::string, std::string>& attributes) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
+  FileImage image;  // HDF5 does not survive every write that fails
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "Conventions", kConventions));
   for (const auto& [name, text] : attributes) PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
   PLAIT_RETURN_IF_ERROR(MakeDrawDimension(file));
-  return file.Close();
+  PLAIT_RETURN_IF_ERROR(file.Close());
+  return WriteImage(image, path);
 }
 
 absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode) {

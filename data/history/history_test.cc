@@ -242,6 +242,24 @@ TEST(History, AJournalCutAnywhereGivesItsWholeDraws) {
   EXPECT_EQ(Draws(path).size(), 1u) << "a damaged record ends the journal";
 }
 
+// The same limit as below, on a run that begins.
+TEST(History, AFullDiskAtTheBeginningIsOneLineAndLeavesNothing) {
+  const std::string path = NewPath("full_at_once.h5");
+  signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t bytes : {rlim_t{16}, rlim_t{500}}) {
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const absl::Status full = History::Create(path, {}).status();
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << bytes << ": " << full;
+    EXPECT_THAT(std::string(full.message()), HasSubstr(path + " not written: "));
+    EXPECT_FALSE(fs::exists(path) || fs::exists(path + ".journal"));
+  }
+  ASSERT_TRUE(History::Create(path, {}).ok());
+}
+
 // A limit on the size of files acts as a full disk. What was said to be taken is there afterwards, and the
 // process can tell.
 TEST(History, FullDiskIsReportedAndLosesNothingTaken) {
