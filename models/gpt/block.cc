@@ -2,8 +2,6 @@
 
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/nn/module.h>
@@ -16,6 +14,7 @@
 
 #include "models/attention/short_attention.h"
 #include "models/linear/linear.h"
+#include "models/rowwise/rowwise.h"
 
 namespace plait::gpt {
 namespace {
@@ -45,7 +44,7 @@ Norm::Norm(torch::nn::Module& parent, const std::string& name, const GptOptions&
 }
 
 at::Tensor Norm::Forward(const at::Tensor& rows) const {
-  return at::layer_norm(rows, weight.sizes(), weight, bias, kNormEps);
+  return rowwise::LayerNorm(rows, weight, bias, kNormEps);
 }
 
 Linear::Linear(torch::nn::Module& parent, const std::string& name, std::int64_t in, std::int64_t out,
@@ -76,8 +75,8 @@ at::Tensor Block::Forward(const at::Tensor& x, std::size_t layer, KeyValueCache*
   const at::Tensor rows = x.reshape({-1, options_.n_embd});
   const at::Tensor attended = Attention(ln_1_.Forward(rows), x.size(0), layer, cache);
   const at::Tensor middle = AddProjected(rows, attended, attention_out_);
-  const at::Tensor wide =
-      at::gelu(mlp_in_.Forward(ln_2_.Forward(middle)), options_.gelu == Gelu::kTanh ? "tanh" : "none");
+  const auto kind = options_.gelu == Gelu::kTanh ? rowwise::GeluKind::kTanh : rowwise::GeluKind::kExact;
+  const at::Tensor wide = rowwise::Gelu(mlp_in_.Forward(ln_2_.Forward(middle)), kind);
   return AddProjected(middle, wide, mlp_out_).view(x.sizes());
 }
 

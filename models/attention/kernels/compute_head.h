@@ -8,6 +8,7 @@
 #include "models/attention/kernels/head.h"
 #include "models/linear/kernels/multiply.h"
 #include "models/simd/float_elements.h"
+#include "models/simd/fold.h"
 
 namespace plait::attention {
 namespace {
@@ -61,15 +62,9 @@ void Multiply(Index rows, Index inner, Index columns, const Matrix<typename Elem
                               room.all.get());
 }
 
-PLAIT_INLINE float Sum(WideF32 v) {
-  float sum = 0;
-  for (Index lane = 0; lane < kWide; ++lane) sum += v[lane];
-  return sum;
-}
+PLAIT_INLINE float Sum(WideF32 v) { return simd::Fold(v, [](WideF32 a, WideF32 b) { return a + b; }); }
 PLAIT_INLINE float Largest(WideF32 v) {
-  float largest = v[0];
-  for (Index lane = 1; lane < kWide; ++lane) largest = v[lane] > largest ? v[lane] : largest;
-  return largest;
+  return simd::Fold(v, [](WideF32 a, WideF32 b) { return a > b ? a : b; });
 }
 
 // The first `seen` of `scores`, which are overwritten, to probabilities; zeros from there to `end`. `scores`

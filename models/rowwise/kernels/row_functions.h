@@ -1,0 +1,72 @@
+// Layer norm and GELU on arrays, forward and backward, as kernels of a processor family compute them.
+//
+// Numbers are float or bfloat16; all is computed in float32 and rounded once. Every row, and every column of
+// a sum over rows, has the same bits whatever is computed beside it.
+#ifndef PLAIT_MODELS_ROWWISE_KERNELS_ROW_FUNCTIONS_H_
+#define PLAIT_MODELS_ROWWISE_KERNELS_ROW_FUNCTIONS_H_
+
+#include <cstdint>
+
+#include "models/simd/bfloat16.h"
+
+namespace plait::rowwise {
+
+using simd::BFloat16;
+
+// Ba, Kiros and Hinton, arXiv:1607.06450: y = (x - mean) / sqrt(variance + epsilon) * weight + bias, row by row.
+template <typename T>
+struct LayerNormForward {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  float epsilon = 0;
+  const T* x = nullptr;       // (rows, width)
+  const T* weight = nullptr;  // (width)
+  const T* bias = nullptr;    // (width), or none
+  T* y = nullptr;             // (rows, width)
+  float* mean = nullptr;      // (rows), for the backward pass
+  float* inverse_deviation = nullptr;
+};
+
+template <typename T>
+struct LayerNormBackward {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  const T* x = nullptr;
+  const T* weight = nullptr;
+  const float* mean = nullptr;
+  const float* inverse_deviation = nullptr;
+  const T* of_y = nullptr;
+  T* of_x = nullptr;       // (rows, width)
+  T* of_weight = nullptr;  // (width); written from sums over all rows
+  T* of_bias = nullptr;    // (width), or none
+};
+
+// Hendrycks and Gimpel, arXiv:1606.08415: x times the normal distribution's function at x, exact (within 2e-7
+// of it) or by their formula with tanh.
+enum class GeluKind { kExact, kTanh };
+
+template <typename T>
+struct RowKernels {
+  const char* name = "";
+  // Rows [first, last) of a pass.
+  void (*layer_norm)(const LayerNormForward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
+  void (*layer_norm_of_x)(const LayerNormBackward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
+  // Columns [first, last); `first` is a multiple of kColumnsTogether.
+  void (*layer_norm_of_parameters)(const LayerNormBackward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
+  void (*gelu)(GeluKind kind, const T* x, std::int64_t count, T* y) = nullptr;
+  void (*gelu_of_x)(GeluKind kind, const T* x, const T* of_y, std::int64_t count, T* of_x) = nullptr;
+};
+
+constexpr std::int64_t kColumnsTogether = 64;
+
+// Null where LibTorch's functions are used.
+template <typename T>
+const RowKernels<T>* UsableRows();
+
+// Of one family each; to be called on a processor that has its instructions.
+const RowKernels<float>* Avx512Rows();
+const RowKernels<BFloat16>* Avx512PairRows();
+
+}  // namespace plait::rowwise
+
+#endif  // PLAIT_MODELS_ROWWISE_KERNELS_ROW_FUNCTIONS_H_

@@ -1,0 +1,22 @@
+#include "models/simd/avx512.h"
+
+#include "models/rowwise/kernels/compute_gelu.h"
+#include "models/rowwise/kernels/compute_layer_norm.h"
+#include "models/simd/float_elements.h"
+
+namespace plait::rowwise {
+
+const RowKernels<float>* Avx512Rows() {
+  using Elements = simd::FloatElements;
+  static constexpr RowKernels<float> kKernels{
+      "avx512",
+      &LayerNormRows<Elements, float>,
+      &LayerNormOfX<Elements, float>,
+      &LayerNormOfParameters<Elements, float>,
+      &GeluArray<Elements, float>,
+      &GeluArrayOfX<Elements, float>,
+  };
+  return &kKernels;
+}
+
+}  // namespace plait::rowwise

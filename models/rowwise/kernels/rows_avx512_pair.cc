@@ -1,0 +1,22 @@
+#include "models/simd/avx512.h"
+
+#include "models/rowwise/kernels/compute_gelu.h"
+#include "models/rowwise/kernels/compute_layer_norm.h"
+#include "models/simd/bfloat16_elements_avx512.h"
+
+namespace plait::rowwise {
+
+const RowKernels<BFloat16>* Avx512PairRows() {
+  using Elements = simd::BFloat16Elements;
+  static constexpr RowKernels<BFloat16> kKernels{
+      "avx512 pairs",
+      &LayerNormRows<Elements, BFloat16>,
+      &LayerNormOfX<Elements, BFloat16>,
+      &LayerNormOfParameters<Elements, BFloat16>,
+      &GeluArray<Elements, BFloat16>,
+      &GeluArrayOfX<Elements, BFloat16>,
+  };
+  return &kKernels;
+}
+
+}  // namespace plait::rowwise

@@ -1,0 +1,44 @@
+// Whether, and with which type, kernels of our own run on a tensor. Private to models/rowwise.
+#ifndef PLAIT_MODELS_ROWWISE_OWN_KERNELS_H_
+#define PLAIT_MODELS_ROWWISE_OWN_KERNELS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "models/rowwise/kernels/row_functions.h"
+
+namespace plait::rowwise {
+
+inline bool HasOwnKernels(const at::Tensor& x) {
+  if (!x.is_cpu() || x.layout() != at::kStrided) return false;
+  if (x.scalar_type() == at::kFloat) return UsableRows<float>() != nullptr;
+  return x.scalar_type() == at::kBFloat16 && UsableRows<BFloat16>() != nullptr;
+}
+
+// Calls run(T{}) with the type that kernels know the tensor's numbers by.
+template <typename Run>
+void WithType(const at::Tensor& tensor, const Run& run) {
+  tensor.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});
+}
+
+template <typename T>
+const T* DataOf(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+}
+
+template <typename T>
+T* MutableDataOf(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<T*>(tensor.mutable_data_ptr()) : nullptr;
+}
+
+// Rows, or columns, that are worth a thread.
+inline std::int64_t Grain(std::int64_t numbers_each) {
+  constexpr std::int64_t kNumbers = 32768;
+  return std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, numbers_each));
+}
+
+}  // namespace plait::rowwise
+
+#endif  // PLAIT_MODELS_ROWWISE_OWN_KERNELS_H_
