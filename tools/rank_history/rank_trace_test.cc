@@ -139,6 +139,8 @@ TEST(RankTrace, TellsForHowLongTheRankStoodStill) {
   const std::string path = testing::TempDir() + "/waited_" + std::to_string(World().size()) + ".json";
   auto trace = RankTrace::Create(World(), {.path = path});
   std::vector<double> beside(1000, 1.0), blocking(1000, 1.0);
+  // The last rank comes when the others have long begun to wait.
+  if (World().rank() == World().size() - 1) usleep(60000);
   comm::Work work = dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(beside)));
   usleep(20000);
   work.Wait();
