@@ -76,7 +76,9 @@ bool HasOwnKernels(const at::Tensor& product) {
   return product.scalar_type() == at::kBFloat16 && UsableHeads<BFloat16>() != nullptr;
 }
 
-std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) { return product.size(0) / sizes.batch; }
+std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) {
+  return product.size(0) / sizes.batch;
+}
 
 // Calls body(sequence, head) for all, on LibTorch's threads.
 template <typename Body>
@@ -122,7 +124,8 @@ void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const
                    const at::Tensor& of_out, const at::Tensor& of_product) {
   const std::int64_t seq = Positions(product, sizes), width = of_out.size(1) / sizes.heads;
   const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
-  const HeadRows<const T> gradient{static_cast<const T*>(of_out.const_data_ptr()), seq, sizes.heads, width, 1};
+  const HeadRows<const T> gradient{static_cast<const T*>(of_out.const_data_ptr()), seq, sizes.heads, width,
+                                   1};
   const HeadRows<T> to{static_cast<T*>(of_product.mutable_data_ptr()), seq, sizes.heads, width, 3};
   const T* of_head = static_cast<const T*>(probabilities.const_data_ptr());
   ForHeads(sizes, [&](std::int64_t sequence, std::int64_t head) {
@@ -163,8 +166,9 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
     const AttentionSizes sizes{.batch = context->saved_data["batch"].toInt(),
                                .heads = context->saved_data["heads"].toInt()};
     const at::Tensor of_out = gradients[0].contiguous(), of_product = at::empty_like(saved[0]);
-    of_out.scalar_type() == at::kFloat ? BackwardHeads<float>(saved[0], sizes, saved[1], of_out, of_product)
-                                       : BackwardHeads<BFloat16>(saved[0], sizes, saved[1], of_out, of_product);
+    of_out.scalar_type() == at::kFloat
+        ? BackwardHeads<float>(saved[0], sizes, saved[1], of_out, of_product)
+        : BackwardHeads<BFloat16>(saved[0], sizes, saved[1], of_out, of_product);
     return {of_product, at::Tensor(), at::Tensor()};
   }
 };
@@ -173,13 +177,15 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
 
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
   if (!product.is_cpu() || Positions(product, sizes) > kLongestShortSequence) return false;
-  return HasOwnKernels(product) || product.scalar_type() == at::kBFloat16 || product.scalar_type() == at::kHalf;
+  return HasOwnKernels(product) || product.scalar_type() == at::kBFloat16 ||
+         product.scalar_type() == at::kHalf;
 }
 
 at::Tensor ShortCausalAttention(const at::Tensor& product, const AttentionSizes& sizes) {
-  PLAIT_CHECK(product.dim() == 2 && product.size(0) % sizes.batch == 0 && product.size(1) % (3 * sizes.heads) == 0)
-      << "queries, keys and values of shape " << product.sizes() << " for " << sizes.batch << " sequences and "
-      << sizes.heads << " heads";
+  PLAIT_CHECK(product.dim() == 2 && product.size(0) % sizes.batch == 0 &&
+              product.size(1) % (3 * sizes.heads) == 0)
+      << "queries, keys and values of shape " << product.sizes() << " for " << sizes.batch
+      << " sequences and " << sizes.heads << " heads";
   if (HasOwnKernels(product)) return OwnAttention::apply(product, sizes.batch, sizes.heads);
   return BatchedAttention::apply(product, sizes.batch, sizes.heads);
 }

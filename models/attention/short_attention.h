@@ -1,16 +1,17 @@
-// Causal attention that holds all scores of a sequence: for short sequences on a processor, where the blocks of
-// a flash kernel are so small that setting up their products costs more than computing them.
+// Causal attention that holds all scores of a sequence: for short sequences on a processor, where the blocks
+// of a flash kernel are so small that setting up their products costs more than computing them.
 //
-//   if (UsesShortAttention(product, sizes)) out = ShortCausalAttention(product, sizes);   // {.batch = 12, .heads = 4}
+//   if (UsesShortAttention(product, sizes)) out = ShortCausalAttention(product, sizes);   // {.batch = 12,
+//   .heads = 4}
 //
 //   product   (batch * seq, 3 * heads * width): queries, keys, values side by side, as one linear layer
 //             makes them
 //   out       (batch * seq, heads * width): softmax(q k^T / sqrt(width)) v, each query seeing no later key
 //
 // Recorded by autograd as one function, which keeps the product and the probabilities, (batch * heads, seq,
-// seq). Head by head with kernels of our own (kernels/head.h) where the processor has them, on as many threads
-// as at::set_num_threads says; else by batched products. A sequence has the same bits in any batch with the
-// former. Vaswani et al., arXiv:1706.03762, equation 1. Once differentiable. Local.
+// seq). Head by head with kernels of our own (kernels/head.h) where the processor has them, on as many
+// threads as at::set_num_threads says; else by batched products. A sequence has the same bits in any batch
+// with the former. Vaswani et al., arXiv:1706.03762, equation 1. Once differentiable. Local.
 #ifndef PLAIT_MODELS_ATTENTION_SHORT_ATTENTION_H_
 #define PLAIT_MODELS_ATTENTION_SHORT_ATTENTION_H_
 
@@ -25,8 +26,8 @@ struct AttentionSizes {
   std::int64_t heads = 1;
 };
 
-// Whether this is the quickest way: a processor, at most kLongestShortSequence positions, and own kernels or a
-// half-precision type (LibTorch's flash kernel sets oneDNN up anew for each product in those).
+// Whether this is the quickest way: a processor, at most kLongestShortSequence positions, and own kernels or
+// a half-precision type (LibTorch's flash kernel sets oneDNN up anew for each product in those).
 constexpr std::int64_t kLongestShortSequence = 256;
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes);
 

@@ -21,7 +21,7 @@ struct Shape {
 };
 
 // One position, odd sizes, blocks of 32 queries that are whole and not, rows of several vectors.
-const std::vector<Shape> kShapes = {{1, 1, 1, 1},  {3, 2, 5, 4},    {2, 3, 33, 7},   {12, 4, 64, 32},
+const std::vector<Shape> kShapes = {{1, 1, 1, 1},   {3, 2, 5, 4},   {2, 3, 33, 7},   {12, 4, 64, 32},
                                     {1, 2, 65, 16}, {1, 1, 7, 100}, {2, 1, 100, 20}, {1, 1, 256, 8}};
 
 at::Tensor Numbers(const std::vector<std::int64_t>& sizes, double seed) {
@@ -31,7 +31,9 @@ at::Tensor Numbers(const std::vector<std::int64_t>& sizes, double seed) {
   return at::sin(n * n * 0.37).view(sizes);
 }
 
-at::Tensor Products(const Shape& s, double seed) { return Numbers({s.batch * s.seq, 3 * s.heads * s.width}, seed); }
+at::Tensor Products(const Shape& s, double seed) {
+  return Numbers({s.batch * s.seq, 3 * s.heads * s.width}, seed);
+}
 
 at::Tensor Reference(const at::Tensor& product, const Shape& s) {
   const std::vector<at::Tensor> parts = product.view({s.batch, s.seq, 3, s.heads, s.width}).unbind(2);
@@ -46,9 +48,9 @@ void ExpectNear(const at::Tensor& a, const at::Tensor& b, double tolerance, cons
   EXPECT_LE(difference, tolerance * b.abs().max().item<double>()) << what;
 }
 
-// Numbers are below 1 in size, so a score errs by at most (width + 2) u sqrt(width), which is a relative error
-// of the probabilities; sums over seq and width add theirs. A gradient goes through one softmax and two products
-// more. `u` is the unit roundoff of sums, `rounded` that of what is stored.
+// Numbers are below 1 in size, so a score errs by at most (width + 2) u sqrt(width), which is a relative
+// error of the probabilities; sums over seq and width add theirs. A gradient goes through one softmax and two
+// products more. `u` is the unit roundoff of sums, `rounded` that of what is stored.
 double Tolerance(const Shape& s, double u, double rounded) {
   const double width = static_cast<double>(s.width), seq = static_cast<double>(s.seq);
   return ((width + 2) * std::sqrt(width) + seq + 8) * u * 4 + 8 * rounded;

@@ -39,8 +39,8 @@ struct Gradients {
 };
 
 template <typename T>
-void Backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& moments, const at::Tensor& of_y,
-              const Gradients& gradients) {
+void Backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& moments,
+              const at::Tensor& of_y, const Gradients& gradients) {
   const LayerNormBackward<T> norm{.rows = x.size(0),
                                   .width = x.size(1),
                                   .x = DataOf<T>(x),
@@ -55,10 +55,11 @@ void Backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& m
     UsableRows<T>()->layer_norm_of_x(norm, first, last);
   });
   const std::int64_t groups = (norm.width + kColumnsTogether - 1) / kColumnsTogether;
-  at::parallel_for(0, groups, Grain(norm.rows * kColumnsTogether), [&](std::int64_t first, std::int64_t last) {
-    UsableRows<T>()->layer_norm_of_parameters(norm, first * kColumnsTogether,
-                                              std::min(last * kColumnsTogether, norm.width));
-  });
+  at::parallel_for(0, groups, Grain(norm.rows * kColumnsTogether),
+                   [&](std::int64_t first, std::int64_t last) {
+                     UsableRows<T>()->layer_norm_of_parameters(norm, first * kColumnsTogether,
+                                                               std::min(last * kColumnsTogether, norm.width));
+                   });
 }
 
 class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
@@ -95,7 +96,8 @@ at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Te
   if (!HasOwnKernels(x) || weight.scalar_type() != x.scalar_type()) {
     return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
   }
-  return LayerNormFunction::apply(x, weight, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt, epsilon);
+  return LayerNormFunction::apply(x, weight, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt,
+                                  epsilon);
 }
 
 }  // namespace plait::rowwise

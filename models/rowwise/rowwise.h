@@ -8,8 +8,8 @@
 //   returned       as x; gradients by autograd, once differentiable
 //
 // Own kernels are used for float32 and bfloat16 on processors that have any (kernels/row_functions.h), on as
-// many threads as at::set_num_threads says: a layer norm in bfloat16 takes a half of LibTorch's time, a GELU is
-// spared oneDNN's set-up. Else these are at::layer_norm and at::gelu. Local.
+// many threads as at::set_num_threads says: a layer norm in bfloat16 takes a half of LibTorch's time, a GELU
+// is spared oneDNN's set-up. Else these are at::layer_norm and at::gelu. Local.
 #ifndef PLAIT_MODELS_ROWWISE_ROWWISE_H_
 #define PLAIT_MODELS_ROWWISE_ROWWISE_H_
 

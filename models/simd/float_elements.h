@@ -19,7 +19,9 @@ struct FloatElements {
   static PLAIT_INLINE WideF32 PlaceRows(const float* row, const float*, Index lanes) {
     return simd::Load<WideF32>(row, lanes);
   }
-  static PLAIT_INLINE WideF32 Load(const float* from, Index lanes) { return simd::Load<WideF32>(from, lanes); }
+  static PLAIT_INLINE WideF32 Load(const float* from, Index lanes) {
+    return simd::Load<WideF32>(from, lanes);
+  }
   static PLAIT_INLINE void Store(float* to, Index lanes, WideF32 v) { simd::Store(to, lanes, v); }
 };
 

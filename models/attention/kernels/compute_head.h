@@ -26,8 +26,8 @@ constexpr Index kBlockRows = 32;  // queries whose later keys are skipped togeth
 
 constexpr Index Padded(Index count) { return (count + kWide - 1) / kWide * kWide; }
 
-// Room for what a pass keeps, from one allocation. Inner sizes of all products are `seq` or `width`, rows of their
-// left operands at most kBlockRows.
+// Room for what a pass keeps, from one allocation. Inner sizes of all products are `seq` or `width`, rows of
+// their left operands at most kBlockRows.
 template <typename Elements>
 struct HeadRoom {
   HeadRoom(Index seq, Index width) : stride(Padded(seq)) {
@@ -58,11 +58,13 @@ void Multiply(Index rows, Index inner, Index columns, const Matrix<typename Elem
                                        .right = right,
                                        .out = out,
                                        .out_stride = out_stride};
-  linear::ComputePanels<Kind>(product, linear::LeftOf<Elements>(product, room.left), 0, linear::Panels(columns),
-                              room.all.get());
+  linear::ComputePanels<Kind>(product, linear::LeftOf<Elements>(product, room.left), 0,
+                              linear::Panels(columns), room.all.get());
 }
 
-PLAIT_INLINE float Sum(WideF32 v) { return simd::Fold(v, [](WideF32 a, WideF32 b) { return a + b; }); }
+PLAIT_INLINE float Sum(WideF32 v) {
+  return simd::Fold(v, [](WideF32 a, WideF32 b) { return a + b; });
+}
 PLAIT_INLINE float Largest(WideF32 v) {
   return simd::Fold(v, [](WideF32 a, WideF32 b) { return a > b ? a : b; });
 }
@@ -102,11 +104,13 @@ void Forward(const HeadForward<typename Elements::Type>& h) {
   const HeadRoom<Elements> room(h.seq, h.width);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
     const Index end = Least(first + kBlockRows, h.seq), rows = end - first;
-    Multiply<Elements, simd::FloatElements>(rows, h.width, end, {h.query.data + first * h.query.stride, h.query.stride, 1},
+    Multiply<Elements, simd::FloatElements>(rows, h.width, end,
+                                            {h.query.data + first * h.query.stride, h.query.stride, 1},
                                             {h.key.data, 1, h.key.stride}, room.scores, room.stride, room);
     typename Elements::Type* probabilities = h.probabilities + first * h.seq;
     for (Index i = 0; i < rows; ++i) {
-      SoftmaxRow<Elements>(room.scores + i * room.stride, first + i + 1, end, h.scale, probabilities + i * h.seq);
+      SoftmaxRow<Elements>(room.scores + i * room.stride, first + i + 1, end, h.scale,
+                           probabilities + i * h.seq);
     }
     Multiply<Elements>(rows, end, h.width, {probabilities, h.seq, 1}, {h.value.data, h.value.stride, 1},
                        h.out.data + first * h.out.stride, h.out.stride, room);
@@ -115,11 +119,12 @@ void Forward(const HeadForward<typename Elements::Type>& h) {
 
 // Gradient of a row's scores, before scaling of q k, from that of its probabilities.
 template <typename Elements>
-void SoftmaxRowGradient(const float* of_probabilities, const typename Elements::Type* probabilities, Index end,
-                        float scale, typename Elements::Type* to) {
+void SoftmaxRowGradient(const float* of_probabilities, const typename Elements::Type* probabilities,
+                        Index end, float scale, typename Elements::Type* to) {
   WideF32 sum{};
   for (Index j = 0; j < end; j += kWide) {
-    sum = simd::Fma(simd::Load<WideF32>(of_probabilities + j, end - j), Elements::Load(probabilities + j, end - j), sum);
+    sum = simd::Fma(simd::Load<WideF32>(of_probabilities + j, end - j),
+                    Elements::Load(probabilities + j, end - j), sum);
   }
   const WideF32 mean = simd::Splat<WideF32>(Sum(sum)), factor = simd::Splat<WideF32>(scale);
   for (Index j = 0; j < end; j += kWide) {
@@ -135,15 +140,16 @@ void Backward(const HeadBackward<typename Elements::Type>& h) {
   T* of_scores = reinterpret_cast<T*>(room.of_scores);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
     const Index end = Least(first + kBlockRows, h.seq), rows = end - first;
-    Multiply<Elements, simd::FloatElements>(rows, h.width, end,
-                                            {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
-                                            {h.value.data, 1, h.value.stride}, room.scores, room.stride, room);
+    Multiply<Elements, simd::FloatElements>(
+        rows, h.width, end, {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
+        {h.value.data, 1, h.value.stride}, room.scores, room.stride, room);
     for (Index i = 0; i < rows; ++i) {
       SoftmaxRowGradient<Elements>(room.scores + i * room.stride, h.probabilities + (first + i) * h.seq, end,
                                    h.scale, of_scores + (first + i) * h.seq);
     }
-    Multiply<Elements>(rows, end, h.width, {of_scores + first * h.seq, h.seq, 1}, {h.key.data, h.key.stride, 1},
-                       h.of_query.data + first * h.of_query.stride, h.of_query.stride, room);
+    Multiply<Elements>(rows, end, h.width, {of_scores + first * h.seq, h.seq, 1},
+                       {h.key.data, h.key.stride, 1}, h.of_query.data + first * h.of_query.stride,
+                       h.of_query.stride, room);
   }
   // Keys [first, end) are seen by queries from `first` on.
   for (Index first = 0; first < h.seq; first += kBlockRows) {

@@ -29,7 +29,8 @@ struct HeadForward {
   float scale = 1;
   Rows<const T> query, key, value;
   Rows<T> out;
-  T* probabilities = nullptr;  // (seq, seq), for the backward pass; undefined right of the block of the diagonal
+  T* probabilities =
+      nullptr;  // (seq, seq), for the backward pass; undefined right of the block of the diagonal
 };
 
 template <typename T>

@@ -49,8 +49,7 @@ template <int kRows, int kVectors>
 using SumsOf = simd::Tile<WideF32, WideF32, kRows, kVectors, false>;
 
 template <typename Kind, int kRows, int kVectors>
-PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Kind>& work,
-                         Index row) {
+PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Kind>& work, Index row) {
   const auto& p = *work.product;
 #pragma GCC unroll 2
   for (int j = 0; j < kVectors; ++j) {
@@ -83,8 +82,8 @@ void ComputeTile(const PanelWork<Kind>& work, Index row) {
   }
   const LeftPlaces& left = *work.left;
   const float* from = left.data + row * left.row_stride + work.first_place * left.place_stride;
-  simd::Accumulate<typename Kind::Elements::Products, false>(sums, work.places, from, left.row_stride,
-                                                       left.place_stride, work.panel, kVectors * kWide, 0);
+  simd::Accumulate<typename Kind::Elements::Products, false>(
+      sums, work.places, from, left.row_stride, left.place_stride, work.panel, kVectors * kWide, 0);
   if (work.ends) return Finish<Kind, kRows, kVectors>(sums, work, row);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -124,15 +123,15 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
       const Index width = count <= kWide ? kWide : kPanelColumns;
       PackPanel<typename Kind::Elements>(p, begin, end, column, count, width, panel);
       const PanelWork<Kind> work{.product = &p,
-                                     .left = &left,
-                                     .panel = panel,
-                                     .first_place = begin,
-                                     .places = end - begin,
-                                     .column = column,
-                                     .unfinished = unfinished.get() + (i - first) * (unfinished ? kept : 0),
-                                     .first_row = first_row,
-                                     .begins = begin == 0,
-                                     .ends = end == places};
+                                 .left = &left,
+                                 .panel = panel,
+                                 .first_place = begin,
+                                 .places = end - begin,
+                                 .column = column,
+                                 .unfinished = unfinished.get() + (i - first) * (unfinished ? kept : 0),
+                                 .first_row = first_row,
+                                 .begins = begin == 0,
+                                 .ends = end == places};
       width == kWide ? ComputePanel<Kind, 1>(work, last_row) : ComputePanel<Kind, 2>(work, last_row);
     }
     begin = end;
@@ -147,11 +146,12 @@ constexpr Index PanelRoom(Index inner) {
 
 // Panels [first, last).
 template <typename Kind>
-void ComputePanels(const typename Kind::Product& p, const LeftPlaces& left, Index first, Index last, float* panel) {
+void ComputePanels(const typename Kind::Product& p, const LeftPlaces& left, Index first, Index last,
+                   float* panel) {
   for (Index row = 0; row < p.rows; row += kRowsPerBlock) {
     for (Index i = first; i < last; i += kPanelsPerGroup) {
-      ComputeGroup<Kind>(p, left, i, Least(i + kPanelsPerGroup, last), row, Least(row + kRowsPerBlock, p.rows),
-                         panel);
+      ComputeGroup<Kind>(p, left, i, Least(i + kPanelsPerGroup, last), row,
+                         Least(row + kRowsPerBlock, p.rows), panel);
     }
   }
 }

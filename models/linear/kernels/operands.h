@@ -39,11 +39,12 @@ constexpr Index Places(Index inner) {
   return (inner + Elements::Products::kPair - 1) / Elements::Products::kPair;
 }
 
-// P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector) apart, from places [first, last) of k and
-// columns [column, column + count). What lies behind the last column and the last k is zero.
+// P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector)
+// apart, from places [first, last) of k and columns [column, column + count). What lies behind the last
+// column and the last k is zero.
 template <typename Elements, typename P>
-void PackColumnsTogether(const P& p, Index first, Index last, Index column,
-                         Index count, Index width, float* to) {
+void PackColumnsTogether(const P& p, Index first, Index last, Index column, Index count, Index width,
+                         float* to) {
   constexpr Index kPair = Elements::Products::kPair;
   for (Index place = first; place < last; ++place) {
     const auto* row = p.right.data + place * kPair * p.right.row_stride + column;
@@ -56,8 +57,8 @@ void PackColumnsTogether(const P& p, Index first, Index last, Index column,
 }
 
 template <typename Elements, typename P>
-void PackColumnsApart(const P& p, Index first, Index last, Index column,
-                      Index count, Index width, float* to) {
+void PackColumnsApart(const P& p, Index first, Index last, Index column, Index count, Index width,
+                      float* to) {
   constexpr Index kPair = Elements::Products::kPair;
   for (Index j = 0; j < width; j += kWide) {
     for (Index place = first; place < last; place += kWide) {
@@ -76,8 +77,7 @@ void PackColumnsApart(const P& p, Index first, Index last, Index column,
 }
 
 template <typename Elements, typename P>
-void PackPanel(const P& p, Index first, Index last, Index column, Index count,
-               Index width, float* to) {
+void PackPanel(const P& p, Index first, Index last, Index column, Index count, Index width, float* to) {
   if (p.right.column_stride == 1) {
     PackColumnsTogether<Elements>(p, first, last, column, count, width, to);
   } else {
@@ -127,8 +127,7 @@ LeftPlaces CompletedPairs(const P& p, float* room) {
   for (Index i = 0; i < p.rows; ++i) {
     const auto* row = p.left.data + i * p.left.row_stride;
     for (Index place = 0; place < places; place += kWide) {
-      simd::Store(room + i * padded + place,
-                  Elements::LoadPlaces(row + 2 * place, p.inner - 2 * place));
+      simd::Store(room + i * padded + place, Elements::LoadPlaces(row + 2 * place, p.inner - 2 * place));
     }
   }
   return {room, padded, 1};

@@ -23,25 +23,36 @@ PLAIT_INLINE V ExpOf(V y) {
   return Fma(e.scale, e.p, e.scale);
 }
 
-// erfc(z) / 2 for z >= 0, within a part in 1e-6: t / 2 exp(-z^2 + polynomial in t), t = 2 / (2 + z), after
-// Press et al., Numerical Recipes in C, 2nd edition, section 6.2.
 template <typename V>
-PLAIT_INLINE V HalfErfc(V z) {
-  constexpr float kTerms[] = {0.17087277f,  -0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f,
-                              -0.18628806f, 0.09678418f,  0.37409196f, 1.00002368f,  -1.26551223f};
-  const V t = Splat<V>(2) / (Splat<V>(2) + z);
-  V p = Splat<V>(kTerms[0]);
+PLAIT_INLINE V Between(V v, float least, float largest) {
+  v = v > Splat<V>(least) ? v : Splat<V>(least);
+  return v < Splat<V>(largest) ? v : Splat<V>(largest);
+}
+
+// sum of terms[i] x^i
+template <typename V, int kTerms>
+PLAIT_INLINE V Polynomial(const float (&terms)[kTerms], V x) {
+  V sum = Splat<V>(terms[kTerms - 1]);
 #pragma GCC unroll 16
-  for (int i = 1; i < 10; ++i) p = Fma(p, t, Splat<V>(kTerms[i]));
-  return Splat<V>(0.5f) * t * ExpOf(Fma(-z, z, p));
+  for (int i = kTerms - 2; i >= 0; --i) sum = Fma(sum, x, Splat<V>(terms[i]));
+  return sum;
+}
+
+// erf(z) = z P(z^2) / Q(z^2), fitted to it on [0, 3.9] with least largest error, 1.5e-8; rounding makes that
+// 3.6e-7. Behind 3.9 it is 1 within 3.5e-8.
+template <typename V>
+PLAIT_INLINE V Erf(V z) {
+  constexpr float kP[] = {1.1283790f, 0.19193983f, 0.052966744f, 0.0038368197f, 2.8745507e-4f, 2.0503844e-6f};
+  constexpr float kQ[] = {1.0f, 0.503434f, 0.114757694f, 0.015109092f, 0.001181719f, 3.8230599e-5f};
+  z = Between(z, -3.9f, 3.9f);
+  const V w = z * z;
+  return Between(z * Polynomial(kP, w) / Polynomial(kQ, w), -1, 1);
 }
 
 // The normal distribution's function, and its derivative.
 template <typename V>
 PLAIT_INLINE V Normal(V x) {
-  const V z = x * Splat<V>(kRootHalf);
-  const V tail = HalfErfc(z < V{} ? -z : z);
-  return x < V{} ? tail : Splat<V>(1) - tail;
+  return Fma(Splat<V>(0.5f), Erf(x * Splat<V>(kRootHalf)), Splat<V>(0.5f));
 }
 template <typename V>
 PLAIT_INLINE V NormalDensity(V x) {
@@ -68,23 +79,32 @@ PLAIT_INLINE V GeluSlope(V x, bool exact) {
   return Fma(x * s * (Splat<V>(1) - s), inner, s);
 }
 
+// Calls f(first, lanes) for vectors of `count` numbers, with a constant for all but the last.
+template <typename F>
+PLAIT_INLINE void ForVectors(simd::Index count, const F& f) {
+  constexpr simd::Index kStep = simd::kLanes<simd::WideF32>;
+  simd::Index i = 0;
+  for (; i + kStep <= count; i += kStep) f(i, kStep);
+  if (i < count) f(i, count - i);
+}
+
 template <typename Elements, typename T>
 void GeluArray(GeluKind kind, const T* x, simd::Index count, T* y) {
-  constexpr simd::Index kStep = simd::kLanes<simd::WideF32>;
   const bool exact = kind == GeluKind::kExact;
-  for (simd::Index i = 0; i < count; i += kStep) {
-    Elements::Store(y + i, count - i, GeluOf(Elements::Load(x + i, count - i), exact));
-  }
+  ForVectors(
+      count, [&](simd::Index i, simd::Index lanes) __attribute__((always_inline)) {
+        Elements::Store(y + i, lanes, GeluOf(Elements::Load(x + i, lanes), exact));
+      });
 }
 
 template <typename Elements, typename T>
 void GeluArrayOfX(GeluKind kind, const T* x, const T* of_y, simd::Index count, T* of_x) {
-  constexpr simd::Index kStep = simd::kLanes<simd::WideF32>;
   const bool exact = kind == GeluKind::kExact;
-  for (simd::Index i = 0; i < count; i += kStep) {
-    const simd::WideF32 slope = GeluSlope(Elements::Load(x + i, count - i), exact);
-    Elements::Store(of_x + i, count - i, slope * Elements::Load(of_y + i, count - i));
-  }
+  ForVectors(
+      count, [&](simd::Index i, simd::Index lanes) __attribute__((always_inline)) {
+        const simd::WideF32 slope = GeluSlope(Elements::Load(x + i, lanes), exact);
+        Elements::Store(of_x + i, lanes, slope * Elements::Load(of_y + i, lanes));
+      });
 }
 
 }  // namespace

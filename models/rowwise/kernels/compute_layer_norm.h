@@ -60,7 +60,8 @@ void LayerNormOfX(const LayerNormBackward<T>& n, Index first, Index last) {
   const float count = static_cast<float>(n.width);
   for (Index i = first; i < last; ++i) {
     const T *x = n.x + i * n.width, *of_y = n.of_y + i * n.width;
-    const WideF32 shift = simd::Splat<WideF32>(n.mean[i]), factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
+    const WideF32 shift = simd::Splat<WideF32>(n.mean[i]),
+                  factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
     WideF32 sum{}, projected{};
     for (Index j = 0; j < n.width; j += kWide) {
       const Index lanes = n.width - j;
@@ -86,14 +87,16 @@ void LayerNormOfParameters(const LayerNormBackward<T>& n, Index first, Index las
   for (Index column = first; column < last; column += kColumnsTogether) {
     WideF32 of_weight[kVectors]{}, of_bias[kVectors]{};
     for (Index i = 0; i < n.rows; ++i) {
-      const WideF32 shift = simd::Splat<WideF32>(n.mean[i]), factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
+      const WideF32 shift = simd::Splat<WideF32>(n.mean[i]),
+                    factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
 #pragma GCC unroll 4
       for (Index v = 0; v < kVectors; ++v) {
         const Index j = column + v * kWide, lanes = last - j;
         if (lanes <= 0) break;
         const WideF32 of_y = Elements::Load(n.of_y + i * n.width + j, lanes);
         of_bias[v] += of_y;
-        of_weight[v] = simd::Fma((Elements::Load(n.x + i * n.width + j, lanes) - shift) * factor, of_y, of_weight[v]);
+        of_weight[v] =
+            simd::Fma((Elements::Load(n.x + i * n.width + j, lanes) - shift) * factor, of_y, of_weight[v]);
       }
     }
     for (Index v = 0; v < kVectors && column + v * kWide < last; ++v) {

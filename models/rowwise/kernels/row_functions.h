@@ -13,7 +13,8 @@ namespace plait::rowwise {
 
 using simd::BFloat16;
 
-// Ba, Kiros and Hinton, arXiv:1607.06450: y = (x - mean) / sqrt(variance + epsilon) * weight + bias, row by row.
+// Ba, Kiros and Hinton, arXiv:1607.06450: y = (x - mean) / sqrt(variance + epsilon) * weight + bias, row by
+// row.
 template <typename T>
 struct LayerNormForward {
   std::int64_t rows = 0;
@@ -52,7 +53,8 @@ struct RowKernels {
   void (*layer_norm)(const LayerNormForward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
   void (*layer_norm_of_x)(const LayerNormBackward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
   // Columns [first, last); `first` is a multiple of kColumnsTogether.
-  void (*layer_norm_of_parameters)(const LayerNormBackward<T>& norm, std::int64_t first, std::int64_t last) = nullptr;
+  void (*layer_norm_of_parameters)(const LayerNormBackward<T>& norm, std::int64_t first,
+                                   std::int64_t last) = nullptr;
   void (*gelu)(GeluKind kind, const T* x, std::int64_t count, T* y) = nullptr;
   void (*gelu_of_x)(GeluKind kind, const T* x, const T* of_y, std::int64_t count, T* of_x) = nullptr;
 };
