@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "parallel/checkpoint/file_descriptor.h"
 
 namespace plait::parallel {
 namespace {
@@ -34,18 +33,6 @@ absl::StatusOr<std::vector<T>> ReadChecked(const data::File& file, const std::st
   if (expected.ok() && *expected == Crc32(values.data(), bytes)) return values;
   return absl::DataLossError(
       absl::StrCat(file.path(), ": ", name, ": checksum does not match, the file is damaged"));
-}
-
-absl::Status WriteImage(const data::FileImage& image, const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         FileDescriptor::Open(path, FileDescriptor::Mode::kCreate));
-  PLAIT_RETURN_IF_ERROR(file.Reserve(image.size_bytes()));
-  absl::Status status;
-  image.ForEachPart([&](std::int64_t offset, absl::Span<const char> bytes) {
-    status = file.WriteAt(bytes.data(), static_cast<std::int64_t>(bytes.size()), offset);
-    return status.ok();
-  });
-  return status;
 }
 
 template absl::Status WriteChecked<std::uint8_t>(data::File&, const std::string&,

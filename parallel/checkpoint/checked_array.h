@@ -26,10 +26,6 @@ absl::Status WriteChecked(data::File& file, const std::string& name, absl::Span<
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadChecked(const data::File& file, const std::string& name);
 
-// The file that `image` holds, at `path`, in place of what was there. RESOURCE_EXHAUSTED for a full disk; not
-// flushed to the disk.
-absl::Status WriteImage(const data::FileImage& image, const std::string& path);
-
 }  // namespace plait::parallel
 
 #endif  // PLAIT_PARALLEL_CHECKPOINT_CHECKED_ARRAY_H_

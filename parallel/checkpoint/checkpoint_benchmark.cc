@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 #include "comm/session_main.h"
 #include "parallel/checkpoint/async_saver.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
 
@@ -64,7 +64,7 @@ void Print(const comm::Communicator& world, const char* what, std::vector<double
 
 absl::Status PlainWrite(const std::string& path, const Shards& shards) {
   PLAIT_ASSIGN_OR_RETURN(const auto file,
-                         parallel::FileDescriptor::Open(path, parallel::FileDescriptor::Mode::kCreate));
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kCreate));
   PLAIT_RETURN_IF_ERROR(file.WriteAt(shards.values.data(), shards.bytes(), 0));
   return file.Sync();
 }

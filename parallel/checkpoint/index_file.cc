@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/image_file.h"
 #include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/virtual_tensor.h"
 
@@ -159,7 +160,7 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
     first = end;
   }
   PLAIT_RETURN_IF_ERROR(file.Close());
-  return WriteImage(image, path);
+  return data::WriteImage(image, path);
 }
 
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path) {

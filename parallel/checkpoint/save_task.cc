@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/gathered_bytes.h"
 #include "parallel/checkpoint/index_file.h"
 #include "parallel/checkpoint/step_folders.h"
@@ -37,8 +37,8 @@ absl::Status CheckVisible(const std::string& folder, const std::vector<ShardSumm
 }
 
 absl::Status SyncFile(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         FileDescriptor::Open(path, FileDescriptor::Mode::kReadWrite));
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kReadWrite));
   return file.Sync();
 }
 

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/image_file.h"
 #include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/stored_type.h"
 
@@ -15,6 +16,9 @@ namespace plait::parallel {
 namespace {
 
 using data::Handle;
+
+// Bytes that the disk is told to begin with at a time.
+constexpr std::int64_t kStartedTogether = std::int64_t{8} << 20;
 
 // A flat array whose place in the file is fixed at once and whose elements HDF5 never touches. Returns that
 // place.
@@ -98,21 +102,28 @@ absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layou
 absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
   PLAIT_RETURN_IF_ERROR(data::MakeFolders(data::FolderOf(path_)));
-  PLAIT_RETURN_IF_ERROR(WriteImage(*image_, path_));
-  PLAIT_ASSIGN_OR_RETURN(const FileDescriptor file,
-                         FileDescriptor::Open(path_, FileDescriptor::Mode::kReadWrite));
+  PLAIT_RETURN_IF_ERROR(data::WriteImage(*image_, path_));
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                         base::FileDescriptor::Open(path_, base::FileDescriptor::Mode::kReadWrite));
   PLAIT_RETURN_IF_ERROR(WriteElements(file, values));
   return file.Sync();
 }
 
-absl::Status ShardFile::WriteElements(const FileDescriptor& file, absl::Span<const void* const> values) {
+// The disk works on what is written while the checksums of what follows are computed.
+absl::Status ShardFile::WriteElements(const base::FileDescriptor& file,
+                                      absl::Span<const void* const> values) {
   std::vector<std::uint32_t> checksums;
+  std::int64_t started = pieces_.empty() ? 0 : pieces_[0].offset;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto* bytes = static_cast<const char*>(values[i]);
     for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
       const std::int64_t count = std::min(kChunkBytes, pieces_[i].bytes - done);
       checksums.push_back(Crc32(bytes + done, count));
-      PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, pieces_[i].offset + done));
+      const std::int64_t begin = pieces_[i].offset + done;
+      PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, begin));
+      if (begin + count - started < kStartedTogether) continue;
+      file.StartSync(started, begin + count - started);
+      started = begin + count;
     }
   }
   summary_.checksums_crc32 = Crc32(checksums.data(), checksums_.bytes);

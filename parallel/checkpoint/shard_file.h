@@ -22,8 +22,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/file_descriptor.h"
 #include "data/hdf5/file_image.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/layout.h"
 
 namespace plait::parallel {
@@ -65,7 +65,7 @@ class ShardFile {
     std::int64_t offset = 0, bytes = 0;
   };
 
-  absl::Status WriteElements(const FileDescriptor& file, absl::Span<const void* const> values);
+  absl::Status WriteElements(const base::FileDescriptor& file, absl::Span<const void* const> values);
 
   std::string path_;
   std::unique_ptr<data::FileImage> image_;

@@ -11,7 +11,7 @@
 namespace plait::parallel {
 namespace {
 
-absl::Status CheckSize(const FileDescriptor& bytes, const std::string& path, std::int64_t expected) {
+absl::Status CheckSize(const base::FileDescriptor& bytes, const std::string& path, std::int64_t expected) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t size, bytes.SizeBytes());
   if (size == expected) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(path, ": has ", size, " bytes, expected ", expected,
@@ -35,7 +35,8 @@ absl::Status CheckDescription(const data::File& file, std::int64_t step, int ran
 absl::StatusOr<ShardReader> ShardReader::Open(const std::string& folder, const CheckpointIndex& index,
                                               int rank) {
   const std::string path = absl::StrCat(folder, "/", ShardFileName(rank));
-  PLAIT_ASSIGN_OR_RETURN(FileDescriptor bytes, FileDescriptor::Open(path, FileDescriptor::Mode::kRead));
+  PLAIT_ASSIGN_OR_RETURN(base::FileDescriptor bytes,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kRead));
   PLAIT_RETURN_IF_ERROR(CheckSize(bytes, path, index.shards[rank].bytes));
   PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Open(path));
   PLAIT_RETURN_IF_ERROR(CheckDescription(file, index.layout.step, rank));

@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file_descriptor.h"
 #include "data/hdf5/file.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/index_file.h"
 
 namespace plait::parallel {
@@ -36,7 +36,7 @@ class ShardReader {
   absl::StatusOr<std::vector<std::string>> RankStateNames() const;
 
  private:
-  ShardReader(const CheckpointIndex& index, data::File file, FileDescriptor bytes)
+  ShardReader(const CheckpointIndex& index, data::File file, base::FileDescriptor bytes)
       : index_(&index), file_(std::move(file)), bytes_(std::move(bytes)) {}
 
   absl::Status ReadChecksums(int rank);
@@ -47,7 +47,7 @@ class ShardReader {
 
   const CheckpointIndex* index_;
   data::File file_;
-  FileDescriptor bytes_;
+  base::FileDescriptor bytes_;
   std::vector<std::uint32_t> checksums_;
   std::vector<std::int64_t> first_chunk_;  // by piece of the layout; those of other ranks are not used
   std::vector<char> chunk_;

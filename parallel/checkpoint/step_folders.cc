@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/file_descriptor.h"
 #include "parallel/checkpoint/gathered_bytes.h"
 #include "parallel/checkpoint/index_file.h"
 
@@ -51,7 +51,7 @@ void RemovePartials(const std::string& root) {
 
 absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
   struct statvfs space;
-  if (statvfs(root.c_str(), &space) != 0) return DiskError(errno, root, "folder cannot be used");
+  if (statvfs(root.c_str(), &space) != 0) return base::DiskError(errno, root, "folder cannot be used");
   const double free_bytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
   if (static_cast<double>(bytes) <= free_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat("%s: disk full: %.1f MB needed, %.1f MB free", root,
@@ -60,7 +60,8 @@ absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
 
 // A file system that cannot flush folders (some of the network) does not undo what was written.
 void SyncFolder(const std::string& folder) {
-  const absl::StatusOr<FileDescriptor> opened = FileDescriptor::Open(folder, FileDescriptor::Mode::kRead);
+  const absl::StatusOr<base::FileDescriptor> opened =
+      base::FileDescriptor::Open(folder, base::FileDescriptor::Mode::kRead);
   if (opened.ok()) opened->Sync().IgnoreError();
 }
 
@@ -126,10 +127,10 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
   const std::string partial = PartialFolder(root, step), whole = StepFolder(root, step);
   SyncFolder(partial);
   if (rename(partial.c_str(), whole.c_str()) != 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST) return DiskError(errno, partial, "cannot be renamed");
+    if (errno != ENOTEMPTY && errno != EEXIST) return base::DiskError(errno, partial, "cannot be renamed");
     // Both names are taken: they change places, and the older checkpoint is the partial one then.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
-      return DiskError(errno, whole, "exists and cannot be replaced");
+      return base::DiskError(errno, whole, "exists and cannot be replaced");
     }
     RemovePartialFolder(root, step);
   }
@@ -141,10 +142,10 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step) {
   const std::string text = NameOf(step) + "\n";
   return data::WriteAtomically(absl::StrCat(root, "/", kLatest), 0, [&](const std::string& partial) {
     std::FILE* file = std::fopen(partial.c_str(), "w");
-    if (file == nullptr) return DiskError(errno, partial, "cannot be made");
+    if (file == nullptr) return base::DiskError(errno, partial, "cannot be made");
     const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
     const bool closed = std::fclose(file) == 0;
-    return written && closed ? absl::OkStatus() : DiskError(errno, partial, "cannot be written");
+    return written && closed ? absl::OkStatus() : base::DiskError(errno, partial, "cannot be written");
   });
 }
 

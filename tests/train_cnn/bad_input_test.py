@@ -52,6 +52,7 @@ class BadInputTest(runs.CnnTest):
         self.fails("--history: .*nowhere", "--history=" + self.path("nowhere/run.h5"), code=1)
         self.fails("--checkpoint-dir: .*file", "--checkpoint-dir=" + self.path("file"), code=1)
         self.fails("nowhere", "--offload=" + self.path("nowhere"), code=1, outputs="offload")
+        self.fails("nowhere", "--offload=" + self.path("nowhere"), "--offload-params", code=1, outputs="offload2")
         self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
         self.train()
         self.fails(".*history.h5", code=1)  # never appended to silently

@@ -52,6 +52,16 @@ class RanksTest(runs.CnnTest):
             self.assertIn("MB in a file", offloaded_run.out)
         self.assertEqual(os.listdir(self.shared), ["images"])  # nothing is left behind
 
+    def test_offloaded_parameters_have_the_same_bits(self):
+        for dtype in ("float32", "bfloat16"):
+            flags = ["--strategy=fsdp", "--dtype=" + dtype]
+            run, plain = self.model(*flags, name=dtype)
+            offloaded_run, offloaded = self.model(*flags, "--offload=" + self.shared, "--offload-params",
+                                                  name=dtype + "_offloaded")
+            self.assert_same_bits(plain, offloaded)
+            self.assertNotIn("MB in a file", run.out)
+            self.assertIn("MB in a file", offloaded_run.out)
+
     def test_reruns_have_the_same_bits(self):
         for dtype in ("float32", "bfloat16"):
             _, first = self.model("--dtype=" + dtype, name=dtype)

@@ -28,6 +28,8 @@ class BadInputTest(runs.TrainTest):
              "--nproc=2", "--strategy=fsdp"),
             ("--mesh=dp=2: no axis \"dp\"", "--mesh=dp=2", "--nproc=2"),
             ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2"),
+            ("--offload-params: say into which folder", "--offload-params", "--strategy=fsdp"),
+            ("--offload-params: zero1 keeps the parameters whole", "--offload-params", "--offload=.", "--strategy=zero1"),
             ("--dtype=int8: expected float32", "--dtype=int8"),
             ("--global-batch-size=1: 2 ranks; expected at least one block for each", "--global-batch-size=1", "--nproc=2"),
             ("--max-iters.*expected a whole number", "--max-iters=many"),

@@ -56,6 +56,7 @@ absl::Status Check(const Config& config, int ranks) {
   }
   PLAIT_RETURN_IF_ERROR(base::Prefixed(parallel::ParseStrategy(config.strategy).status(), "--strategy"));
   PLAIT_RETURN_IF_ERROR(CheckPlaces(config));
+  PLAIT_RETURN_IF_ERROR(training_program::CheckOffload(config.offload, StrategyOf(config)));
   return MeshOf(config, ranks).status();
 }
 

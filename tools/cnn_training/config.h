@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "parallel/sharding/strategy.h"
 #include "tools/training_program/mesh_flag.h"
+#include "tools/training_program/offload_flag.h"
 
 namespace plait::cnn_training {
 
@@ -35,7 +36,7 @@ struct Config {
   std::string mesh = "";          // "dp_replicate=2,dp_shard=2"; empty: all ranks on the strategy's axis
   // Layers computed again in backward: a policy of parallel/activation_checkpoint.
   std::string activation_checkpoints = "none";
-  std::string offload = "";  // folder for the optimizer's state; empty: in memory
+  training_program::Offload offload = {};
 
   std::string data = "";         // a folder of IDX files; empty: Fashion-MNIST, or its stand-in
   std::int64_t max_samples = 0;  // of training and of testing, the first ones; 0: all

@@ -27,7 +27,9 @@ ABSL_FLAG(std::string, mesh, Config().mesh,
           "ranks along both axes, dp_replicate=2,dp_shard=2; by default all on the axis of the strategy");
 ABSL_FLAG(std::string, activation_checkpoints, Config().activation_checkpoints,
           "layers that are computed again in backward: none, full, every=2, or names such as conv1,conv2");
-ABSL_FLAG(std::string, offload, "none", "optimizer's state: none (in memory), or a folder for files");
+ABSL_FLAG(std::string, offload, "none",
+          "optimizer's state, with masters in mixed precision: none (in memory), or a folder for files");
+ABSL_FLAG(bool, offload_params, false, "with --offload and fsdp: this rank's share of the parameters too");
 ABSL_FLAG(std::string, data, Config().data,
           "a folder of IDX files (MNIST); by default Fashion-MNIST of Debian's package "
           "dataset-fashion-mnist, else a synthetic stand-in");
@@ -62,16 +64,16 @@ base::ToolUsage Usage() {
               "optimizer state whole on every rank or sharded over ranks.",
           .examples = {"train_cnn", "train_cnn --nproc=2 --strategy=fsdp --epochs=20 --data=mnist",
                        "mpirun -n 4 train_cnn --mesh=dp_replicate=2,dp_shard=2 --checkpoint-dir=run"},
-          .groups = {
-              {"Training",
-               {"batch_size", "test_batch_size", "epochs", "lr", "gamma", "weight_decay", "dropout1",
-                "dropout2", "seed"}},
-              {"Arithmetic and memory", {"dtype", "strategy", "mesh", "activation_checkpoints", "offload"}},
-              {"Data", {"data", "max_samples"}},
-              {"Ranks", {"nproc", "timeout"}},
-              {"Files",
-               {"outputs", "history", "plots", "checkpoint_dir", "checkpoint_every", "keep_last", "resume",
-                "save_model"}}}};
+          .groups = {{"Training",
+                      {"batch_size", "test_batch_size", "epochs", "lr", "gamma", "weight_decay", "dropout1",
+                       "dropout2", "seed"}},
+                     {"Arithmetic and memory",
+                      {"dtype", "strategy", "mesh", "activation_checkpoints", "offload", "offload_params"}},
+                     {"Data", {"data", "max_samples"}},
+                     {"Ranks", {"nproc", "timeout"}},
+                     {"Files",
+                      {"outputs", "history", "plots", "checkpoint_dir", "checkpoint_every", "keep_last",
+                       "resume", "save_model"}}}};
 }
 
 Config ConfigFromFlags() {
@@ -89,8 +91,8 @@ Config ConfigFromFlags() {
   c.strategy = absl::GetFlag(FLAGS_strategy);
   c.mesh = absl::GetFlag(FLAGS_mesh);
   c.activation_checkpoints = absl::GetFlag(FLAGS_activation_checkpoints);
-  const std::string offload = absl::GetFlag(FLAGS_offload);
-  c.offload = offload == "none" ? "" : base::FromUser(offload);
+  c.offload = {.folder = training_program::OffloadFolder(absl::GetFlag(FLAGS_offload)),
+               .parameters = absl::GetFlag(FLAGS_offload_params)};
   c.data = base::FromUser(absl::GetFlag(FLAGS_data));
   c.max_samples = absl::GetFlag(FLAGS_max_samples);
   c.nproc = absl::GetFlag(FLAGS_nproc);

@@ -134,6 +134,8 @@ absl::Status Program::MakeNetwork(const cnn::Cnn& model) {
 absl::Status Program::Train(Outputs& outputs, bool* stopped) {
   Training training(config_, settings_, session_, images_, *net_, outputs, log_);
   PLAIT_RETURN_IF_ERROR(training.Run(state_));
+  // No step tells of a share that could not be read for the last evaluation.
+  PLAIT_RETURN_IF_ERROR(world_.Agree(base::Prefixed(net_->engine().status(), "--offload")));
   *stopped = training.stopped();
   log_.Info(absl::StrFormat("%d %s took %.1fs", training.epochs_done(),
                             training.epochs_done() == 1 ? "epoch" : "epochs", training.seconds()));

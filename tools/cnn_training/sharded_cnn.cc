@@ -109,7 +109,9 @@ parallel::MemoryPlan PlanOf(const Config& config, const MeshShape& mesh, const c
        .shard_ranks = mesh.dp_shard,
        .master_type = MasterType(config),
        .compute_type = ComputeType(config),
-       .moments_place = config.offload.empty() ? parallel::StatePlace::kMemory : parallel::StatePlace::kFile,
+       .moments_place = training_program::StatePlaceOf(config.offload).place,
+       .masters_place = training_program::StatePlaceOf(config.offload).place,
+       .offloads_parameters = config.offload.parameters,
        .micro_batch = config.batch_size,
        .activation_bytes_per_sample = ActivationBytes(OptionsOf(config, set), ComputeType(config)),
        .evaluation_bytes =
@@ -123,20 +125,21 @@ absl::StatusOr<std::unique_ptr<ShardedCnn>> ShardedCnn::Create(const Config& con
   const std::vector<parallel::ParameterUnit> units = UnitsOf(model);
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy,
                          parallel::CheckpointPolicy::Parse(config.activation_checkpoints, NamesOf(units)));
+  const parallel::StateStoreOptions place = training_program::StatePlaceOf(config.offload);
   // From the same state on every rank, unit by unit. The first of the model's units has no parameters.
   at::manual_seed(base::DeriveSeed(config.seed, "parameters"));
-  PLAIT_ASSIGN_OR_RETURN(
-      net->engine_,
-      parallel::DataParallel::Create(
-          {.replicate = mesh.axis("dp_replicate"), .shard = mesh.axis("dp_shard")}, units,
-          {.strategy = StrategyOf(config), .compute_type = ComputeType(config), .decays = DecaysAll},
-          [&model](std::size_t unit) { model.ResetParameters(unit + 1); }));
-  PLAIT_ASSIGN_OR_RETURN(
-      net->optimizer_,
-      parallel::ShardedOptimizer::Create(
-          *net->engine_, {.lr = config.lr, .weight_decay = config.weight_decay},
-          {.place = config.offload.empty() ? parallel::StatePlace::kMemory : parallel::StatePlace::kFile,
-           .folder = config.offload}));
+  PLAIT_ASSIGN_OR_RETURN(net->engine_,
+                         parallel::DataParallel::Create(
+                             {.replicate = mesh.axis("dp_replicate"), .shard = mesh.axis("dp_shard")}, units,
+                             {.strategy = StrategyOf(config),
+                              .compute_type = ComputeType(config),
+                              .decays = DecaysAll,
+                              .masters_place = place,
+                              .offloads_parameters = config.offload.parameters},
+                             [&model](std::size_t unit) { model.ResetParameters(unit + 1); }));
+  PLAIT_ASSIGN_OR_RETURN(net->optimizer_,
+                         parallel::ShardedOptimizer::Create(
+                             *net->engine_, {.lr = config.lr, .weight_decay = config.weight_decay}, place));
   parallel::DataParallel& engine = *net->engine_;
   model.set_block_runner(
       policy.Around([&engine](std::size_t block, const parallel::BlockForward& forward,
@@ -158,8 +161,9 @@ absl::Status ShardedCnn::SaveModel(const std::string& folder, const comm::Commun
           {name, {FileType(parameter.scalar_type()), parameter.sizes().vec()}, kept.back().const_data_ptr()});
     }
   });
-  absl::Status written;
-  if (world.rank() == 0) written = base::Prefixed(safetensors::WriteModel(folder, views, {}), "--save-model");
+  absl::Status written = base::Prefixed(engine_->status(), "--offload");
+  if (written.ok() && world.rank() == 0)
+    written = base::Prefixed(safetensors::WriteModel(folder, views, {}), "--save-model");
   return world.Agree(written);
 }
 

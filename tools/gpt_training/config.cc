@@ -128,6 +128,8 @@ absl::Status Check(const Config& config, int ranks) {
   PLAIT_RETURN_IF_ERROR(CheckOptimizer(config));
   PLAIT_RETURN_IF_ERROR(CheckRun(config));
   PLAIT_RETURN_IF_ERROR(CheckBatch(config, ranks));
+  PLAIT_ASSIGN_OR_RETURN(const parallel::Strategy strategy, parallel::ParseStrategy(config.strategy));
+  PLAIT_RETURN_IF_ERROR(training_program::CheckOffload(config.offload, strategy));
   return MeshOf(config, ranks).status();
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/training_program/mesh_flag.h"
+#include "tools/training_program/offload_flag.h"
 
 namespace plait::gpt_training {
 
@@ -55,7 +56,7 @@ struct Config {
   bool prefetch = true;
   // Blocks computed again in backward: parallel/activation_checkpoint's policies; "every-2" is "every=2".
   std::string activation_checkpointing = "none";
-  std::string offload = "";       // folder for the optimizer's state; empty: in memory
+  training_program::Offload offload = {};
   double memory_limit_bytes = 0;  // of a rank; 0: what the host has, shared by its ranks
 
   std::int64_t eval_interval = 250;  // steps; 0: never

@@ -59,7 +59,9 @@ ABSL_FLAG(bool, prefetch, Config().prefetch, "fsdp: the next block is gathered w
 ABSL_FLAG(std::string, activation_checkpointing, Config().activation_checkpointing,
           "blocks that are computed again for their backward pass: none, full (all), every-2, or names with "
           "stars: transformer.h.1*");
-ABSL_FLAG(std::string, offload, "none", "optimizer's state: none (in memory), or a folder for files");
+ABSL_FLAG(std::string, offload, "none",
+          "optimizer's state, with masters in mixed precision: none (in memory), or a folder for files");
+ABSL_FLAG(bool, offload_params, false, "with --offload and fsdp: this rank's share of the parameters too");
 ABSL_FLAG(std::string, memory_limit, "0",
           "bytes of a rank, such as 8G; a run that needs more does not start. 0: the host's, shared by its "
           "ranks");
@@ -177,8 +179,8 @@ absl::Status TakeParallel(Config& c) {
   c.mesh = absl::GetFlag(FLAGS_mesh);
   c.reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward);
   c.prefetch = absl::GetFlag(FLAGS_prefetch);
-  const std::string offload = absl::GetFlag(FLAGS_offload);
-  c.offload = offload == "none" ? "" : base::FromUser(offload);
+  c.offload = {.folder = training_program::OffloadFolder(absl::GetFlag(FLAGS_offload)),
+               .parameters = absl::GetFlag(FLAGS_offload_params)};
   c.nproc = absl::GetFlag(FLAGS_nproc);
   c.timeout_seconds = absl::GetFlag(FLAGS_timeout);
   PLAIT_ASSIGN_OR_RETURN(c.memory_limit_bytes, Bytes(absl::GetFlag(FLAGS_memory_limit)));
@@ -242,7 +244,8 @@ base::ToolUsage Usage() {
           {"Ranks",
            {"nproc", "strategy", "mesh", "reshard_after_forward", "prefetch", "reduce_each_micro_batch",
             "timeout"}},
-          {"Arithmetic and memory", {"dtype", "activation_checkpointing", "offload", "memory_limit"}},
+          {"Arithmetic and memory",
+           {"dtype", "activation_checkpointing", "offload", "offload_params", "memory_limit"}},
           {"What it says",
            {"eval_interval", "eval_iters", "log_interval", "sample_prompt", "sample_tokens", "peak_flops"}},
           {"Files",

@@ -72,26 +72,27 @@ absl::Status ShardedGpt::Assemble(const Config& config, const comm::DeviceMesh& 
     if (initialize) return initialize(model_, unit);
     model_.ResetParameters(unit);
   };
+  const parallel::StateStoreOptions place = training_program::StatePlaceOf(config.offload);
   PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
                                       {mesh.axis("dp_replicate"), mesh.axis("dp_shard")}, std::move(units),
                                       {.strategy = strategy,
                                        .reshard_after_forward = config.reshard_after_forward,
                                        .prefetch = config.prefetch,
-                                       .compute_type = ComputeType(config)},
+                                       .compute_type = ComputeType(config),
+                                       .masters_place = place,
+                                       .offloads_parameters = config.offload.parameters},
                                       initialize_unit));
   model_.set_block_runner(policy.Around(
       [engine = engine_.get()](std::size_t block, const parallel::BlockForward& forward,
                                const at::Tensor& input) { return engine->Run(block, forward, input); }));
-  PLAIT_ASSIGN_OR_RETURN(optimizer_, parallel::ShardedOptimizer::Create(
-                                         *engine_,
-                                         {.kind = parallel::OptimizerKind::kAdamW,
-                                          .lr = config.learning_rate,
-                                          .beta1 = config.beta1,
-                                          .beta2 = config.beta2,
-                                          .weight_decay = config.weight_decay},
-                                         {.place = config.offload.empty() ? parallel::StatePlace::kMemory
-                                                                          : parallel::StatePlace::kFile,
-                                          .folder = config.offload}));
+  PLAIT_ASSIGN_OR_RETURN(optimizer_,
+                         parallel::ShardedOptimizer::Create(*engine_,
+                                                            {.kind = parallel::OptimizerKind::kAdamW,
+                                                             .lr = config.learning_rate,
+                                                             .beta1 = config.beta1,
+                                                             .beta2 = config.beta2,
+                                                             .weight_decay = config.weight_decay},
+                                                            place));
   return absl::OkStatus();
 }
 

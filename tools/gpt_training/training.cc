@@ -102,7 +102,9 @@ absl::Status Training::Run() {
   parts_.console.StopBar();
   // Also after an error, which all ranks have: messages that are on their way must arrive.
   parts_.sharded.engine().WaitForParameters();
-  return status;
+  PLAIT_RETURN_IF_ERROR(status);
+  // No step tells of a share that could not be read for the last evaluation.
+  return world_.Agree(base::Prefixed(parts_.sharded.engine().status(), "--offload"));
 }
 
 absl::Status Training::Steps() {
@@ -211,13 +213,21 @@ absl::Status Training::CheckFinite(const StepReport& report, bool overflowed) co
 // Of this rank's shares.
 std::string Training::FirstNonFinite() const {
   const parallel::DataParallel& engine = parts_.sharded.engine();
-  for (const parallel::Shard& shard : engine.shards()) {
-    const parallel::FlatLayout& layout = *shard.layout;
+  for (std::size_t i = 0; i < engine.shards().size(); ++i) {
+    const parallel::FlatLayout& layout = *engine.shards()[i].layout;
     const int rank = layout.ranks() == 1 ? 0 : engine.axes().shard.rank();
-    for (const parallel::FlatSlice& slice : layout.Slices(rank)) {
-      const at::Tensor values = shard.master.narrow(0, slice.shard_offset, slice.end - slice.begin);
-      if (!at::isfinite(values).all().item<bool>()) return layout.parameters()[slice.parameter].name;
-    }
+    std::string name;
+    const absl::Status read = engine.VisitMaster(i, /*changes=*/false, [&](const at::Tensor& master) {
+      for (const parallel::FlatSlice& slice : layout.Slices(rank)) {
+        const at::Tensor values = master.narrow(0, slice.shard_offset, slice.end - slice.begin);
+        if (name.empty() && !at::isfinite(values).all().item<bool>()) {
+          name = layout.parameters()[slice.parameter].name;
+        }
+      }
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return std::string(read.message());
+    if (!name.empty()) return name;
   }
   return "";
 }

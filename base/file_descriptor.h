@@ -1,7 +1,7 @@
 // A POSIX file that is read and written at given places, with absl::Status errors of one line. Other than
 // HDF5 it may be used on any thread while HDF5 is busy on another.
-#ifndef PLAIT_PARALLEL_CHECKPOINT_FILE_DESCRIPTOR_H_
-#define PLAIT_PARALLEL_CHECKPOINT_FILE_DESCRIPTOR_H_
+#ifndef PLAIT_BASE_FILE_DESCRIPTOR_H_
+#define PLAIT_BASE_FILE_DESCRIPTOR_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace plait::parallel {
+namespace plait::base {
 
 // Move-only; closes itself, without telling of errors: Sync() first.
 class FileDescriptor {
@@ -35,6 +35,8 @@ class FileDescriptor {
   // All `bytes` at `offset`. A file that ends before them is DATA_LOSS.
   absl::Status ReadAt(void* to, std::int64_t bytes, std::int64_t offset) const;
   absl::Status WriteAt(const void* from, std::int64_t bytes, std::int64_t offset) const;
+  // The disk begins with what was written there, while the caller goes on; Sync() waits and tells of errors.
+  void StartSync(std::int64_t offset, std::int64_t bytes) const;
   // Until it is on the disk.
   absl::Status Sync() const;
 
@@ -48,6 +50,6 @@ class FileDescriptor {
 // The error of a call that set `error`: full disks and files over a limit are RESOURCE_EXHAUSTED.
 absl::Status DiskError(int error, const std::string& path, const std::string& doing);
 
-}  // namespace plait::parallel
+}  // namespace plait::base
 
-#endif  // PLAIT_PARALLEL_CHECKPOINT_FILE_DESCRIPTOR_H_
+#endif  // PLAIT_BASE_FILE_DESCRIPTOR_H_

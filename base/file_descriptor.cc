@@ -1,4 +1,4 @@
-#include "parallel/checkpoint/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace plait::parallel {
+namespace plait::base {
 namespace {
 
 // One system call moves at most 2 GiB.
@@ -76,9 +76,14 @@ absl::Status FileDescriptor::WriteAt(const void* from, std::int64_t bytes, std::
   return absl::OkStatus();
 }
 
+void FileDescriptor::StartSync(std::int64_t offset, std::int64_t bytes) const {
+  // A hint: file systems without it write at Sync().
+  static_cast<void>(sync_file_range(id_, offset, bytes, SYNC_FILE_RANGE_WRITE));
+}
+
 absl::Status FileDescriptor::Sync() const {
   if (fsync(id_) == 0) return absl::OkStatus();
   return DiskError(errno, path_, "cannot be written to the disk");
 }
 
-}  // namespace plait::parallel
+}  // namespace plait::base
