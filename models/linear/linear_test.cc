@@ -2,6 +2,7 @@
 #include "models/linear/linear.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -128,7 +129,10 @@ TEST_P(LinearTest, RowsDoNotDependOnTheBatch) {
     const at::Tensor part = Linear(inputs.x.narrow(0, 61, 35), inputs.weight, inputs.bias);
     EXPECT_TRUE(SameBits(part, whole.narrow(0, 61, 35)));
   }
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
   EXPECT_TRUE(SameBits(Linear(inputs.x, inputs.weight, inputs.bias), whole));
+  at::set_num_threads(threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, LinearTest, testing::Values(at::kFloat, at::kBFloat16),
