@@ -22,7 +22,7 @@ TestResult Test(ShardedCnn& net, const Images& images, std::int64_t batch_size, 
   while (const std::optional<std::vector<std::int64_t>> indices = sampler.Next()) {
     const Batch batch =
         MakeBatch(split, images.scale, data::ShareOf(*indices, world.rank(), world.size()), type);
-    const at::Tensor scores = net.engine().Forward([&] { return net.model().Forward(batch.x); });
+    const at::Tensor scores = net.engine().Forward([&] { return net.Forward(batch.x); });
     if (batch.y.numel() == 0) continue;
     sums[0] += at::nll_loss(scores.to(at::kDouble), batch.y, {}, at::Reduction::Sum).item<double>();
     sums[1] += scores.argmax(1).eq(batch.y).sum().item<double>();

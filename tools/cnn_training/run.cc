@@ -83,7 +83,7 @@ class Program {
  private:
   absl::Status Begin();
   absl::Status PlanMemory(const cnn::Cnn& model, int ranks_on_node);
-  absl::Status MakeNetwork(const cnn::Cnn& model);
+  absl::Status MakeNetwork(cnn::Cnn model);
   absl::Status Train(Outputs& outputs, bool* stopped);
 
   const Config& config_;
@@ -120,9 +120,9 @@ absl::Status Program::PlanMemory(const cnn::Cnn& model, int ranks_on_node) {
   return world_.Agree(parallel::CheckFits(plan, parallel::AvailableMemory(), ranks_on_node));
 }
 
-absl::Status Program::MakeNetwork(const cnn::Cnn& model) {
-  PLAIT_ASSIGN_OR_RETURN(net_, ShardedCnn::Create(config_, mesh_, model));
-  log_.Info(absl::StrCat("model=", model.Description()));
+absl::Status Program::MakeNetwork(cnn::Cnn model) {
+  PLAIT_ASSIGN_OR_RETURN(net_, ShardedCnn::Create(config_, mesh_, std::move(model)));
+  log_.Info(absl::StrCat("model=", net_->model().Description()));
   if (checkpoint_ == nullptr) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(parallel::Restore(*checkpoint_, net_->engine(), &net_->optimizer()));
   log_.Info(absl::StrFormat("resuming at epoch %d, sample %d, step %d: %s", state_.sampler.epoch + 1,
@@ -144,11 +144,11 @@ absl::Status Program::Train(Outputs& outputs, bool* stopped) {
 
 absl::Status Program::Run(bool* stopped) {
   PLAIT_RETURN_IF_ERROR(Begin());
-  PLAIT_ASSIGN_OR_RETURN(const cnn::Cnn model, MetaModel(config_, images_.set));
+  PLAIT_ASSIGN_OR_RETURN(cnn::Cnn model, MetaModel(config_, images_.set));
   PLAIT_RETURN_IF_ERROR(PlanMemory(model, place_.job.local_size));
   PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config_, FactsOf(config_, place_, settings_), world_,
                                                         checkpoint_ != nullptr ? state_.history_draws : -1));
-  PLAIT_RETURN_IF_ERROR(MakeNetwork(model));
+  PLAIT_RETURN_IF_ERROR(MakeNetwork(std::move(model)));
   PLAIT_RETURN_IF_ERROR(Train(outputs, stopped));
   if (!config_.save_model.empty() && !*stopped) {
     PLAIT_RETURN_IF_ERROR(net_->SaveModel(config_.save_model, world_));

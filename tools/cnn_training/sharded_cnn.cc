@@ -74,7 +74,11 @@ absl::StatusOr<cnn::Cnn> MetaModel(const Config& config, const data::ImageSet& s
 std::vector<parallel::ParameterUnit> UnitsOf(const cnn::Cnn& model) {
   std::vector<parallel::ParameterUnit> units;
   for (const models::ParameterUnit& unit : model.units()) {
-    if (!unit.parameters.empty()) units.push_back({unit.name, unit.parameters});
+    if (unit.parameters.empty()) continue;
+    units.push_back({unit.name, {}});
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      units.back().parameters.emplace_back(parameter.name, parameter.tensor);
+    }
   }
   return units;
 }
@@ -119,10 +123,9 @@ parallel::MemoryPlan PlanOf(const Config& config, const MeshShape& mesh, const c
 }
 
 absl::StatusOr<std::unique_ptr<ShardedCnn>> ShardedCnn::Create(const Config& config,
-                                                               const comm::DeviceMesh& mesh,
-                                                               const cnn::Cnn& model) {
-  auto net = std::unique_ptr<ShardedCnn>(new ShardedCnn(model));
-  const std::vector<parallel::ParameterUnit> units = UnitsOf(model);
+                                                               const comm::DeviceMesh& mesh, cnn::Cnn model) {
+  auto net = std::unique_ptr<ShardedCnn>(new ShardedCnn(std::move(model)));
+  const std::vector<parallel::ParameterUnit> units = UnitsOf(net->model_);
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy,
                          parallel::CheckpointPolicy::Parse(config.activation_checkpoints, NamesOf(units)));
   const parallel::StateStoreOptions place = training_program::StatePlaceOf(config.offload);
@@ -136,19 +139,23 @@ absl::StatusOr<std::unique_ptr<ShardedCnn>> ShardedCnn::Create(const Config& con
                               .decays = DecaysAll,
                               .masters_place = place,
                               .offloads_parameters = config.offload.parameters},
-                             [&model](std::size_t unit) { model.ResetParameters(unit + 1); }));
+                             [&net](std::size_t unit) { net->model_.ResetParameters(unit + 1); }));
   PLAIT_ASSIGN_OR_RETURN(net->optimizer_,
                          parallel::ShardedOptimizer::Create(
                              *net->engine_, {.lr = config.lr, .weight_decay = config.weight_decay}, place));
   parallel::DataParallel& engine = *net->engine_;
-  model.set_block_runner(
+  const auto run =
       policy.Around([&engine](std::size_t block, const parallel::BlockForward& forward,
-                              const at::Tensor& input) { return engine.Run(block, forward, input); }));
+                              const at::Tensor& input) { return engine.Run(block, forward, input); });
+  net->run_ = [&model = net->model_, run](std::size_t block, const models::BlockState& input,
+                                          const models::BlockContext& context) {
+    const auto forward = [layer = model.blocks()[block], context](const at::Tensor& x) {
+      return layer->Forward({.hidden = x}, context).hidden;
+    };
+    return models::BlockState{.hidden = run(block, forward, input.hidden)};
+  };
   return net;
 }
-
-// The model, which others may hold too, must not call an engine that is gone.
-ShardedCnn::~ShardedCnn() { model_.set_block_runner({}); }
 
 absl::Status ShardedCnn::SaveModel(const std::string& folder, const comm::Communicator& world) {
   std::vector<at::Tensor> kept;

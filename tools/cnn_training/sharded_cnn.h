@@ -1,9 +1,10 @@
 // The network of a run, sharded as its settings say, with its optimizer.
 //
-//   const cnn::Cnn model = MetaModel(config, images.set);            // sizes, no memory
+//   cnn::Cnn model = MetaModel(config, images.set);                  // sizes, no memory
 //   PLAIT_RETURN_IF_ERROR(CheckPlan(PlanOf(config, mesh, model), ...));
-//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedCnn> net, ShardedCnn::Create(config, mesh, model));
-//   const at::Tensor loss = net->engine().Forward([&] { return at::nll_loss(net->model().Forward(x), y); });
+//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedCnn> net, ShardedCnn::Create(config, mesh,
+//   std::move(model))); const at::Tensor loss = net->engine().Forward([&] { return
+//   at::nll_loss(net->Forward(x), y); });
 //
 // Every layer is a unit of the engine; initial values are those of the seed, whatever the ranks.
 #ifndef PLAIT_TOOLS_CNN_TRAINING_SHARDED_CNN_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -49,11 +51,13 @@ class ShardedCnn {
   // Collective. InvalidArgument for activation checkpoints of layers that there are not, and those of
   // DataParallel::Create and ShardedOptimizer::Create.
   static absl::StatusOr<std::unique_ptr<ShardedCnn>> Create(const Config& config,
-                                                            const comm::DeviceMesh& mesh,
-                                                            const cnn::Cnn& model);
-  ~ShardedCnn();
+                                                            const comm::DeviceMesh& mesh, cnn::Cnn model);
 
   cnn::Cnn& model() { return model_; }
+  // Logarithms of probabilities; inside engine().Forward().
+  at::Tensor Forward(const at::Tensor& x) {
+    return models::RunOutput(model_, {.inputs = x, .targets = {}}, run_);
+  }
   parallel::DataParallel& engine() { return *engine_; }
   parallel::ShardedOptimizer& optimizer() { return *optimizer_; }
 
@@ -61,9 +65,10 @@ class ShardedCnn {
   absl::Status SaveModel(const std::string& folder, const comm::Communicator& world);
 
  private:
-  explicit ShardedCnn(const cnn::Cnn& model) : model_(model) {}
+  explicit ShardedCnn(cnn::Cnn model) : model_(std::move(model)) {}
 
   cnn::Cnn model_;
+  models::BlockRunner run_;
   std::unique_ptr<parallel::DataParallel> engine_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };

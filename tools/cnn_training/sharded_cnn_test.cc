@@ -53,7 +53,7 @@ class CountingAllocator final : public c10::Allocator {
 // Bytes of a sample in the second of two passes, at most at once: gradients of parameters are there then.
 double MeasuredPeak(const cnn::CnnOptions& options, bool with_backward) {
   constexpr std::int64_t kSamples = 256;
-  const cnn::Cnn model(options, at::kFloat);
+  cnn::Cnn model(options, at::kFloat);
   const at::Tensor y = at::zeros({kSamples}, at::kLong);
   const at::AutoGradMode recording(with_backward);
   std::int64_t before = 0;

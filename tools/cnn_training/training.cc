@@ -87,7 +87,7 @@ absl::Status Training::TrainBatch(absl::Span<const std::int64_t> indices) {
   const at::ScalarType loss_type = MasterType(config_);
   const auto samples = static_cast<double>(indices.size());
   const at::Tensor loss = net_.engine().Forward([&] {
-    const at::Tensor scores = net_.model().Forward(batch.x).to(loss_type);
+    const at::Tensor scores = net_.Forward(batch.x).to(loss_type);
     return at::nll_loss(scores, batch.y, {}, at::Reduction::Sum) / samples;
   });
   net_.engine().Backward(loss);

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "models/gpt/sampler.h"
@@ -30,13 +31,13 @@ absl::StatusOr<BlockBatches> BatchesOf(const Config& config, const std::vector<s
 // Without dropout while it lives.
 class EvaluationMode {
  public:
-  explicit EvaluationMode(const gpt::Gpt& model) : model_(model) { model_.SetTraining(false); }
+  explicit EvaluationMode(gpt::Gpt& model) : model_(model) { model_.SetTraining(false); }
   ~EvaluationMode() { model_.SetTraining(true); }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
-  const gpt::Gpt& model_;
+  gpt::Gpt& model_;
   at::NoGradGuard no_grad_;
 };
 
@@ -82,7 +83,7 @@ double Evaluation::MeanLoss(ShardedGpt& sharded, BlockBatches& batches) {
   for (std::int64_t k = 0; k < config_.eval_iters; ++k) {
     const BlockBatch batch = batches.Next();
     const at::Tensor loss =
-        sharded.engine().Forward([&] { return sharded.model().Loss(batch.inputs, batch.targets); });
+        sharded.engine().Forward([&] { return sharded.Loss(batch.inputs, batch.targets); });
     mean[0] += loss.item<double>() * batch.share / static_cast<double>(config_.eval_iters);
   }
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(mean)), comm::ReduceOp::kSum);
@@ -102,12 +103,14 @@ std::string Evaluation::Sample(ShardedGpt& sharded, std::int64_t step) {
   gpt::Sampler sampler({.temperature = 0.8,
                         .top_k = 200,
                         .seed = base::DeriveSeed(config_.seed, "sample", static_cast<std::uint64_t>(step))});
-  std::vector<std::int64_t> tokens;
+  absl::StatusOr<std::vector<std::int64_t>> tokens;
   sharded.engine().Forward([&] {
-    tokens = gpt::Generate(sharded.model(), prompt_tokens_, config_.sample_tokens, sampler);
+    tokens =
+        gpt::Generate(sharded.model(), prompt_tokens_, config_.sample_tokens, sampler, {}, sharded.run());
     return at::zeros({});
   });
-  const std::vector<std::int32_t> ids(tokens.begin(), tokens.end());
+  if (!tokens.ok()) return absl::StrCat(prompt_, "[", tokens.status().message(), "]");
+  const std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
   return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
 }
 

@@ -23,10 +23,10 @@ struct Tally {
 std::vector<std::string> ParameterLines(const gpt::Gpt& model) {
   Tally decayed, others;
   for (const models::ParameterUnit& unit : model.units()) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      Tally& tally = models::IsDecayed(parameter) ? decayed : others;
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      Tally& tally = parameter.decays ? decayed : others;
       ++tally.tensors;
-      tally.parameters += parameter.numel();
+      tally.parameters += parameter.tensor.numel();
     }
   }
   const std::int64_t count = gpt::ParameterCount(model.options(), /*with_positions=*/false);

@@ -125,7 +125,7 @@ absl::Status Program::SayBeginning(const Corpus& corpus) {
 absl::StatusOr<std::unique_ptr<ShardedGpt>> Program::MakeModel(const Corpus& corpus) {
   PLAIT_RETURN_IF_ERROR(SayBeginning(corpus));
   PLAIT_ASSIGN_OR_RETURN(const gpt::GptOptions options, Options(corpus));
-  const gpt::Gpt model = MetaModel(config_, options);
+  gpt::Gpt model = MetaModel(config_, options);
   PLAIT_RETURN_IF_ERROR(SayModel(model));
   absl::Status read;
   InitializeFrom from;
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<ShardedGpt>> Program::MakeModel(const Corpus& cor
     };
   }
   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedGpt> sharded,
-                         ShardedGpt::Create(config_, model, mesh_, from));
+                         ShardedGpt::Create(config_, std::move(model), mesh_, from));
   sharded->engine().WaitForParameters();
   PLAIT_RETURN_IF_ERROR(base::Prefixed(world_.Agree(read), "--init-from"));
   if (resumption_.has_value()) PLAIT_RETURN_IF_ERROR(TakeState(*resumption_, *sharded));

@@ -54,8 +54,11 @@ gpt::Gpt MetaModel(const Config& config, const gpt::GptOptions& options) {
 
 std::vector<parallel::ParameterUnit> UnitsOf(const gpt::Gpt& model) {
   std::vector<parallel::ParameterUnit> units;
-  for (models::ParameterUnit& unit : model.units()) {
-    units.push_back({.name = unit.name, .parameters = std::move(unit.parameters), .root = units.empty()});
+  for (const models::ParameterUnit& unit : model.units()) {
+    units.push_back({.name = unit.name, .parameters = {}, .root = units.empty()});
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      units.back().parameters.emplace_back(parameter.name, parameter.tensor);
+    }
   }
   return units;
 }
@@ -82,9 +85,16 @@ absl::Status ShardedGpt::Assemble(const Config& config, const comm::DeviceMesh& 
                                        .masters_place = place,
                                        .offloads_parameters = config.offload.parameters},
                                       initialize_unit));
-  model_.set_block_runner(policy.Around(
+  const auto run = policy.Around(
       [engine = engine_.get()](std::size_t block, const parallel::BlockForward& forward,
-                               const at::Tensor& input) { return engine->Run(block, forward, input); }));
+                               const at::Tensor& input) { return engine->Run(block, forward, input); });
+  run_ = [this, run](std::size_t block, const models::BlockState& input,
+                     const models::BlockContext& context) {
+    const auto forward = [layer = model_.blocks()[block], context](const at::Tensor& x) {
+      return layer->Forward({.hidden = x}, context).hidden;
+    };
+    return models::BlockState{.hidden = run(block, forward, input.hidden)};
+  };
   PLAIT_ASSIGN_OR_RETURN(optimizer_,
                          parallel::ShardedOptimizer::Create(*engine_,
                                                             {.kind = parallel::OptimizerKind::kAdamW,
@@ -96,10 +106,10 @@ absl::Status ShardedGpt::Assemble(const Config& config, const comm::DeviceMesh& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ShardedGpt>> ShardedGpt::Create(const Config& config, const gpt::Gpt& model,
+absl::StatusOr<std::unique_ptr<ShardedGpt>> ShardedGpt::Create(const Config& config, gpt::Gpt model,
                                                                const comm::DeviceMesh& mesh,
                                                                const InitializeFrom& initialize) {
-  std::unique_ptr<ShardedGpt> sharded(new ShardedGpt(model));
+  std::unique_ptr<ShardedGpt> sharded(new ShardedGpt(std::move(model)));
   PLAIT_RETURN_IF_ERROR(sharded->Assemble(config, mesh, initialize));
   return sharded;
 }

@@ -135,7 +135,7 @@ void Training::RunPass(int micro_batch, Passes& passes) {
   const BlockBatch batch = batches_.Next();
   const double part = batch.share / config_.gradient_accumulation_steps;
   const at::Tensor loss = parts_.sharded.engine().Forward(
-      [&] { return parts_.sharded.model().Loss(batch.inputs, batch.targets).mul(part); });
+      [&] { return parts_.sharded.Loss(batch.inputs, batch.targets).mul(part); });
   passes.loss += loss.item<double>();
   const double middle = NowSeconds();
   parts_.sharded.engine().Backward(scaler_.scale() == 1 ? loss : loss.mul(scaler_.scale()),

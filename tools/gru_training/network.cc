@@ -71,12 +71,12 @@ at::Tensor Network::Scores(const at::Tensor& x) {
   if (parallel_ == nullptr) return classifier_.Forward(x);
   const at::Tensor state = parallel_->Forward(x);
   CountSolve("ForWD", parallel_->solver().last_forward());
-  return classifier_.Head(state.select(0, state.size(0) - 1));
+  return classifier_.Output({.hidden = state.select(0, state.size(0) - 1)});
 }
 
 at::Tensor Network::SerialScores(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
-  return classifier_.Head(test_gru_->Forward(x).output);
+  return classifier_.Output({.hidden = test_gru_->Forward(x).output});
 }
 
 void Network::CountBackward() {
