@@ -64,23 +64,16 @@ TEST(MemoryTest, BytesPerRankAreThoseOfTheFormulas) {
     const auto mesh =
         comm::DeviceMesh::Create(World(), {{"dp_replicate", shards ? 1 : n}, {"dp_shard", shards ? n : 1}});
     mlp::Mlp model({.widths = std::vector<std::int64_t>(kLayers + 1, kWidth)}, at::kMeta);
-    std::vector<parallel::ParameterUnit> units;
-    for (const models::ParameterUnit& unit : model.units()) {
-      units.push_back({unit.name, {}, /*root=*/units.empty()});
-      for (const models::ParameterSpec& parameter : unit.parameters) {
-        units.back().parameters.emplace_back(parameter.name, parameter.tensor);
-      }
-    }
     const auto dp = *parallel::DataParallel::Create(
-        {mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, units,
+        *mesh, model.units(),
         {.strategy = strategy, .prefetch = false, .masters_place = place, .offloads_parameters = offloads},
         [&](std::size_t unit) { model.ResetParameters(unit); });
     const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
                                         const models::BlockContext& context) {
-      const auto forward = [&](const at::Tensor& x) {
-        return model.blocks()[block]->Forward({.hidden = x}, context).hidden;
+      const auto forward = [&](const models::BlockState& x) {
+        return model.blocks()[block]->Forward(x, context);
       };
-      return models::BlockState{.hidden = dp->Run(block, forward, input.hidden)};
+      return dp->Run(block, forward, input);
     };
     const auto optimizer = *parallel::ShardedOptimizer::Create(*dp, {}, place);
     for (int step = 0; step < 3; ++step) {

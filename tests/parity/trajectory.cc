@@ -69,21 +69,24 @@ class ShardedRun {
     const auto mesh =
         comm::DeviceMesh::Create(world, {{"dp_replicate", setting.replicas}, {"dp_shard", setting.shards}});
     PLAIT_CHECK(mesh.ok()) << mesh.status();
-    comm::Communicator replicate = mesh->axis("dp_replicate");
-    if (setting.mutation == Mutation::kDroppedAllReduce) replicate = comm::Communicator::Self();
+    for (models::ParameterUnit& unit : model_.units) {
+      if (setting.mutation == Mutation::kDroppedAllReduce) unit.replicate_axis = "none";
+    }
     // The embedding of the GPT is a part of its own.
     dp_ = *parallel::DataParallel::Create(
-        {replicate, mesh->axis("dp_shard")}, model_.units,
+        *mesh, model_.units,
         {.strategy = setting.strategy,
          .compute_type = setting.compute_type,
          .root_part_bytes = 512,
          .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
          .offloads_parameters = setting.offloads_parameters});
-    model_.set_runner([this](std::size_t block, const BlockForward& forward, const at::Tensor& x) {
+    model_.set_runner([this](std::size_t block, const models::BlockForward& forward,
+                             const models::BlockState& x) {
       if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
+      const auto repeatable = [forward](const models::BlockState& in, bool) { return forward(in); };
       return dp_->Run(
-          block, [&forward](const at::Tensor& in) { return parallel::CheckpointActivations(forward, in); },
-          x);
+          block,
+          [&](const models::BlockState& in) { return parallel::CheckpointActivations(repeatable, in); }, x);
     });
     optimizer_ = *parallel::ShardedOptimizer::Create(
         *dp_, {.lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay},
@@ -105,8 +108,8 @@ class ShardedRun {
 
   std::vector<at::Tensor> Parameters() {
     std::vector<at::Tensor> all;
-    dp_->VisitWhole([&](const parallel::ParameterUnit& unit) {
-      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    dp_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+      for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
     });
     return all;
   }
@@ -117,7 +120,8 @@ class ShardedRun {
     const double normalizer = own_mean ? static_cast<double>(samples.size()) * world_.size() * setting_.passes
                                        : static_cast<double>(kParitySamples);
     const at::Tensor part = dp_->Forward([&] { return model_.loss(samples, step) / normalizer; });
-    dp_->Backward(part, {.last = pass + 1 == setting_.passes, .reduce_each = setting_.reduce_each});
+    dp_->Backward(part,
+                  {.last = pass + 1 == setting_.passes, .reduce_every_micro_batch = setting_.reduce_each});
     return part.item<double>();
   }
 
@@ -132,7 +136,7 @@ class ShardedRun {
     if (!stale) return;
     dp_->WaitForParameters();
     if (world_.rank() == 0) master.copy_(before);
-    dp_->Publish();
+    dp_->AllGatherParameters();
   }
 
   Setting setting_;
