@@ -10,8 +10,8 @@
 // with or without prologue and epilogue, the layer-parallel solver takes blocks as its steps, and generation
 // passes a cache in the context. Blocks are ordinary torch::nn code underneath.
 //
-// This header and placement.h are the one contract that `mgrit` and `parallel` share with `models`; it depends
-// on nothing but at::Tensor. Everything here is local.
+// This header and placement.h are the one contract that `mgrit` and `parallel` share with `models`; it
+// depends on nothing but at::Tensor. Everything here is local.
 #ifndef PLAIT_MODELS_BLOCK_MODEL_H_
 #define PLAIT_MODELS_BLOCK_MODEL_H_
 

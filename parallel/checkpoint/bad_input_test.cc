@@ -44,8 +44,7 @@ CheckpointState SmallState() {
 void SaveSmall(const std::string& root, std::int64_t step, bool boxes) {
   const comm::Communicator& world = comm::testing::World();
   const auto cut = boxes ? testing::RandomMeshPieces : testing::RandomPieces;
-  const testing::OwnedPieces own =
-      cut(SmallTensors(), world.size(), world.rank(), 4, static_cast<int>(step));
+  const testing::OwnedPieces own = cut(SmallTensors(), world.size(), world.rank(), 4, static_cast<int>(step));
   PLAIT_CHECK_OK(SaveCheckpoint(world, root, step, own.pieces, SmallState()).status());
 }
 
@@ -97,9 +96,8 @@ class BadInput : public ::testing::TestWithParam<bool> {
   std::string folder_, original_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Formats, BadInput, ::testing::Bool(), [](const auto& info) {
-  return info.param ? "Boxes" : "FlatRanges";
-});
+INSTANTIATE_TEST_SUITE_P(Formats, BadInput, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Boxes" : "FlatRanges"; });
 
 TEST_P(BadInput, FilesThatAreMissingCutShortOrForeign) {
   if (!IsMine()) return;
@@ -300,13 +298,13 @@ TEST_P(BadInput, RangesThatTheTensorDoesNotHave) {
     return checkpoint.Read("model/weight", begin, end, absl::MakeSpan(bytes.data(), size), box);
   };
   EXPECT_TRUE(read_box({{18, 13}, {2, 2}}, 2, 4, 8).ok());
-  for (const auto& [box, end, size] : std::vector<std::tuple<models::Box, std::int64_t, std::size_t>>{
-           {{{18, 13}, {2, 3}}, 2, 8},
-           {{{-1, 13}, {2, 2}}, 2, 8},
-           {{{18}, {2}}, 2, 8},
-           {{{18, 13}, {2}}, 2, 8},
-           {{{18, 13}, {2, 2}}, 5, 20},
-           {{{18, 13}, {2, 2}}, 2, 4}}) {
+  for (const auto& [box, end, size] :
+       std::vector<std::tuple<models::Box, std::int64_t, std::size_t>>{{{{18, 13}, {2, 3}}, 2, 8},
+                                                                       {{{-1, 13}, {2, 2}}, 2, 8},
+                                                                       {{{18}, {2}}, 2, 8},
+                                                                       {{{18, 13}, {2}}, 2, 8},
+                                                                       {{{18, 13}, {2, 2}}, 5, 20},
+                                                                       {{{18, 13}, {2, 2}}, 2, 4}}) {
     const absl::Status status = read_box(box, 0, end, size);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("model/weight"), HasSubstr("of box [")));

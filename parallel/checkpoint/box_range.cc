@@ -133,7 +133,7 @@ std::optional<Box> Intersection(const Box& a, const Box& b) {
 
 std::string TextOf(const Box& box) {
   std::vector<std::string> sides;
-  for (std::size_t d = 0; d < box.size.size(); ++d) {
+  for (std::size_t d = 0; d < std::min(box.begin.size(), box.size.size()); ++d) {
     sides.push_back(absl::StrCat(box.begin[d], ":", box.begin[d] + box.size[d]));
   }
   return absl::StrCat("[", absl::StrJoin(sides, ", "), "]");

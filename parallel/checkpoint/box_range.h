@@ -52,11 +52,10 @@ struct PartOfRange {
 std::vector<PartOfRange> BoxesOfRange(const BoxRange& range);
 
 // Elements [in_a, in_a + count) of a's box are the elements [in_b, in_b + count) of b's.
-using RunVisitor =
-    std::function<absl::Status(std::int64_t in_a, std::int64_t in_b, std::int64_t count)>;
+using RunVisitor = std::function<absl::Status(std::int64_t in_a, std::int64_t in_b, std::int64_t count)>;
 
-// Visits the elements that two ranges of one tensor share, as runs that are contiguous in both boxes. Stops at
-// the first error and returns it.
+// Visits the elements that two ranges of one tensor share, as runs that are contiguous in both boxes. Stops
+// at the first error and returns it.
 absl::Status ForEachSharedRun(const BoxRange& a, const BoxRange& b, const RunVisitor& visit);
 
 }  // namespace plait::parallel

@@ -100,7 +100,8 @@ TEST(BoxesOfRange, EveryRangeOfSmallTensors) {
                              {3, 2, 1, 3}}) {
     const std::int64_t elements = ElementsOf(shape);
     for (std::int64_t begin = 0; begin <= elements; ++begin) {
-      for (std::int64_t end = begin; end <= elements; ++end) ExpectParts(shape, RangeOfWhole(shape, begin, end));
+      for (std::int64_t end = begin; end <= elements; ++end)
+        ExpectParts(shape, RangeOfWhole(shape, begin, end));
     }
   }
 }
@@ -181,7 +182,8 @@ TEST(ForEachSharedRun, RunsAreLongAndErrorsEndThem) {
     return absl::OkStatus();
   };
   EXPECT_TRUE(ForEachSharedRun(columns, more, visit).ok());
-  EXPECT_EQ(runs, (std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{{32, 0, 16}, {56, 32, 16}}));
+  EXPECT_EQ(runs,
+            (std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{{32, 0, 16}, {56, 32, 16}}));
   int calls = 0;
   const absl::Status status = ForEachSharedRun(columns, more, [&](auto...) {
     ++calls;

@@ -22,8 +22,8 @@ struct CoverageFault {
   std::vector<std::int64_t> owners;
 };
 
-// Boxes lie inside `shape` and are not empty. Sweeps along each dimension in turn, so that the time grows with
-// the number of boxes where they form a grid, not with its square.
+// Boxes lie inside `shape` and are not empty. Sweeps along each dimension in turn, so that the time grows
+// with the number of boxes where they form a grid, not with its square.
 std::optional<CoverageFault> FindCoverageFault(const Shape& shape, const std::vector<OwnedBox>& boxes);
 
 }  // namespace plait::parallel

@@ -63,8 +63,7 @@ PieceTables TablesOf(const Layout& layout) {
   if (layout.HasBoxes()) tables.columns = 5;
   const models::Box* last = nullptr;
   for (const LayoutPiece& piece : layout.pieces) {
-    tables.pieces.insert(tables.pieces.end(),
-                         {piece.tensor, piece.rank, piece.range.begin, piece.range.end});
+    tables.pieces.insert(tables.pieces.end(), {piece.tensor, piece.rank, piece.range.begin, piece.range.end});
     if (tables.columns == 4) continue;
     const models::Box& box = piece.range.box;
     if (box.size == layout.tensors[piece.tensor].shape) {
@@ -99,7 +98,7 @@ absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
 // The version of the format.
 absl::StatusOr<std::int64_t> CheckFormat(const data::File& file) {
   const absl::StatusOr<std::string> format = data::TextAttribute(file, "/", "format");
-  const absl::StatusOr<std::int64_t> version = data::IntAttribute(file, "/", "format_version");
+  absl::StatusOr<std::int64_t> version = data::IntAttribute(file, "/", "format_version");
   if (!format.ok() || *format != kIndexFormat || !version.ok()) {
     return absl::DataLossError(
         absl::StrCat(file.path(), ": an HDF5 file, but not the index of a checkpoint"));

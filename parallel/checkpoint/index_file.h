@@ -10,8 +10,8 @@
 // crc32. Root attributes: format = "plait checkpoint", format_version, step.
 //
 // Format version 2, written where pieces are ranges of boxes, has a fifth column in /plait/pieces: where in
-// /plait/boxes (int64, with crc32) the piece's box stands, its begins and then its sizes, one per dimension of
-// the tensor; -1: the piece is a range of the whole tensor.
+// /plait/boxes (int64, with crc32) the piece's box stands, its begins and then its sizes, one per dimension
+// of the tensor; -1: the piece is a range of the whole tensor.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 

@@ -142,8 +142,8 @@ absl::Status CheckCoverage(const TensorSpec& tensor, absl::Span<const LayoutPiec
       absl::StrCat(PathOf(tensor), ", ", TypeAndShapeOf(tensor), ": elements ", elements, " are on ");
   if (fault->owners.empty()) return absl::InvalidArgumentError(absl::StrCat(where, "no rank"));
   const auto [first, second] = std::minmax(fault->owners[0], fault->owners[1]);
-  return absl::InvalidArgumentError(absl::StrCat(where, "rank ", first, " and on rank ", second,
-                                                 "; only one piece may have an element"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, "rank ", first, " and on rank ", second, "; only one piece may have an element"));
 }
 
 void PutNumbers(const std::vector<std::int64_t>& numbers, ByteWriter& writer) {
@@ -202,10 +202,11 @@ std::vector<LayoutPiece> Layout::PiecesOf(int rank) const {
 }
 
 absl::Span<const LayoutPiece> Layout::PiecesOfTensor(std::int64_t tensor) const {
-  const auto begin = std::lower_bound(pieces.begin(), pieces.end(), tensor,
-                                      [](const LayoutPiece& piece, std::int64_t t) { return piece.tensor < t; });
-  const auto end = std::upper_bound(begin, pieces.end(), tensor,
-                                    [](std::int64_t t, const LayoutPiece& piece) { return t < piece.tensor; });
+  const auto begin =
+      std::lower_bound(pieces.begin(), pieces.end(), tensor,
+                       [](const LayoutPiece& piece, std::int64_t t) { return piece.tensor < t; });
+  const auto end = std::upper_bound(
+      begin, pieces.end(), tensor, [](std::int64_t t, const LayoutPiece& piece) { return t < piece.tensor; });
   return absl::MakeConstSpan(pieces).subspan(begin - pieces.begin(), end - begin);
 }
 
@@ -232,7 +233,7 @@ std::string Layout::ArrayOf(const LayoutPiece& piece) const {
 }
 
 std::string Layout::TextOf(const LayoutPiece& piece, std::int64_t begin, std::int64_t end) const {
-  const std::string range = RangeText(begin, end);
+  std::string range = RangeText(begin, end);
   if (piece.range.box.size == tensors[piece.tensor].shape) return range;
   return absl::StrCat(range, " of box ", parallel::TextOf(piece.range.box));
 }

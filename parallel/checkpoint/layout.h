@@ -68,8 +68,8 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces);
 
-// The part of MakeLayout that also applies to a layout read from a file: the pieces, each inside its tensor and
-// in order, hold every element of every tensor exactly once.
+// The part of MakeLayout that also applies to a layout read from a file: the pieces, each inside its tensor
+// and in order, hold every element of every tensor exactly once.
 absl::Status CheckCoverage(const Layout& layout);
 
 }  // namespace plait::parallel

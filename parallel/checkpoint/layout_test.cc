@@ -59,8 +59,8 @@ TEST(Layout, BoxesAndRangesOfThem) {
 // Contiguous boxes are ranges of the tensor, however they are given.
 TEST(Layout, RowsNeedNoBoxes) {
   const absl::StatusOr<Layout> layout =
-      MakeLayout({Of({BoxPiece({4, 8}, {{2, 0}, {2, 8}}, 0, 16)}), Of({BoxPiece({4, 8}, {{1, 3}, {1, 5}}, 0, 5)}),
-                  Of({Piece({4, 8}, 0, 11)})});
+      MakeLayout({Of({BoxPiece({4, 8}, {{2, 0}, {2, 8}}, 0, 16)}),
+                  Of({BoxPiece({4, 8}, {{1, 3}, {1, 5}}, 0, 5)}), Of({Piece({4, 8}, 0, 11)})});
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_FALSE(layout->HasBoxes());
   EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "model/x[11:16]");

@@ -16,7 +16,8 @@
 namespace plait::parallel {
 namespace {
 
-// INVALID_ARGUMENT where the checkpoint's tensor is of another type, or of another shape than the placement's.
+// INVALID_ARGUMENT where the checkpoint's tensor is of another type, or of another shape than the
+// placement's.
 absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, data::DType dtype,
                          const models::Placement& placement) {
   for (const TensorSpec& tensor : checkpoint.tensors()) {
@@ -40,7 +41,8 @@ std::vector<BoxRange> LocalRanges(const models::Placement& placement, std::int64
   std::int64_t first = 0;  // of the box, in the local tensor
   for (const models::Box& box : placement.boxes) {
     const std::int64_t elements = ElementsOf(box.size);
-    const std::int64_t from = std::max(begin - first, std::int64_t{0}), until = std::min(end - first, elements);
+    const std::int64_t from = std::max(begin - first, std::int64_t{0}),
+                       until = std::min(end - first, elements);
     if (from < until) ranges.push_back({box, from, until});
     first += elements;
   }

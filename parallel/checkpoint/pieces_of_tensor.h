@@ -52,8 +52,8 @@ std::vector<TensorPiece> PiecesOfPlacement(const std::string& group, const std::
 absl::Status ReadTensor(Checkpoint& checkpoint, const std::string& path, std::int64_t begin,
                         const at::Tensor& values);
 
-// The same for elements of the local tensor, from `begin` on. INVALID_ARGUMENT also if the checkpoint's tensor
-// is not of placement.shape.
+// The same for elements of the local tensor, from `begin` on. INVALID_ARGUMENT also if the checkpoint's
+// tensor is not of placement.shape.
 absl::Status ReadPlacement(Checkpoint& checkpoint, const std::string& path,
                            const models::Placement& placement, std::int64_t begin, const at::Tensor& values);
 

@@ -86,8 +86,8 @@ TEST(PiecesOfTensor, ATemporaryLivesAsLongAsItsPiece) {
   }
 }
 
-// What rank `rank` of `ranks` has of a fused query-key-value weight of 6 rows whose columns are split: a third of
-// its columns belongs to each of the three.
+// What rank `rank` of `ranks` has of a fused query-key-value weight of 6 rows whose columns are split: a
+// third of its columns belongs to each of the three.
 models::Placement FusedColumns(std::int64_t rank, std::int64_t ranks) {
   models::Placement placement{{6, 24}};
   for (std::int64_t third = 0; third < 3; ++third) {
@@ -128,7 +128,8 @@ TEST(PiecesOfTensor, FlatShardsOfFusedMatricesThatAreSplitByColumns) {
       const at::Tensor expected = LocalColumns(whole, tp, ranks);
       for (std::int64_t begin = 0; begin < expected.numel(); begin += 7) {
         // Every other element of a larger tensor.
-        const at::Tensor read = at::zeros({2 * std::min<std::int64_t>(7, expected.numel() - begin)}).slice(0, 0, {}, 2);
+        const at::Tensor read =
+            at::zeros({2 * std::min<std::int64_t>(7, expected.numel() - begin)}).slice(0, 0, {}, 2);
         const absl::Status status =
             ReadPlacement(checkpoint, "model/qkv", FusedColumns(tp, ranks), begin, read);
         EXPECT_TRUE(status.ok()) << status;
@@ -145,13 +146,14 @@ TEST(PiecesOfTensor, BuffersOfIntegersAndScalars) {
   const at::Tensor mean = at::arange(5, at::kFloat) / 3;
   const at::Tensor flag = at::scalar_tensor(true, at::kBool);
   for (const bool boxes : {false, true}) {
-    std::vector<TensorPiece> pieces = {PiecesOfPlacement("model", "bn.running_mean", {5}, {}, 0, mean)[0],
-                                       PiecesOfPlacement("model", "bn.num_batches_tracked", {}, {}, 0, counter)[0],
-                                       PiecesOfPlacement("model", "steps", {}, {}, 0, counter.view({1}) + 1)[0],
-                                       PiecesOfPlacement("model", "flag", {}, {{}, {{}}}, 0, flag)[0],
-                                       PiecesOfPlacement("model", "counts", {5}, {}, 0, counts.slice(0, 0, 2))[0],
-                                       PiecesOfPlacement("model", "counts", {5}, {}, 2, counts.slice(0, 2, 5))[0],
-                                       PiecesOfPlacement("model", "none", {0, 3}, {}, 0, at::zeros({0, 3}))[0]};
+    std::vector<TensorPiece> pieces = {
+        PiecesOfPlacement("model", "bn.running_mean", {5}, {}, 0, mean)[0],
+        PiecesOfPlacement("model", "bn.num_batches_tracked", {}, {}, 0, counter)[0],
+        PiecesOfPlacement("model", "steps", {}, {}, 0, counter.view({1}) + 1)[0],
+        PiecesOfPlacement("model", "flag", {}, {{}, {{}}}, 0, flag)[0],
+        PiecesOfPlacement("model", "counts", {5}, {}, 0, counts.slice(0, 0, 2))[0],
+        PiecesOfPlacement("model", "counts", {5}, {}, 2, counts.slice(0, 2, 5))[0],
+        PiecesOfPlacement("model", "none", {0, 3}, {}, 0, at::zeros({0, 3}))[0]};
     if (boxes) {
       for (std::int64_t side = 0; side < 2; ++side) {
         pieces.push_back(PiecesOfPlacement("model", "split", {5, 1}, {{5, 2}, {{{0, side}, {5, 1}}}}, 0,
@@ -178,7 +180,8 @@ TEST(PiecesOfTensor, BuffersOfIntegersAndScalars) {
 
 TEST(PiecesOfTensor, ARankThatHoldsNothingKnowsTheTensor) {
   const models::Placement nothing{{2, 3}, {{{0, 3}, {2, 0}}}};
-  const std::vector<TensorPiece> pieces = PiecesOfPlacement("model", "w", {2, 0}, nothing, 0, at::zeros({2, 0}));
+  const std::vector<TensorPiece> pieces =
+      PiecesOfPlacement("model", "w", {2, 0}, nothing, 0, at::zeros({2, 0}));
   ASSERT_EQ(pieces.size(), 1u);
   EXPECT_EQ(pieces[0].bytes(), 0);
   EXPECT_EQ(pieces[0].tensor.shape, (std::vector<std::int64_t>{2, 3}));
@@ -186,7 +189,8 @@ TEST(PiecesOfTensor, ARankThatHoldsNothingKnowsTheTensor) {
 }
 
 TEST(PiecesOfTensor, APlacementInAnotherShapeIsAnError) {
-  Checkpoint checkpoint = *Checkpoint::Open(Saved("other_shape", {WholeTensor("model", "w", at::zeros({4, 6}))}));
+  Checkpoint checkpoint =
+      *Checkpoint::Open(Saved("other_shape", {WholeTensor("model", "w", at::zeros({4, 6}))}));
   const models::Placement placement{{6, 4}, {{{0, 0}, {4, 2}}}};  // which would fit into (4, 6), too
   const absl::Status status = ReadPlacement(checkpoint, "model/w", placement, 0, at::zeros({8}));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -8,9 +8,9 @@
 // that and the elements where HDF5 expects them, with plain system calls that may run on any thread.
 //
 // File: /GROUP/NAME[begin:end], in a box /GROUP/NAME[0:3, 4:8][begin:end], contiguous and little-endian;
-// /plait/checksums, uint32: CRC-32 (zlib) of every chunk of kChunkBytes of each piece (the last one of a piece
-// shorter), pieces in the layout's order; /plait/rank_state/NAME, uint8 with attribute crc32. Root attributes:
-// format, format_version, step, rank.
+// /plait/checksums, uint32: CRC-32 (zlib) of every chunk of kChunkBytes of each piece (the last one of a
+// piece shorter), pieces in the layout's order; /plait/rank_state/NAME, uint8 with attribute crc32. Root
+// attributes: format, format_version, step, rank.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 

@@ -48,14 +48,15 @@ class ShardReader {
   absl::StatusOr<std::int64_t> PlaceOf(std::size_t piece);
   absl::StatusOr<std::int64_t> FindPlace(std::size_t piece) const;
   // Bytes [begin, end) of the chunk `chunk` of a piece.
-  absl::Status ReadChunk(std::size_t piece, std::int64_t chunk, std::int64_t begin, std::int64_t end, char* to);
+  absl::Status ReadChunk(std::size_t piece, std::int64_t chunk, std::int64_t begin, std::int64_t end,
+                         char* to);
   absl::Status ReadWholeChunk(std::size_t piece, std::int64_t chunk, std::int64_t bytes, char* to);
 
   const CheckpointIndex* index_;
   data::File file_;
   base::FileDescriptor bytes_;
   std::vector<std::uint32_t> checksums_;
-  std::vector<std::int64_t> first_chunk_;  // by piece of the layout; those of other ranks are not used
+  std::vector<std::int64_t> first_chunk_;       // by piece of the layout; those of other ranks are not used
   std::map<std::size_t, std::int64_t> places_;  // by piece, of those that were read
   std::vector<char> chunk_;                     // the one that was last read in part
   std::optional<std::pair<std::size_t, std::int64_t>> chunk_of_;  // its piece, and number therein
