@@ -36,12 +36,13 @@ namespace {
 constexpr int kUsageError = 2;
 
 base::ToolUsage Usage() {
-  return {.name = "gpu_checklist",
-          .summary =
-              "Checks the GPU code on a machine with a GPU: one line per check, PASSED, FAILED or SKIPPED, and "
-              "a report. The exit code is 0 if no check failed and at least one passed.",
-          .examples = {"gpu_checklist", "gpu_checklist --checks=gru_cell,layer_parallel"},
-          .groups = {{"Checks", {"checks", "list", "programs"}}, {"Output", {"report"}}}};
+  return {
+      .name = "gpu_checklist",
+      .summary =
+          "Checks the GPU code on a machine with a GPU: one line per check, PASSED, FAILED or SKIPPED, and "
+          "a report. The exit code is 0 if no check failed and at least one passed.",
+      .examples = {"gpu_checklist", "gpu_checklist --checks=gru_cell,layer_parallel"},
+      .groups = {{"Checks", {"checks", "list", "programs"}}, {"Output", {"report"}}}};
 }
 
 int Fail(const std::string& message, int code) {
@@ -51,7 +52,8 @@ int Fail(const std::string& message, int code) {
 
 std::vector<std::pair<std::string, std::string>> Facts(const Programs& programs, const std::string& host) {
   std::string gpus =
-      programs.run({"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"}).output;
+      programs.run({"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"})
+          .output;
   absl::StripAsciiWhitespace(&gpus);
   return {{"date", absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone())},
           {"host", host},
@@ -67,8 +69,8 @@ absl::Status WriteReport(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat("--report=", path, ": cannot be written"));
 }
 
-absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& session, const std::string& host,
-                       int gpus, std::vector<Finished>& finished) {
+absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& session,
+                       const std::string& host, int gpus, std::vector<Finished>& finished) {
   char scratch[] = "/tmp/gpu_checklist.XXXXXX";
   if (mkdtemp(scratch) == nullptr) return absl::UnavailableError("/tmp: cannot create a directory");
   std::string programs = base::FromUser(absl::GetFlag(FLAGS_programs));
@@ -99,16 +101,17 @@ int Main(int argc, char** argv) {
   }
   const device::RankFacts facts = device::DetectRankFacts({});
   if (facts.gpus == 0) {
-    return Fail(absl::StrCat("LibTorch finds no GPU on ", facts.host,
-                             "; run this on a machine with one, and check CUDA_VISIBLE_DEVICES and the driver "
-                             "with nvidia-smi"),
-                1);
+    return Fail(
+        absl::StrCat("LibTorch finds no GPU on ", facts.host,
+                     "; run this on a machine with one, and check CUDA_VISIBLE_DEVICES and the driver "
+                     "with nvidia-smi"),
+        1);
   }
   std::vector<Finished> finished;
-  const int code = comm::RunMain(
-      argc, argv, {.device_backend = comm::NcclBackendFactory()}, [&](const comm::Session& session) {
-        return RunChecks(*checks, session, facts.host, facts.gpus, finished);
-      });
+  const int code = comm::RunMain(argc, argv, {.device_backend = comm::NcclBackendFactory()},
+                                 [&](const comm::Session& session) {
+                                   return RunChecks(*checks, session, facts.host, facts.gpus, finished);
+                                 });
   return code != 0 ? code : ExitCode(finished);
 }
 

@@ -77,16 +77,17 @@ absl::Status ChooseDevices(const std::vector<RankFacts>& ranks, std::vector<Devi
   const std::string obstacle = AssignGpus(ranks, plans);
   if (obstacle.empty()) return absl::OkStatus();
   if (kind == DeviceKind::kCuda) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("--device=cuda: ", obstacle,
-                     "; start at most one rank per GPU, check drivers and CUDA_VISIBLE_DEVICES with doctor, or "
-                     "use --device=cpu"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--device=cuda: ", obstacle,
+        "; start at most one rank per GPU, check drivers and CUDA_VISIBLE_DEVICES with doctor, or "
+        "use --device=cpu"));
   }
   bool any = false;
   for (const RankFacts& facts : ranks) any = any || facts.gpus > 0;
   for (DevicePlan& plan : plans) {
     plan.gpu = -1;
-    if (any) plan.warning = absl::StrCat("GPUs are not used: ", obstacle, "; start one rank per GPU to use them");
+    if (any)
+      plan.warning = absl::StrCat("GPUs are not used: ", obstacle, "; start one rank per GPU to use them");
   }
   return absl::OkStatus();
 }

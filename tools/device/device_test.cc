@@ -32,8 +32,9 @@ TEST(SelectDevice, RanksSeeEachOther) {
       SelectDevice({.kind = DeviceKind::kCpu, .threads = own_threads}, world);
   ASSERT_EQ(differing.ok(), world.size() == 1);
   if (world.size() > 1) {
-    EXPECT_THAT(std::string(differing.status().message()), HasSubstr("rank 1 was started with --device=cpu "
-                                                                     "--threads=2, rank 0 with --device=cpu"));
+    EXPECT_THAT(std::string(differing.status().message()),
+                HasSubstr("rank 1 was started with --device=cpu "
+                          "--threads=2, rank 0 with --device=cpu"));
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace plait::dist_test {
 
-absl::Status RunCollectives(const Config& config, const device::DevicePlan& device, comm::Session& session, const comm::DeviceMesh& mesh,
-                            const base::Log& log) {
+absl::Status RunCollectives(const Config& config, const device::DevicePlan& device, comm::Session& session,
+                            const comm::DeviceMesh& mesh, const base::Log& log) {
   const comm::Communicator& world = session.world();
   const Place place = Introduce(config, device, mesh, log);
   PLAIT_ASSIGN_OR_RETURN(const training_program::OutputFolder folder,

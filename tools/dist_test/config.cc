@@ -26,8 +26,9 @@ ABSL_FLAG(std::int64_t, batch_size, Config().batch_size, "samples per step and r
 ABSL_FLAG(std::int64_t, input_size, Config().input_size, "inputs of the network");
 ABSL_FLAG(std::int64_t, output_size, Config().output_size, "outputs of the network");
 ABSL_FLAG(std::string, layer_sizes, absl::StrJoin(Config().layer_sizes, ","), "widths of the hidden layers");
-ABSL_FLAG(std::string, dtype, Config().dtype,
-          "dtype of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
+ABSL_FLAG(
+    std::string, dtype, Config().dtype,
+    "dtype of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
 ABSL_FLAG(double, lr, Config().lr, "learning rate of Adam");
 ABSL_FLAG(std::uint64_t, seed, Config().seed, "random seed of initial parameters and samples");
 ABSL_FLAG(std::string, strategy, "ddp",
@@ -167,10 +168,11 @@ absl::Status TakeSizes(const std::string& text, Config& config) {
 }
 
 absl::Status CheckNumbers(const Config& config) {
-  const std::pair<const char*, std::int64_t> positive[] = {
-      {"train-iters", config.train_iters}, {"log-freq", config.log_freq},
-      {"batch-size", config.batch_size},   {"input-size", config.input_size},
-      {"output-size", config.output_size}};
+  const std::pair<const char*, std::int64_t> positive[] = {{"train-iters", config.train_iters},
+                                                           {"log-freq", config.log_freq},
+                                                           {"batch-size", config.batch_size},
+                                                           {"input-size", config.input_size},
+                                                           {"output-size", config.output_size}};
   for (const auto& [flag, value] : positive) {
     if (value < 1)
       return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected at least 1"));

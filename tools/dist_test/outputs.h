@@ -41,7 +41,8 @@ class Outputs {
   // Collective. The files are complete then.
   absl::Status Close() { return run_.Close(); }
 
-  // On rank 0. Plots every metric in the terminal and as text, SVG and PNG; without gnuplot it logs a warning.
+  // On rank 0. Plots every metric in the terminal and as text, SVG and PNG; without gnuplot it logs a
+  // warning.
   void Draw(const base::Log& log) const;
   // On rank 0. Writes a file into the directory.
   absl::Status Write(const std::string& name, const std::string& text) const;
@@ -49,8 +50,8 @@ class Outputs {
   const std::string& folder() const { return run_.folder(); }
   const std::string& history_path() const { return run_.history_path(); }
   const std::string& trace_path() const { return run_.trace_path(); }  // empty: none
-  // Means over the recorded steps of this rank: collectives in flight, added up, and of that the time in which
-  // the rank waited.
+  // Means over the recorded steps of this rank: collectives in flight, added up, and of that the time in
+  // which the rank waited.
   double in_flight_seconds() const { return in_flight_ / steps_; }
   double exposed_seconds() const { return exposed_ / steps_; }
 

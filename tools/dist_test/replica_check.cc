@@ -25,10 +25,9 @@ absl::Status ReplicaCheck::Finish() const {
   world_.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] < 0) continue;
-    return absl::DataLossError(absl::StrCat("parameters are not bitwise identical on all ranks: rank ", rank,
-                                            " differs from rank 0, first in ",
-                                            names_[static_cast<std::size_t>(all[rank])],
-                                            "; check its host with doctor"));
+    return absl::DataLossError(absl::StrCat(
+        "parameters are not bitwise identical on all ranks: rank ", rank, " differs from rank 0, first in ",
+        names_[static_cast<std::size_t>(all[rank])], "; check its host with doctor"));
   }
   return absl::OkStatus();
 }

@@ -71,10 +71,10 @@ absl::Status Workload::CreateEngine(const comm::DeviceMesh& mesh) {
   }
   const std::size_t first = mlp_.units().size() - units.size();  // the root has no parameters
   at::manual_seed(base::DeriveSeed(config_.seed, "parameters"));
-  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
-                                      EngineAxes(mesh), std::move(units),
-                                      {.strategy = config_.strategy, .device = device_},
-                                      [&](std::size_t unit) { mlp_.ResetParameters(unit + first); }));
+  PLAIT_ASSIGN_OR_RETURN(
+      engine_, parallel::DataParallel::Create(EngineAxes(mesh), std::move(units),
+                                              {.strategy = config_.strategy, .device = device_},
+                                              [&](std::size_t unit) { mlp_.ResetParameters(unit + first); }));
   mlp_.set_block_runner(
       [engine = engine_.get()](std::size_t block, const models::BlockForward& forward,
                                const at::Tensor& input) { return engine->Run(block, forward, input); });

@@ -1,7 +1,7 @@
 // What test_dist repeats: a training step of a multilayer perceptron on the engine that the trainers use.
 //
-//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Workload> workload, Workload::Create(config, mesh, device, profile));
-//   const StepTimes step = workload->Step();
+//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Workload> workload, Workload::Create(config, mesh, device,
+//   profile)); const StepTimes step = workload->Step();
 //
 // Every rank draws samples of its own, x uniform in [0, 1), and minimizes sum((y - x)^2) with Adam; gradients
 // are means over the ranks. Model and engine are called here and nowhere else in test_dist. Collective unless
@@ -42,7 +42,8 @@ struct StepTimes {
 
 class Workload {
  public:
-  // `mesh`: with the axes of MeshAxes(config). Errors are those of DataParallel::Create, the same on all ranks.
+  // `mesh`: with the axes of MeshAxes(config). Errors are those of DataParallel::Create, the same on all
+  // ranks.
   static absl::StatusOr<std::unique_ptr<Workload>> Create(const Config& config, const comm::DeviceMesh& mesh,
                                                           at::Device device, base::Profile& profile);
 

@@ -97,8 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, WorkloadTest,
 TEST(Workload, MeasuresItsParts) {
   const comm::Communicator& world = comm::testing::World();
   const Config config = Small();
-  const comm::DeviceMesh mesh =
-      *comm::DeviceMesh::Create(world, *MeshAxes(config, world.size()));
+  const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(world, *MeshAxes(config, world.size()));
   base::Profile profile("test");
   const std::unique_ptr<Workload> workload = *Workload::Create(config, mesh, at::kCPU, profile);
   const StepTimes times = workload->Step();

@@ -12,10 +12,10 @@ if [ $# -ne 1 ]; then
 fi
 directory=$1
 cd "$(dirname "$(realpath "$0")")/../.."
-targets="//tools:gpu_checklist //tools:test_dist //tools:doctor //comm/nccl:conformance_nccl_test"
-./bazelw build $targets
+set -- //tools:gpu_checklist //tools:test_dist //tools:doctor //comm/nccl:conformance_nccl_test
+./bazelw build "$@"
 mkdir -p "$directory/lib"
-for target in $targets; do
+for target; do
   program=bazel-bin/$(echo "${target#//}" | tr : /)
   cp -fL "$program" "$directory/"
   # Not the C library, and not what comes with LibTorch's wheel or CUDA.

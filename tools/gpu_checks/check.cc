@@ -45,7 +45,8 @@ absl::StatusOr<std::vector<Check>> Select(std::vector<Check> checks, absl::strin
   if (names.empty()) return checks;
   std::vector<Check> selected;
   for (const absl::string_view name : absl::StrSplit(names, ',')) {
-    const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& c) { return c.name == name; });
+    const auto found =
+        std::find_if(checks.begin(), checks.end(), [&](const Check& c) { return c.name == name; });
     if (found == checks.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--checks: no check \"", name, "\"; expected some of ",

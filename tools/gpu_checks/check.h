@@ -32,8 +32,8 @@ struct ProgramRun {
 
 // How programs are found and run: on this machine in gpu_checklist, made up in tests.
 struct Programs {
-  std::string directory = "";               // with test_dist, doctor and conformance_nccl_test
-  std::string scratch = "";                 // directory for their files
+  std::string directory = "";  // with test_dist, doctor and conformance_nccl_test
+  std::string scratch = "";    // directory for their files
   std::function<bool(const std::string& name)> exists = {};  // in `directory`, or "mpirun" on the PATH
   std::function<ProgramRun(const std::vector<std::string>& command)> run = {};
 };

@@ -43,8 +43,9 @@ struct FakePrograms {
 };
 
 std::string Steps(double factor) {
-  return absl::StrCat("  • DEVICE=cuda\n[..] - iter=1, loss=", 2000 * factor, ", sps=1\n[..] - iter=2, loss=",
-                      1500 * factor, ", sps=1\nparameters are bitwise identical on all 2 ranks\n");
+  return absl::StrCat("  • DEVICE=cuda\n[..] - iter=1, loss=", 2000 * factor,
+                      ", sps=1\n[..] - iter=2, loss=", 1500 * factor,
+                      ", sps=1\nparameters are bitwise identical on all 2 ranks\n");
 }
 
 TEST(TensorChecks, PassOnCpu) {
@@ -79,13 +80,16 @@ TEST(TestDistCheck, ComparesTheLossesOfAllStrategies) {
   EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kPassed);
   programs.outputs["--device=cuda --strategy=fsdp"] = Steps(1.01);
   EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
-  programs.outputs["--device=cuda --strategy=fsdp"] = "DEVICE=cuda\niter=1, loss=2000, sps=1\nparameters are bitwise identical\n";
+  programs.outputs["--device=cuda --strategy=fsdp"] =
+      "DEVICE=cuda\niter=1, loss=2000, sps=1\nparameters are bitwise identical\n";
   EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
-  programs.outputs["--device=cuda --strategy=fsdp"] = "DEVICE=cuda\niter=1, loss=nan, x\niter=2, loss=1500, x\n"
-                                                      "parameters are bitwise identical\n";
+  programs.outputs["--device=cuda --strategy=fsdp"] =
+      "DEVICE=cuda\niter=1, loss=nan, x\niter=2, loss=1500, x\n"
+      "parameters are bitwise identical\n";
   EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
   programs.outputs["--device=cuda --strategy=fsdp"] = "test_dist: out of memory\n";
-  EXPECT_THAT(CheckTestDist(programs.MakeContext()).numbers, HasSubstr("exit code 0: test_dist: out of memory"));
+  EXPECT_THAT(CheckTestDist(programs.MakeContext()).numbers,
+              HasSubstr("exit code 0: test_dist: out of memory"));
 }
 
 TEST(TestDistCheck, WithoutLossesIsAFailure) {
@@ -136,7 +140,8 @@ TEST(Select, ByName) {
 }
 
 TEST(RunCheck, TurnsExceptionsIntoFailures) {
-  const Check check = {"a", "b", [](const Context&) -> Result { throw std::runtime_error("line 1\nline 2"); }};
+  const Check check = {"a", "b",
+                       [](const Context&) -> Result { throw std::runtime_error("line 1\nline 2"); }};
   const Result result = RunCheck(check, FakePrograms().MakeContext());
   EXPECT_EQ(result.outcome, Outcome::kFailed);
   EXPECT_EQ(result.numbers, "line 1");
@@ -146,8 +151,9 @@ TEST(Report, HasFactsLinesAndSummary) {
   const Check check = {"a", "what", nullptr};
   const Finished passed = {check, {Outcome::kPassed, "1e-9"}}, failed = {check, {Outcome::kFailed, "nan"}},
                  skipped = {check, {Outcome::kSkipped, "no GPU"}};
-  EXPECT_EQ(Report({{"device", "H100"}}, {passed, skipped}),
-            "device: H100\nPASSED   a: what: 1e-9\nSKIPPED  a: what: no GPU\n1 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(
+      Report({{"device", "H100"}}, {passed, skipped}),
+      "device: H100\nPASSED   a: what: 1e-9\nSKIPPED  a: what: no GPU\n1 passed, 0 failed, 1 skipped\n");
   EXPECT_EQ(ExitCode({passed, skipped}), 0);
   EXPECT_EQ(ExitCode({passed, failed}), 1);
   EXPECT_EQ(ExitCode({skipped}), 1);  // nothing was checked

@@ -59,7 +59,8 @@ std::vector<double> Losses(const std::string& output) {
   return losses;
 }
 
-ProgramRun RunTestDist(const Context& context, const std::string& name, const std::vector<std::string>& flags) {
+ProgramRun RunTestDist(const Context& context, const std::string& name,
+                       const std::vector<std::string>& flags) {
   std::vector<std::string> command = {PathOf(context, "test_dist"), absl::StrCat("--train-iters=", kSteps),
                                       "--no-plots", "--no-trace",
                                       absl::StrCat("--outputs=", context.programs.scratch, "/", name)};
@@ -122,8 +123,8 @@ Result CheckTestDist(const Context& context) {
   if (host.code != 0 || expected.empty()) return Failed(host);
   double worst = 0;
   for (const std::string strategy : kStrategies) {
-    const ProgramRun run = RunTestDist(context, "cuda_" + strategy,
-                                       {"--nproc=1", "--device=cuda", "--strategy=" + strategy});
+    const ProgramRun run =
+        RunTestDist(context, "cuda_" + strategy, {"--nproc=1", "--device=cuda", "--strategy=" + strategy});
     if (!PassedOnCuda(run)) return Failed(run);
     worst = std::max(worst, LossError(Losses(run.output), expected));
   }

@@ -122,8 +122,8 @@ Result CheckGruCell(const Context& context) {
   const Result wide =
       Compared(GruError(at::TensorOptions(at::kDouble).device(context.device), expected), chain * 0x1p-53);
   // Parameters and inputs are rounded to float32 too: one more rounding per term.
-  const Result narrow = Compared(GruError(at::TensorOptions(at::kFloat).device(context.device), expected),
-                                 2 * chain * 0x1p-24);
+  const Result narrow =
+      Compared(GruError(at::TensorOptions(at::kFloat).device(context.device), expected), 2 * chain * 0x1p-24);
   const bool passed = wide.outcome == Outcome::kPassed && narrow.outcome == Outcome::kPassed;
   return {passed ? Outcome::kPassed : Outcome::kFailed,
           "float64: " + wide.numbers + "; float32: " + narrow.numbers};
