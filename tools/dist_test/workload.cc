@@ -11,12 +11,12 @@
 #include <chrono>
 
 #include "base/seed.h"
-#include "parallel/replicas.h"
+#include "base/status_macros.h"
 
 namespace plait::dist_test {
 namespace {
 
-// Matrix products in a narrower type, as autocast does them, while the scope lasts.
+// While it lives, matrix products are computed in `dtype`.
 class Autocast {
  public:
   Autocast(at::DeviceType device, const std::string& dtype) : device_(device), on_(dtype != "float32") {
@@ -37,29 +37,50 @@ class Autocast {
   bool on_;
 };
 
-mlp::Mlp NewNetwork(const Config& config, at::Device device) {
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
-  return mlp::Mlp({.widths = Widths(config)}, at::TensorOptions(device).dtype(at::kFloat));
+// Of one rank where the strategy has no shard axis.
+parallel::DataParallelAxes EngineAxes(const comm::DeviceMesh& mesh) {
+  if (mesh.Has("dp_shard")) return {mesh.axis("dp_replicate"), mesh.axis("dp_shard")};
+  const comm::Communicator& world = mesh.world();
+  return {mesh.axis("dp"), world.Split(/*color=*/world.rank(), /*key=*/0, "dp_shard")};
 }
 
 }  // namespace
 
-Workload::Workload(const Config& config, const comm::Communicator& dp, at::Device device,
+absl::StatusOr<std::unique_ptr<Workload>> Workload::Create(const Config& config, const comm::DeviceMesh& mesh,
+                                                           at::Device device, base::Profile& profile) {
+  auto workload = std::unique_ptr<Workload>(new Workload(config, mesh, device, profile));
+  PLAIT_RETURN_IF_ERROR(workload->CreateEngine(mesh));
+  return workload;
+}
+
+// On the meta device: the engine gives parameters memory unit by unit.
+Workload::Workload(const Config& config, const comm::DeviceMesh& mesh, at::Device device,
                    base::Profile& profile)
     : config_(config),
-      dp_(dp),
+      ranks_(mesh.world().size()),
       device_(device),
       profile_(profile),
-      mlp_(NewNetwork(config, device)),
-      adam_(mlp_.parameters(), {.lr = config.lr}),
-      samples_(
-          at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", dp.rank()))) {
-  parallel::BroadcastTensors(dp, mlp_.parameters(), 0);
-  if (dp.size() > 1) {
-    reducer_ = std::make_unique<parallel::GradientReducer>(
-        dp, mlp_.parameters(), parallel::GradientReducerOptions{.bucket_bytes = config.bucket_bytes});
+      mlp_({.widths = Widths(config)}, at::TensorOptions(at::kMeta).dtype(at::kFloat)),
+      samples_(at::make_generator<at::CPUGeneratorImpl>(
+          base::DeriveSeed(config.seed, "samples", mesh.world().rank()))) {}
+
+absl::Status Workload::CreateEngine(const comm::DeviceMesh& mesh) {
+  std::vector<parallel::ParameterUnit> units;
+  for (const models::ParameterUnit& unit : mlp_.units()) {
+    if (!unit.parameters.empty()) units.push_back({unit.name, unit.parameters});
   }
+  const std::size_t first = mlp_.units().size() - units.size();  // the root has no parameters
+  at::manual_seed(base::DeriveSeed(config_.seed, "parameters"));
+  PLAIT_ASSIGN_OR_RETURN(
+      engine_, parallel::DataParallel::Create(EngineAxes(mesh), std::move(units),
+                                              {.strategy = config_.strategy, .device = device_},
+                                              [&](std::size_t unit) { mlp_.ResetParameters(unit + first); }));
+  mlp_.set_block_runner(
+      [engine = engine_.get()](std::size_t block, const models::BlockForward& forward,
+                               const at::Tensor& input) { return engine->Run(block, forward, input); });
+  adam_ = std::make_unique<parallel::ShardedOptimizer>(
+      *engine_, parallel::ShardedOptimizerOptions{.kind = parallel::OptimizerKind::kAdam, .lr = config_.lr});
+  return absl::OkStatus();
 }
 
 double Workload::Now() const {
@@ -77,41 +98,45 @@ at::Tensor Workload::Loss() {
   return at::mse_loss(mlp_.Forward(x).to(at::kFloat), target, at::Reduction::Sum);
 }
 
-// Parameters whose gradients are there are new before the last gradients have come.
-void Workload::Update() {
-  if (reducer_ == nullptr) return adam_.Step();
-  adam_.BeginStep();
-  reducer_->Finish([this](absl::Span<const std::size_t> parameters) { adam_.Apply(parameters); });
-}
-
 StepTimes Workload::Step() {
   const base::Profile::Scope scope(profile_, "step");
-  adam_.ClearGradients();
   StepTimes times;
   times.begin_seconds = Now();
-  at::Tensor loss;
+  at::Tensor loss, part;
   {
     const base::Profile::Scope forward(profile_, "forward");
-    loss = Loss();
+    part = engine_->Forward([&] {
+      loss = Loss();
+      return loss / ranks_;
+    });
     times.forward_end_seconds = Now();
   }
   {
-    const base::Profile::Scope backward(profile_, "backward and all-reduce");
-    loss.backward();
+    const base::Profile::Scope backward(profile_, "backward and reductions");
+    engine_->Backward(part);
     times.backward_end_seconds = Now();
   }
   {
-    const base::Profile::Scope optimizer(profile_, "optimizer and the last all-reduces");
-    Update();
+    const base::Profile::Scope optimizer(profile_, "optimizer");
+    adam_->Step();
+    engine_->WaitForParameters();
     times.end_seconds = Now();
   }
   times.loss = loss.item<double>();
   return times;
 }
 
+void Workload::VisitParameters(const ParameterVisitor& visit) {
+  engine_->VisitWhole([&](const parallel::ParameterUnit& unit) {
+    for (const auto& [name, parameter] : unit.parameters) visit(name, parameter);
+  });
+}
+
 std::int64_t Workload::ParameterCount() const {
   std::int64_t count = 0;
-  for (const at::Tensor& parameter : mlp_.parameters()) count += parameter.numel();
+  for (const parallel::ParameterUnit& unit : engine_->units()) {
+    for (const auto& [name, parameter] : unit.parameters) count += parameter.numel();
+  }
   return count;
 }
 

@@ -29,8 +29,8 @@ void SayRanks(const Place& place, const comm::DeviceMesh& mesh, const base::Log&
 Place Introduce(const comm::DeviceMesh& mesh, const IntroductionOptions& options, const base::Log& log) {
   Place place = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()};
   comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &place.job);
-  const bool cuda = options.on_gpus && place.job.devices_per_node > 0;
-  place.device = cuda ? comm::CudaDevice(place.job, "nccl") : comm::CpuDevice(place.job);
+  place.device = options.gpu >= 0 ? comm::CudaDevice(place.job, "nccl") : comm::CpuDevice(place.job);
+  if (options.gpu >= 0) place.device.id = absl::StrCat("cuda:", options.gpu);
   if (options.says_log_levels) {
     log.Info(
         "logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "

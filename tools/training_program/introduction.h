@@ -27,7 +27,7 @@ struct Place {
 
 struct IntroductionOptions {
   std::string strategy;         // in capitals: "DDP"
-  bool on_gpus = false;         // where the node has some; else on processors
+  int gpu = -1;                 // index of this rank's CUDA device; -1: CPU
   bool says_log_levels = true;  // who logs, and how to hear all ranks
 };
 

@@ -1,11 +1,10 @@
-#include "tools/dist_test/introduction.h"
-
-#include <ATen/Context.h>
+#include "tools/dist_test/startup_report.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "comm/launch/dist_info.h"
 
@@ -28,9 +27,10 @@ std::string ConfigBlock(const Config& config, const Place& place) {
 
 }  // namespace
 
-Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log) {
-  Place place =
-      training_program::Introduce(mesh, {.strategy = "DDP", .on_gpus = at::globalContext().hasCUDA()}, log);
+Place Introduce(const Config& config, const device::DevicePlan& device, const comm::DeviceMesh& mesh,
+                const base::Log& log) {
+  Place place = training_program::Introduce(
+      mesh, {.strategy = absl::AsciiStrToUpper(Name(config.strategy)), .gpu = device.gpu}, log);
   if (!config.collectives) log.Info("\n\n" + ConfigBlock(config, place));
   return place;
 }
