@@ -37,13 +37,6 @@ class Autocast {
   bool on_;
 };
 
-// Of one rank where the strategy has no shard axis.
-parallel::DataParallelAxes EngineAxes(const comm::DeviceMesh& mesh) {
-  if (mesh.Has("dp_shard")) return {mesh.axis("dp_replicate"), mesh.axis("dp_shard")};
-  const comm::Communicator& world = mesh.world();
-  return {mesh.axis("dp"), world.Split(/*color=*/world.rank(), /*key=*/0, "dp_shard")};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Workload>> Workload::Create(const Config& config, const comm::DeviceMesh& mesh,
@@ -65,19 +58,15 @@ Workload::Workload(const Config& config, const comm::DeviceMesh& mesh, at::Devic
           base::DeriveSeed(config.seed, "samples", mesh.world().rank()))) {}
 
 absl::Status Workload::CreateEngine(const comm::DeviceMesh& mesh) {
-  std::vector<parallel::ParameterUnit> units;
-  for (const models::ParameterUnit& unit : mlp_.units()) {
-    if (!unit.parameters.empty()) units.push_back({unit.name, unit.parameters});
+  std::vector<models::ParameterUnit> units = mlp_.units();
+  for (models::ParameterUnit& unit : units) {
+    if (mesh.Has("dp")) unit.replicate_axis = "dp";
   }
-  const std::size_t first = mlp_.units().size() - units.size();  // the root has no parameters
   at::manual_seed(base::DeriveSeed(config_.seed, "parameters"));
   PLAIT_ASSIGN_OR_RETURN(
-      engine_, parallel::DataParallel::Create(EngineAxes(mesh), std::move(units),
+      engine_, parallel::DataParallel::Create(mesh, std::move(units),
                                               {.strategy = config_.strategy, .device = device_},
-                                              [&](std::size_t unit) { mlp_.ResetParameters(unit + first); }));
-  mlp_.set_block_runner(
-      [engine = engine_.get()](std::size_t block, const models::BlockForward& forward,
-                               const at::Tensor& input) { return engine->Run(block, forward, input); });
+                                              [&](std::size_t unit) { mlp_.ResetParameters(unit); }));
   adam_ = std::make_unique<parallel::ShardedOptimizer>(
       *engine_, parallel::ShardedOptimizerOptions{.kind = parallel::OptimizerKind::kAdam, .lr = config_.lr});
   return absl::OkStatus();
@@ -95,7 +84,14 @@ at::Tensor Workload::Loss() {
       config_.output_size <= config_.input_size
           ? x.narrow(1, 0, config_.output_size)
           : x.repeat({1, config_.output_size / config_.input_size + 1}).narrow(1, 0, config_.output_size);
-  return at::mse_loss(mlp_.Forward(x).to(at::kFloat), target, at::Reduction::Sum);
+  const models::BlockRunner run = [this](std::size_t block, const models::BlockState& input,
+                                         const models::BlockContext& context) {
+    return engine_->Run(
+        block, [&](const models::BlockState& in) { return mlp_.blocks()[block]->Forward(in, context); },
+        input);
+  };
+  const at::Tensor y = models::RunOutput(mlp_, {.inputs = x, .targets = {}}, run);
+  return at::mse_loss(y.to(at::kFloat), target, at::Reduction::Sum);
 }
 
 StepTimes Workload::Step() {
@@ -127,17 +123,11 @@ StepTimes Workload::Step() {
 }
 
 void Workload::VisitParameters(const ParameterVisitor& visit) {
-  engine_->VisitWhole([&](const parallel::ParameterUnit& unit) {
-    for (const auto& [name, parameter] : unit.parameters) visit(name, parameter);
+  engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+    for (const models::ParameterSpec& p : unit.parameters) visit(p.name, p.tensor);
   });
 }
 
-std::int64_t Workload::ParameterCount() const {
-  std::int64_t count = 0;
-  for (const parallel::ParameterUnit& unit : engine_->units()) {
-    for (const auto& [name, parameter] : unit.parameters) count += parameter.numel();
-  }
-  return count;
-}
+std::int64_t Workload::ParameterCount() const { return models::CountParameters(engine_->units()); }
 
 }  // namespace plait::dist_test
