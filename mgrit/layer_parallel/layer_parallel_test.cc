@@ -36,14 +36,14 @@ at::Tensor Numbers(std::vector<std::int64_t> sizes, std::uint64_t seed) {
 }
 
 // u + dt tanh(u W^T + b)
-struct Residual : Block {
+struct Residual : models::Block {
   explicit Residual(std::uint64_t seed)
       : weight(Numbers({kWidth, kWidth}, seed).requires_grad_(true)),
         bias(Numbers({kWidth}, seed + 1000).requires_grad_(true)) {}
-  at::Tensor Forward(const at::Tensor& u, double dt) override {
-    return u + dt * at::tanh(at::addmm(bias, u, weight.t()));
+  models::BlockState Forward(const models::BlockState& in, const models::BlockContext& context) override {
+    return {in.hidden + context.dt * at::tanh(at::addmm(bias, in.hidden, weight.t()))};
   }
-  std::vector<at::Tensor> Parameters() override { return {weight, bias}; }
+  std::vector<at::Tensor> Parameters() const override { return {weight, bias}; }
 
   at::Tensor weight;
   at::Tensor bias;
@@ -61,7 +61,9 @@ Result Serial(const std::vector<std::shared_ptr<Residual>>& blocks) {
   Result result;
   at::Tensor u_0 = Numbers({kBatch, kWidth}, 5).requires_grad_(true);
   at::Tensor u = u_0;
-  for (const auto& block : blocks) u = block->Forward(u, kFinalTime / static_cast<double>(blocks.size()));
+  for (const auto& block : blocks) {
+    u = block->Forward({u}, {.dt = kFinalTime / static_cast<double>(blocks.size())}).hidden;
+  }
   std::vector<at::Tensor> leaves = {u_0};
   for (const auto& block : blocks) {
     if (block != blocks[0] && block->weight.is_same(blocks[0]->weight)) continue;
