@@ -83,8 +83,8 @@ class AdjointProblem final : public Problem<S> {
     std::vector<S> restricted(tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const StepInterval forward = ForwardInterval(tasks[i].interval, forward_time_);
-      adjoint_tasks.push_back({forward, &StateFor(forward, restricted[i]), &Value<S>(*tasks[i].u),
-                               &Value<S>(*tasks[i].out)});
+      adjoint_tasks.push_back(
+          {forward, &StateFor(forward, restricted[i]), &Value<S>(*tasks[i].u), &Value<S>(*tasks[i].out)});
     }
     problem_.StepAdjointMany(adjoint_tasks);
     for (const AdjointTask<S>& task : adjoint_tasks) AddSource(task.interval, *task.out);

@@ -242,9 +242,10 @@ TEST(Adjoint, OfHeatIsTheHeatEquationAlsoWithSpaceCoarsened) {
       const std::vector<double> terminal = problem.Exact(0.0);
       Solver forward(problem, time, options, comm::testing::World());
       forward.Solve();
-      AdjointProblem<std::vector<double>> adjoint(
-          problem, time,
-          [&](std::int64_t i) -> const std::vector<double>& { return forward.state<std::vector<double>>(i); });
+      AdjointProblem<std::vector<double>> adjoint(problem, time,
+                                                  [&](std::int64_t i) -> const std::vector<double>& {
+                                                    return forward.state<std::vector<double>>(i);
+                                                  });
       adjoint.set_terminal(terminal);
       const Partition partition = forward.grid().partition();
       Solver backward(adjoint, adjoint.time(), options, comm::testing::World(), partition.Mirrored());
@@ -291,8 +292,8 @@ TEST(Adjoint, IntervalsAreThoseOfTheForwardLevelOrHaveNoIndex) {
     for (const StepInterval& interval : problem.seen) {
       const std::int64_t stride = strides[interval.level];
       EXPECT_EQ(interval.fine_stop - interval.fine_start, stride);
-      EXPECT_EQ(interval.index, interval.fine_start % stride == 0 ? interval.fine_start / stride
-                                                                  : StepInterval::kNoIndex)
+      EXPECT_EQ(interval.index,
+                interval.fine_start % stride == 0 ? interval.fine_start / stride : StepInterval::kNoIndex)
           << "level " << interval.level << " from " << interval.fine_start << " of " << steps;
     }
   }

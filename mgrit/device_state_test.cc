@@ -1,5 +1,5 @@
-// States as they are on a device: messages leave from their memory and arrive in it, and norms are read once an
-// iteration. The states of this test are in host memory, but may not be packed, and count their reads.
+// States as they are on a device: messages leave from their memory and arrive in it, and norms are read once
+// an iteration. The states of this test are in host memory, but may not be packed, and count their reads.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -104,7 +104,8 @@ Partition Partition::Even(std::int64_t steps, int ranks, const Options& options)
 }
 
 Partition Partition::OfWholeIntervals(std::int64_t steps, int ranks, const Options& options) {
-  const std::int64_t interval = LevelCount(WithCheckedFactors(options), steps) > 1 ? AtLevel(options.cfactors, 0) : 1;
+  const std::int64_t interval =
+      LevelCount(WithCheckedFactors(options), steps) > 1 ? AtLevel(options.cfactors, 0) : 1;
   return InUnits(steps, ranks, std::max(interval, LargestEvenUnit(steps, ranks, options)));
 }
 

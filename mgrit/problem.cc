@@ -12,9 +12,10 @@ void MissingOperation(const char* name) {
 }
 
 void MismatchedStates(std::size_t x, std::size_t y) {
-  PLAIT_CHECK(false) << "states of " << x << " and " << y
-                     << " numbers in one operation; Make, Initialize and Step of the problem must give states "
-                        "of a level the same size";
+  PLAIT_CHECK(false)
+      << "states of " << x << " and " << y
+      << " numbers in one operation; Make, Initialize and Step of the problem must give states "
+         "of a level the same size";
   std::abort();
 }
 

@@ -78,8 +78,8 @@ class AnyProblem {
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y
   virtual void Combine(double alpha, const State& x, double beta, State& y) = 0;
-  // Norms of residuals are put one at a time while a cycle runs and taken once an iteration, so that states on
-  // a device are read once. TakeNorms writes the squares of the slots put since it was last called.
+  // Norms of residuals are put one at a time while a cycle runs and taken once an iteration, so that states
+  // on a device are read once. TakeNorms writes the squares of the slots put since it was last called.
   virtual void PutNorm(std::int64_t slot, const State& x) = 0;
   virtual void TakeNorms(absl::Span<double> squares) = 0;
   // The memory of `x` where messages can be sent from and received into: states on a CUDA device then never
@@ -101,7 +101,7 @@ struct NormsOf {
   using type = HostNorms<S>;
 };
 template <typename S>
-  requires requires { typename StateOperations<S>::Norms; }
+requires requires { typename StateOperations<S>::Norms; }
 struct NormsOf<S> {
   using type = typename StateOperations<S>::Norms;
 };

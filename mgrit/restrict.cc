@@ -20,9 +20,8 @@ void Hierarchy::Restrict(int index, bool norms) {
   Level& fine = at(index);
   Level& coarse = at(index + 1);
   if (coarse.unchanged_above) coarse.g_before.resize(coarse.g.size());
-  Sweep(fine, 0, [&](std::int64_t point, const State& before) {
-    RestrictCPoint(fine, coarse, point, before, norms);
-  });
+  Sweep(fine, 0,
+        [&](std::int64_t point, const State& before) { RestrictCPoint(fine, coarse, point, before, norms); });
   // What this level's coarser level knows of its C-points holds on if they are what they were.
   if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);

@@ -35,7 +35,11 @@ Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm:
       communicator_(std::move(communicator)),
       hierarchy_(problem, options, Grid(time, options, std::move(partition), communicator_.rank()),
                  communicator_),
-      problem_(problem) {}
+      problem_(problem) {
+  const int positions = hierarchy_.grid().partition().positions();
+  PLAIT_CHECK(positions == communicator_.size())
+      << "a partition over " << positions << " ranks for a communicator of " << communicator_.size();
+}
 
 Solver::~Solver() = default;
 

@@ -100,7 +100,7 @@ class Solver {
   comm::Communicator communicator_;
   Hierarchy hierarchy_;
   Observer observer_;
-  bool skips_downcycle_ = false;       // of the first iteration of this solve
+  bool skips_downcycle_ = false;  // of the first iteration of this solve
   AnyProblem& problem_;
   std::vector<double> norms_squared_;  // by C-point of level 0, zero where another rank owns it
 };

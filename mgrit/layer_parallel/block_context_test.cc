@@ -107,7 +107,8 @@ TEST(BlockContext, RunningStatisticsMoveOncePerBatch) {
       MakeLayerParallelOptions(3, 3, 30, 30));
   for (int batch = 1; batch <= 2; ++batch) {
     const at::Tensor u_0 = Numbers({6, kWidth}, batch);
-    LossOf(SerialForward([&](std::int64_t step) { return serial[step]; }, kSteps, kFinalTime, u_0)).backward();
+    LossOf(SerialForward([&](std::int64_t step) { return serial[step]; }, kSteps, kFinalTime, u_0))
+        .backward();
     LossOf(net.Forward(u_0)).backward();
     for (std::int64_t step = net.first_step(); step < net.last_step(); ++step) {
       EXPECT_EQ(parallel[step]->updates, batch) << "step " << step;

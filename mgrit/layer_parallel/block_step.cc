@@ -46,10 +46,10 @@ void BlockStep::AddBlock(std::int64_t step, std::shared_ptr<models::Block> block
     const std::size_t slot = found - parameters_.begin();
     if (slot == parameters_.size()) parameters_.push_back(parameter);
     if (slot >= static_cast<std::size_t>(shared_parameters_) && slot < of_steps_before) {
-      status_ = absl::InvalidArgumentError(
-          absl::StrCat("LayerParallel: a parameter of the block of step ", step, ", number ", own.slots.size(),
-                       " of its list, is also one of an earlier step's block; name it among the tied "
-                       "parameters, or use the constructor that takes one block for all steps"));
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "LayerParallel: a parameter of the block of step ", step, ", number ", own.slots.size(),
+          " of its list, is also one of an earlier step's block; name it among the tied "
+          "parameters, or use the constructor that takes one block for all steps"));
     }
     own.parameters.push_back(parameter);
     own.slots.push_back(slot);
@@ -76,8 +76,9 @@ at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool
   TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
               " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
   TORCH_CHECK(out.hidden.sizes() == u.sizes() && out.hidden.scalar_type() == u.scalar_type(),
-              "LayerParallel: the block of step ", step, " turns ", u.sizes(), " of ", u.scalar_type(), " into ",
-              out.hidden.sizes(), " of ", out.hidden.scalar_type(), "; a step must keep shape and type");
+              "LayerParallel: the block of step ", step, " turns ", u.sizes(), " of ", u.scalar_type(),
+              " into ", out.hidden.sizes(), " of ", out.hidden.scalar_type(),
+              "; a step must keep shape and type");
   return out.hidden;
 }
 
@@ -136,8 +137,9 @@ void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorA
       slots.push_back(own.slots[p]);
     }
     if (trained.empty()) continue;
-    const auto parts = torch::autograd::grad({recorded.out}, trained, {lambda(step + 1)}, /*retain_graph=*/true,
-                                             /*create_graph=*/false, /*allow_unused=*/true);
+    const auto parts =
+        torch::autograd::grad({recorded.out}, trained, {lambda(step + 1)}, /*retain_graph=*/true,
+                              /*create_graph=*/false, /*allow_unused=*/true);
     const at::NoGradGuard no_grad;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       if (parts[p].defined()) gradients[slots[p]].add_(parts[p]);

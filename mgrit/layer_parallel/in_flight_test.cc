@@ -124,9 +124,8 @@ TEST_F(InFlightTest, IterationsSetBetweenForwardAndBackwardHoldFromTheNextForwar
 TEST_F(InFlightTest, GradientsOfGradientsAreRefused) {
   const at::Tensor in = Input(0);
   const at::Tensor loss = LossOf(net_.Forward(in));
-  const std::string error = ErrorOf([&] {
-    torch::autograd::grad({loss}, {in}, {}, /*retain_graph=*/true, /*create_graph=*/true);
-  });
+  const std::string error =
+      ErrorOf([&] { torch::autograd::grad({loss}, {in}, {}, /*retain_graph=*/true, /*create_graph=*/true); });
   EXPECT_NE(error.find("create_graph"), std::string::npos) << error;
   ExpectSerialGradients(Gradients(loss, Leaves(in)), in);
 }

@@ -18,7 +18,8 @@ namespace plait::mgrit {
 // Enters the two solves into autograd as one function of u_0 and the parameters.
 class LayerParallel::Function : public torch::autograd::Function<LayerParallel::Function> {
  public:
-  // Autograd's node owns it: the solve goes back when the node goes, or after a backward that frees the graph.
+  // Autograd's node owns it: the solve goes back when the node goes, or after a backward that frees the
+  // graph.
   class Holder final : public torch::CustomClassHolder {
    public:
     Holder(std::shared_ptr<Engine> engine, std::unique_ptr<NetworkSolve> solve)
@@ -35,8 +36,8 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
     std::unique_ptr<NetworkSolve> solve_;
   };
 
-  // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps have
-  // nothing that does.
+  // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps
+  // have nothing that does.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const std::shared_ptr<Engine>& engine,
                             const at::Tensor& u_0, const at::Tensor& /*anchor*/, at::TensorList parameters) {
     std::unique_ptr<NetworkSolve> solve = engine->Take(u_0, /*recorded=*/true);
@@ -60,8 +61,9 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
                 "retain_graph");
     // Throws if a parameter was changed since forward.
     const torch::autograd::variable_list parameters = context->get_saved_variables();
-    torch::autograd::variable_list gradients = holder.engine().Backward(
-        *holder.solve(), output_gradients[0], context->saved_data["wants_input_gradient"].toBool(), parameters);
+    torch::autograd::variable_list gradients =
+        holder.engine().Backward(*holder.solve(), output_gradients[0],
+                                 context->saved_data["wants_input_gradient"].toBool(), parameters);
     if (!torch::autograd::get_current_graph_task_keep_graph()) holder.Release();
     gradients.insert(gradients.begin(), at::Tensor());      // the engine
     gradients.insert(gradients.begin() + 2, at::Tensor());  // the anchor

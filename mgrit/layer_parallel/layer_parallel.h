@@ -10,17 +10,19 @@
 // with a larger dt. The same arguments give the same result within a batch (randomness is fixed for that
 // time). It is called many times per batch; in a recorded pass exactly one call of each step, on one rank, is
 // final (BlockContext), at the final state of the step: running statistics move then. In a pass without
-// gradients no call is final. Each rank moves the statistics of the steps that it owns; those of one block for
-// all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws c10::Error.
+// gradients no call is final. Each rank moves the statistics of the steps that it owns; those of one block
+// for all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws
+// c10::Error.
 //
 // Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the
 // same u_end and, for shared parameters, the same gradients, bitwise identical for any number of ranks; work
 // and states are distributed over the steps. With parameters per step, each rank holds, and gets gradients
 // of, those of its own steps.
 //
-// Each recorded Forward keeps its states until its graph has gone: several may wait for their backward, in any
-// order, with others in between. Parameters that are changed in place before the backward, a second backward
-// without retain_graph, and gradients of gradients (create_graph) throw c10::Error.
+// Each recorded Forward keeps its states until its graph has gone: several may wait for their backward, in
+// any order, with others in between. (Options::keep_previous_states goes on from the pass of this shape whose
+// graph went last.) Parameters that are changed in place before the backward, a second backward without
+// retain_graph, and gradients of gradients (create_graph) throw c10::Error.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 
@@ -58,9 +60,9 @@ class LayerParallel {
   // A block per step: `make_block(i)` is called for the own steps i alone, so that no rank holds the whole
   // network.
   using BlockFactory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
-  // Parameters that blocks of several steps have in common, by name. Every rank holds all of them, whether its
-  // own blocks use them or not, and gives the same names, shapes and types in the same order; their gradients
-  // are summed over all steps and ranks.
+  // Parameters that blocks of several steps have in common, by name. Every rank holds all of them, whether
+  // its own blocks use them or not, and gives the same names, shapes and types in the same order; their
+  // gradients are summed over all steps and ranks.
   using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
   // Collective. The options fit `steps` (Check), else the program ends. Throws c10::Error on all ranks if

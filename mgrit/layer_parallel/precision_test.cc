@@ -1,4 +1,5 @@
-// LayerParallel in float32 and bfloat16 against plain autograd in float64, with bounds from the unit roundoff.
+// LayerParallel in float32 and bfloat16 against plain autograd in float64, with bounds from the unit
+// roundoff.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
@@ -55,10 +56,11 @@ class PrecisionTest : public ::testing::TestWithParam<at::ScalarType> {
 // Lipschitz with L, so an error grows by at most G = exp(T L) to the end.
 //   A step rounds u + dt F once (u U) and F three times (product, tanh, product with dt: 3 u dt A).
 //   A C-interval's equation rounds R r + V and Phi_c(U) + g (2 u U) and small differences (counted as as much).
-// So states are right to  e = G u (N (U + 3 dt A) + 4 (N / m) U).  Adjoints, of norm at most G |lambda_N|, have
-// the same errors, and those of the Jacobians at states in error, |tanh''| < 1:
+// So states are right to  e = G u (N (U + 3 dt A) + 4 (N / m) U).  Adjoints, of norm at most G |lambda_N|,
+// have the same errors, and those of the Jacobians at states in error, |tanh''| < 1:
 //   e_adjoint = G |lambda_N| (e / U + T L^2 e).
-// The weight gradient is a sum of N terms dt (lambda tanh')^T u, each rounded thrice and added with N roundings:
+// The weight gradient is a sum of N terms dt (lambda tanh')^T u, each rounded thrice and added with N
+// roundings:
 //   T (e_adjoint U + G |lambda_N| (e + L e U + (N + 3) u U)),  the bias's the same with 1 for u.
 TEST_P(PrecisionTest, IsRightToTheRoundingOfItsSteps) {
   const Result actual = Solve(comm::testing::World(), block_, 8);
@@ -93,7 +95,8 @@ TEST_P(PrecisionTest, IsRightToTheRoundingOfItsSteps) {
   EXPECT_LE(Norm(actual.output.to(at::kDouble) - u), state_error);
   EXPECT_LE(Norm(actual.gradients[0].to(at::kDouble) - gradients[0]), adjoint_error);
   EXPECT_LE(Norm(actual.gradients[1].to(at::kDouble) - gradients[1]), weight_error);
-  EXPECT_LE(Norm(actual.gradients[2].to(at::kDouble) - gradients[2]), weight_error * std::sqrt(3.0) / largest);
+  EXPECT_LE(Norm(actual.gradients[2].to(at::kDouble) - gradients[2]),
+            weight_error * std::sqrt(3.0) / largest);
   // The bounds say something.
   EXPECT_LT(state_error, 0.5 * Norm(u));
 }

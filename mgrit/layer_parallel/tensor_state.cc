@@ -21,7 +21,8 @@ void TensorNorms::Put(std::int64_t slot, const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   const std::size_t index = slots_.size();
   if (index == views_.size()) {
-    const at::Tensor larger = at::zeros({static_cast<std::int64_t>(2 * index + 16)}, x.options().dtype(at::kDouble));
+    const at::Tensor larger =
+        at::zeros({static_cast<std::int64_t>(2 * index + 16)}, x.options().dtype(at::kDouble));
     if (index > 0) larger.narrow(0, 0, static_cast<std::int64_t>(index)).copy_(norms_);
     norms_ = larger;
     views_ = norms_.unbind();

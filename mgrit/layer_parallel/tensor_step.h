@@ -55,8 +55,8 @@ class TensorStep {
   // An adjoint solve begins, at the states of the forward solve that had `tape`.
   virtual void BeginAdjoint(Tape& tape) = 0;
 
-  // out = Phi(u): written into `out`, or `out` replaced by a contiguous tensor that shares no memory with u. If
-  // interval.final, `u` is the final state of its point: what the adjoint needs may be kept.
+  // out = Phi(u): written into `out`, or `out` replaced by a contiguous tensor that shares no memory with u.
+  // If interval.final, `u` is the final state of its point: what the adjoint needs may be kept.
   virtual void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) = 0;
   virtual void ForwardMany(absl::Span<const Task> tasks) {
     for (const Task& task : tasks) Forward(task.interval, *task.u, *task.out);

@@ -50,13 +50,13 @@ TEST(TiedParameters, OneBlockForAllStepsThroughTheFactory) {
                     {{"weight", block->weight}, {"bias", block->bias}});
   ASSERT_EQ(net.Parameters().size(), 2u);
   const auto actual = GradientsOf(net, {block->weight, block->bias});
-  const auto expected = Gradients(LossOf(SerialForward(block_of, kSteps, kFinalTime, Input())),
-                                  {block->weight, block->bias});
+  const auto expected =
+      Gradients(LossOf(SerialForward(block_of, kSteps, kFinalTime, Input())), {block->weight, block->bias});
   for (int i = 0; i < 2; ++i) EXPECT_LT(RelativeError(actual[i], expected[i]), kTolerance);
 }
 
-// A bias of every third step, weights of each: sums for the one, own gradients for the others; the same bits on
-// any number of ranks, also on those whose steps do not use the bias.
+// A bias of every third step, weights of each: sums for the one, own gradients for the others; the same bits
+// on any number of ranks, also on those whose steps do not use the bias.
 TEST(TiedParameters, OfSomeStepsBesideParametersOfTheirOwn) {
   const at::Tensor bias = Numbers({kWidth}, 99).requires_grad_(true);
   std::vector<std::shared_ptr<Residual>> blocks;
@@ -65,7 +65,8 @@ TEST(TiedParameters, OfSomeStepsBesideParametersOfTheirOwn) {
         std::make_shared<Residual>(10 + i, at::kDouble, 1.0, i % 3 == 0 && i < 12 ? bias : at::Tensor()));
   }
   const auto block_of = [&](std::int64_t step) { return blocks[step]; };
-  LayerParallel alone(comm::Communicator::Self(), block_of, kSteps, kFinalTime, Converged(), {{"bias", bias}});
+  LayerParallel alone(comm::Communicator::Self(), block_of, kSteps, kFinalTime, Converged(),
+                      {{"bias", bias}});
   const at::Tensor expected_bits = GradientsOf(alone, {bias})[0];
   LayerParallel net(comm::testing::World(), block_of, kSteps, kFinalTime, Converged(), {{"bias", bias}});
   EXPECT_TRUE(at::equal(GradientsOf(net, {bias})[0], expected_bits));

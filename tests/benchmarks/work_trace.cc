@@ -77,7 +77,8 @@ class RankBatch {
   }
 
   void ForwardStep(const Grid& grid, int level, std::int64_t index, bool final) {
-    if (level > 0) return recorder_.Work(WorkKind::kCoarseStep, SubstepsOf(level, grid.Interval(level, index)));
+    if (level > 0)
+      return recorder_.Work(WorkKind::kCoarseStep, SubstepsOf(level, grid.Interval(level, index)));
     if (final) linearised_.insert({0, index});
     recorder_.Work(final ? WorkKind::kKeptFineStep : WorkKind::kFineStep);
   }

@@ -32,9 +32,7 @@ models::BlockState Residual::Forward(const models::BlockState& in, const models:
 
 at::Tensor SerialForward(const BlockOf& block_of, std::int64_t steps, double final_time, at::Tensor u) {
   for (std::int64_t step = 0; step < steps; ++step) {
-    u = block_of(step)
-            ->Forward({u}, {.dt = final_time / static_cast<double>(steps), .step = step})
-            .hidden;
+    u = block_of(step)->Forward({u}, {.dt = final_time / static_cast<double>(steps), .step = step}).hidden;
   }
   return u;
 }

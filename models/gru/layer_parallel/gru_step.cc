@@ -169,7 +169,8 @@ void GruStep::CoarseAdjoint(const mgrit::StepInterval& interval, const at::Tenso
   for (std::int64_t i = SubstepsOf(interval); i-- > 0;) {
     const Substep substep = SubstepOf(interval, i);
     const at::Tensor& state = i == 0 ? u : SlotOf(interval.level, SubstepOf(interval, i - 1).start).new_state;
-    cell_->StepAdjoint(substep.size, SlotOf(interval.level, substep.start).saved, state, *adjoint, out, nullptr);
+    cell_->StepAdjoint(substep.size, SlotOf(interval.level, substep.start).saved, state, *adjoint, out,
+                       nullptr);
     adjoint = &out;
   }
 }

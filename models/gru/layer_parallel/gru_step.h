@@ -28,8 +28,8 @@ struct GruStepOptions {
   std::vector<int> coarse_hold = {2, 4};
 };
 
-// The substeps of a step of `level` over `steps` steps of level 0, each one evaluation of the cell: 1 on level
-// 0.
+// The substeps of a step of `level` over `steps` steps of level 0, each one evaluation of the cell: 1 on
+// level 0.
 std::int64_t SubstepsOf(const GruStepOptions& options, int level, std::int64_t steps);
 
 class GruStep final : public mgrit::TensorStep {

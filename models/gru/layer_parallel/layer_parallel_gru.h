@@ -34,9 +34,9 @@ class LayerParallelGru {
                    std::int64_t steps, double final_time, const mgrit::LayerParallelOptions& options,
                    const GruStepOptions& step_options = {}, const StepDecorator& decorate = nullptr);
 
-  // Collective. x: (batch, steps, input) with the steps of the solver, and `initial`: (layers, batch, hidden),
-  // zero if not defined; the same on every rank. Other shapes throw c10::Error. The state after the last step, (layers, batch, hidden), recorded by autograd with
-  // respect to the parameters, x and `initial`.
+  // Collective. x: (batch, steps, input) with the steps of the solver, and `initial`: (layers, batch,
+  // hidden), zero if not defined; the same on every rank. Other shapes throw c10::Error. The state after the
+  // last step, (layers, batch, hidden), recorded by autograd with respect to the parameters, x and `initial`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
 
   mgrit::LayerParallel& solver() { return solver_; }

@@ -200,7 +200,8 @@ struct Pass {
       : x(Numbers({batch, kSteps, kInput}, 20 + which).requires_grad_(true)),
         first(Numbers({c.layers, batch, kHidden}, 30 + which).requires_grad_(true)),
         weights(Numbers({c.layers, batch, kHidden}, 40 + which)) {}
-  std::vector<at::Tensor> GradientsOf(const at::Tensor& state, const std::vector<at::Tensor>& parameters) const {
+  std::vector<at::Tensor> GradientsOf(const at::Tensor& state,
+                                      const std::vector<at::Tensor>& parameters) const {
     std::vector<at::Tensor> leaves = {x, first};
     leaves.insert(leaves.end(), parameters.begin(), parameters.end());
     return torch::autograd::grad({(state * weights).sum()}, leaves);
@@ -234,7 +235,8 @@ TEST(LayerParallelGru, PassesInFlightDoNotDisturbEachOther) {
         const auto actual = pass.GradientsOf(states[which], parameters);
         const auto expected = pass.GradientsOf(serial.Forward(pass.x, pass.first).state, serial.parameters());
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          ExpectNear(actual[i], expected[i], "pass " + std::to_string(which) + ", gradient " + std::to_string(i));
+          ExpectNear(actual[i], expected[i],
+                     "pass " + std::to_string(which) + ", gradient " + std::to_string(i));
         }
       }
     }
@@ -287,7 +289,8 @@ class NotingCell final : public GruCell {
                           at::TensorList gradients) override {
     cell_->AddWeightGradients(inputs, terms, gradients);
   }
-  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step, at::Tensor& x_gradient) override {
+  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step,
+                        at::Tensor& x_gradient) override {
     cell_->AddInputGradient(gate_gradients, step, x_gradient);
   }
 
@@ -296,8 +299,8 @@ class NotingCell final : public GruCell {
   std::int64_t& prepared_;
 };
 
-// Wide inputs, whose products with the weights are formed once: each rank forms those of its own steps, and the
-// bits are the same although coarse steps reach across.
+// Wide inputs, whose products with the weights are formed once: each rank forms those of its own steps, and
+// the bits are the same although coarse steps reach across.
 TEST(LayerParallelGru, ProductsOfInputsAreDistributed) {
   const GruConfig config = {.input = 64, .hidden = kHidden, .layers = 1};
   std::vector<at::Tensor> parameters;
@@ -308,8 +311,8 @@ TEST(LayerParallelGru, ProductsOfInputsAreDistributed) {
   const at::Tensor x = Numbers({3, kSteps, 64}, 7);
   const auto solve = [&](const comm::Communicator& ranks) {
     std::int64_t prepared = -1;
-    const auto step = std::make_shared<GruStep>(std::make_unique<NotingCell>(config, prepared),
-                                                [&] { return parameters; }, GruStepOptions());
+    const auto step = std::make_shared<GruStep>(
+        std::make_unique<NotingCell>(config, prepared), [&] { return parameters; }, GruStepOptions());
     mgrit::LayerParallel net(ranks, step, kSteps, kFinalTime, Options(3, 1));
     step->SetInput(x);
     EXPECT_EQ(prepared, net.last_step() - net.first_step());
