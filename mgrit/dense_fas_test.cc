@@ -419,12 +419,14 @@ std::vector<Method> Methods() {
         options.skip_downcycle = skips;
         methods.push_back({name + (skips ? ", skipped down-cycle, " : ", ") + what, options});
       };
-      Options f = four, two = four;
+      Options f = four, two = four, f_below = four;
       f.cf_sweeps = {0};
+      f_below.cf_sweeps = {1, 0};
       two.fmg_v_cycles = 2;
       two.c_weights = {1.3};
       add("F-relaxation", f);
       add("FCF-relaxation", four);
+      add("F-relaxation below level 0", f_below);
       add("weighted, two V-cycles", two);
       add("unequal levels", unequal);
     }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace plait::gpt {
 namespace {
@@ -61,6 +62,21 @@ void CutNucleus(Candidates& candidates, double top_p) {
   candidates.weights.resize(count);
 }
 
+// OK if some token has a probability.
+absl::Status CheckLogits(const std::vector<double>& logits) {
+  const auto count = [&](const auto& is) { return std::count_if(logits.begin(), logits.end(), is); };
+  const auto nan = count([](double value) { return std::isnan(value); });
+  const auto infinite = count([](double value) { return value == HUGE_VAL; });
+  const auto impossible = count([](double value) { return value == -HUGE_VAL; });
+  const auto all = static_cast<std::ptrdiff_t>(logits.size());
+  if (nan == 0 && infinite == 0 && impossible < all) return absl::OkStatus();
+  const absl::string_view what = nan > 0 ? "NaN" : infinite > 0 ? "inf" : "-inf";
+  return absl::OutOfRangeError(
+      absl::StrCat(nan > 0 ? nan : infinite > 0 ? infinite : impossible, " of ", all, " logits are ", what,
+                   "; the model's parameters are not finite, or it overflows in this dtype: take an earlier "
+                   "checkpoint, or --dtype=float32"));
+}
+
 at::Tensor Row(absl::Span<const std::int64_t> tokens, at::Device device) {
   const at::ArrayRef<std::int64_t> values(tokens.data(), tokens.size());
   return at::tensor(values, at::kLong).unsqueeze(0).to(device);
@@ -87,10 +103,10 @@ Sampler::Sampler(const SamplingOptions& options)
   PLAIT_CHECK_OK(Validate(options));
 }
 
-std::int64_t Sampler::Next(const at::Tensor& logits) {
+absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   PLAIT_CHECK(logits.dim() == 1 && logits.numel() > 0) << "logits of shape " << logits.sizes();
   const std::vector<double> values = Values(logits);
-  for (const double value : values) PLAIT_CHECK(!std::isnan(value)) << "a logit is NaN";
+  PLAIT_RETURN_IF_ERROR(CheckLogits(values));
   if (options_.temperature == 0) return std::max_element(values.begin(), values.end()) - values.begin();
   Candidates candidates = Chosen(values, options_);
   if (options_.top_p < 1) CutNucleus(candidates, options_.top_p);
@@ -102,8 +118,9 @@ std::int64_t Sampler::Next(const at::Tensor& logits) {
   return candidates.tokens[i];
 }
 
-std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count,
-                                   Sampler& sampler, const std::function<void(std::int64_t)>& on_token) {
+absl::StatusOr<std::vector<std::int64_t>> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt,
+                                                   std::int64_t count, Sampler& sampler,
+                                                   const std::function<void(std::int64_t)>& on_token) {
   PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
   const auto positions = static_cast<std::size_t>(gpt.options().block_size);
   const at::Device device = gpt.parameters().front().device();
@@ -114,7 +131,9 @@ std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t
     if (tokens.size() > positions) cache.Clear();
     const auto fresh = absl::MakeConstSpan(tokens).last(context - cache.length());
     const at::Tensor logits = gpt.NextLogits(Row(fresh, device), cache);
-    tokens.push_back(sampler.Next(logits[0]));
+    const absl::StatusOr<std::int64_t> token = sampler.Next(logits[0]);
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(token.status(), absl::StrCat("token ", i + 1)));
+    tokens.push_back(*token);
     if (on_token) on_token(tokens.back());
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));

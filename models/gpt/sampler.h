@@ -2,7 +2,7 @@
 //
 //   Sampler sampler({.temperature = 0.8, .top_k = 200, .seed = 1337});
 //   gpt.SetTraining(false);
-//   const std::vector<std::int64_t> tokens = Generate(gpt, prompt, 500, sampler);
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> tokens, Generate(gpt, prompt, 500, sampler));
 //
 // The same seed, options and logits give the same tokens, whatever program ran before: random numbers are the
 // sampler's own (base/seed.h). Top-p: Holtzman et al., 2020. Local.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/seed.h"
 #include "models/gpt/gpt.h"
@@ -39,8 +40,8 @@ class Sampler {
   explicit Sampler(const SamplingOptions& options);
 
   // A token for logits (vocab_size) of any floating type; of equal logits the first counts as likelier.
-  // A NaN among them is a programming error.
-  std::int64_t Next(const at::Tensor& logits);
+  // OUT_OF_RANGE if no token can be drawn: a logit is NaN or +inf, or all are -inf; nothing is drawn then.
+  absl::StatusOr<std::int64_t> Next(const at::Tensor& logits);
 
  private:
   SamplingOptions options_;
@@ -49,10 +50,11 @@ class Sampler {
 
 // `count` tokens that follow `prompt`, which has at least one. `on_token` sees each as it is drawn. The
 // model's mode is the caller's matter: SetTraining(false). A context longer than block_size is cut in front,
-// as nanoGPT does; from then on each token costs a whole pass, as every position moves.
-std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count,
-                                   Sampler& sampler,
-                                   const std::function<void(std::int64_t)>& on_token = nullptr);
+// as nanoGPT does; from then on each token costs a whole pass, as every position moves. Errors of
+// Sampler::Next, with the number of the token.
+absl::StatusOr<std::vector<std::int64_t>> Generate(
+    const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count, Sampler& sampler,
+    const std::function<void(std::int64_t)>& on_token = nullptr);
 
 }  // namespace plait::gpt
 

@@ -12,9 +12,10 @@
 namespace plait::gpt {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 constexpr int kDraws = 20000;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 at::Tensor Logits(const std::vector<double>& probabilities) {
   std::vector<double> logits;
@@ -25,7 +26,7 @@ at::Tensor Logits(const std::vector<double>& probabilities) {
 std::vector<int> Counts(const SamplingOptions& options, const at::Tensor& logits) {
   std::vector<int> counts(logits.numel());
   Sampler sampler(options);
-  for (int i = 0; i < kDraws; ++i) ++counts.at(sampler.Next(logits));
+  for (int i = 0; i < kDraws; ++i) ++counts.at(sampler.Next(logits).value());
   return counts;
 }
 
@@ -67,12 +68,12 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
 
 TEST(Sampler, IsGreedyAtTemperatureZero) {
   Sampler sampler({.temperature = 0});
-  EXPECT_EQ(sampler.Next(at::tensor({1.0, 3.0, 2.0, 3.0})), 1);
+  EXPECT_EQ(sampler.Next(at::tensor({1.0, 3.0, 2.0, 3.0})).value(), 1);
 }
 
 TEST(Sampler, BearsLargeLogits) {
   Sampler sampler({});
-  EXPECT_EQ(sampler.Next(at::tensor({-3e4, 3e4, -std::numeric_limits<double>::infinity()}, at::kDouble)), 1);
+  EXPECT_EQ(sampler.Next(at::tensor({-3e4, 3e4, -kInfinity}, at::kDouble)).value(), 1);
 }
 
 TEST(Sampler, SeedsTellApart) {
@@ -80,7 +81,7 @@ TEST(Sampler, SeedsTellApart) {
   const auto draw = [&](std::uint64_t seed) {
     Sampler sampler({.seed = seed});
     std::vector<std::int64_t> tokens;
-    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.Next(logits));
+    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.Next(logits).value());
     return tokens;
   };
   EXPECT_EQ(draw(1), draw(1));
@@ -94,9 +95,22 @@ TEST(SamplingOptions, AreChecked) {
   EXPECT_TRUE(Validate(SamplingOptions{}).ok());
 }
 
-TEST(SamplerDeathTest, RefusesNaN) {
-  Sampler sampler({});
-  EXPECT_DEATH(sampler.Next(at::tensor({0.0, std::nan("")})), "a logit is NaN");
+// Whatever the options: a token would be as good as any other.
+TEST(Sampler, LogitsWithoutATokenAreAnError) {
+  const auto message = [](const std::vector<double>& logits, const SamplingOptions& options) {
+    Sampler sampler(options), untouched(options);
+    const absl::StatusOr<std::int64_t> token = sampler.Next(at::tensor(logits, at::kDouble));
+    EXPECT_EQ(token.status().code(), absl::StatusCode::kOutOfRange);
+    const at::Tensor even = Logits(std::vector<double>(1000, 1e-3));
+    EXPECT_EQ(sampler.Next(even).value(), untouched.Next(even).value()) << "a random number was used";
+    return std::string(token.status().message());
+  };
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, {.temperature = 0}, {.temperature = 0.7, .top_k = 1, .top_p = 0.5}}) {
+    EXPECT_THAT(message({0, std::nan(""), -kInfinity}, options), StartsWith("1 of 3 logits are NaN; "));
+    EXPECT_THAT(message({0, kInfinity, kInfinity}, options), StartsWith("2 of 3 logits are inf; "));
+    EXPECT_THAT(message({-kInfinity, -kInfinity}, options), StartsWith("2 of 2 logits are -inf; "));
+  }
 }
 
 // Token by token through the whole model, the context cut in front.
@@ -122,12 +136,27 @@ TEST(Generate, IsTheModelAppliedAgainAndAgain) {
        {std::vector<std::int64_t>{3}, {1, 2, 3, 4, 5, 6, 7, 8}, {5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6}}) {
     Sampler greedy({.temperature = 0});
     std::vector<std::int64_t> heard;
-    const auto made = Generate(gpt, prompt, 14, greedy, [&](std::int64_t token) { heard.push_back(token); });
+    const auto made =
+        Generate(gpt, prompt, 14, greedy, [&](std::int64_t token) { heard.push_back(token); }).value();
     EXPECT_EQ(made, GreedyByWholePasses(gpt, prompt, 14));
     EXPECT_EQ(heard, made);
   }
   Sampler any({});
-  EXPECT_TRUE(Generate(gpt, {1}, 0, any).empty());
+  EXPECT_TRUE(Generate(gpt, {1}, 0, any)->empty());
+}
+
+TEST(Generate, SaysWhichTokenCouldNotBeDrawn) {
+  const Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16}, at::kDouble);
+  gpt.SetTraining(false);
+  Sampler sampler({});
+  int heard = 0;
+  // As an optimizer's step between two tokens would.
+  const auto spoil = [&](std::int64_t) {
+    if (++heard == 2) gpt.parameters().back().detach().fill_(std::nan(""));
+  };
+  const auto made = Generate(gpt, {1}, 5, sampler, spoil);
+  EXPECT_THAT(std::string(made.status().message()), StartsWith("token 3: 13 of 13 logits are NaN; "));
+  EXPECT_EQ(heard, 2);
 }
 
 }  // namespace

@@ -43,13 +43,17 @@ absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
     gpt::Sampler sampler(sampling);
     std::string held;  // bytes of a character that is not whole
     write(request.prompt);
-    gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, [&](std::int64_t token) {
+    const auto tokens = gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, [&](std::int64_t token) {
       const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
       held += saved.tokenizer->Decode(id).value_or("");
       const std::size_t whole = held.size() - UnfinishedBytes(held);
       write(absl::string_view(held).substr(0, whole));
       held.erase(0, whole);
     });
+    if (!tokens.ok()) {
+      write("\n");  // the message begins a line
+      return base::Prefixed(tokens.status(), absl::StrCat("sample ", sample + 1));
+    }
     write(absl::StrCat(held, "\n---------------\n"));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -97,17 +97,18 @@ Losses Evaluation::Estimate(ShardedGpt& sharded) {
   return losses;
 }
 
-std::string Evaluation::Sample(ShardedGpt& sharded, std::int64_t step) {
+absl::StatusOr<std::string> Evaluation::Sample(ShardedGpt& sharded, std::int64_t step) {
   const EvaluationMode mode(sharded.model());
   gpt::Sampler sampler({.temperature = 0.8,
                         .top_k = 200,
                         .seed = base::DeriveSeed(config_.seed, "sample", static_cast<std::uint64_t>(step))});
-  std::vector<std::int64_t> tokens;
+  absl::StatusOr<std::vector<std::int64_t>> tokens;
   sharded.engine().Forward([&] {
     tokens = gpt::Generate(sharded.model(), prompt_tokens_, config_.sample_tokens, sampler);
     return at::zeros({});
   });
-  const std::vector<std::int32_t> ids(tokens.begin(), tokens.end());
+  PLAIT_RETURN_IF_ERROR(tokens.status());
+  const std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
   return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
 }
 
