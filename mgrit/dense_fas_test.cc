@@ -198,8 +198,8 @@ class DenseFas {
   }
 
   // Solves the equations of the points that `takes` names for the unknowns there, the others fixed. A point's
-  // equation has no unknown of a later one, so Newton's method ends after as many steps as there are points in
-  // a row at most.
+  // equation has no unknown of a later one, so Newton's method ends after as many steps as there are points
+  // in a row at most.
   void Solve(DenseLevel& level, const std::function<bool(std::size_t point)>& takes) const {
     std::vector<std::size_t> rows;
     for (std::size_t k = 0; k < level.unknowns(); ++k) {
@@ -316,12 +316,15 @@ Model Linear() {
 
 Model Nonlinear() {
   return {.name = "nonlinear",
-          .slope = [](double t, const Vector& u) {
-            return Vector{-u[0] + std::sin(u[1]) + std::cos(3 * t), 0.5 * u[0] * u[0] - u[1] * (1 + u[0] * u[0])};
-          },
-          .jacobian = [](double, const Vector& u) {
-            return Matrix{{-1, std::cos(u[1])}, {u[0] - 2 * u[0] * u[1], -(1 + u[0] * u[0])}};
-          }};
+          .slope =
+              [](double t, const Vector& u) {
+                return Vector{-u[0] + std::sin(u[1]) + std::cos(3 * t),
+                              0.5 * u[0] * u[0] - u[1] * (1 + u[0] * u[0])};
+              },
+          .jacobian =
+              [](double, const Vector& u) {
+                return Matrix{{-1, std::cos(u[1])}, {u[0] - 2 * u[0] * u[1], -(1 + u[0] * u[0])}};
+              }};
 }
 
 // Four cells with exchange and a reaction of second order, two cells from level 1 on.
@@ -332,7 +335,8 @@ Model TwoGridsOfCells() {
               [=](double t, const Vector& u) {
                 Vector slope(u.size());
                 for (std::size_t i = 0; i < u.size(); ++i) {
-                  const double left = i > 0 ? u[i - 1] - u[i] : 0, right = i + 1 < u.size() ? u[i + 1] - u[i] : 0;
+                  const double left = i > 0 ? u[i - 1] - u[i] : 0,
+                               right = i + 1 < u.size() ? u[i + 1] - u[i] : 0;
                   slope[i] = exchange(u.size()) * (left + right) - 0.3 * u[i] * u[i] + std::cos(t);
                 }
                 return slope;
@@ -358,9 +362,9 @@ Model TwoGridsOfCells() {
 constexpr int kIterations = 4;
 
 // Steps are not expanding, or little over this short time, so errors add up: of a sweep over all points, two
-// operations and a few roundings a step, 4 eps of the largest state each; an iteration has fewer than 8 sweeps
-// over the points of level 0 in visits of all levels. The solutions of the reference are as accurate, as
-// triangular systems are solved with a small componentwise backward error.
+// operations and a few roundings a step, 4 eps of the largest state each; an iteration has fewer than 8
+// sweeps over the points of level 0 in visits of all levels. The solutions of the reference are as accurate,
+// as triangular systems are solved with a small componentwise backward error.
 double Tolerance(const TimeGrid& time, double largest) {
   return 2 * 4 * std::numeric_limits<double>::epsilon() * static_cast<double>(time.steps) * 8 * kIterations *
          largest;

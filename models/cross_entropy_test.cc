@@ -18,7 +18,7 @@ namespace {
 struct Case {
   std::int64_t rows, classes;
   at::ScalarType type;
-  double rounded;   // unit roundoff of the gradient's type
+  double rounded;    // unit roundoff of the gradient's type
   double least = 0;  // half its smallest positive number
 };
 
@@ -47,7 +47,8 @@ TEST_P(CrossEntropyAgainstLibTorch, LossAndGradientAreTheSame) {
   const double value = expected.item<double>(), rows = static_cast<double>(c.rows);
   EXPECT_NEAR(loss.item<double>(), value, of_log + (std::sqrt(rows) + 8) * u * value);
   // Element by element 2 (p - [target]) / rows, then rounded to the type of the logits.
-  const at::Tensor bound = log.exp() * (of_log * 2 / rows) + exact.grad().abs() * (4 * u + c.rounded) + c.least;
+  const at::Tensor bound =
+      log.exp() * (of_log * 2 / rows) + exact.grad().abs() * (4 * u + c.rounded) + c.least;
   EXPECT_EQ(logits.grad().scalar_type(), c.type);
   EXPECT_LE(((logits.grad().to(at::kDouble) - exact.grad()).abs() / bound).max().item<double>(), 1);
 }

@@ -56,8 +56,8 @@ struct Bounds {
 };
 
 // From the inside out, with u = sums: a sum of products errs by 8 u sum |a b| (terms of independent signs:
-// the standard deviation is below u sum |a b|), the exponential by 4 u of itself, the normalizer, a sum of one
-// sign, by (sqrt(seq) + 4) u of itself (4 standard deviations of 16 sums of seq / 16 terms each). A
+// the standard deviation is below u sum |a b|), the exponential by 4 u of itself, the normalizer, a sum of
+// one sign, by (sqrt(seq) + 4) u of itself (4 standard deviations of 16 sums of seq / 16 terms each). A
 // probability has a relative error of twice the largest error of its row's scores. Behind it, what is
 // multiplied passes its error on, and each stored result adds its own. 1e-30: probabilities that underflow.
 Bounds BoundsOf(const at::Tensor& product, const at::Tensor& of_out, const Shape& s, const Precision& p) {
@@ -83,8 +83,7 @@ Bounds BoundsOf(const at::Tensor& product, const at::Tensor& of_out, const Shape
 
   const at::Tensor of_p = across(g, v), of_p_error = across(g.abs(), v.abs()) * c + of_p.abs() * p.stored;
   const at::Tensor mean = (probabilities * of_p).sum(-1, true);
-  const at::Tensor mean_error =
-      (probabilities * (of_p.abs() * (relative + c) + of_p_error)).sum(-1, true);
+  const at::Tensor mean_error = (probabilities * (of_p.abs() * (relative + c) + of_p_error)).sum(-1, true);
   const at::Tensor of_s = probabilities * (of_p - mean);
   const at::Tensor of_s_error = of_s.abs() * (relative + p.stored) +
                                 probabilities * (of_p_error + mean_error + (of_p.abs() + mean.abs()) * 4 * u);

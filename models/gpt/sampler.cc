@@ -72,7 +72,10 @@ absl::Status CheckLogits(const std::vector<double>& logits) {
   if (nan == 0 && infinite == 0 && impossible < all) return absl::OkStatus();
   const absl::string_view what = nan > 0 ? "NaN" : infinite > 0 ? "inf" : "-inf";
   return absl::OutOfRangeError(
-      absl::StrCat(nan > 0 ? nan : infinite > 0 ? infinite : impossible, " of ", all, " logits are ", what,
+      absl::StrCat(nan > 0        ? nan
+                   : infinite > 0 ? infinite
+                                  : impossible,
+                   " of ", all, " logits are ", what,
                    "; the model's parameters are not finite, or it overflows in this dtype: take an earlier "
                    "checkpoint, or --dtype=float32"));
 }

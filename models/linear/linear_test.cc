@@ -137,7 +137,8 @@ TEST_P(LinearTest, OperandsMayBeViews) {
   ExpectNear(Linear(inputs.x, wide.narrow(1, 3, 40)), exact, magnitude, "part of a weight");
   const at::Tensor strided = at::zeros({96, 80}, inputs.x.options());
   strided.as_strided({96, 40}, {80, 2}).copy_(inputs.x);
-  ExpectNear(Linear(strided.as_strided({96, 40}, {80, 2}), inputs.weight), exact, magnitude, "every other number");
+  ExpectNear(Linear(strided.as_strided({96, 40}, {80, 2}), inputs.weight), exact, magnitude,
+             "every other number");
   const at::Tensor x = inputs.x.clone().requires_grad_();
   const at::Tensor sum = Linear(x, inputs.weight).sum();  // its gradient has strides of zero
   sum.backward();

@@ -48,7 +48,8 @@ struct LayerNormInputs {
 
 // Bounds of the rounding of the gradients of x, weight and bias, and of the values. A sum of terms of
 // independent signs errs by 8 u sum |a b| (its standard deviation is below u sum |a b|), one of n terms of
-// one sign by (sqrt(n) + 8) u of itself (16 sums of n / 16 terms: 4 standard deviations). The deviations d = x
+// one sign by (sqrt(n) + 8) u of itself (16 sums of n / 16 terms: 4 standard deviations). The deviations d =
+// x
 // - mean have the error of the mean and a rounding of their own, the factor 1 / sqrt(var + epsilon) half the
 // relative error of the variance and 4 u; what is multiplied passes its error on. `rounded` is what storing
 // adds, of a result and, in LibTorch's own kernels, of the moments kept for the gradients (`kept`).
@@ -60,13 +61,14 @@ std::vector<at::Tensor> LayerNormBounds(const LayerNormInputs& in, double rounde
   const at::Tensor variance_error = variance * one_sign + mean_error * mean_error;
   const at::Tensor relative = variance_error / (variance + kEpsilon) / 2 + 4 * kU;
   const auto hat_error = [&](double moments) {
-    return (mean_error + mean.abs() * moments + d.abs() * kU) * factor + hat.abs() * (relative + 2 * kU + moments);
+    return (mean_error + mean.abs() * moments + d.abs() * kU) * factor +
+           hat.abs() * (relative + 2 * kU + moments);
   };
 
   const at::Tensor bias = in.bias.defined() ? in.bias : at::zeros_like(in.weight);
   const at::Tensor y = hat * in.weight + bias;
-  const at::Tensor of_values = in.weight.abs() * hat_error(0) +
-                               ((hat * in.weight).abs() + bias.abs()) * (4 * kU) + y.abs() * rounded;
+  const at::Tensor of_values =
+      in.weight.abs() * hat_error(0) + ((hat * in.weight).abs() + bias.abs()) * (4 * kU) + y.abs() * rounded;
 
   const at::Tensor g = in.weight * in.of_y, of_hat = hat_error(kept);
   const at::Tensor shift = g.mean(1, true), along = (g * hat).mean(1, true), inner = g - shift - hat * along;
@@ -111,18 +113,19 @@ TEST_P(RowwiseTest, LayerNormIsThatOfFloat64) {
       const auto actual = RunLayerNorm(in, GetParam(), true), exact = RunLayerNorm(in, at::kDouble, false);
       const auto bounds = LayerNormBounds(in, Rounded(), kept);
       for (std::size_t i = 0; i < actual.size(); ++i) {
-        ExpectNear(actual[i], exact[i], bounds[i],
-                   std::to_string(s.rows) + " x " + std::to_string(s.width) + ", result " + std::to_string(i));
+        ExpectNear(
+            actual[i], exact[i], bounds[i],
+            std::to_string(s.rows) + " x " + std::to_string(s.width) + ", result " + std::to_string(i));
       }
     }
   }
 }
 
-// Bounds of the rounding of GELU's values and slopes. Exact: the normal distribution's function errs by 1.8e-7
-// (half of erf's 3.6e-7), which x multiplies in the values, and its density by (4 + x^2) u of itself, the x^2
-// from the argument of the exponential. By tanh: s = sigmoid(a), of an argument with a relative error of 4 u,
-// errs by 4 u s and by 4 u |a| s (1 - s), and LibTorch's own 1 + tanh by 2^-52; the slope s + x s (1 - s) inner
-// depends on it by at most 1 + |x| inner.
+// Bounds of the rounding of GELU's values and slopes. Exact: the normal distribution's function errs
+// by 1.8e-7 (half of erf's 3.6e-7), which x multiplies in the values, and its density by (4 + x^2) u of
+// itself, the x^2 from the argument of the exponential. By tanh: s = sigmoid(a), of an argument with a
+// relative error of 4 u, errs by 4 u s and by 4 u |a| s (1 - s), and LibTorch's own 1 + tanh by 2^-52; the
+// slope s + x s (1 - s) inner depends on it by at most 1 + |x| inner.
 struct GeluBounds {
   at::Tensor values, slopes;
 };

@@ -36,10 +36,10 @@ enum class Fault {
   kDecayEverywhere,      // weight decay on biases and norms, too
 };
 inline constexpr Fault kFaults[] = {
-    Fault::kDroppedAllReduce, Fault::kNormCountedTwice,    Fault::kOwnNorm,        Fault::kFilledPadding,
-    Fault::kWrongNormalizer,  Fault::kStaleShard,          Fault::kStaleGradients, Fault::kAddedGradients,
-    Fault::kShiftedShards,    Fault::kExchangedReductions, Fault::kUnreachedGradients,
-    Fault::kDecayEverywhere};
+    Fault::kDroppedAllReduce,    Fault::kNormCountedTwice,   Fault::kOwnNorm,
+    Fault::kFilledPadding,       Fault::kWrongNormalizer,    Fault::kStaleShard,
+    Fault::kStaleGradients,      Fault::kAddedGradients,     Fault::kShiftedShards,
+    Fault::kExchangedReductions, Fault::kUnreachedGradients, Fault::kDecayEverywhere};
 std::string NameOf(Fault fault);
 // Whether a mesh of `replicas` x `shards` ranks can have it.
 bool CanHave(Fault fault, int replicas, int shards);

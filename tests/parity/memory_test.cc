@@ -1,8 +1,8 @@
 // Bytes that ranks hold against the formulas: fp32 AdamW takes, per parameter, 16 bytes (ddp), 8 + 8/N
 // (zero1), 4 + 12/N (zero2), 16/N (fsdp), and the unit in work where states are sharded: its parameters and
 // its gradients; with prefetch the next unit's parameters and the gradients on their way. With moments and
-// parameters in a file: two buffers of the largest unit for each, and what works. Counted twice: by the engine,
-// and by the allocator of all tensors.
+// parameters in a file: two buffers of the largest unit for each, and what works. Counted twice: by the
+// engine, and by the allocator of all tensors.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
@@ -60,8 +60,8 @@ double StatesAndUnits(const Case& c, double n) {
   return 0;
 }
 
-// What autograd keeps: the input of each layer; in its backward, three more of these and the layer's gradients
-// before they are in their buffer.
+// What autograd keeps: the input of each layer; in its backward, three more of these and the layer's
+// gradients before they are in their buffer.
 constexpr double kActivations = 4 * kRows * kWidth * (kLayers + 3) + 4 * kUnit;
 
 struct Peak {
@@ -84,13 +84,12 @@ Peak Train(const Case& c) {
   for (const models::ParameterUnit& unit : model.units()) {
     units.push_back({unit.name, unit.parameters, /*root=*/units.empty()});
   }
-  const auto dp = *parallel::DataParallel::Create(
-      {mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, units,
-      {.strategy = c.strategy,
-       .prefetch = c.prefetch,
-       .masters_place = place,
-       .offloads_parameters = c.offloads},
-      [&](std::size_t unit) { model.ResetParameters(unit); });
+  const auto dp = *parallel::DataParallel::Create({mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, units,
+                                                  {.strategy = c.strategy,
+                                                   .prefetch = c.prefetch,
+                                                   .masters_place = place,
+                                                   .offloads_parameters = c.offloads},
+                                                  [&](std::size_t unit) { model.ResetParameters(unit); });
   model.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
     return dp->Run(block, forward, x);
   });
@@ -107,8 +106,8 @@ Peak Train(const Case& c) {
 TEST(MemoryTest, BytesPerRankAreThoseOfTheFormulas) {
   const double n = World().size();
   for (const bool prefetch : {false, true}) {
-    for (Case c : {Case{Strategy::kDdp}, Case{Strategy::kZero1}, Case{Strategy::kZero2}, Case{Strategy::kFsdp},
-                   Case{.strategy = Strategy::kFsdp, .offloads = true}}) {
+    for (Case c : {Case{Strategy::kDdp}, Case{Strategy::kZero1}, Case{Strategy::kZero2},
+                   Case{Strategy::kFsdp}, Case{.strategy = Strategy::kFsdp, .offloads = true}}) {
       c.prefetch = prefetch;
       SCOPED_TRACE(std::string(parallel::Name(c.strategy)) + (c.offloads ? ", offloaded" : "") +
                    (prefetch ? ", prefetch" : ""));

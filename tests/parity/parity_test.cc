@@ -2,7 +2,6 @@
 // for every model, against one rank with the same batch: the losses of 20 steps of AdamW and every parameter.
 #include <gtest/gtest.h>
 
-
 #include "comm/testing/world.h"
 #include "tests/parity/trajectory.h"
 

@@ -90,9 +90,9 @@ class ShardedRun {
         .root_part_bytes = 512,
         .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
         .offloads_parameters = setting.offloads_parameters};
-    dp_ = *parallel::DataParallel::Create(
-        faults_.AxesOf({mesh->axis("dp_replicate"), mesh->axis("dp_shard")}), model_.units,
-        faults_.OptionsOf(options));
+    dp_ =
+        *parallel::DataParallel::Create(faults_.AxesOf({mesh->axis("dp_replicate"), mesh->axis("dp_shard")}),
+                                        model_.units, faults_.OptionsOf(options));
     model_.set_runner([this](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
       if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
       return dp_->Run(

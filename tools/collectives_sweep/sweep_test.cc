@@ -153,9 +153,9 @@ TEST(Options, ThatCannotBeAreNamed) {
   EXPECT_EQ(message([](SweepOptions& o) { o.repetitions = 0; }), "sweep: no repetitions; expected 1 or more");
 }
 
-// Options with a clock of the test's, on which a message takes 0.5 ms, and 2 ms more where `delayed(from, to)`:
-// more than a turn of the scheduler, which does not count where ranks share cores. Each rank's clock advances
-// by a round trip with each of its messages: that is what it sees of the partner.
+// Options with a clock of the test's, on which a message takes 0.5 ms, and 2 ms more where `delayed(from,
+// to)`: more than a turn of the scheduler, which does not count where ranks share cores. Each rank's clock
+// advances by a round trip with each of its messages: that is what it sees of the partner.
 class PairsOnTestClock {
  public:
   using Delayed = std::function<bool(int from, int to)>;
@@ -189,26 +189,28 @@ TEST(Pairs, ASlowRankIsNamed) {
     return;
   }
   // 3 ms a round trip for 1.
-  EXPECT_EQ(slow, std::vector<std::string>{
-                      absl::StrCat("rank 2 (", Host(), ") is slow: 3.0x the median latency with every partner")});
+  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat(
+                      "rank 2 (", Host(), ") is slow: 3.0x the median latency with every partner")});
 }
 
 TEST(Pairs, ASlowLinkIsNamed) {
   const int last = World().size() - 1;
-  PairsOnTestClock pairs([&](int from, int to) { return std::min(from, to) == 1 && std::max(from, to) == last; });
+  PairsOnTestClock pairs(
+      [&](int from, int to) { return std::min(from, to) == 1 && std::max(from, to) == last; });
   const std::vector<std::string> slow = pairs.Slow();
   if (World().size() < 3) {
     EXPECT_EQ(slow, std::vector<std::string>());
     return;
   }
-  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat("the link of ranks 1 (", Host(), ") and ", last, " (", Host(),
-                                                        ") is slow: 5.0x the median latency")});
+  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat("the link of ranks 1 (", Host(), ") and ", last, " (",
+                                                        Host(), ") is slow: 5.0x the median latency")});
 }
 
 // Ten messages of rank 0's first round, all short ones to one partner, are late.
 TEST(Pairs, WhatPassesIsNotNamed) {
   int messages = 0;
-  PairsOnTestClock pairs([&](int from, int) { return from == World().rank() && from == 0 && ++messages <= 10; });
+  PairsOnTestClock pairs(
+      [&](int from, int) { return from == World().rank() && from == 0 && ++messages <= 10; });
   EXPECT_EQ(pairs.Slow(), std::vector<std::string>());
   if (World().size() < 3) return;
   messages = 0;

@@ -43,13 +43,14 @@ absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
     gpt::Sampler sampler(sampling);
     std::string held;  // bytes of a character that is not whole
     write(request.prompt);
-    const auto tokens = gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, [&](std::int64_t token) {
-      const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
-      held += saved.tokenizer->Decode(id).value_or("");
-      const std::size_t whole = held.size() - UnfinishedBytes(held);
-      write(absl::string_view(held).substr(0, whole));
-      held.erase(0, whole);
-    });
+    const auto tokens =
+        gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, [&](std::int64_t token) {
+          const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
+          held += saved.tokenizer->Decode(id).value_or("");
+          const std::size_t whole = held.size() - UnfinishedBytes(held);
+          write(absl::string_view(held).substr(0, whole));
+          held.erase(0, whole);
+        });
     if (!tokens.ok()) {
       write("\n");  // the message begins a line
       return base::Prefixed(tokens.status(), absl::StrCat("sample ", sample + 1));

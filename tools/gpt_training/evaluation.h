@@ -32,8 +32,8 @@ class Evaluation {
   // that the numbers can be compared.
   Losses Estimate(ShardedGpt& sharded);
 
-  // The prompt and sample_tokens tokens behind it. The same seed and step draw the same random numbers. Errors
-  // of gpt::Generate.
+  // The prompt and sample_tokens tokens behind it. The same seed and step draw the same random numbers.
+  // Errors of gpt::Generate.
   absl::StatusOr<std::string> Sample(ShardedGpt& sharded, std::int64_t step);
   // What samples begin with: --sample-prompt without characters that the text lacks, at least one token.
   const std::string& prompt() const { return prompt_; }

@@ -31,7 +31,8 @@ TEST(FlopsTest, NoPeakNoShare) { EXPECT_TRUE(std::isnan(MfuPercent(1e9, 10, 1, 0
 class RecordedProducts {
  public:
   RecordedProducts()
-      : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(&RecordedProducts::Note).needsInputs(true))) {
+      : handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(&RecordedProducts::Note).needsInputs(true))) {
     recorded_.clear();
   }
   ~RecordedProducts() { at::removeCallback(handle_); }
@@ -56,7 +57,8 @@ TEST(FlopsTest, PeakIsTheBestOfAllProducts) {
     double best;
   };
   // Exact in binary. The third begins at half a second, too late; two are done in any case.
-  for (const Case& c : {Case{{0.25, 0.125, 0.0625, 0.125}, 0.0625}, Case{{0.25, 0.25}, 0.25}, Case{{1, 0.5}, 0.5}}) {
+  for (const Case& c :
+       {Case{{0.25, 0.125, 0.0625, 0.125}, 0.0625}, Case{{0.25, 0.25}, 0.25}, Case{{1, 0.5}, 0.5}}) {
     double now = 17;
     std::size_t reading = 0;
     const auto clock = [&] {

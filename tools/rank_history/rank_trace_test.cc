@@ -89,7 +89,8 @@ TEST(RankTrace, HoldsSpansAndCollectivesOfAllRanksOnOneClock) {
 // are right.
 double LargestLead(const std::string& path) {
   double lead = -1e300;
-  for (const auto& [sequence, by_rank] : Read(Json::parse(*data::ReadWholeFile(path)), "all_reduce").collectives) {
+  for (const auto& [sequence, by_rank] :
+       Read(Json::parse(*data::ReadWholeFile(path)), "all_reduce").collectives) {
     double last_begin = -1, first_end = 1e300;
     for (const auto& [rank, times] : by_rank) {
       last_begin = std::max(last_begin, times.first);
@@ -136,8 +137,8 @@ TEST(RankTrace, MeasuredClocksAreAsRightAsTheySay) {
   }
 }
 
-// A clock that is an hour fast is set right. The ranks' clocks are the same here, so rank 1's events move by that
-// hour.
+// A clock that is an hour fast is set right. The ranks' clocks are the same here, so rank 1's events move by
+// that hour.
 TEST(RankTrace, ClocksThatAreFastAreSetBack) {
   if (World().size() == 1) return;
   const std::string path = testing::TempDir() + "/fast_" + std::to_string(World().size()) + ".json";
@@ -152,10 +153,12 @@ TEST(RankTrace, ClocksThatAreFastAreSetBack) {
   WriteAllReduces(options);
   EXPECT_EQ(measured, 2);
   if (World().rank() != 0) return;
-  for (const auto& [sequence, by_rank] : Read(Json::parse(*data::ReadWholeFile(path)), "all_reduce").collectives) {
+  for (const auto& [sequence, by_rank] :
+       Read(Json::parse(*data::ReadWholeFile(path)), "all_reduce").collectives) {
     const auto &first = by_rank.at(0), &second = by_rank.at(1);
     // Both were in it at one moment at least.
-    const double earliest = 1e-6 * (second.first - first.second), latest = 1e-6 * (second.second - first.first);
+    const double earliest = 1e-6 * (second.first - first.second),
+                 latest = 1e-6 * (second.second - first.first);
     EXPECT_LE(earliest, -3600 + 1e-9) << sequence;
     EXPECT_GE(latest, -3600 - 1e-9) << sequence;
   }
@@ -220,8 +223,12 @@ TEST(RankTrace, TellsForHowLongTheRankStoodStill) {
     ASSERT_GE(waits.size(), 1u);
     ASSERT_LE(waits.size(), 2u);
     const auto begin = [](const Json& event) { return event.at("ts").get<double>(); };
-    const auto end = [](const Json& event) { return event.at("ts").get<double>() + event.at("dur").get<double>(); };
-    const auto waited = [](const Json& event) { return 1e3 * event.at("args").at("waited_ms").get<double>(); };
+    const auto end = [](const Json& event) {
+      return event.at("ts").get<double>() + event.at("dur").get<double>();
+    };
+    const auto waited = [](const Json& event) {
+      return 1e3 * event.at("args").at("waited_ms").get<double>();
+    };
     EXPECT_GE(begin(waits.front()), end(by_name["work"][0]) - kRounding);
     const std::size_t skipped = 2 - waits.size();
     for (std::size_t i = skipped; i < 2; ++i) {
