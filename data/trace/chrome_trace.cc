@@ -15,6 +15,10 @@
 namespace plait::data {
 namespace {
 
+// Between two measurements. No clock is so wrong: what seems to be is an error of measurement, larger than a
+// short trace.
+constexpr double kLargestDrift = 0.1;
+
 // A span as it is written: on the clock of the trace.
 struct Span {
   std::int64_t begin_ns;
@@ -196,12 +200,12 @@ absl::Status WriteTo(const std::string& path, absl::Span<const RankEvents> ranks
 
 std::int64_t OnTraceClock(const RankEvents& rank, std::int64_t ns) {
   const double span = rank.moments_seconds[1] - rank.moments_seconds[0];
-  double offset = rank.offsets_seconds[0];
-  if (span > 0) {
-    const double drift = (rank.offsets_seconds[1] - rank.offsets_seconds[0]) / span;
-    offset += drift * (1e-9 * static_cast<double>(ns) - rank.moments_seconds[0]);
-  }
-  return ns + std::llround(1e9 * offset);
+  const double change = rank.offsets_seconds[1] - rank.offsets_seconds[0];
+  // Where one measurement is all there is, it holds always.
+  const double since = 1e-9 * static_cast<double>(ns) - rank.moments_seconds[0];
+  double share = 0;
+  if (span > 0) share = std::abs(change) <= kLargestDrift * span ? since / span : 0.5;
+  return ns + std::llround(1e9 * (rank.offsets_seconds[0] + share * change));
 }
 
 absl::Status WriteChromeTrace(const std::string& path, absl::Span<const RankEvents> ranks,

@@ -26,7 +26,7 @@ constexpr std::size_t kHostLetters = 64;
 constexpr double kSchedulerSeconds = 5e-4;
 constexpr auto kPause = std::chrono::milliseconds(30);
 
-double Now() {
+double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -81,6 +81,7 @@ class Talk {
   }
 
  private:
+  double Now() const { return options_.faults.now ? options_.faults.now() : SteadySeconds(); }
   void Send(const Buffer& message) const {
     if (options_.faults.before_message) options_.faults.before_message(partner_);
     world_.Send(message, partner_, 0);

@@ -2,7 +2,7 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::Make(config, corpus, world));
 //   const Losses losses = evaluation.Estimate(sharded);
-//   const std::string text = evaluation.Sample(sharded, step);
+//   PLAIT_ASSIGN_OR_RETURN(const std::string text, evaluation.Sample(sharded, step));
 //
 // Collective: every rank takes its part of each batch, and all draw the same sample.
 #ifndef PLAIT_TOOLS_GPT_TRAINING_EVALUATION_H_
@@ -33,7 +33,8 @@ class Evaluation {
   Losses Estimate(ShardedGpt& sharded);
 
   // The prompt and sample_tokens tokens behind it. The same seed and step draw the same random numbers.
-  std::string Sample(ShardedGpt& sharded, std::int64_t step);
+  // Errors of gpt::Generate.
+  absl::StatusOr<std::string> Sample(ShardedGpt& sharded, std::int64_t step);
   // What samples begin with: --sample-prompt without characters that the text lacks, at least one token.
   const std::string& prompt() const { return prompt_; }
   // Whether that is the prompt that was asked for.

@@ -245,12 +245,16 @@ Losses Training::Evaluate(std::int64_t step) {
   const Losses losses = evaluation_.Estimate(parts_.sharded);
   const double estimated = NowSeconds();
   if (config_.sample_tokens > 0) {
-    const std::string sample = evaluation_.Sample(parts_.sharded, step);
+    const absl::StatusOr<std::string> sample = evaluation_.Sample(parts_.sharded, step);
     if (!evaluation_.has_asked_prompt() && step == 0) {
       parts_.log.Warning("--sample-prompt: characters that the text has not are left out");
     }
     parts_.log.Info(absl::StrCat("['prompt']: '", evaluation_.prompt(), "'"));
-    parts_.log.Info(absl::StrCat("['response']:\n\n", sample, "\n"));
+    if (sample.ok()) {
+      parts_.log.Info(absl::StrCat("['response']:\n\n", *sample, "\n"));
+    } else {
+      parts_.log.Warning(absl::StrCat("no sample: ", sample.status().message()));
+    }
   }
   parts_.log.Info(absl::StrFormat(
       "estimates after step %d: train_loss=%.6f val_loss=%.6f, 2 x %d batches in %.6f s, sample in %.6f s "
