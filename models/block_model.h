@@ -150,7 +150,7 @@ at::Tensor RunOutput(BlockModel& model, const Batch& batch, const BlockRunner& r
                      const BlockContext& context = {});
 
 // Whether weight decay acts on a parameter unless a model says otherwise: those of two dimensions or more.
-bool DecaysByDefault(const at::Tensor& parameter);
+inline bool DecaysByDefault(const at::Tensor& parameter) { return parameter.dim() >= 2; }
 
 // A root unit and a unit per prefix, named after it: a parameter whose name begins with PREFIX and "."
 // belongs to that block, others to the root. In the order given; decays by DecaysByDefault, frozen where
