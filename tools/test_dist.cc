@@ -10,7 +10,7 @@
 #include "comm/session_main.h"
 #include "tools/dist_test/config.h"
 #include "tools/dist_test/run.h"
-#include "tools/training_program/mesh_flag.h"
+#include "tools/training/mesh.h"
 
 namespace plait::dist_test {
 namespace {
@@ -24,7 +24,7 @@ int Fail(const absl::Status& status, int rank, int code) {
 
 int RanksToStart(const Config& config) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return training_program::RanksToStart(config.nproc, /*mesh=*/"", cores).value();
+  return training::RanksToStart(config.nproc, /*mesh=*/"", cores).value();
 }
 
 const char* Environment(const char* name) { return std::getenv(name); }
