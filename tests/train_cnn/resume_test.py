@@ -70,7 +70,7 @@ class ResumeTest(runs.CnnTest):
         """Killed before its first checkpoint, killed between two: the same command goes on each time."""
         command = ["--checkpoint-dir=" + self.path("kept"), "--resume=auto", "--checkpoint-interval=7", "--batch-size=8",
                    "--data=" + self.images, "--no-plots", "--outputs=" + self.path("out"), "--nproc=1", "--epochs=3"]
-        lines = ["model=", "Saved checkpoint to: "]
+        lines = ["model=", "Saved model to: "]
         for expected in lines:
             process = self.start([flag.replace("--epochs=3", "--epochs=100000") for flag in command])
             out = []

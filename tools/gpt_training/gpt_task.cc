@@ -23,6 +23,14 @@ namespace {
 using rank_history::OverRanks;
 using training::Run;
 
+// Metrics of the communication along an axis.
+struct AxisMetrics {
+  const char *axis, *bytes, *in_flight, *exposed;
+};
+constexpr AxisMetrics kAxisMetrics[] = {
+    {"dp_replicate", "comm_bytes_dp_replicate", "comm_in_flight_dp_replicate", "comm_exposed_dp_replicate"},
+    {"dp_shard", "comm_bytes_dp_shard", "comm_in_flight_dp_shard", "comm_exposed_dp_shard"}};
+
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -250,11 +258,10 @@ std::vector<training::Recorded> GptTask::metrics() const {
       {{"train_loss", "1", "estimate on training text, after the step"}, OverRanks::kRankZero},
       {{"val_loss", "1", "estimate on validation text, after the step"}, OverRanks::kRankZero},
       {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, OverRanks::kStatistics}};
-  for (const std::string axis : {"dp_replicate", "dp_shard"}) {
-    metrics.push_back({{"comm_bytes_" + axis, "bytes", "sent by a rank"}, OverRanks::kStatistics});
-    metrics.push_back(
-        {{"comm_in_flight_" + axis, "s", "collectives in flight, added up"}, OverRanks::kStatistics});
-    metrics.push_back({{"comm_exposed_" + axis, "s", "of that, a rank stood still"}, OverRanks::kStatistics});
+  for (const AxisMetrics& m : kAxisMetrics) {
+    metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, OverRanks::kStatistics});
+    metrics.push_back({{m.in_flight, "s", "collectives in flight, added up"}, OverRanks::kStatistics});
+    metrics.push_back({{m.exposed, "s", "of that, a rank stood still"}, OverRanks::kStatistics});
   }
   return metrics;
 }
@@ -275,13 +282,13 @@ absl::Status GptTask::Record(const StepNumbers& n, double evaluation_seconds) {
                                        {"train_loss", n.losses ? n.losses->train : kNone},
                                        {"val_loss", n.losses ? n.losses->validation : kNone},
                                        {"dt_eval", evaluation_seconds}};
-  for (const std::string axis : {"dp_replicate", "dp_shard"}) {
-    const auto found = n.report.traffic.find(axis);
+  for (const AxisMetrics& m : kAxisMetrics) {
+    const auto found = n.report.traffic.find(m.axis);
     const training::AxisTraffic traffic =
         found == n.report.traffic.end() ? training::AxisTraffic() : found->second;
-    scalars.push_back({"comm_bytes_" + axis, traffic.bytes});
-    scalars.push_back({"comm_in_flight_" + axis, traffic.in_flight_seconds});
-    scalars.push_back({"comm_exposed_" + axis, traffic.exposed_seconds});
+    scalars.push_back({m.bytes, traffic.bytes});
+    scalars.push_back({m.in_flight, traffic.in_flight_seconds});
+    scalars.push_back({m.exposed, traffic.exposed_seconds});
   }
   return trainer_->Record(scalars);
 }

@@ -50,9 +50,10 @@ absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm:
   world.Broadcast(comm::BufferOf(absl::MakeSpan(is_one)), 0);
   if (is_one[0] == 1) return folder;
   const absl::StatusOr<std::string> latest = parallel::FindLatestCheckpoint(world, folder);
-  if (latest.ok() || (automatic && absl::IsNotFound(latest.status()))) return latest.value_or("");
+  if (latest.ok()) return latest;
   PLAIT_RETURN_IF_ERROR(
       world.Agree(world.rank() == 0 ? settings.CheckResume(folder) : absl::OkStatus()));
+  if (automatic && absl::IsNotFound(latest.status())) return std::string();
   return latest;
 }
 

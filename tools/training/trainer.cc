@@ -303,6 +303,8 @@ absl::Status Trainer::SaveOrStop(bool evaluated) {
 absl::Status Trainer::Save() {
   const comm::PhaseScope phase(run_.world, "checkpoint");
   PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Finish()));
+  run_.log.Info(
+      absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
   if (outputs_.has_value()) PLAIT_RETURN_IF_ERROR(outputs_->history().Flush());
   parallel::CheckpointState state;
   KeepSettings(run_.program, run_.table.Kept(), task_.facts(), state);
@@ -327,7 +329,7 @@ absl::Status Trainer::LogSaved(const absl::StatusOr<std::optional<parallel::Save
   if (!saved->has_value()) return absl::OkStatus();
   const double seconds = NowSeconds() - save_begin_seconds_;
   policy_->NoteSave(seconds);
-  run_.log.Info(absl::StrFormat("Saved checkpoint to: %s, %.1f MB in %.3f s beside training", (*saved)->folder,
+  run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s beside training", (*saved)->folder,
                                 1e-6 * static_cast<double>((*saved)->bytes), seconds));
   return absl::OkStatus();
 }
