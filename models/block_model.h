@@ -1,7 +1,7 @@
 // A model as a row of blocks between a prologue and an epilogue. Models own their modules and parameters;
 // who runs the blocks, in which order and on which rank, is the caller's choice:
 //
-//   BlockState state = model.Prologue(batch);
+//   BlockState state = model.Prologue(batch, {});
 //   for (const auto& block : model.blocks()) state = block->Forward(state, {});
 //   LossSum loss = model.Epilogue(state, batch);
 //
@@ -117,15 +117,16 @@ class BlockModel {
  public:
   virtual ~BlockModel() = default;
 
-  // Embeddings, opening layer.
-  virtual BlockState Prologue(const Batch& batch) = 0;
+  // Embeddings, opening layer. With a cache in `context`, inputs are the positions behind those it holds.
+  virtual BlockState Prologue(const Batch& batch, const BlockContext& context) = 0;
   virtual const std::vector<std::shared_ptr<Block>>& blocks() const = 0;
   // Final norm and head: (batch, ..., classes). `state` is that of the last block.
   virtual at::Tensor Output(const BlockState& state) = 0;
   // Loss of Output() against batch.targets, summed over the valid ones.
   virtual LossSum Epilogue(const BlockState& state, const Batch& batch) = 0;
 
-  // Every parameter and buffer once: root units and a unit per block, in the order of initialization.
+  // Every parameter and buffer once: root units and a unit per block, in the order of initialization (a root
+  // unit may come last).
   virtual std::vector<ParameterUnit> units() const = 0;
   // Draws the initial values of one unit from LibTorch's CPU generator; all units in their order: what the
   // constructor draws. Parameters on the meta device are left alone.
@@ -151,10 +152,11 @@ at::Tensor RunOutput(BlockModel& model, const Batch& batch, const BlockRunner& r
 // Whether weight decay acts on a parameter unless a model says otherwise: those of two dimensions or more.
 bool DecaysByDefault(const at::Tensor& parameter);
 
-// A root unit and `blocks` units, named PREFIX0, PREFIX1, ...: a parameter whose name begins with "PREFIX3."
-// belongs to block 3, others to the root. In the order given; decays by DecaysByDefault.
+// A root unit and a unit per prefix, named after it: a parameter whose name begins with PREFIX and "."
+// belongs to that block, others to the root. In the order given; decays by DecaysByDefault, frozen where
+// requires_grad is off.
 std::vector<ParameterUnit> UnitsByPrefix(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
-                                         const std::string& prefix, std::int64_t blocks);
+                                         const std::vector<std::string>& prefixes);
 
 // Elements of all trained and frozen parameters.
 std::int64_t CountParameters(const std::vector<ParameterUnit>& units);

@@ -15,20 +15,24 @@
 namespace plait::models {
 namespace {
 
-// Elements of a widened part: 16 MB of float32.
+// Elements converted at a time: 16 MB of float32.
 constexpr std::int64_t kPartElements = 4 << 20;
 
 at::ScalarType LossType(const at::Tensor& logits) {
   return logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Calls part(first row, rows) for all rows, as many at a time as may be widened together.
+// Calls part(first row, rows) for all rows, as many at a time as may be converted together; once for no rows.
 template <typename Part>
 void ForParts(const at::Tensor& logits, const Part& part) {
   const std::int64_t rows = logits.size(0);
-  const bool widened = logits.scalar_type() != LossType(logits);
-  const std::int64_t limit = widened ? std::max<std::int64_t>(1, kPartElements / logits.size(1)) : rows;
-  for (std::int64_t first = 0; first < rows; first += limit) part(first, std::min(limit, rows - first));
+  const bool converted = logits.scalar_type() != LossType(logits);
+  const std::int64_t limit = converted ? std::max<std::int64_t>(1, kPartElements / logits.size(1)) : rows;
+  std::int64_t first = 0;
+  do {
+    part(first, std::min(limit, rows - first));
+    first += limit;
+  } while (first < rows);
 }
 
 struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
@@ -41,14 +45,14 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
       sum.sub_(log.gather(1, columns.narrow(0, first, rows)).sum());
     });
     context->save_for_backward({logits, columns});
-    return sum.div_(logits.size(0));
+    return sum;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor &logits = saved[0], &columns = saved[1];
-    const at::Tensor scale = gradients[0].div(logits.size(0));
+    const at::Tensor& scale = gradients[0];
     const at::Tensor one = at::full({1, 1}, -1, scale.options()).expand_as(columns);
     at::Tensor gradient;
     ForParts(logits, [&](std::int64_t first, std::int64_t rows) {
@@ -67,12 +71,16 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 }  // namespace
 
-at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
+LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {
   PLAIT_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0) &&
-              targets.size(0) > 0 && targets.scalar_type() == at::kLong)
+              targets.scalar_type() == at::kLong)
       << "logits of shape " << logits.sizes() << ", targets of shape " << targets.sizes()
       << "; expected (rows, classes) and (rows) of int64";
-  return CrossEntropyFunction::apply(logits, targets);
+  const at::Tensor valid = targets.ge(0);
+  const auto count = valid.sum().item<std::int64_t>();
+  if (count == targets.size(0)) return {CrossEntropyFunction::apply(logits, targets), count};
+  const at::Tensor rows = valid.nonzero().squeeze(1);
+  return {CrossEntropyFunction::apply(logits.index_select(0, rows), targets.index_select(0, rows)), count};
 }
 
 }  // namespace plait::models

@@ -1,4 +1,4 @@
-// Writes text that a trained GPT makes up: tools/gpt_generation/README.md.
+// Generates text from a trained GPT: tools/gpt_generation/README.md.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ absl::StatusOr<SavedGpt> Load(const Request& request) {
 
 absl::Status Generate(const Request& request) {
   at::set_num_threads(1);
-  PLAIT_ASSIGN_OR_RETURN(const SavedGpt saved, Load(request));
+  PLAIT_ASSIGN_OR_RETURN(SavedGpt saved, Load(request));
   std::printf("model: %s\n", saved.source.c_str());
   return WriteSamples(request, saved, [](absl::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);

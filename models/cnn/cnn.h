@@ -2,7 +2,7 @@
 //
 //   plait::cnn::Cnn cnn({}, at::kFloat);               // 28 x 28 pixels, ten classes, 1,199,882 parameters
 //   at::Tensor log_probabilities = cnn.Forward(x);     // x: (batch, 1, 28, 28); result: (batch, 10)
-//   at::Tensor loss = at::nll_loss(log_probabilities, labels);
+//   models::LossSum loss = models::RunModel(cnn, {.inputs = x, .targets = labels});
 //   cnn.SetTraining(false);                            // before testing: no dropout
 //
 //   (1, rows, columns)
@@ -13,24 +13,19 @@
 //     dropout2, fc2, log-softmax       (classes)
 //
 // Initial values are those of torch::nn::Conv2d and torch::nn::Linear, from LibTorch's generator. State dict:
-// conv1.weight (out, in, 3, 3), conv1.bias, conv2..., fc1.weight (out, in), fc1.bias, fc2.... Blocks for
-// engines (models/block_runner.h) are the four layers, each with what follows it up to the next. A handle:
-// copies share parameters, mode and block runner. Local.
+// conv1.weight (out, in, 3, 3), conv1.bias, conv2..., fc1.weight (out, in), fc1.bias, fc2.... Blocks are the
+// four layers, each with what follows it up to the next; the root unit has no parameters. Output is the
+// log-softmax of the last block's logits, the loss their cross entropy. Local.
 #ifndef PLAIT_MODELS_CNN_CNN_H_
 #define PLAIT_MODELS_CNN_CNN_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "models/block_runner.h"
-
-namespace torch::nn {
-class Module;
-}
+#include "models/module_model.h"
 
 namespace plait::cnn {
 
@@ -42,34 +37,23 @@ struct CnnOptions {
   double dropout1 = 0.25, dropout2 = 0.5;  // probability of a zero, 0 to 1
 };
 
-class Cnn {
+class Cnn final : public models::ModuleModel {
  public:
-  // Begins in training mode. On kMeta no memory is taken and nothing is drawn. Options outside their bounds
-  // are a programming error.
+  // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options outside
+  // their bounds are a programming error.
   Cnn(const CnnOptions& options, const at::TensorOptions& tensor_options);
 
-  // (batch, 1, rows, columns) -> (batch, classes), logarithms of probabilities. Recorded by autograd.
-  at::Tensor Forward(const at::Tensor& x) const;
-
-  // Whether dropout acts.
-  void SetTraining(bool training);
-
-  // The root has no parameters; units 1 to 4 are conv1, conv2, fc1, fc2.
-  std::vector<models::ParameterUnit> units() const;
-  // Draws the initial values of one unit; all units in their order: what the constructor draws.
-  void ResetParameters(std::size_t unit) const;
-  void set_block_runner(models::BlockRunner runner) const;
-
-  // Layer by layer, as PyTorch prints modules.
-  std::string Description() const;
-
-  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  // In the order of the layers, weight before bias.
-  std::vector<at::Tensor> parameters() const;
+  // Inputs (batch, 1, rows, columns).
+  models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
+  // Logarithms of probabilities, (batch, classes).
+  at::Tensor Output(const models::BlockState& state) override;
+  models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
+  void ResetParameters(std::size_t unit) override;
+  // As PyTorch prints modules.
+  std::string Description() const override;
 
  private:
   CnnOptions options_;
-  std::shared_ptr<torch::nn::Module> module_;
 };
 
 }  // namespace plait::cnn

@@ -2,7 +2,6 @@
 #include "models/cnn/cnn.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/nll_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
@@ -135,7 +134,9 @@ TEST(Cnn, GradientsAreThoseOfPyTorch) {
   SetParameters(cnn);
   cnn.SetTraining(false);
   const at::Tensor labels = at::tensor(at::ArrayRef<std::int64_t>({3, 0, 7}), at::kLong);
-  const at::Tensor loss = at::nll_loss(cnn.Forward(Images(3)), labels);
+  const models::LossSum sum = models::RunModel(cnn, {.inputs = Images(3), .targets = labels});
+  EXPECT_EQ(sum.count, 3);
+  const at::Tensor loss = sum.sum / 3;
   EXPECT_NEAR(loss.item<double>(), 2.1448139209938972, kSumRounding * kEps);
   loss.backward();
   const std::vector<at::Tensor> parameters = cnn.parameters();
@@ -245,15 +246,15 @@ TEST(Cnn, StartsFromPyTorchsNumbersOnEveryWay) {
                                             fc1->weight,   fc1->bias,   fc2->weight,   fc2->bias};
   torch::manual_seed(3);
   const Cnn direct(options, at::kDouble);
-  const Cnn meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
+  Cnn meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
   torch::manual_seed(3);
   const std::vector<models::ParameterUnit> units = meta.units();
   ASSERT_EQ(units.size(), 5u);
   EXPECT_TRUE(units[0].parameters.empty());
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      EXPECT_TRUE(parameter.is_meta()) << name;
-      models::Materialize(parameter, at::empty(parameter.sizes(), at::kDouble));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      EXPECT_TRUE(parameter.tensor.is_meta()) << parameter.name;
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), at::kDouble));
     }
     meta.ResetParameters(unit);
   }
@@ -262,8 +263,8 @@ TEST(Cnn, StartsFromPyTorchsNumbersOnEveryWay) {
     EXPECT_TRUE(meta.parameters()[j].equal(direct.parameters()[j])) << j;
   }
   EXPECT_EQ(units[3].name, "fc1");
-  EXPECT_EQ(units[3].parameters[0].first, "fc1.weight");
-  EXPECT_TRUE(units[3].parameters[0].second.is_same(meta.parameters()[4]));
+  EXPECT_EQ(units[3].parameters[0].name, "fc1.weight");
+  EXPECT_TRUE(units[3].parameters[0].tensor.is_same(meta.parameters()[4]));
 }
 
 TEST(Cnn, BlocksAreTheLayers) {
@@ -273,12 +274,14 @@ TEST(Cnn, BlocksAreTheLayers) {
   const at::Tensor x = at::rand({2, 1, 9, 12}, at::kDouble);
   const at::Tensor direct = cnn.Forward(x);
   std::vector<std::int64_t> sizes;
-  cnn.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
     EXPECT_EQ(block, sizes.size());
-    sizes.push_back(input.size(1));
-    return forward(input);
-  });
-  EXPECT_TRUE(Cnn(cnn).Forward(x).equal(direct));
+    sizes.push_back(input.hidden.size(1));
+    EXPECT_TRUE(cnn.blocks()[block]->Parameters()[1].is_same(cnn.parameters()[2 * block + 1]));
+    return cnn.blocks()[block]->Forward(input, context);
+  };
+  EXPECT_TRUE(models::RunOutput(cnn, {.inputs = x, .targets = {}}, run).equal(direct));
   EXPECT_EQ(sizes, (std::vector<std::int64_t>{1, 3, 32, 5}));
 }
 
@@ -342,7 +345,7 @@ TEST(CnnDropout, SecondActsOnHiddenValues) {
 }
 
 TEST(CnnDeathTest, RefusesImagesOfAnotherSize) {
-  const Cnn cnn({}, at::kFloat);
+  Cnn cnn({}, at::kFloat);
   EXPECT_DEATH(cnn.Forward(at::ones({2, 1, 28, 27})), "expected \\(batch, 1, 28, 28\\)");
   EXPECT_DEATH(cnn.Forward(at::ones({2, 784})), "expected \\(batch, 1, 28, 28\\)");
   EXPECT_DEATH(Cnn({.rows = 5}, at::kFloat), "images of 5 x 28");

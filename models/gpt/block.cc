@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/attention/short_attention.h"
+#include "models/key_value_cache.h"
 #include "models/linear/linear.h"
 #include "models/rowwise/rowwise.h"
 
@@ -71,23 +72,25 @@ Block::Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& option
 
 bool Block::dropping() const { return options_.dropout > 0 && module_->is_training(); }
 
-at::Tensor Block::Forward(const at::Tensor& x, std::size_t layer, KeyValueCache* cache) const {
-  const at::Tensor rows = x.reshape({-1, options_.n_embd});
-  const at::Tensor attended = Attention(ln_1_.Forward(rows), x.size(0), layer, cache);
-  const at::Tensor middle = AddProjected(rows, attended, attention_out_);
+models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
+  const at::Tensor rows = input.hidden.reshape({-1, options_.n_embd});
+  const at::Tensor attended = Attention(ln_1_.Forward(rows), input.hidden.size(0), context);
+  const at::Tensor middle = AddProjected(rows, attended, attention_out_, context.dt);
   const auto kind = options_.gelu == Gelu::kTanh ? rowwise::GeluKind::kTanh : rowwise::GeluKind::kExact;
   const at::Tensor wide = rowwise::Gelu(mlp_in_.Forward(ln_2_.Forward(middle)), kind);
-  return AddProjected(middle, wide, mlp_out_).view(x.sizes());
+  return {AddProjected(middle, wide, mlp_out_, context.dt).view(input.hidden.sizes()), input.auxiliary_loss};
 }
+
+std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
 // Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
 // side by side.
-at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::size_t layer,
-                            KeyValueCache* cache) const {
+at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch,
+                            const models::BlockContext& context) const {
   const std::int64_t heads = options_.n_head, width = options_.n_embd, seq = rows.size(0) / batch;
   const at::Tensor product = attention_in_.Forward(rows);
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads};
-  if (cache == nullptr && !dropping() && attention::UsesShortAttention(product, sizes)) {
+  if (context.cache == nullptr && !dropping() && attention::UsesShortAttention(product, sizes)) {
     return attention::ShortCausalAttention(product, sizes);
   }
   const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width / heads}).unbind(2);
@@ -95,8 +98,8 @@ at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::siz
   at::Tensor key = parts[1].transpose(1, 2), value = parts[2].transpose(1, 2);
   std::optional<at::Tensor> mask;
   bool causal = true;
-  if (cache != nullptr) {
-    std::tie(key, value) = cache->Append(layer, key, value, options_.block_size);
+  if (context.cache != nullptr) {
+    std::tie(key, value) = context.cache->Append(context.step, key, value, options_.block_size);
     const std::int64_t seen = key.size(2) - seq;
     // The operator's own causal mask has its first key at the first query.
     causal = seen == 0;
@@ -107,12 +110,14 @@ at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, std::siz
   return out.transpose(1, 2).reshape({-1, width});
 }
 
-at::Tensor Block::AddProjected(const at::Tensor& residual, const at::Tensor& rows,
-                               const Linear& projection) const {
-  if (dropping()) {
-    return at::dropout(projection.Forward(rows), options_.dropout, true).add_(residual);
+at::Tensor Block::AddProjected(const at::Tensor& residual, const at::Tensor& rows, const Linear& projection,
+                               double dt) const {
+  if (dt == 1 && !dropping()) {
+    return linear::AddLinear(residual, rows, projection.weight, projection.bias);
   }
-  return linear::AddLinear(residual, rows, projection.weight, projection.bias);
+  at::Tensor added = projection.Forward(rows);
+  if (dropping()) added = at::dropout(added, options_.dropout, true);
+  return dt == 1 ? added.add_(residual) : residual.add(added, dt);
 }
 
 void Block::ResetParameters() const {

@@ -6,11 +6,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "models/gpt/key_value_cache.h"
+#include "models/block_model.h"
 #include "models/gpt/options.h"
 
 namespace torch::nn {
@@ -23,7 +23,7 @@ namespace plait::gpt {
 struct Norm {
   Norm(torch::nn::Module& parent, const std::string& name, const GptOptions& options,
        const at::TensorOptions& tensor_options);
-  // (rows, n_embd), normalised row by row.
+  // (rows, n_embd), normalized row by row.
   at::Tensor Forward(const at::Tensor& rows) const;
 
   at::Tensor weight, bias;  // bias undefined where there is none
@@ -37,28 +37,30 @@ struct Linear {
   at::Tensor weight, bias;
 };
 
-// The module of parameters `name`, empty.
+// A new, empty submodule `name`.
 std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name);
 // (count, width), registered as `name`.weight.
 at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::int64_t count,
                      std::int64_t width, const at::TensorOptions& tensor_options);
 
-// x + attention(norm(x)), then that + mlp(norm(that)).
-class Block {
+// x + dt attention(norm(x)), then that + dt mlp(norm(that)).
+class Block final : public models::Block {
  public:
   // Its parameters belong to `module`, whose mode says whether dropout acts.
   Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& options,
         const at::TensorOptions& tensor_options);
 
-  // (batch, seq, n_embd) -> the same. With a cache, x are the positions behind those that it holds, and it
-  // takes them as layer `layer`.
-  at::Tensor Forward(const at::Tensor& x, std::size_t layer, KeyValueCache* cache) const;
+  // Hidden states (batch, seq, n_embd). With a cache they are the positions behind those that it holds, and
+  // are added to it as layer context.step.
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
+  std::vector<at::Tensor> Parameters() const override;
   void ResetParameters() const;
 
  private:
-  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch, std::size_t layer,
-                       KeyValueCache* cache) const;
-  at::Tensor AddProjected(const at::Tensor& residual, const at::Tensor& rows, const Linear& projection) const;
+  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch, const models::BlockContext& context) const;
+  // residual + dt projection(rows).
+  at::Tensor AddProjected(const at::Tensor& residual, const at::Tensor& rows, const Linear& projection,
+                          double dt) const;
 
   bool dropping() const;
 
@@ -73,13 +75,13 @@ class Block {
   Linear mlp_in_, mlp_out_;
 };
 
-// Standard deviation 0.02 for what is not told otherwise, as GPT-2.
+// Standard deviation of initial weights, as in GPT-2.
 inline constexpr double kInitialDeviation = 0.02;
 
-// Normal numbers of mean 0, drawn in float32 by LibTorch's generator of the CPU whatever type and device
-// `parameter` has. Nothing for kMeta.
+// Normal numbers of mean 0, drawn in float32 from LibTorch's CPU generator whatever type and device
+// `parameter` has. Does nothing on the meta device.
 void DrawNormal(const at::Tensor& parameter, double deviation);
-// Nothing for an undefined tensor.
+// Does nothing for undefined tensors.
 void Fill(const at::Tensor& parameter, double value);
 
 }  // namespace plait::gpt

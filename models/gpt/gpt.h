@@ -2,8 +2,8 @@
 //
 //   plait::gpt::Gpt gpt({.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128,
 //                        .bias = false}, at::kFloat);
-//   at::Tensor loss = gpt.Loss(tokens, targets);    // both (batch, seq) int64
-//   loss.backward();
+//   models::LossSum loss = models::RunModel(gpt, {.inputs = tokens, .targets = targets});
+//   loss.sum.div(loss.count).backward();            // both (batch, seq) int64
 //   gpt.SetTraining(false);
 //   at::Tensor logits = gpt.Forward(tokens);        // (batch, seq, vocab_size)
 //
@@ -19,9 +19,10 @@
 // .ln_2.weight, .mlp.c_fc.weight, .mlp.c_proj.weight, ..., transformer.ln_f.weight. The head is wte.weight
 // and not listed twice. Weights of linear layers are (out, in).
 //
-// Blocks for engines (models/block_runner.h): the root holds wte, wpe and ln_f. Initial values are nanoGPT's:
-// normal of deviation 0.02, of 0.02 / sqrt(2 n_layer) for both c_proj, biases 0. A handle: copies share
-// parameters, mode and block runner. Local.
+// The loss is the cross entropy of the next tokens; negative targets are ignored. A block with step size dt
+// is x + dt attention(x), then that + dt mlp(that). With a cache (models/key_value_cache.h) the tokens are
+// the positions behind those that it holds. The root unit holds wte, wpe and ln_f. Initial values are
+// nanoGPT's: normal of deviation 0.02, of 0.02 / sqrt(2 n_layer) for both c_proj, biases 0. Local.
 #ifndef PLAIT_MODELS_GPT_GPT_H_
 #define PLAIT_MODELS_GPT_GPT_H_
 
@@ -31,56 +32,36 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "models/block_runner.h"
-#include "models/gpt/key_value_cache.h"
 #include "models/gpt/options.h"
-
-namespace torch::nn {
-class Module;
-}
+#include "models/module_model.h"
 
 namespace plait::gpt {
 
-class Gpt {
+struct Norm;
+
+class Gpt final : public models::ModuleModel {
  public:
-  // Begins in training mode. On kMeta no memory is taken and nothing is drawn. Options that Validate()
-  // refuses are a programming error.
+  // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options that
+  // Validate() refuses are a programming error.
   Gpt(const GptOptions& options, const at::TensorOptions& tensor_options);
 
-  // (batch, seq) -> (batch, seq, vocab_size). seq is at most block_size. Recorded by autograd.
-  at::Tensor Forward(const at::Tensor& tokens) const;
-
-  // Mean cross entropy of the next tokens; a scalar, float32 for half-precision parameters. Recorded.
-  at::Tensor Loss(const at::Tensor& tokens, const at::Tensor& targets) const;
-
-  // The tokens are the positions behind those in the cache, which takes them; together at most block_size.
-  // Logits of the new positions, (batch, new, vocab_size). Each block must run once. Not recorded.
-  at::Tensor Forward(const at::Tensor& tokens, KeyValueCache& cache) const;
-  // The same for the last position alone, (batch, vocab_size).
-  at::Tensor NextLogits(const at::Tensor& tokens, KeyValueCache& cache) const;
-
-  // Whether dropout acts.
-  void SetTraining(bool training) const;
-
-  // Root, then a unit for each block.
-  std::vector<models::ParameterUnit> units() const;
-  // Draws the initial values of one unit; all units in their order: what the constructor draws.
-  void ResetParameters(std::size_t unit) const;
-  void set_block_runner(models::BlockRunner runner) const;
-
-  // Layer by layer, as PyTorch prints nanoGPT.
-  std::string Description() const;
+  models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
+  at::Tensor Output(const models::BlockState& state) override;
+  models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
+  void ResetParameters(std::size_t unit) override;
+  // As PyTorch prints nanoGPT.
+  std::string Description() const override;
 
   const GptOptions& options() const { return options_; }
-  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  // In the order of the state dict.
-  std::vector<at::Tensor> parameters() const;
 
  private:
+  // (batch, seq, n_embd) -> (batch seq, vocab_size).
+  at::Tensor Logits(const at::Tensor& hidden) const;
+
   GptOptions options_;
-  std::shared_ptr<torch::nn::Module> module_;
+  at::Tensor wte_, wpe_;
+  std::shared_ptr<const Norm> ln_f_;
 };
 
 // Parameters by the formula, without a model. Positions are not counted where parameters are quoted.

@@ -7,6 +7,7 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
@@ -27,7 +28,7 @@ GptOptions Small(bool bias, Gelu gelu) {
 
 // Weights of a size at which every part matters: products keep the size of their input, norms do not.
 Gpt Drawn(const GptOptions& options, at::ScalarType type) {
-  const Gpt gpt(options, type);
+  Gpt gpt(options, type);
   torch::manual_seed(5);
   for (const at::Tensor& parameter : gpt.parameters()) {
     const at::Tensor values = at::randn(parameter.sizes(), at::kDouble);
@@ -43,12 +44,13 @@ std::vector<std::int64_t> RowOf(const at::Tensor& tokens, std::int64_t i) {
 }
 
 // The largest difference from the loops.
-double Error(const Gpt& gpt, const at::Tensor& tokens) {
-  const at::Tensor logits = gpt.Forward(tokens).detach().to(at::kDouble);
+double Error(Gpt& gpt, const at::Tensor& tokens, double dt = 1) {
+  const at::Tensor logits =
+      models::RunOutput(gpt, {.inputs = tokens, .targets = {}}, {}, {.dt = dt}).detach().to(at::kDouble);
   EXPECT_EQ(logits.sizes(), (std::vector<std::int64_t>{tokens.size(0), tokens.size(1), 11}));
   double error = 0;
   for (std::int64_t i = 0; i < tokens.size(0); ++i) {
-    const auto expected = LogitsByLoops(gpt, RowOf(tokens, i));
+    const auto expected = LogitsByLoops(gpt, RowOf(tokens, i), dt);
     for (std::size_t t = 0; t < expected.size(); ++t) {
       for (std::size_t v = 0; v < expected[t].size(); ++v) {
         error = std::max(error, std::abs(logits[i][t][v].item<double>() - expected[t][v]));
@@ -57,6 +59,8 @@ double Error(const Gpt& gpt, const at::Tensor& tokens) {
   }
   return error;
 }
+
+double Loss(Gpt& gpt, const models::Batch& batch) { return models::RunModel(gpt, batch).sum.item<double>(); }
 
 struct Variant {
   bool bias;
@@ -72,20 +76,21 @@ constexpr double kChain = 2 * (12 + 12 + 4 + 9 + 12 + 12 + 12 + 48) + 12 + 12;
 constexpr double kBound = kChain * 8 * 4;
 
 TEST_P(GptAgainstLoops, ForwardInFloat64) {
-  const Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kDouble);
+  Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kDouble);
   EXPECT_LE(Error(gpt, at::randint(11, {3, 9}, at::kLong)), kBound * kEps);
   EXPECT_LE(Error(gpt, at::randint(11, {2, 5}, at::kLong)), kBound * kEps);
+  EXPECT_LE(Error(gpt, at::randint(11, {2, 5}, at::kLong), /*dt=*/0.375), kBound * kEps);
 }
 
 TEST_P(GptAgainstLoops, ForwardInFloat32) {
-  const Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kFloat);
+  Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kFloat);
   EXPECT_LE(Error(gpt, at::randint(11, {3, 9}, at::kLong)), kBound * kFloatEps);
 }
 
 // bfloat16 sums are kept in float32; what is rounded are the results, some ten a block, at sizes up to 8,
 // and a block passes errors on without growth but for its norms.
 TEST_P(GptAgainstLoops, ForwardInBFloat16) {
-  const Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kBFloat16);
+  Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kBFloat16);
   const at::Tensor tokens = at::randint(11, {3, 9}, at::kLong);
   EXPECT_EQ(gpt.Forward(tokens).scalar_type(), at::kBFloat16);
   EXPECT_LE(Error(gpt, tokens), std::sqrt(2 * 10 + 2) * 8 * kBFloat16Eps);
@@ -93,9 +98,9 @@ TEST_P(GptAgainstLoops, ForwardInBFloat16) {
 
 // (loss(w + h d) - loss(w - h d)) / 2h for a random direction d in every parameter.
 TEST_P(GptAgainstLoops, GradientsAreThoseOfDifferences) {
-  const Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kDouble);
-  const at::Tensor tokens = at::randint(11, {3, 9}, at::kLong), targets = at::randint(11, {3, 9}, at::kLong);
-  gpt.Loss(tokens, targets).backward();
+  Gpt gpt = Drawn(Small(GetParam().bias, GetParam().gelu), at::kDouble);
+  const models::Batch batch = {at::randint(11, {3, 9}, at::kLong), at::randint(11, {3, 9}, at::kLong)};
+  models::RunModel(gpt, batch).sum.div(27).backward();
   for (const at::Tensor& parameter : gpt.parameters()) {
     const at::NoGradGuard no_grad;
     at::Tensor direction = at::randn_like(parameter);
@@ -103,9 +108,9 @@ TEST_P(GptAgainstLoops, GradientsAreThoseOfDifferences) {
     const at::Tensor start = parameter.clone();
     const double h = 1e-4;
     parameter.detach().copy_(start + direction * h);
-    const double above = gpt.Loss(tokens, targets).item<double>();
+    const double above = Loss(gpt, batch) / 27;
     parameter.detach().copy_(start - direction * h);
-    const double below = gpt.Loss(tokens, targets).item<double>();
+    const double below = Loss(gpt, batch) / 27;
     parameter.detach().copy_(start);
     const double expected = (above - below) / (2 * h);
     // Third derivatives below 60 give h^2 10; the rounding of a loss is divided by h.
@@ -119,25 +124,31 @@ INSTANTIATE_TEST_SUITE_P(Variants, GptAgainstLoops,
                          ::testing::Values(Variant{true, Gelu::kTanh}, Variant{true, Gelu::kExact},
                                            Variant{false, Gelu::kExact}));
 
-TEST(Gpt, LossIsTheMeanOverAllTokens) {
-  const Gpt gpt = Drawn(Small(false, Gelu::kExact), at::kDouble);
-  const at::Tensor tokens = at::randint(11, {2, 9}, at::kLong), targets = at::randint(11, {2, 9}, at::kLong);
+TEST(Gpt, LossIsTheSumOverValidTargets) {
+  Gpt gpt = Drawn(Small(false, Gelu::kExact), at::kDouble);
+  const models::Batch batch = {at::randint(11, {2, 9}, at::kLong), at::randint(11, {2, 9}, at::kLong)};
+  batch.targets[1][4] = -100;
   double sum = 0;
   for (std::int64_t i = 0; i < 2; ++i) {
-    const auto logits = LogitsByLoops(gpt, RowOf(tokens, i));
+    const auto logits = LogitsByLoops(gpt, RowOf(batch.inputs, i));
     for (std::int64_t t = 0; t < 9; ++t) {
+      const auto target = batch.targets[i][t].item<std::int64_t>();
+      if (target < 0) continue;
       double total = 0;
       for (const double logit : logits[t]) total += std::exp(logit);
-      sum += std::log(total) - logits[t][targets[i][t].item<std::int64_t>()];
+      sum += std::log(total) - logits[t][target];
     }
   }
-  EXPECT_NEAR(gpt.Loss(tokens, targets).item<double>(), sum / 18, kBound * kEps);
+  EXPECT_NEAR(Loss(gpt, batch), sum, 17 * kBound * kEps);
+  EXPECT_EQ(models::RunModel(gpt, batch).count, 17);
 }
 
 TEST(GptDeathTest, RefusesWhatItCannotRead) {
-  const Gpt gpt(Small(false, Gelu::kExact), at::kFloat);
+  Gpt gpt(Small(false, Gelu::kExact), at::kFloat);
   EXPECT_DEATH(gpt.Forward(at::randint(11, {1, 10}, at::kLong)), "10 positions, the model has 9");
   EXPECT_DEATH(gpt.Forward(at::randn({1, 9})), "expected \\(batch, seq\\) of int64");
+  EXPECT_DEATH(models::RunModel(gpt, {at::zeros({2, 9}, at::kLong), at::zeros({2, 8}, at::kLong)}),
+               "targets of shape \\[2, 8\\]");
   EXPECT_DEATH(Gpt({.n_head = 5}, at::kFloat), "n_embd is 768; expected a multiple of n_head");
 }
 

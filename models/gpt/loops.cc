@@ -31,7 +31,7 @@ Row Linear(const Row& x, const Weights& weights, const std::string& name, std::i
   return y;
 }
 
-Row Norm(const Row& x, const Weights& weights, const std::string& name) {
+Row LayerNorm(const Row& x, const Weights& weights, const std::string& name) {
   const double n = static_cast<double>(x.size());
   const Row weight = weights.Of(name + ".weight", 0);
   Row y = weights.Of(name + ".bias", static_cast<std::int64_t>(x.size()));
@@ -69,30 +69,35 @@ Row Attention(const Rows& products, std::size_t i, std::int64_t heads, std::int6
   return out;
 }
 
-void AddTo(Row& x, const Row& y) {
-  for (std::size_t k = 0; k < x.size(); ++k) x[k] += y[k];
+void AddTo(Row& x, const Row& y, double factor) {
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] += factor * y[k];
 }
 
-void Block(Rows& x, const Weights& weights, const std::string& name, const GptOptions& options) {
+void Block(Rows& x, const Weights& weights, const std::string& name, const GptOptions& options, double dt) {
   const std::int64_t width = options.n_embd;
   Rows products;
   for (const Row& row : x) {
-    products.push_back(Linear(Norm(row, weights, name + ".ln_1"), weights, name + ".attn.c_attn", 3 * width));
+    products.push_back(
+        Linear(LayerNorm(row, weights, name + ".ln_1"), weights, name + ".attn.c_attn", 3 * width));
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
-    AddTo(x[i], Linear(Attention(products, i, options.n_head, width), weights, name + ".attn.c_proj", width));
-    Row wide = Linear(Norm(x[i], weights, name + ".ln_2"), weights, name + ".mlp.c_fc", 4 * width);
+    const Row attended = Attention(products, i, options.n_head, width);
+    AddTo(x[i], Linear(attended, weights, name + ".attn.c_proj", width), dt);
+    Row wide = Linear(LayerNorm(x[i], weights, name + ".ln_2"), weights, name + ".mlp.c_fc", 4 * width);
     for (double& value : wide) value = GeluOf(value, options.gelu);
-    AddTo(x[i], Linear(wide, weights, name + ".mlp.c_proj", width));
+    AddTo(x[i], Linear(wide, weights, name + ".mlp.c_proj", width), dt);
   }
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector<std::int64_t>& tokens) {
+std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector<std::int64_t>& tokens,
+                                               double dt) {
   Weights weights;
   for (const models::ParameterUnit& unit : gpt.units()) {
-    for (const auto& [name, tensor] : unit.parameters) weights.tensors[name] = tensor;
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      weights.tensors[parameter.name] = parameter.tensor;
+    }
   }
   const GptOptions& options = gpt.options();
   const Row wte = weights.Of("transformer.wte.weight", 0), wpe = weights.Of("transformer.wpe.weight", 0);
@@ -103,10 +108,11 @@ std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector
     }
   }
   for (std::int64_t layer = 0; layer < options.n_layer; ++layer) {
-    Block(x, weights, "transformer.h." + std::to_string(layer), options);
+    Block(x, weights, "transformer.h." + std::to_string(layer), options, dt);
   }
   Weights head{{{"head.weight", weights.tensors.at("transformer.wte.weight")}}};
-  for (Row& row : x) row = Linear(Norm(row, weights, "transformer.ln_f"), head, "head", options.vocab_size);
+  for (Row& row : x)
+    row = Linear(LayerNorm(row, weights, "transformer.ln_f"), head, "head", options.vocab_size);
   return x;
 }
 

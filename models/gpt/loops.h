@@ -9,8 +9,9 @@
 
 namespace plait::gpt {
 
-// Logits of one sequence, [position][token], without dropout.
-std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector<std::int64_t>& tokens);
+// Logits of one sequence, [position][token], without dropout; every block has step size `dt`.
+std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector<std::int64_t>& tokens,
+                                               double dt = 1);
 
 }  // namespace plait::gpt
 

@@ -77,8 +77,8 @@ std::set<std::string> KnownNames(GptOptions options) {
   options.bias = true;
   std::set<std::string> names = {std::string(kHead)};
   for (const models::ParameterUnit& unit : Gpt(options, at::TensorOptions(at::kMeta)).units()) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      names.insert(std::string(absl::StripPrefix(name, kPrefix)));
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      names.insert(std::string(absl::StripPrefix(parameter.name, kPrefix)));
     }
   }
   return names;
@@ -165,10 +165,10 @@ absl::Status HuggingFaceGpt2::ReadUnit(const Gpt& gpt, std::size_t unit) const {
   options.dropout = gpt.options().dropout;
   PLAIT_CHECK(options == gpt.options()) << "a model of other sizes than the files'";
   const std::vector<models::ParameterUnit> units = gpt.units();
-  for (const auto& [name, parameter] : units.at(unit).parameters) {
-    PLAIT_CHECK(!parameter.is_meta()) << name << " has no memory";
-    PLAIT_RETURN_IF_ERROR(ReadParameter(model_, name, parameter));
-    if (!options.bias) PLAIT_RETURN_IF_ERROR(CheckNoBias(BiasOf(name)));
+  for (const models::ParameterSpec& parameter : units.at(unit).parameters) {
+    PLAIT_CHECK(!parameter.tensor.is_meta()) << parameter.name << " has no memory";
+    PLAIT_RETURN_IF_ERROR(ReadParameter(model_, parameter.name, parameter.tensor));
+    if (!options.bias) PLAIT_RETURN_IF_ERROR(CheckNoBias(BiasOf(parameter.name)));
   }
   return absl::OkStatus();
 }
@@ -183,12 +183,13 @@ absl::Status HuggingFaceGpt2::ReadAll(const Gpt& gpt) const {
 absl::Status SaveHuggingFaceGpt2(const Gpt& gpt, const std::string& folder, const SaveOptions& options) {
   Written written;
   for (const models::ParameterUnit& unit : gpt.units()) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      PLAIT_CHECK(!parameter.is_meta()) << name << " has no memory";
-      written.Add(name, IsTransposed(name) ? parameter.detach().t() : parameter);
-      const std::string bias = BiasOf(name);
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      const at::Tensor& values = parameter.tensor;
+      PLAIT_CHECK(!values.is_meta()) << parameter.name << " has no memory";
+      written.Add(parameter.name, IsTransposed(parameter.name) ? values.detach().t() : values);
+      const std::string bias = BiasOf(parameter.name);
       if (!gpt.options().bias && !bias.empty()) {
-        written.Add(bias, at::zeros({parameter.size(0)}, parameter.options()));
+        written.Add(bias, at::zeros({values.size(0)}, values.options()));
       }
     }
   }

@@ -41,17 +41,20 @@ absl::StatusOr<Gpt> Load(const std::string& folder, at::ScalarType type) {
 }
 
 absl::Status Run(const Arguments& arguments) {
-  PLAIT_ASSIGN_OR_RETURN(const Gpt gpt,
+  PLAIT_ASSIGN_OR_RETURN(Gpt gpt,
                          Load(arguments.at(0), arguments.at(2) == "float64" ? at::kDouble : at::kFloat));
   PLAIT_ASSIGN_OR_RETURN(const st::File batch, st::File::Open(arguments.at(1)));
   PLAIT_ASSIGN_OR_RETURN(const at::Tensor tokens, Tokens(batch, "tokens"));
   PLAIT_ASSIGN_OR_RETURN(const at::Tensor targets, Tokens(batch, "targets"));
   std::vector<std::pair<std::string, at::Tensor>> results = {{"logits", gpt.Forward(tokens).detach()}};
-  const at::Tensor loss = gpt.Loss(tokens, targets);
+  const models::LossSum sum = models::RunModel(gpt, {.inputs = tokens, .targets = targets});
+  const at::Tensor loss = sum.sum.div(sum.count);
   loss.backward();
   results.emplace_back("loss", loss.detach());
   for (const models::ParameterUnit& unit : gpt.units()) {
-    for (const auto& [name, parameter] : unit.parameters) results.emplace_back(name, parameter.grad());
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      results.emplace_back(parameter.name, parameter.tensor.grad());
+    }
   }
   std::vector<st::TensorView> views;
   for (auto& [name, tensor] : results) {

@@ -32,7 +32,7 @@ GptOptions Small(bool bias) {
 }
 
 Gpt Drawn(bool bias, at::ScalarType type) {
-  const Gpt gpt(Small(bias), type);
+  Gpt gpt(Small(bias), type);
   for (const at::Tensor& parameter : gpt.parameters()) {
     parameter.detach().copy_(at::randn(parameter.sizes()));
   }
@@ -57,8 +57,8 @@ TEST_P(RoundTrip, GivesTheSameBits) {
   // A unit at a time, as engines do.
   const std::vector<models::ParameterUnit> units = meta.units();
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      models::Materialize(parameter, at::empty(parameter.sizes(), GetParam().type));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), GetParam().type));
     }
     ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
   }

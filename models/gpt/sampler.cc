@@ -1,5 +1,6 @@
 #include "models/gpt/sampler.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -8,11 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
+#include "models/key_value_cache.h"
 
 namespace plait::gpt {
 namespace {
 
-// Tokens and how likely they are, not divided by the sum.
+// Tokens and their probabilities, not normalized.
 struct Candidates {
   std::vector<std::int64_t> tokens;
   std::vector<double> weights;
@@ -24,7 +27,7 @@ std::vector<double> Values(const at::Tensor& logits) {
   return {data, data + values.numel()};
 }
 
-// The `count` likeliest first, in falling order; the others behind them in any order.
+// The `count` most likely first, in falling order; the others behind them in any order.
 std::vector<std::int64_t> LikeliestFirst(const std::vector<double>& logits, std::int64_t count) {
   std::vector<std::int64_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -35,7 +38,7 @@ std::vector<std::int64_t> LikeliestFirst(const std::vector<double>& logits, std:
   return tokens;
 }
 
-// Those that top_k leaves, in falling order where top_k or top_p need it.
+// Those that top_k keeps, in falling order where top_k or top_p need it.
 Candidates Chosen(const std::vector<double>& logits, const SamplingOptions& options) {
   const auto vocabulary = static_cast<std::int64_t>(logits.size());
   const std::int64_t count = options.top_k > 0 ? std::min(options.top_k, vocabulary) : vocabulary;
@@ -49,7 +52,7 @@ Candidates Chosen(const std::vector<double>& logits, const SamplingOptions& opti
   return chosen;
 }
 
-// Drops what comes behind a share of `top_p`.
+// Keeps the first that together reach a probability of `top_p`.
 void CutNucleus(Candidates& candidates, double top_p) {
   const double all = std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
   double sum = 0;
@@ -87,34 +90,46 @@ Sampler::Sampler(const SamplingOptions& options)
   PLAIT_CHECK_OK(Validate(options));
 }
 
-std::int64_t Sampler::Next(const at::Tensor& logits) {
+absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   PLAIT_CHECK(logits.dim() == 1 && logits.numel() > 0) << "logits of shape " << logits.sizes();
   const std::vector<double> values = Values(logits);
-  for (const double value : values) PLAIT_CHECK(!std::isnan(value)) << "a logit is NaN";
-  if (options_.temperature == 0) return std::max_element(values.begin(), values.end()) - values.begin();
+  const auto largest = std::max_element(values.begin(), values.end());
+  const bool has_nan = std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+  if (has_nan || !std::isfinite(*largest)) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "no token can be sampled: ", has_nan ? "a logit is NaN" : "the largest logit is infinite",
+        "; the model's parameters are not finite, or its activations exceed the range of their type"));
+  }
+  if (options_.temperature == 0) return largest - values.begin();
   Candidates candidates = Chosen(values, options_);
   if (options_.top_p < 1) CutNucleus(candidates, options_.top_p);
   double left =
       random_.Uniform() * std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
   std::size_t i = 0;
-  // Rounding may leave something behind the last.
+  // Rounding may leave a remainder after the last.
   while (i + 1 < candidates.weights.size() && left >= candidates.weights[i]) left -= candidates.weights[i++];
   return candidates.tokens[i];
 }
 
-std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count,
-                                   Sampler& sampler, const std::function<void(std::int64_t)>& on_token) {
+absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const std::int64_t> prompt,
+                                                   std::int64_t count, Sampler& sampler,
+                                                   const std::function<void(std::int64_t)>& on_token,
+                                                   const models::BlockRunner& run) {
   PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
   const auto positions = static_cast<std::size_t>(gpt.options().block_size);
   const at::Device device = gpt.parameters().front().device();
+  const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
-  KeyValueCache cache;
+  models::KeyValueCache cache;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::size_t context = std::min(tokens.size(), positions);
     if (tokens.size() > positions) cache.Clear();
     const auto fresh = absl::MakeConstSpan(tokens).last(context - cache.length());
-    const at::Tensor logits = gpt.NextLogits(Row(fresh, device), cache);
-    tokens.push_back(sampler.Next(logits[0]));
+    const at::Tensor hidden =
+        models::RunBlocks(gpt, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache}).hidden;
+    const at::Tensor logits = gpt.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
+    PLAIT_ASSIGN_OR_RETURN(const std::int64_t token, sampler.Next(logits.flatten()));
+    tokens.push_back(token);
     if (on_token) on_token(tokens.back());
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));

@@ -1,8 +1,8 @@
-// Draws the next token from logits, and texts from a GPT.
+// Samples tokens from logits, and texts from a GPT.
 //
 //   Sampler sampler({.temperature = 0.8, .top_k = 200, .seed = 1337});
 //   gpt.SetTraining(false);
-//   const std::vector<std::int64_t> tokens = Generate(gpt, prompt, 500, sampler);
+//   PLAIT_ASSIGN_OR_RETURN(std::vector<std::int64_t> tokens, Generate(gpt, prompt, 500, sampler));
 //
 // The same seed, options and logits give the same tokens, whatever program ran before: random numbers are the
 // sampler's own (base/seed.h). Top-p: Holtzman et al., 2020. Local.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/seed.h"
 #include "models/gpt/gpt.h"
@@ -23,9 +24,10 @@
 namespace plait::gpt {
 
 struct SamplingOptions {
-  double temperature = 1;  // logits are divided by it; 0: always the likeliest token
-  std::int64_t top_k = 0;  // only the k likeliest tokens; 0: all
-  // Only the likeliest tokens that together reach this probability, at least one; after top_k. 0 to 1.
+  double temperature = 1;  // logits are divided by it; 0: always the most likely token
+  std::int64_t top_k = 0;  // sample from the k most likely tokens; 0: all
+  // Sample from the most likely tokens that together reach this probability, at least one; applied after
+  // top_k. 0 to 1.
   double top_p = 1;
   std::uint64_t seed = 0;
 };
@@ -38,21 +40,23 @@ class Sampler {
   // Options that Validate() refuses are a programming error.
   explicit Sampler(const SamplingOptions& options);
 
-  // A token for logits (vocab_size) of any floating type; of equal logits the first counts as likelier.
-  // A NaN among them is a programming error.
-  std::int64_t Next(const at::Tensor& logits);
+  // A token for logits (vocab_size) of any floating type; of equal logits the first counts as more likely.
+  // OutOfRange: logits that are NaN or infinite (-inf, a probability of 0, is allowed for some of them).
+  absl::StatusOr<std::int64_t> Next(const at::Tensor& logits);
 
  private:
   SamplingOptions options_;
   base::RandomStream random_;
 };
 
-// `count` tokens that follow `prompt`, which has at least one. `on_token` sees each as it is drawn. The
-// model's mode is the caller's matter: SetTraining(false). A context longer than block_size is cut in front,
-// as nanoGPT does; from then on each token costs a whole pass, as every position moves.
-std::vector<std::int64_t> Generate(const Gpt& gpt, absl::Span<const std::int64_t> prompt, std::int64_t count,
-                                   Sampler& sampler,
-                                   const std::function<void(std::int64_t)>& on_token = nullptr);
+// `count` tokens that follow `prompt`, which has at least one. `on_token` is called for each as it is drawn;
+// blocks run through `run`. Call SetTraining(false) before. A context longer than block_size is truncated in
+// front, as in nanoGPT; from then on each token costs a whole pass, because every position moves. Not
+// recorded by autograd. Errors of Sampler::Next.
+absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const std::int64_t> prompt,
+                                                   std::int64_t count, Sampler& sampler,
+                                                   const std::function<void(std::int64_t)>& on_token = {},
+                                                   const models::BlockRunner& run = {});
 
 }  // namespace plait::gpt
 

@@ -25,7 +25,7 @@ at::Tensor Logits(const std::vector<double>& probabilities) {
 std::vector<int> Counts(const SamplingOptions& options, const at::Tensor& logits) {
   std::vector<int> counts(logits.numel());
   Sampler sampler(options);
-  for (int i = 0; i < kDraws; ++i) ++counts.at(sampler.Next(logits));
+  for (int i = 0; i < kDraws; ++i) ++counts.at(*sampler.Next(logits));
   return counts;
 }
 
@@ -67,12 +67,12 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
 
 TEST(Sampler, IsGreedyAtTemperatureZero) {
   Sampler sampler({.temperature = 0});
-  EXPECT_EQ(sampler.Next(at::tensor({1.0, 3.0, 2.0, 3.0})), 1);
+  EXPECT_EQ(*sampler.Next(at::tensor({1.0, 3.0, 2.0, 3.0})), 1);
 }
 
 TEST(Sampler, BearsLargeLogits) {
   Sampler sampler({});
-  EXPECT_EQ(sampler.Next(at::tensor({-3e4, 3e4, -std::numeric_limits<double>::infinity()}, at::kDouble)), 1);
+  EXPECT_EQ(*sampler.Next(at::tensor({-3e4, 3e4, -std::numeric_limits<double>::infinity()}, at::kDouble)), 1);
 }
 
 TEST(Sampler, SeedsTellApart) {
@@ -80,7 +80,7 @@ TEST(Sampler, SeedsTellApart) {
   const auto draw = [&](std::uint64_t seed) {
     Sampler sampler({.seed = seed});
     std::vector<std::int64_t> tokens;
-    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.Next(logits));
+    for (int i = 0; i < 20; ++i) tokens.push_back(*sampler.Next(logits));
     return tokens;
   };
   EXPECT_EQ(draw(1), draw(1));
@@ -94,13 +94,23 @@ TEST(SamplingOptions, AreChecked) {
   EXPECT_TRUE(Validate(SamplingOptions{}).ok());
 }
 
-TEST(SamplerDeathTest, RefusesNaN) {
-  Sampler sampler({});
-  EXPECT_DEATH(sampler.Next(at::tensor({0.0, std::nan("")})), "a logit is NaN");
+TEST(Sampler, NamesLogitsThatAreNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double temperature : {0.0, 1.0}) {
+    Sampler sampler({.temperature = temperature});
+    const absl::Status nan = sampler.Next(at::tensor({0.0, std::nan("")}, at::kDouble)).status();
+    EXPECT_EQ(nan.code(), absl::StatusCode::kOutOfRange);
+    EXPECT_NE(nan.message().find("a logit is NaN"), absl::string_view::npos) << nan;
+    for (const double all : {infinity, -infinity}) {
+      const absl::Status infinite = sampler.Next(at::tensor({-infinity, all}, at::kDouble)).status();
+      EXPECT_NE(infinite.message().find("the largest logit is infinite"), absl::string_view::npos)
+          << infinite;
+    }
+  }
 }
 
 // Token by token through the whole model, the context cut in front.
-std::vector<std::int64_t> GreedyByWholePasses(const Gpt& gpt, std::vector<std::int64_t> tokens, int count) {
+std::vector<std::int64_t> GreedyByWholePasses(Gpt& gpt, std::vector<std::int64_t> tokens, int count) {
   const auto positions = static_cast<std::size_t>(gpt.options().block_size);
   std::vector<std::int64_t> made;
   for (int i = 0; i < count; ++i) {
@@ -114,7 +124,7 @@ std::vector<std::int64_t> GreedyByWholePasses(const Gpt& gpt, std::vector<std::i
 }
 
 TEST(Generate, IsTheModelAppliedAgainAndAgain) {
-  const Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16}, at::kDouble);
+  Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16}, at::kDouble);
   // Large weights: texts that do not repeat one token.
   for (const at::Tensor& parameter : gpt.parameters()) parameter.detach().mul_(20);
   gpt.SetTraining(false);
@@ -123,11 +133,22 @@ TEST(Generate, IsTheModelAppliedAgainAndAgain) {
     Sampler greedy({.temperature = 0});
     std::vector<std::int64_t> heard;
     const auto made = Generate(gpt, prompt, 14, greedy, [&](std::int64_t token) { heard.push_back(token); });
-    EXPECT_EQ(made, GreedyByWholePasses(gpt, prompt, 14));
-    EXPECT_EQ(heard, made);
+    EXPECT_EQ(made.value(), GreedyByWholePasses(gpt, prompt, 14));
+    EXPECT_EQ(heard, *made);
   }
   Sampler any({});
-  EXPECT_TRUE(Generate(gpt, {1}, 0, any).empty());
+  EXPECT_TRUE(Generate(gpt, {1}, 0, any)->empty());
+  int calls = 0;
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
+    ++calls;
+    return gpt.blocks()[block]->Forward(input, context);
+  };
+  Sampler greedy({.temperature = 0});
+  EXPECT_EQ(Generate(gpt, {3}, 5, greedy, {}, run).value(), GreedyByWholePasses(gpt, {3}, 5));
+  EXPECT_EQ(calls, 10);
+  gpt.parameters()[0].detach().fill_(std::nan(""));
+  EXPECT_EQ(Generate(gpt, {3}, 5, greedy).status().code(), absl::StatusCode::kOutOfRange);
 }
 
 }  // namespace

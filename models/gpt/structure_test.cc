@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "models/block_runner.h"
 #include "models/gpt/gpt.h"
 
 namespace plait::gpt {
@@ -34,10 +33,12 @@ TEST(Gpt, HasThePublishedNumbersOfParameters) {
   EXPECT_EQ(ParameterCount(Published(), true), 85790208);
   EXPECT_EQ(ParameterCount(Published(), false), 85003776);
   std::map<bool, std::pair<std::int64_t, std::int64_t>> groups;  // decayed -> tensors, elements
-  for (const at::Tensor& parameter : gpt.parameters()) {
-    auto& [tensors, elements] = groups[models::IsDecayed(parameter)];
-    ++tensors;
-    elements += parameter.numel();
+  for (const models::ParameterUnit& unit : gpt.units()) {
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      auto& [tensors, elements] = groups[parameter.decays];
+      ++tensors;
+      elements += parameter.tensor.numel();
+    }
   }
   EXPECT_EQ(groups[true], std::make_pair(std::int64_t{50}, std::int64_t{85771008}));
   EXPECT_EQ(groups[false], std::make_pair(std::int64_t{25}, std::int64_t{19200}));
@@ -90,27 +91,30 @@ TEST(Gpt, UnitsHoldEveryParameterOnceUnderItsName) {
   EXPECT_EQ(units[3].name, "transformer.h.2");
   std::size_t count = 0;
   for (const models::ParameterUnit& unit : units) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      ASSERT_TRUE(named.contains(name)) << name;
-      EXPECT_TRUE(named[name].is_same(parameter)) << name;
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      ASSERT_TRUE(named.contains(parameter.name)) << parameter.name;
+      EXPECT_TRUE(named[parameter.name].is_same(parameter.tensor)) << parameter.name;
       ++count;
     }
+    EXPECT_EQ(unit.block, &unit - units.data() - 1);
   }
   EXPECT_EQ(count, named.size());
+  EXPECT_EQ(gpt.blocks()[2]->Parameters().size(), units[3].parameters.size());
+  EXPECT_TRUE(gpt.blocks()[2]->Parameters()[2].is_same(units[3].parameters[2].tensor));
 }
 
 TEST(Gpt, UnitByUnitStartsFromTheConstructorsNumbers) {
   torch::manual_seed(4);
-  const Gpt direct(Tiny(), at::kFloat);
+  Gpt direct(Tiny(), at::kFloat);
   torch::manual_seed(4);
   const Gpt wide(Tiny(), at::kDouble);
-  const Gpt meta(Tiny(), kNoMemory);
+  Gpt meta(Tiny(), kNoMemory);
   torch::manual_seed(4);
   const std::vector<models::ParameterUnit> units = meta.units();
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      ASSERT_TRUE(parameter.is_meta());
-      models::Materialize(parameter, at::empty(parameter.sizes(), at::kFloat));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      ASSERT_TRUE(parameter.tensor.is_meta());
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), at::kFloat));
     }
     meta.ResetParameters(unit);
   }
@@ -142,26 +146,37 @@ TEST(Gpt, InitialValuesAreNanoGpts) {
   }
 }
 
-TEST(Gpt, RunnerSeesEveryBlockInItsOrder) {
-  const Gpt gpt(Tiny(), at::kDouble);
-  const at::Tensor tokens = at::randint(7, {2, 6}, at::kLong), targets = at::randint(7, {2, 6}, at::kLong);
-  const at::Tensor direct = gpt.Loss(tokens, targets);
+// The matrices in the order of the units, one stream of numbers.
+TEST(Gpt, DrawsItsMatricesUnitByUnit) {
+  torch::manual_seed(4);
+  const Gpt gpt(Tiny(), at::kFloat);
+  torch::manual_seed(4);
+  for (const models::ParameterUnit& unit : gpt.units()) {
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      if (parameter.tensor.dim() == 1) continue;
+      const double deviation = parameter.name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(6.0) : 0.02;
+      at::Tensor expected = at::empty(parameter.tensor.sizes()).normal_(0, deviation);
+      EXPECT_TRUE(parameter.tensor.equal(expected)) << parameter.name;
+    }
+  }
+}
+
+TEST(Gpt, BlocksRunAlone) {
+  Gpt gpt(Tiny(), at::kDouble);
+  const models::Batch batch = {at::randint(7, {2, 6}, at::kLong), at::randint(7, {2, 6}, at::kLong)};
   std::vector<std::size_t> seen;
-  models::BlockForward kept;
-  at::Tensor kept_input, kept_output;
-  gpt.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
-    EXPECT_EQ(input.sizes(), (std::vector<std::int64_t>{2, 6, 8}));
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
+    EXPECT_EQ(input.hidden.sizes(), (std::vector<std::int64_t>{2, 6, 8}));
     seen.push_back(block);
-    kept = forward;
-    kept_input = input;
-    return kept_output = forward(input);
-  });
-  EXPECT_TRUE(Gpt(gpt).Loss(tokens, targets).equal(direct));
+    gpt.blocks()[block]->Forward(input, context);  // activation checkpoints run a block again
+    return gpt.blocks()[block]->Forward(input, context);
+  };
+  EXPECT_TRUE(models::RunModel(gpt, batch, run).sum.equal(models::RunModel(gpt, batch).sum));
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_TRUE(kept(kept_input).equal(kept_output)) << "a block must run again after the pass";
-  gpt.set_block_runner(
-      [](std::size_t, const models::BlockForward&, const at::Tensor& input) { return input; });
-  EXPECT_FALSE(gpt.Loss(tokens, targets).equal(direct));
+  models::BlockState state = models::RunBlocks(gpt, batch);
+  state.auxiliary_loss = at::empty({});
+  EXPECT_TRUE(gpt.blocks()[0]->Forward(state, {}).auxiliary_loss.is_same(state.auxiliary_loss));
 }
 
 // What block 0 gets and adds, in training.
@@ -169,15 +184,9 @@ struct Seen {
   at::Tensor input, added;  // (batch, seq, n_embd)
 };
 
-Seen Observe(const Gpt& gpt, const at::Tensor& tokens) {
-  Seen seen;
-  gpt.set_block_runner([&](std::size_t, const models::BlockForward& forward, const at::Tensor& input) {
-    const at::Tensor output = forward(input);
-    seen = {input.detach(), (output - input).detach()};
-    return output;
-  });
-  gpt.Forward(tokens);
-  return seen;
+Seen Observe(Gpt& gpt, const at::Tensor& tokens) {
+  const at::Tensor input = gpt.Prologue({.inputs = tokens, .targets = {}}, {}).hidden;
+  return {input.detach(), (gpt.blocks()[0]->Forward({.hidden = input}, {}).hidden - input).detach()};
 }
 
 constexpr double kDropout = 0.25;

@@ -2,18 +2,29 @@
 //
 //   plait::gru::SequenceClassifier classifier({.gru = {.cell = {9, 100, 2}}, .classes = 6}, at::kFloat);
 //   at::Tensor scores = classifier.Forward(x);      // x: (batch, steps, 9); (batch, 6), before softmax
+//   models::LossSum loss = models::RunModel(classifier, {.inputs = x, .targets = labels});
 //
-// State dict: gru.weight_ih_l0, ..., head.weight (classes, hidden), head.bias; initial values are those of
-// models/gru/parameters.h and torch::nn::Linear. A handle: copies share parameters.
+// One block, the whole GRU: x to the top layer's last state, (batch, hidden). A runner that solves the GRU
+// otherwise (models/gru/layer_parallel) returns the same:
+//
+//   [&](std::size_t, const BlockState& x, const BlockContext&) -> BlockState {
+//     return {.hidden = layer_parallel.Forward(x.hidden).select(0, layers - 1)};
+//   }
+//
+// State dict: gru.weight_ih_l0, ..., head.weight (classes, hidden), head.bias. Units: the GRU, then the root
+// with the head, in the order in which initial values are drawn: those of models/gru/parameters.h and
+// torch::nn::Linear. The loss is the cross entropy; negative labels are ignored. Local.
 #ifndef PLAIT_MODELS_GRU_SEQUENCE_CLASSIFIER_H_
 #define PLAIT_MODELS_GRU_SEQUENCE_CLASSIFIER_H_
 
 #include <ATen/core/Tensor.h>
 
-#include <memory>
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "models/gru/serial.h"
+#include "models/module_model.h"
 
 namespace plait::gru {
 
@@ -22,22 +33,24 @@ struct SequenceClassifierOptions {
   std::int64_t classes = 2;
 };
 
-class SequenceClassifier {
+class SequenceClassifier final : public models::ModuleModel {
  public:
+  // On the meta device no memory is allocated and nothing is drawn.
   SequenceClassifier(const SequenceClassifierOptions& options, const at::TensorOptions& tensor_options);
 
-  at::Tensor Forward(const at::Tensor& x);
+  models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
+  at::Tensor Output(const models::BlockState& state) override;
+  models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
+  std::vector<models::ParameterUnit> units() const override;
+  void ResetParameters(std::size_t unit) override;
+  // As PyTorch prints modules.
+  std::string Description() const override;
 
   SerialGru& gru() { return gru_; }
-  // Scores from the top layer's last state, (batch, hidden): for a GRU solved otherwise.
-  at::Tensor Head(const at::Tensor& state) const;
-
-  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  std::vector<at::Tensor> parameters() const;
 
  private:
   SerialGru gru_;
-  std::shared_ptr<torch::nn::Module> module_;
+  at::Tensor head_weight_, head_bias_;
 };
 
 }  // namespace plait::gru

@@ -2,11 +2,14 @@
 #include "models/gru/serial.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
@@ -253,6 +256,47 @@ TEST(SequenceClassifierTest, IsTheHeadOfTheLastState) {
   const at::Tensor state = classifier.gru().Forward(x).state.select(0, c.layers - 1);
   const at::Tensor expected = at::addmm(named["head.bias"], state, named["head.weight"].t());
   EXPECT_LE(MaxAbs(classifier.Forward(x) - expected), 200 * Eps(at::kDouble));
+}
+
+TEST(SequenceClassifierTest, IsOneBlockWithAHead) {
+  const Case c = kCases[1];
+  torch::manual_seed(3);
+  SequenceClassifier direct({Options(c, GruKind::kImplicit), 4}, at::kDouble);
+  SequenceClassifier classifier({Options(c, GruKind::kImplicit), 4},
+                                at::TensorOptions(at::kMeta).dtype(at::kDouble));
+  torch::manual_seed(3);
+  const std::vector<models::ParameterUnit> units = classifier.units();
+  ASSERT_EQ(units.size(), 2u);
+  EXPECT_EQ(units[0].name, "gru");
+  EXPECT_EQ(units[0].block, 0);
+  EXPECT_EQ(units[1].block, models::ParameterUnit::kRoot);
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      ASSERT_TRUE(parameter.tensor.is_meta()) << parameter.name;
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), at::kDouble));
+    }
+    classifier.ResetParameters(unit);
+  }
+  for (std::size_t j = 0; j < direct.parameters().size(); ++j) {
+    EXPECT_TRUE(classifier.parameters()[j].equal(direct.parameters()[j])) << j;
+  }
+  const models::Batch batch = {at::randn({c.batch, c.steps, c.input}, at::kDouble),
+                               at::randint(4, {c.batch}, at::kLong)};
+  const models::BlockRunner otherwise = [&](std::size_t, const models::BlockState& x,
+                                            const models::BlockContext&) -> models::BlockState {
+    return {.hidden = direct.gru().Forward(x.hidden).state.select(0, c.layers - 1)};
+  };
+  EXPECT_TRUE(models::RunOutput(classifier, batch, otherwise).equal(direct.Forward(batch.inputs)));
+  EXPECT_TRUE(classifier.Forward(batch.inputs).equal(direct.Forward(batch.inputs)));
+  const models::LossSum loss = models::RunModel(direct, batch);
+  EXPECT_EQ(loss.count, c.batch);
+  const at::Tensor expected =
+      at::cross_entropy_loss(direct.Forward(batch.inputs), batch.targets, {}, at::Reduction::Sum);
+  EXPECT_NEAR(loss.sum.item<double>(), expected.item<double>(),
+              c.batch * (c.batch + 8) * 4 * Eps(at::kDouble));
+  EXPECT_EQ(direct.Description(),
+            "SequenceClassifier(\n  (gru): GRU(9, 5, num_layers=2, batch_first=True)\n"
+            "  (head): Linear(in_features=5, out_features=4, bias=True)\n)");
 }
 
 // Uniform in +-bound: of more than a thousand numbers the largest is within 2 % of it.

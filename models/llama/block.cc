@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "models/linear/linear.h"
 
@@ -27,6 +28,12 @@ at::Tensor Shared(const at::Tensor& x, std::int64_t group) {
   return x.unsqueeze(2)
       .expand({sizes[0], sizes[1], group, sizes[2], sizes[3]})
       .reshape({sizes[0], sizes[1] * group, sizes[2], sizes[3]});
+}
+
+// x + dt rows weight^T.
+at::Tensor AddProjected(const at::Tensor& x, const at::Tensor& rows, const at::Tensor& weight, double dt) {
+  if (dt == 1) return linear::AddLinear(x, rows, weight);
+  return x.add(linear::Linear(rows, weight), dt);
 }
 
 }  // namespace
@@ -63,40 +70,42 @@ at::Tensor Weight(torch::nn::Module& parent, const std::string& name, at::IntArr
   return Container(parent, name)->register_parameter("weight", at::empty(shape, tensor_options));
 }
 
-Block::Block(torch::nn::Module& module, std::int64_t layer, const LlamaOptions& options,
-             const at::TensorOptions& tensor_options)
-    : options_(options), layer_(layer) {
+Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
+             std::shared_ptr<const Rotation> rotation, const at::TensorOptions& tensor_options)
+    : module_(std::move(module)), layer_(layer), options_(options), rotation_(std::move(rotation)) {
   const std::int64_t dim = options.dim, kv = dim / options.n_heads * options.n_kv_heads;
-  const auto attention = Container(module, "attention");
+  const auto attention = Container(*module_, "attention");
   wq_ = Weight(*attention, "wq", {dim, dim}, tensor_options);
   wk_ = Weight(*attention, "wk", {kv, dim}, tensor_options);
   wv_ = Weight(*attention, "wv", {kv, dim}, tensor_options);
   wo_ = Weight(*attention, "wo", {dim, dim}, tensor_options);
-  const auto feed_forward = Container(module, "feed_forward");
+  const auto feed_forward = Container(*module_, "feed_forward");
   w1_ = Weight(*feed_forward, "w1", {options.hidden, dim}, tensor_options);
   w2_ = Weight(*feed_forward, "w2", {dim, options.hidden}, tensor_options);
   w3_ = Weight(*feed_forward, "w3", {options.hidden, dim}, tensor_options);
-  attention_norm_ = Weight(module, "attention_norm", {dim}, tensor_options);
-  ffn_norm_ = Weight(module, "ffn_norm", {dim}, tensor_options);
+  attention_norm_ = Weight(*module_, "attention_norm", {dim}, tensor_options);
+  ffn_norm_ = Weight(*module_, "ffn_norm", {dim}, tensor_options);
 }
 
-at::Tensor Block::Forward(const at::Tensor& x, const Rotation& rotation) const {
-  const at::Tensor rows = x.reshape({-1, options_.dim});
+models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
+  const at::Tensor rows = input.hidden.reshape({-1, options_.dim});
   const at::Tensor attended =
-      Attention(Normalised(rows, attention_norm_, options_.norm_eps), x.size(0), rotation);
-  const at::Tensor middle = linear::AddLinear(rows, attended, wo_);
-  const at::Tensor n = Normalised(middle, ffn_norm_, options_.norm_eps);
+      Attention(Normalized(rows, attention_norm_, options_.norm_eps), input.hidden.size(0));
+  const at::Tensor middle = AddProjected(rows, attended, wo_, context.dt);
+  const at::Tensor n = Normalized(middle, ffn_norm_, options_.norm_eps);
   const at::Tensor gated = at::silu(linear::Linear(n, w1_)) * linear::Linear(n, w3_);
-  return linear::AddLinear(middle, gated, w2_).view(x.sizes());
+  return {AddProjected(middle, gated, w2_, context.dt).view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
-at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch, const Rotation& rotation) const {
+std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
+
+at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch) const {
   const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
   const auto heads = [&](const at::Tensor& weight) {
     return linear::Linear(rows, weight).view({batch, -1, weight.size(0) / width, width});
   };
-  const at::Tensor query = rotation.Apply(heads(wq_)).transpose(1, 2);
-  const at::Tensor key = Shared(rotation.Apply(heads(wk_)).transpose(1, 2), group);
+  const at::Tensor query = rotation_->Apply(heads(wq_)).transpose(1, 2);
+  const at::Tensor key = Shared(rotation_->Apply(heads(wk_)).transpose(1, 2), group);
   const at::Tensor value = Shared(heads(wv_).transpose(1, 2), group);
   const at::Tensor out = at::scaled_dot_product_attention(query, key, value, std::nullopt, 0, true);
   return out.transpose(1, 2).reshape({-1, options_.dim});
@@ -113,7 +122,7 @@ void Block::ResetParameters() const {
   FillWithOnes(ffn_norm_);
 }
 
-at::Tensor Normalised(const at::Tensor& rows, const at::Tensor& weight, double eps) {
+at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps) {
   return at::rms_norm(rows, weight.sizes(), weight, eps);
 }
 

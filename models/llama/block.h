@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "models/block_model.h"
 #include "models/llama/llama.h"
 
 namespace plait::llama {
@@ -27,29 +29,33 @@ std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const st
 at::Tensor Weight(torch::nn::Module& parent, const std::string& name, at::IntArrayRef shape,
                   const at::TensorOptions& tensor_options);
 
-class Block {
+// x + dt attention(norm(x)), then that + dt feed_forward(norm(that)).
+class Block final : public models::Block {
  public:
   // Its parameters belong to `module`.
-  Block(torch::nn::Module& module, std::int64_t layer, const LlamaOptions& options,
-        const at::TensorOptions& tensor_options);
+  Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
+        std::shared_ptr<const Rotation> rotation, const at::TensorOptions& tensor_options);
 
-  // (batch, seq, dim) -> the same.
-  at::Tensor Forward(const at::Tensor& x, const Rotation& rotation) const;
+  // Hidden states (batch, seq, dim).
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
+  std::vector<at::Tensor> Parameters() const override;
   void ResetParameters() const;
 
  private:
-  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch, const Rotation& rotation) const;
+  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch) const;
 
-  LlamaOptions options_;
+  std::shared_ptr<torch::nn::Module> module_;
   std::int64_t layer_;
+  LlamaOptions options_;
+  std::shared_ptr<const Rotation> rotation_;
   at::Tensor wq_, wk_, wv_, wo_, w1_, w2_, w3_, attention_norm_, ffn_norm_;
 };
 
 // (rows, dim) divided by its root mean square, row by row, times `weight`.
-at::Tensor Normalised(const at::Tensor& rows, const at::Tensor& weight, double eps);
+at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps);
 
-// Normal numbers of mean 0, cut at `cut` deviations where that is positive, drawn in float32 by LibTorch's
-// generator of the CPU whatever type and device `parameter` has. Nothing for kMeta.
+// Normal numbers of mean 0, cut at `cut` deviations where that is positive, drawn in float32 from LibTorch's
+// CPU generator whatever type and device `parameter` has. Does nothing on the meta device.
 void Draw(const at::Tensor& parameter, double deviation, double cut = 0);
 void FillWithOnes(const at::Tensor& parameter);
 

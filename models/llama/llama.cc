@@ -4,43 +4,17 @@
 #include <torch/nn/module.h>
 
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
+#include "models/layer_text.h"
 #include "models/linear/linear.h"
 #include "models/llama/block.h"
 
 namespace plait::llama {
-namespace {
-
-constexpr char kBlocks[] = "layers.";
-
-struct LlamaModule final : torch::nn::Module {
-  LlamaModule(const LlamaOptions& options, const at::TensorOptions& tensor_options)
-      : Module("Transformer"), rotation(options, tensor_options) {
-    tok_embeddings = Weight(*this, "tok_embeddings", {options.vocab_size, options.dim}, tensor_options);
-    const auto layers = Container(*this, "layers");
-    for (std::int64_t i = 0; i < options.n_layers; ++i) {
-      blocks.emplace_back(*Container(*layers, absl::StrCat(i)), i, options, tensor_options);
-    }
-    norm = Weight(*this, "norm", {options.dim}, tensor_options);
-    output = Weight(*this, "output", {options.vocab_size, options.dim}, tensor_options);
-  }
-
-  Rotation rotation;
-  at::Tensor tok_embeddings, norm, output;
-  std::vector<Block> blocks;
-  models::BlockRunner block_runner;
-};
-
-const LlamaModule& Of(const std::shared_ptr<torch::nn::Module>& module) {
-  return static_cast<const LlamaModule&>(*module);
-}
-
-}  // namespace
-
 absl::Status Validate(const LlamaOptions& options) {
   const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", options.vocab_size},
                                                         {"max_seq_len", options.max_seq_len},
@@ -64,58 +38,72 @@ absl::Status Validate(const LlamaOptions& options) {
   return absl::OkStatus();
 }
 
-Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options) : options_(options) {
+Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options)
+    : ModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
-  module_ = std::make_shared<LlamaModule>(options, tensor_options);
-  for (std::int64_t unit = 0; unit <= options.n_layers; ++unit) ResetParameters(unit);
+  const auto rotation = std::make_shared<const Rotation>(options, tensor_options);
+  tok_embeddings_ = Weight(*module(), "tok_embeddings", {options.vocab_size, options.dim}, tensor_options);
+  const auto layers = Container(*module(), "layers");
+  for (std::int64_t i = 0; i < options.n_layers; ++i) {
+    AddBlock(absl::StrCat("layers.", i), std::make_shared<Block>(Container(*layers, absl::StrCat(i)), i,
+                                                                 options, rotation, tensor_options));
+  }
+  norm_ = Weight(*module(), "norm", {options.dim}, tensor_options);
+  output_ = Weight(*module(), "output", {options.vocab_size, options.dim}, tensor_options);
+  for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 
-// (batch seq, vocab_size).
-at::Tensor Llama::LogitRows(const at::Tensor& tokens) const {
+models::BlockState Llama::Prologue(const models::Batch& batch, const models::BlockContext& context) {
+  const at::Tensor& tokens = batch.inputs;
   PLAIT_CHECK(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0)
       << "tokens of shape " << tokens.sizes() << ", expected (batch, seq) of int64";
   PLAIT_CHECK(tokens.size(1) <= options_.max_seq_len)
       << tokens.size(1) << " positions, the model has " << options_.max_seq_len;
-  const LlamaModule& model = Of(module_);
-  at::Tensor x = at::embedding(model.tok_embeddings, tokens);
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    const auto forward = [block = &model.blocks[i], rotation = &model.rotation](const at::Tensor& input) {
-      return block->Forward(input, *rotation);
-    };
-    x = models::RunBlock(model.block_runner, i, forward, x);
-  }
-  const at::Tensor rows = Normalised(x.reshape({-1, options_.dim}), model.norm, options_.norm_eps);
-  return linear::Linear(rows, model.output);
+  PLAIT_CHECK(context.cache == nullptr) << "Llama does not use a cache yet";
+  return {.hidden = at::embedding(tok_embeddings_, tokens)};
 }
 
-at::Tensor Llama::Forward(const at::Tensor& tokens) const {
-  return LogitRows(tokens).view({tokens.size(0), tokens.size(1), options_.vocab_size});
+at::Tensor Llama::Logits(const at::Tensor& hidden) const {
+  return linear::Linear(Normalized(hidden.reshape({-1, options_.dim}), norm_, options_.norm_eps), output_);
 }
 
-at::Tensor Llama::Loss(const at::Tensor& tokens, const at::Tensor& targets) const {
-  PLAIT_CHECK(tokens.sizes() == targets.sizes())
-      << "tokens of shape " << tokens.sizes() << ", targets of shape " << targets.sizes();
-  return models::CrossEntropy(LogitRows(tokens), targets.reshape({-1}));
+at::Tensor Llama::Output(const models::BlockState& state) {
+  return Logits(state.hidden).view({state.hidden.size(0), -1, options_.vocab_size});
 }
 
-std::vector<models::ParameterUnit> Llama::units() const {
-  return models::UnitsByPrefix(module_->named_parameters().pairs(), kBlocks, options_.n_layers);
+models::LossSum Llama::Epilogue(const models::BlockState& state, const models::Batch& batch) {
+  PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes().slice(0, 2))
+      << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
+      << state.hidden.sizes();
+  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}));
 }
 
-void Llama::ResetParameters(std::size_t unit) const {
-  const LlamaModule& model = Of(module_);
-  PLAIT_CHECK(unit <= model.blocks.size()) << "unit " << unit << " of " << model.blocks.size() + 1;
-  if (unit > 0) return model.blocks[unit - 1].ResetParameters();
-  Draw(model.tok_embeddings, 1);
-  FillWithOnes(model.norm);
-  Draw(model.output, 1 / std::sqrt(static_cast<double>(options_.dim)), 3);
+void Llama::ResetParameters(std::size_t unit) {
+  PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
+  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters();
+  Draw(tok_embeddings_, 1);
+  FillWithOnes(norm_);
+  Draw(output_, 1 / std::sqrt(static_cast<double>(options_.dim)), 3);
 }
 
-void Llama::set_block_runner(models::BlockRunner runner) const {
-  static_cast<LlamaModule&>(*module_).block_runner = std::move(runner);
+std::string Llama::Description() const {
+  using models::LinearText;
+  const std::int64_t dim = options_.dim, kv = dim / options_.n_heads * options_.n_kv_heads;
+  return absl::StrCat(
+      "Transformer(\n  (tok_embeddings): ", models::EmbeddingText(options_.vocab_size, dim), "\n",
+      "  (layers): ModuleList(\n    ", models::RepeatText(options_.n_layers), "TransformerBlock(\n",
+      "      (attention): Attention(\n",                                //
+      "        (wq): ", LinearText(dim, dim, false), "\n",              //
+      "        (wk): ", LinearText(dim, kv, false), "\n",               //
+      "        (wv): ", LinearText(dim, kv, false), "\n",               //
+      "        (wo): ", LinearText(dim, dim, false), "\n      )\n",     //
+      "      (feed_forward): FeedForward(\n",                           //
+      "        (w1): ", LinearText(dim, options_.hidden, false), "\n",  //
+      "        (w2): ", LinearText(options_.hidden, dim, false), "\n",  //
+      "        (w3): ", LinearText(dim, options_.hidden, false), "\n      )\n",
+      "      (attention_norm): RMSNorm()\n      (ffn_norm): RMSNorm()\n    )\n  )\n",
+      "  (norm): RMSNorm()\n  (output): ", LinearText(dim, options_.vocab_size, false), "\n)");
 }
-
-std::vector<at::Tensor> Llama::parameters() const { return module_->parameters(); }
 
 std::int64_t ParameterCount(const LlamaOptions& options) {
   const std::int64_t dim = options.dim, kv = dim / options.n_heads * options.n_kv_heads;

@@ -1,7 +1,8 @@
 // A Llama-like decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, a head of its own.
 //
 //   plait::llama::Llama llama({}, at::kFloat);          // 33,599,744 parameters
-//   at::Tensor loss = llama.Loss(tokens, targets);      // both (batch, seq) int64
+//   models::LossSum loss = models::RunModel(llama, {.inputs = tokens, .targets = targets});
+//   loss.sum.div(loss.count).backward();                // both (batch, seq) int64
 //
 //   (batch, seq)               tokens
 //     tok_embeddings           (batch, seq, dim)
@@ -15,8 +16,11 @@
 // State dict: tok_embeddings.weight, layers.0.attention.{wq, wk, wv, wo}.weight (out, in),
 // layers.0.feed_forward.{w1, w2, w3}.weight, layers.0.attention_norm.weight, layers.0.ffn_norm.weight, ...,
 // norm.weight, output.weight. Hidden states have the parameters' type; rotations of half precision are done
-// in float32. Blocks for engines (models/block_runner.h): the root holds tok_embeddings, norm and output. A
-// handle: copies share parameters and block runner. Local.
+// in float32. The loss is the cross entropy of the next tokens; negative targets are ignored. A block with
+// step size dt is x + dt attention(x), then that + dt feed_forward(that). The root unit holds tok_embeddings,
+// norm and output. Initial values: normal of deviation 1 for embeddings, 0.02 for products,
+// 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut at three deviations for the head; norms begin
+// at 1. Local.
 #ifndef PLAIT_MODELS_LLAMA_LLAMA_H_
 #define PLAIT_MODELS_LLAMA_LLAMA_H_
 
@@ -24,15 +28,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <string>
 
 #include "absl/status/status.h"
-#include "models/block_runner.h"
-
-namespace torch::nn {
-class Module;
-}
+#include "models/module_model.h"
 
 namespace plait::llama {
 
@@ -51,35 +50,26 @@ struct LlamaOptions {
 // InvalidArgument: names the size that is out of its bounds.
 absl::Status Validate(const LlamaOptions& options);
 
-class Llama {
+class Llama final : public models::ModuleModel {
  public:
-  // On kMeta no memory is taken for parameters and nothing is drawn. Options that Validate() refuses are a
-  // programming error.
+  // On the meta device no memory is allocated for parameters and nothing is drawn. Options that Validate()
+  // refuses are a programming error.
   Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options);
 
-  // (batch, seq) -> (batch, seq, vocab_size). seq is at most max_seq_len. Recorded by autograd.
-  at::Tensor Forward(const at::Tensor& tokens) const;
-  // Mean cross entropy; a scalar, float32 for half-precision parameters. Recorded.
-  at::Tensor Loss(const at::Tensor& tokens, const at::Tensor& targets) const;
-
-  // Root, then a unit for each block, "layers.0", ...
-  std::vector<models::ParameterUnit> units() const;
-  // Draws the initial values of one unit; all units in their order: what the constructor draws. Normal of
-  // deviation 1 for embeddings, 0.02 for products, 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut
-  // at three deviations for the head; norms begin at 1.
-  void ResetParameters(std::size_t unit) const;
-  void set_block_runner(models::BlockRunner runner) const;
+  models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
+  at::Tensor Output(const models::BlockState& state) override;
+  models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
+  void ResetParameters(std::size_t unit) override;
+  std::string Description() const override;
 
   const LlamaOptions& options() const { return options_; }
-  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  // In the order of the state dict.
-  std::vector<at::Tensor> parameters() const;
 
  private:
-  at::Tensor LogitRows(const at::Tensor& tokens) const;
+  // (batch, seq, dim) -> (batch seq, vocab_size).
+  at::Tensor Logits(const at::Tensor& hidden) const;
 
   LlamaOptions options_;
-  std::shared_ptr<torch::nn::Module> module_;
+  at::Tensor tok_embeddings_, norm_, output_;
 };
 
 // By the formula, without a model.

@@ -39,7 +39,7 @@ LlamaOptions Small() {
 }
 
 Llama Drawn(at::ScalarType type) {
-  const Llama llama(Small(), type);
+  Llama llama(Small(), type);
   torch::manual_seed(5);
   for (const at::Tensor& parameter : llama.parameters()) {
     const at::Tensor values = at::randn(parameter.sizes(), at::kDouble);
@@ -106,11 +106,11 @@ Row Attention(const Rows& queries, const Rows& keys, const Rows& values, std::si
   return out;
 }
 
-void AddTo(Row& x, const Row& y) {
-  for (std::size_t k = 0; k < x.size(); ++k) x[k] += y[k];
+void AddTo(Row& x, const Row& y, double factor) {
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] += factor * y[k];
 }
 
-void Block(Rows& x, const Weights& w, const std::string& name) {
+void Block(Rows& x, const Weights& w, const std::string& name, double dt) {
   Rows queries, keys, values;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Row n = Norm(w[name + "attention_norm"], x[i]);
@@ -119,19 +119,20 @@ void Block(Rows& x, const Weights& w, const std::string& name) {
     values.push_back(Times(w[name + "attention.wv"], n));
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
-    AddTo(x[i], Times(w[name + "attention.wo"], Attention(queries, keys, values, i)));
+    AddTo(x[i], Times(w[name + "attention.wo"], Attention(queries, keys, values, i)), dt);
     const Row n = Norm(w[name + "ffn_norm"], x[i]);
     Row gate = Times(w[name + "feed_forward.w1"], n);
     const Row up = Times(w[name + "feed_forward.w3"], n);
     for (std::size_t k = 0; k < gate.size(); ++k) gate[k] *= up[k] / (1 + std::exp(-gate[k]));
-    AddTo(x[i], Times(w[name + "feed_forward.w2"], gate));
+    AddTo(x[i], Times(w[name + "feed_forward.w2"], gate), dt);
   }
 }
 
 // The largest difference from the loops.
-double Error(const Llama& llama, const at::Tensor& tokens) {
+double Error(Llama llama, const at::Tensor& tokens, double dt = 1) {
   const Weights w(llama);
-  const at::Tensor logits = llama.Forward(tokens).detach().to(at::kDouble);
+  const at::Tensor logits =
+      models::RunOutput(llama, {.inputs = tokens, .targets = {}}, {}, {.dt = dt}).detach().to(at::kDouble);
   double error = 0;
   for (std::int64_t b = 0; b < tokens.size(0); ++b) {
     Rows x;
@@ -139,7 +140,7 @@ double Error(const Llama& llama, const at::Tensor& tokens) {
       const auto row = w["tok_embeddings"].begin() + tokens[b][t].item<std::int64_t>() * kDim;
       x.emplace_back(row, row + kDim);
     }
-    for (const char* name : {"layers.0.", "layers.1."}) Block(x, w, name);
+    for (const char* name : {"layers.0.", "layers.1."}) Block(x, w, name, dt);
     for (std::size_t t = 0; t < x.size(); ++t) {
       const Row expected = Times(w["output"], Norm(w["norm"], x[t]));
       for (std::int64_t v = 0; v < kVocabulary; ++v) {
@@ -158,6 +159,7 @@ TEST(Llama, ForwardIsTheSumsWrittenOut) {
   const at::Tensor tokens = at::randint(kVocabulary, {3, kPositions}, at::kLong);
   EXPECT_LE(Error(Drawn(at::kDouble), tokens), kBound * 0x1p-53);
   EXPECT_LE(Error(Drawn(at::kDouble), tokens.narrow(1, 0, 5)), kBound * 0x1p-53);
+  EXPECT_LE(Error(Drawn(at::kDouble), tokens, /*dt=*/0.375), kBound * 0x1p-53);
   EXPECT_LE(Error(Drawn(at::kFloat), tokens), kBound * 0x1p-24);
   // Some twelve results a block are rounded, at sizes up to 8.
   EXPECT_EQ(Drawn(at::kBFloat16).Forward(tokens).scalar_type(), at::kBFloat16);
@@ -165,10 +167,11 @@ TEST(Llama, ForwardIsTheSumsWrittenOut) {
 }
 
 TEST(Llama, GradientsAreThoseOfDifferences) {
-  const Llama llama = Drawn(at::kDouble);
-  const at::Tensor tokens = at::randint(kVocabulary, {3, kPositions}, at::kLong);
-  const at::Tensor targets = at::randint(kVocabulary, {3, kPositions}, at::kLong);
-  llama.Loss(tokens, targets).backward();
+  Llama llama = Drawn(at::kDouble);
+  const models::Batch batch = {at::randint(kVocabulary, {3, kPositions}, at::kLong),
+                               at::randint(kVocabulary, {3, kPositions}, at::kLong)};
+  const auto loss = [&] { return models::RunModel(llama, batch).sum.div(3 * kPositions); };
+  loss().backward();
   for (const at::Tensor& parameter : llama.parameters()) {
     const at::NoGradGuard no_grad;
     at::Tensor direction = at::randn_like(parameter);
@@ -176,9 +179,9 @@ TEST(Llama, GradientsAreThoseOfDifferences) {
     const at::Tensor start = parameter.clone();
     const double h = 1e-4;
     parameter.detach().copy_(start + direction * h);
-    const double above = llama.Loss(tokens, targets).item<double>();
+    const double above = loss().item<double>();
     parameter.detach().copy_(start - direction * h);
-    const double below = llama.Loss(tokens, targets).item<double>();
+    const double below = loss().item<double>();
     parameter.detach().copy_(start);
     // Third derivatives below 60 give h^2 10; the rounding of a loss is divided by h.
     EXPECT_NEAR((parameter.grad() * direction).sum().item<double>(), (above - below) / (2 * h),
@@ -195,21 +198,21 @@ TEST(Llama, HasTheKnownNumberOfParameters) {
   ASSERT_EQ(units.size(), 25u);
   EXPECT_EQ(models::CountParameters({units[24]}), 717312);
   EXPECT_EQ(units[24].name, "layers.23");
-  EXPECT_EQ(units[24].parameters[1].first, "layers.23.attention.wk.weight");
-  EXPECT_EQ(units[24].parameters[1].second.sizes(), (std::vector<std::int64_t>{64, 256}));
+  EXPECT_EQ(units[24].parameters[1].name, "layers.23.attention.wk.weight");
+  EXPECT_EQ(units[24].parameters[1].tensor.sizes(), (std::vector<std::int64_t>{64, 256}));
   // 6 x 25,407,744 + 12 x 24 x 256 x 128
   EXPECT_EQ(FlopsPerToken({}, 128), 161883648.0);
 }
 
 TEST(Llama, UnitByUnitStartsFromTheConstructorsNumbers) {
   torch::manual_seed(4);
-  const Llama direct(Small(), at::kFloat);
-  const Llama meta(Small(), at::TensorOptions(at::kMeta));
+  Llama direct(Small(), at::kFloat);
+  Llama meta(Small(), at::TensorOptions(at::kMeta));
   torch::manual_seed(4);
   const std::vector<models::ParameterUnit> units = meta.units();
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      models::Materialize(parameter, at::empty(parameter.sizes(), at::kFloat));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), at::kFloat));
     }
     meta.ResetParameters(unit);
   }
@@ -225,30 +228,56 @@ TEST(Llama, UnitByUnitStartsFromTheConstructorsNumbers) {
 // sqrt(0.9733 / 128) = 0.087.
 TEST(Llama, StartsAtTheLossOfItsInitialValues) {
   torch::manual_seed(2);
-  const Llama llama({.vocab_size = 4000, .n_layers = 2}, at::kFloat);
-  const at::Tensor tokens = at::randint(4000, {2, 64}, at::kLong),
-                   targets = at::randint(4000, {2, 64}, at::kLong);
-  EXPECT_NEAR(llama.Loss(tokens, targets).item<double>(), std::log(4000) + 0.9733 / 2, 5 * 0.087);
+  Llama llama({.vocab_size = 4000, .n_layers = 2}, at::kFloat);
+  const models::LossSum loss =
+      models::RunModel(llama, {at::randint(4000, {2, 64}, at::kLong), at::randint(4000, {2, 64}, at::kLong)});
+  EXPECT_EQ(loss.count, 128);
+  EXPECT_NEAR(loss.sum.item<double>() / 128, std::log(4000) + 0.9733 / 2, 5 * 0.087);
   EXPECT_LE(llama.parameters().back().abs().max().item<double>(), 3 / 16.0 * (1 + 1e-6));
 }
 
-TEST(Llama, RunnerSeesEveryBlockInItsOrder) {
-  const Llama llama = Drawn(at::kDouble);
-  const at::Tensor tokens = at::randint(kVocabulary, {2, kPositions}, at::kLong);
-  const at::Tensor direct = llama.Forward(tokens);
+TEST(Llama, BlocksRunAlone) {
+  Llama llama = Drawn(at::kDouble);
+  const models::Batch batch = {.inputs = at::randint(kVocabulary, {2, kPositions}, at::kLong), .targets = {}};
   std::vector<std::size_t> seen;
-  llama.set_block_runner(
-      [&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
-        EXPECT_EQ(input.sizes(), (std::vector<std::int64_t>{2, kPositions, kDim}));
-        seen.push_back(block);
-        return forward(input);
-      });
-  EXPECT_TRUE(Llama(llama).Forward(tokens).equal(direct));
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
+    EXPECT_EQ(input.hidden.sizes(), (std::vector<std::int64_t>{2, kPositions, kDim}));
+    seen.push_back(block);
+    return llama.blocks()[block]->Forward(input, context);
+  };
+  EXPECT_TRUE(models::RunOutput(llama, batch, run).equal(llama.Forward(batch.inputs)));
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(llama.blocks()[1]->Parameters().size(), 9u);
+}
+
+TEST(Llama, DescribesItself) {
+  EXPECT_EQ(Llama(Small(), at::TensorOptions(at::kMeta)).Description(), R"(Transformer(
+  (tok_embeddings): Embedding(11, 24)
+  (layers): ModuleList(
+    (0-1): 2 x TransformerBlock(
+      (attention): Attention(
+        (wq): Linear(in_features=24, out_features=24, bias=False)
+        (wk): Linear(in_features=24, out_features=8, bias=False)
+        (wv): Linear(in_features=24, out_features=8, bias=False)
+        (wo): Linear(in_features=24, out_features=24, bias=False)
+      )
+      (feed_forward): FeedForward(
+        (w1): Linear(in_features=24, out_features=20, bias=False)
+        (w2): Linear(in_features=20, out_features=24, bias=False)
+        (w3): Linear(in_features=24, out_features=20, bias=False)
+      )
+      (attention_norm): RMSNorm()
+      (ffn_norm): RMSNorm()
+    )
+  )
+  (norm): RMSNorm()
+  (output): Linear(in_features=24, out_features=11, bias=False)
+))");
 }
 
 TEST(LlamaDeathTest, RefusesWhatItCannotRead) {
-  const Llama llama(Small(), at::kFloat);
+  Llama llama(Small(), at::kFloat);
   EXPECT_DEATH(llama.Forward(at::randint(5, {1, 10}, at::kLong)), "10 positions, the model has 9");
   EXPECT_DEATH(Llama({.n_kv_heads = 3}, at::kFloat), "n_kv_heads is 3; expected a divisor of n_heads");
   EXPECT_DEATH(Llama({.n_heads = 256}, at::kFloat), "expected heads of an even width");

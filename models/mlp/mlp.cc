@@ -1,93 +1,83 @@
 #include "models/mlp/mlp.h"
 
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/module.h>
 
-#include <utility>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/fan_in_initialisation.h"
+#include "models/layer_text.h"
 
 namespace plait::mlp {
 namespace {
 
-struct Layer final : torch::nn::Module {
-  Layer(std::int64_t in, std::int64_t out, const at::TensorOptions& options)
+struct Layer final : torch::nn::Module, models::Block {
+  Layer(std::int64_t in, std::int64_t out, bool with_relu, const at::TensorOptions& options)
       : Module("Linear"),
+        relu(with_relu),
         weight(register_parameter("weight", at::empty({out, in}, options))),
         bias(register_parameter("bias", at::empty({out}, options))) {}
 
-  at::Tensor weight, bias;
-};
-
-struct MlpModule final : torch::nn::Module {
-  MlpModule(const MlpOptions& options, const at::TensorOptions& tensor_options) : Module("Network") {
-    const auto row = register_module("layers", std::make_shared<torch::nn::Module>("Sequential"));
-    for (std::size_t i = 0; i + 1 < options.widths.size(); ++i) {
-      layers.push_back(row->register_module(
-          absl::StrCat(i),
-          std::make_shared<Layer>(options.widths[i], options.widths[i + 1], tensor_options)));
-    }
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext&) override {
+    const at::Tensor output = at::linear(input.hidden, weight, bias);
+    return {relu ? at::relu(output) : output, input.auxiliary_loss};
   }
+  std::vector<at::Tensor> Parameters() const override { return parameters(); }
 
-  std::vector<std::shared_ptr<Layer>> layers;
-  models::BlockRunner block_runner;
+  bool relu;
+  at::Tensor weight, bias;
 };
 
 }  // namespace
 
-Mlp::Mlp(const MlpOptions& options, const at::TensorOptions& tensor_options) : options_(options) {
+Mlp::Mlp(const MlpOptions& options, const at::TensorOptions& tensor_options)
+    : ModuleModel(std::make_shared<torch::nn::Module>("Network")), options_(options) {
   PLAIT_CHECK(options.widths.size() >= 2) << "an MLP needs the widths of its input and its output";
   for (const std::int64_t width : options.widths) PLAIT_CHECK(width > 0) << "width " << width;
-  module_ = std::make_shared<MlpModule>(options, tensor_options);
-  for (std::size_t unit = 1; unit < options.widths.size(); ++unit) ResetParameters(unit);
-}
-
-at::Tensor Mlp::Forward(const at::Tensor& x) const {
-  const auto& network = static_cast<const MlpModule&>(*module_);
-  at::Tensor y = x;
-  for (std::size_t i = 0; i < network.layers.size(); ++i) {
-    const bool relu = options_.activation == Activation::kRelu && i + 1 < network.layers.size();
-    const auto forward = [layer = network.layers[i].get(), relu](const at::Tensor& input) {
-      const at::Tensor output = at::linear(input, layer->weight, layer->bias);
-      return relu ? at::relu(output) : output;
-    };
-    y = models::RunBlock(network.block_runner, i, forward, y);
+  const auto row = module()->register_module("layers", std::make_shared<torch::nn::Module>("Sequential"));
+  for (std::size_t i = 0; i + 1 < options.widths.size(); ++i) {
+    const bool relu = options.activation == Activation::kRelu && i + 2 < options.widths.size();
+    const auto layer =
+        std::make_shared<Layer>(options.widths[i], options.widths[i + 1], relu, tensor_options);
+    AddBlock(absl::StrCat("layers.", i), row->register_module(absl::StrCat(i), layer));
+    ResetParameters(i + 1);
   }
-  return y;
 }
 
-std::vector<models::ParameterUnit> Mlp::units() const {
-  std::vector<models::ParameterUnit> units = {{.name = "root", .parameters = {}}};
-  for (const std::shared_ptr<Layer>& layer : static_cast<const MlpModule&>(*module_).layers) {
-    const std::string name = absl::StrCat("layers.", units.size() - 1);
-    units.push_back({name, {{name + ".weight", layer->weight}, {name + ".bias", layer->bias}}});
-  }
-  return units;
+models::BlockState Mlp::Prologue(const models::Batch& batch, const models::BlockContext&) {
+  return {.hidden = batch.inputs};
 }
 
-void Mlp::ResetParameters(std::size_t unit) const {
-  const auto& layers = static_cast<const MlpModule&>(*module_).layers;
-  PLAIT_CHECK(unit <= layers.size()) << "unit " << unit << " of " << layers.size() + 1;
-  if (unit > 0) models::DrawByFanIn(layers[unit - 1]->weight, layers[unit - 1]->bias);
+at::Tensor Mlp::Output(const models::BlockState& state) { return state.hidden; }
+
+models::LossSum Mlp::Epilogue(const models::BlockState& state, const models::Batch& batch) {
+  PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes())
+      << "targets of shape " << batch.targets.sizes() << ", expected " << state.hidden.sizes();
+  const at::ScalarType type = state.hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return {at::mse_loss(state.hidden.to(type), batch.targets.to(type), at::Reduction::Sum),
+          batch.targets.size(0)};
 }
 
-void Mlp::set_block_runner(models::BlockRunner runner) const {
-  static_cast<MlpModule&>(*module_).block_runner = std::move(runner);
+void Mlp::ResetParameters(std::size_t unit) {
+  PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
+  if (unit == 0) return;
+  const auto& layer = static_cast<const Layer&>(*blocks()[unit - 1]);
+  models::DrawByFanIn(layer.weight, layer.bias);
 }
 
 std::string Mlp::Description() const {
   std::string text = "Network(\n  (layers): Sequential(\n";
   for (std::size_t i = 0; i + 1 < options_.widths.size(); ++i) {
-    absl::StrAppend(&text, "    (", i, "): Linear(in_features=", options_.widths[i],
-                    ", out_features=", options_.widths[i + 1], ", bias=True)\n");
+    absl::StrAppend(&text, "    (", i,
+                    "): ", models::LinearText(options_.widths[i], options_.widths[i + 1], true), "\n");
   }
   return text + "  )\n)";
 }
-
-std::vector<at::Tensor> Mlp::parameters() const { return module_->parameters(); }
 
 }  // namespace plait::mlp

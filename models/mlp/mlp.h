@@ -5,23 +5,20 @@
 //   std::puts(mlp.Description().c_str());
 //
 // Initial values are those of torch::nn::Linear, from LibTorch's generator. State dict: layers.0.weight
-// (out, in), layers.0.bias, layers.1.weight, ... Blocks for engines (models/block_runner.h) are the layers,
-// each with the activation behind it. A handle: copies share parameters and block runner. Local.
+// (out, in), layers.0.bias, layers.1.weight, ... Blocks are the layers, each with the activation behind it;
+// the root unit has no parameters. The loss is the sum of squared differences from the targets, its count
+// that of samples. Local.
 #ifndef PLAIT_MODELS_MLP_MLP_H_
 #define PLAIT_MODELS_MLP_MLP_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "models/block_runner.h"
-
-namespace torch::nn {
-class Module;
-}
+#include "models/module_model.h"
 
 namespace plait::mlp {
 
@@ -32,30 +29,21 @@ struct MlpOptions {
   Activation activation = Activation::kNone;  // between layers, not after the last
 };
 
-class Mlp {
+class Mlp final : public models::ModuleModel {
  public:
-  // On kMeta no memory is taken and nothing is drawn.
+  // On the meta device no memory is allocated and nothing is drawn.
   Mlp(const MlpOptions& options, const at::TensorOptions& tensor_options);
 
-  // (batch, widths.front()) -> (batch, widths.back()). Recorded by autograd.
-  at::Tensor Forward(const at::Tensor& x) const;
-
-  // The root has no parameters; unit i + 1 is layer i.
-  std::vector<models::ParameterUnit> units() const;
-  // Draws the initial values of one unit; all units in their order: what the constructor draws.
-  void ResetParameters(std::size_t unit) const;
-  void set_block_runner(models::BlockRunner runner) const;
-
-  // Layer by layer, as PyTorch prints modules.
-  std::string Description() const;
-
-  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  // In the order of the layers, weight before bias.
-  std::vector<at::Tensor> parameters() const;
+  // Inputs (batch, widths.front()), output and targets (batch, widths.back()).
+  models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
+  at::Tensor Output(const models::BlockState& state) override;
+  models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
+  void ResetParameters(std::size_t unit) override;
+  // As PyTorch prints modules.
+  std::string Description() const override;
 
  private:
   MlpOptions options_;
-  std::shared_ptr<torch::nn::Module> module_;
 };
 
 }  // namespace plait::mlp

@@ -28,7 +28,7 @@ std::vector<double> Linear(const at::Tensor& weight, const at::Tensor& bias, con
 class MlpAgainstLoops : public ::testing::TestWithParam<Activation> {};
 
 TEST_P(MlpAgainstLoops, ForwardIsTheProductsInARow) {
-  const Mlp mlp({.widths = {3, 5, 4, 2}, .activation = GetParam()}, at::kDouble);
+  Mlp mlp({.widths = {3, 5, 4, 2}, .activation = GetParam()}, at::kDouble);
   const at::Tensor x = at::rand({2, 3}, at::kDouble);
   const at::Tensor y = mlp.Forward(x);
   ASSERT_EQ(y.sizes(), (std::vector<std::int64_t>{2, 2}));
@@ -76,15 +76,15 @@ TEST(Mlp, StartsFromPyTorchsNumbersOnEveryWay) {
   const std::vector<at::Tensor> expected = {first->weight, first->bias, second->weight, second->bias};
   torch::manual_seed(3);
   const Mlp direct(options, at::kDouble);
-  const Mlp meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
+  Mlp meta(options, at::TensorOptions(at::kMeta).dtype(at::kDouble));
   for (const at::Tensor& parameter : meta.parameters()) EXPECT_TRUE(parameter.is_meta());
   torch::manual_seed(3);
   const std::vector<models::ParameterUnit> units = meta.units();
   ASSERT_EQ(units.size(), 3u);
   EXPECT_TRUE(units[0].parameters.empty());
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      models::Materialize(parameter, at::empty(parameter.sizes(), at::kDouble));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), at::kDouble));
     }
     meta.ResetParameters(unit);
   }
@@ -93,22 +93,37 @@ TEST(Mlp, StartsFromPyTorchsNumbersOnEveryWay) {
     EXPECT_TRUE(meta.parameters()[j].equal(direct.parameters()[j])) << j;
   }
   EXPECT_EQ(units[2].name, "layers.1");
-  EXPECT_EQ(units[2].parameters[1].first, "layers.1.bias");
-  EXPECT_TRUE(units[2].parameters[1].second.is_same(meta.parameters()[3]));
+  EXPECT_EQ(units[2].parameters[1].name, "layers.1.bias");
+  EXPECT_TRUE(units[2].parameters[1].tensor.is_same(meta.parameters()[3]));
 }
 
 TEST(Mlp, BlocksAreTheLayers) {
-  const Mlp mlp({.widths = {3, 5, 4, 2}, .activation = Activation::kRelu}, at::kDouble);
+  Mlp mlp({.widths = {3, 5, 4, 2}, .activation = Activation::kRelu}, at::kDouble);
   const at::Tensor x = at::rand({2, 3}, at::kDouble);
-  const at::Tensor direct = mlp.Forward(x);
   std::vector<std::int64_t> widths;
-  mlp.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& input) {
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
     EXPECT_EQ(block, widths.size());
-    widths.push_back(input.size(1));
-    return forward(input);
-  });
-  EXPECT_TRUE(Mlp(mlp).Forward(x).equal(direct));
+    widths.push_back(input.hidden.size(1));
+    return mlp.blocks()[block]->Forward(input, context);
+  };
+  EXPECT_TRUE(models::RunOutput(mlp, {.inputs = x, .targets = {}}, run).equal(mlp.Forward(x)));
   EXPECT_EQ(widths, (std::vector<std::int64_t>{3, 5, 4}));
+}
+
+TEST(Mlp, LossIsTheSumOfSquares) {
+  Mlp mlp({.widths = {3, 2}}, at::kFloat);
+  const models::Batch batch = {at::rand({4, 3}), at::rand({4, 2})};
+  const models::LossSum loss = models::RunModel(mlp, batch);
+  const at::Tensor y = mlp.Forward(batch.inputs);
+  double sum = 0;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const double difference = y.flatten()[i].item<double>() - batch.targets.flatten()[i].item<double>();
+    sum += difference * difference;
+  }
+  EXPECT_EQ(loss.count, 4);
+  // Eight squares of numbers below 4, each with two roundings, and their sum.
+  EXPECT_NEAR(loss.sum.item<double>(), sum, 10 * 8 * 16 * 0x1p-24);
 }
 
 }  // namespace

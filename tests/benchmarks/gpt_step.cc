@@ -2,25 +2,21 @@
 // sharded_steps.h.
 #include "models/gpt/gpt.h"
 
+#include <memory>
+
 #include "tests/benchmarks/sharded_steps.h"
 
 namespace plait::benchmarks {
 namespace {
 
-SteppedModel Make(const StepSizes& sizes, at::ScalarType type) {
-  const gpt::Gpt model({.vocab_size = sizes.vocab_size,
-                        .block_size = sizes.block_size,
-                        .n_layer = sizes.n_layer,
-                        .n_head = sizes.n_head,
-                        .n_embd = sizes.n_embd,
-                        .bias = false},
-                       at::TensorOptions(at::kMeta).dtype(type));
-  return {
-      .units = model.units(),
-      .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
-      .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-      .loss = [model](const at::Tensor& inputs,
-                      const at::Tensor& targets) { return model.Loss(inputs, targets); }};
+std::unique_ptr<models::BlockModel> Make(const StepSizes& sizes, at::ScalarType type) {
+  return std::make_unique<gpt::Gpt>(gpt::GptOptions{.vocab_size = sizes.vocab_size,
+                                                    .block_size = sizes.block_size,
+                                                    .n_layer = sizes.n_layer,
+                                                    .n_head = sizes.n_head,
+                                                    .n_embd = sizes.n_embd,
+                                                    .bias = false},
+                                    at::TensorOptions(at::kMeta).dtype(type));
 }
 
 }  // namespace

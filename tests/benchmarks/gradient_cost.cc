@@ -150,12 +150,12 @@ class Comparison {
 
   Gradient SerialGradient() {
     const gru::GruResult result = classifier_.gru().Forward(batch_.x);
-    return Flat(classifier_.Head(result.output), result.state);
+    return Flat(classifier_.Output({.hidden = result.output}), result.state);
   }
 
   Gradient ParallelGradient(gru::LayerParallelGru& net) {
     const at::Tensor state = net.Forward(batch_.x);
-    return Flat(classifier_.Head(state[-1]), state);
+    return Flat(classifier_.Output({.hidden = state[-1]}), state);
   }
 
   template <typename Run>

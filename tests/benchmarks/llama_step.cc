@@ -1,26 +1,22 @@
 // Steps of the 33.6 M Llama-like model, beside peer_step.py --model=llama; see sharded_steps.h.
 #include "models/llama/llama.h"
 
+#include <memory>
+
 #include "tests/benchmarks/sharded_steps.h"
 
 namespace plait::benchmarks {
 namespace {
 
-SteppedModel Make(const StepSizes& sizes, at::ScalarType type) {
-  const llama::Llama model({.vocab_size = sizes.vocab_size,
-                            .max_seq_len = sizes.block_size,
-                            .dim = sizes.n_embd,
-                            .n_layers = sizes.n_layer,
-                            .n_heads = sizes.n_head,
-                            .n_kv_heads = sizes.n_kv_head,
-                            .hidden = sizes.n_hidden},
-                           at::TensorOptions(at::kMeta).dtype(type));
-  return {
-      .units = model.units(),
-      .reset_parameters = [model](std::size_t unit) { model.ResetParameters(unit); },
-      .set_block_runner = [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-      .loss = [model](const at::Tensor& inputs,
-                      const at::Tensor& targets) { return model.Loss(inputs, targets); }};
+std::unique_ptr<models::BlockModel> Make(const StepSizes& sizes, at::ScalarType type) {
+  return std::make_unique<llama::Llama>(llama::LlamaOptions{.vocab_size = sizes.vocab_size,
+                                                            .max_seq_len = sizes.block_size,
+                                                            .dim = sizes.n_embd,
+                                                            .n_layers = sizes.n_layer,
+                                                            .n_heads = sizes.n_head,
+                                                            .n_kv_heads = sizes.n_kv_head,
+                                                            .hidden = sizes.n_hidden},
+                                        at::TensorOptions(at::kMeta).dtype(type));
 }
 
 constexpr StepSizes kSizes = {.batch_size = 4,

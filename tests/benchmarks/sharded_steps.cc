@@ -87,7 +87,8 @@ absl::StatusOr<Types> FlaggedTypes() {
 
 class Run {
  public:
-  Run(std::string name, const StepSizes& sizes, SteppedModel model, comm::Session& session)
+  Run(std::string name, const StepSizes& sizes, std::unique_ptr<models::BlockModel> model,
+      comm::Session& session)
       : name_(std::move(name)),
         sizes_(sizes),
         model_(std::move(model)),
@@ -103,7 +104,8 @@ class Run {
 
   std::string name_;
   const StepSizes& sizes_;
-  SteppedModel model_;
+  std::unique_ptr<models::BlockModel> model_;
+  models::BlockRunner run_;
   comm::Session& session_;
   const comm::Communicator& world_;
   std::unique_ptr<parallel::DataParallel> engine_;
@@ -113,7 +115,10 @@ class Run {
 std::vector<parallel::ParameterUnit> EngineUnits(const std::vector<models::ParameterUnit>& units) {
   std::vector<parallel::ParameterUnit> result;
   for (const models::ParameterUnit& unit : units) {
-    result.push_back({.name = unit.name, .parameters = unit.parameters, .root = result.empty()});
+    result.push_back({.name = unit.name, .parameters = {}, .root = result.empty()});
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      result.back().parameters.emplace_back(parameter.name, parameter.tensor);
+    }
   }
   return result;
 }
@@ -129,13 +134,17 @@ absl::Status Run::Prepare(const Types& types) {
   generator.set_current_seed(1337);
   PLAIT_ASSIGN_OR_RETURN(engine_,
                          parallel::DataParallel::Create(
-                             {mesh.axis("dp_replicate"), mesh.axis("dp_shard")}, EngineUnits(model_.units),
+                             {mesh.axis("dp_replicate"), mesh.axis("dp_shard")}, EngineUnits(model_->units()),
                              {.strategy = strategy,
                               .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
                               .compute_type = types.compute},
-                             model_.reset_parameters));
-  model_.set_block_runner([this](std::size_t block, const models::BlockForward& forward,
-                                 const at::Tensor& input) { return engine_->Run(block, forward, input); });
+                             [this](std::size_t unit) { model_->ResetParameters(unit); }));
+  run_ = [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {
+    const auto forward = [&](const at::Tensor& x) {
+      return model_->blocks()[block]->Forward({.hidden = x}, context).hidden;
+    };
+    return models::BlockState{.hidden = engine_->Run(block, forward, input.hidden)};
+  };
   optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
       *engine_, parallel::ShardedOptimizerOptions{
                     .lr = absl::GetFlag(FLAGS_learning_rate), .beta2 = 0.95, .weight_decay = 0.1});
@@ -160,8 +169,10 @@ absl::Status Run::WriteInitial(const std::string& path) {
 void Run::Step(std::int64_t step, const StepBatch& batch) {
   world_.Barrier();
   const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
-  const at::Tensor loss =
-      engine_->Forward([&] { return model_.loss(batch.inputs, batch.targets).mul(1.0 / world_.size()); });
+  const at::Tensor loss = engine_->Forward([&] {
+    const models::LossSum part = models::RunModel(*model_, {batch.inputs, batch.targets}, run_);
+    return part.sum.div(part.count * world_.size());
+  });
   engine_->Backward(loss);
   optimizer_->Step({.clip_norm = sizes_.clip_norm});
   // Parameters that are on their way belong to the step.

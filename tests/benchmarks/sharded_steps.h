@@ -1,7 +1,9 @@
 // Training steps of a model under a strategy, timed: what gpt_step and llama_step have in common.
 //
 //   ABSL_FLAGs of sharded_steps.cc: --strategy, --nproc, --steps, ...
-//   return ShardedStepsMain(argc, argv, usage, [](const StepSizes& sizes) -> SteppedModel { ... });
+//   return ShardedStepsMain(argc, argv, name, sizes, [](const StepSizes& sizes, at::ScalarType type) {
+//     return std::make_unique<gpt::Gpt>(..., at::TensorOptions(at::kMeta).dtype(type));
+//   });
 //
 // Rank 0 prints a line per step, times of its own, the loss that of all ranks:
 //
@@ -13,13 +15,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "models/block_runner.h"
+#include "models/block_model.h"
 
 namespace plait::benchmarks {
 
@@ -31,15 +32,9 @@ struct StepSizes {
   double clip_norm = 1;  // 0: none
 };
 
-// A model on the meta device.
-struct SteppedModel {
-  std::vector<models::ParameterUnit> units;  // the first is the root
-  std::function<void(std::size_t unit)> reset_parameters;
-  std::function<void(models::BlockRunner runner)> set_block_runner;
-  std::function<at::Tensor(const at::Tensor& inputs, const at::Tensor& targets)> loss;
-};
-
-using MakeModel = std::function<SteppedModel(const StepSizes& sizes, at::ScalarType type)>;
+// A model on the meta device, whose first unit is the root.
+using MakeModel =
+    std::function<std::unique_ptr<models::BlockModel>(const StepSizes& sizes, at::ScalarType type)>;
 
 // `name`: of the program and its lines. Flags that are not given have the values of `sizes`.
 int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepSizes& sizes,

@@ -58,7 +58,7 @@ BatchSeconds StepRun::RunBatch() {
   const at::Tensor state = parallel_.Forward(x_);
   seconds.forward = clock.Lap();
   const at::Tensor leaf = state.detach().requires_grad_();
-  at::cross_entropy_loss(classifier_.Head(leaf[-1]), labels_).backward();
+  at::cross_entropy_loss(classifier_.Output({.hidden = leaf[-1]}), labels_).backward();
   seconds.head = clock.Lap();
   state.backward(leaf.grad());
   seconds.backward = clock.Lap();
@@ -77,7 +77,7 @@ double StepRun::RunInference(std::int64_t windows) {
   Clock clock;
   for (std::int64_t done = 0; done < windows; done += shape_.batch) {
     const std::int64_t count = std::min(shape_.batch, windows - done);
-    classifier_.Head(parallel_.Forward(x_.narrow(0, 0, count))[-1]);
+    classifier_.Output({.hidden = parallel_.Forward(x_.narrow(0, 0, count))[-1]});
   }
   return clock.Lap();
 }

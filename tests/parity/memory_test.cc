@@ -63,21 +63,30 @@ TEST(MemoryTest, BytesPerRankAreThoseOfTheFormulas) {
     const bool shards = strategy != Strategy::kDdp;
     const auto mesh =
         comm::DeviceMesh::Create(World(), {{"dp_replicate", shards ? 1 : n}, {"dp_shard", shards ? n : 1}});
-    const mlp::Mlp model({.widths = std::vector<std::int64_t>(kLayers + 1, kWidth)}, at::kMeta);
+    mlp::Mlp model({.widths = std::vector<std::int64_t>(kLayers + 1, kWidth)}, at::kMeta);
     std::vector<parallel::ParameterUnit> units;
     for (const models::ParameterUnit& unit : model.units()) {
-      units.push_back({unit.name, unit.parameters, /*root=*/units.empty()});
+      units.push_back({unit.name, {}, /*root=*/units.empty()});
+      for (const models::ParameterSpec& parameter : unit.parameters) {
+        units.back().parameters.emplace_back(parameter.name, parameter.tensor);
+      }
     }
     const auto dp = *parallel::DataParallel::Create(
         {mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, units,
         {.strategy = strategy, .prefetch = false, .masters_place = place, .offloads_parameters = offloads},
         [&](std::size_t unit) { model.ResetParameters(unit); });
-    model.set_block_runner([&](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
-      return dp->Run(block, forward, x);
-    });
+    const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                        const models::BlockContext& context) {
+      const auto forward = [&](const at::Tensor& x) {
+        return model.blocks()[block]->Forward({.hidden = x}, context).hidden;
+      };
+      return models::BlockState{.hidden = dp->Run(block, forward, input.hidden)};
+    };
     const auto optimizer = *parallel::ShardedOptimizer::Create(*dp, {}, place);
     for (int step = 0; step < 3; ++step) {
-      dp->Backward(dp->Forward([&] { return model.Forward(at::ones({2, kWidth})).sum(); }));
+      dp->Backward(dp->Forward([&] {
+        return models::RunOutput(model, {.inputs = at::ones({2, kWidth}), .targets = {}}, run).sum();
+      }));
       EXPECT_TRUE(optimizer->Step().status.ok());
     }
     dp->WaitForParameters();

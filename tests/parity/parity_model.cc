@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/nll_loss.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/sin.h>
@@ -53,28 +52,49 @@ void SetValues(const std::vector<parallel::ParameterUnit>& units) {
 std::vector<parallel::ParameterUnit> UnitsOf(const std::vector<models::ParameterUnit>& units) {
   std::vector<parallel::ParameterUnit> all;
   for (const models::ParameterUnit& unit : units) {
-    all.push_back({unit.name, unit.parameters, /*root=*/all.empty()});
+    all.push_back({unit.name, {}, /*root=*/all.empty()});
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      all.back().parameters.emplace_back(parameter.name, parameter.tensor);
+    }
   }
   return all;
 }
 
-at::Tensor SquaresOf(const at::Tensor& y, const std::vector<std::int64_t>& samples, int step) {
-  const at::Tensor targets = Numbers({kParitySamples, kWidth}, 7000 + 40.5 * step, y.scalar_type());
-  const at::Tensor difference = y - targets.index_select(0, RowsOf(samples));
-  return (difference * difference).sum();
+at::Tensor TargetsOf(const std::vector<std::int64_t>& samples, int step, at::ScalarType type) {
+  return Numbers({kParitySamples, kWidth}, 7000 + 40.5 * step, type).index_select(0, RowsOf(samples));
 }
 
 at::Tensor InputsOf(const std::vector<std::int64_t>& samples, int step, at::ScalarType type) {
   return Numbers({kParitySamples, kWidth}, 3000 + 50.5 * step, type).index_select(0, RowsOf(samples));
 }
 
-ParityModel MakeMlp(at::ScalarType type) {
-  const mlp::Mlp model({.widths = {kWidth, 30, 17, kWidth}, .activation = mlp::Activation::kRelu}, type);
-  return {UnitsOf(model.units()),
-          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-          [model, type](const std::vector<std::int64_t>& samples, int step) {
-            return SquaresOf(model.Forward(InputsOf(samples, step, type)), samples, step);
+using MakeBatch = std::function<models::Batch(const std::vector<std::int64_t>& samples, int step)>;
+
+ParityModel Make(const std::shared_ptr<models::BlockModel>& model, const MakeBatch& batch,
+                 double loss_factor = 1) {
+  const auto run = std::make_shared<models::BlockRunner>();
+  return {UnitsOf(model->units()),
+          [model, run](const EngineRunner& engine) {
+            *run = [model, engine](std::size_t block, const models::BlockState& input,
+                                   const models::BlockContext& context) {
+              const auto forward = [layer = model->blocks()[block], context](const at::Tensor& x) {
+                return layer->Forward({.hidden = x}, context).hidden;
+              };
+              return models::BlockState{.hidden = engine(block, forward, input.hidden)};
+            };
+          },
+          [model, run, batch, loss_factor](const std::vector<std::int64_t>& samples, int step) {
+            return models::RunModel(*model, batch(samples, step), *run).sum * loss_factor;
           }};
+}
+
+ParityModel MakeMlp(at::ScalarType type) {
+  return Make(
+      std::make_shared<mlp::Mlp>(
+          mlp::MlpOptions{.widths = {kWidth, 30, 17, kWidth}, .activation = mlp::Activation::kRelu}, type),
+      [type](const std::vector<std::int64_t>& samples, int step) -> models::Batch {
+        return {InputsOf(samples, step, type), TargetsOf(samples, step, type)};
+      });
 }
 
 // Two tiled layers with an activation between them.
@@ -94,54 +114,50 @@ ParityModel MakeTiledMlp(at::ScalarType type) {
     units.push_back(std::move(unit));
   }
   return {std::move(units),
-          [first, second](const models::BlockRunner& runner) {
+          [first, second](const EngineRunner& runner) {
             first->set_block_runner(runner);
             second->set_block_runner(runner);
           },
           [first, second, type](const std::vector<std::int64_t>& samples, int step) {
             const at::Tensor hidden = at::relu(first->Forward(InputsOf(samples, step, type)));
-            return SquaresOf(second->Forward(hidden), samples, step);
+            const at::Tensor difference = second->Forward(hidden) - TargetsOf(samples, step, type);
+            return (difference * difference).sum();
           }};
 }
 
 ParityModel MakeCnn(at::ScalarType type) {
-  cnn::Cnn model({.rows = kPixels,
-                  .columns = kPixels,
-                  .conv1_channels = 3,
-                  .conv2_channels = 5,
-                  .hidden = 9,
-                  .classes = kClasses,
-                  .dropout1 = 0,
-                  .dropout2 = 0},
-                 type);
-  return {UnitsOf(model.units()),
-          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-          [model, type](const std::vector<std::int64_t>& samples, int step) {
-            const at::Tensor images = Numbers({kParitySamples, 1, kPixels, kPixels}, 500.25 * step, type)
-                                          .index_select(0, RowsOf(samples));
-            const at::Tensor labels =
-                Integers({kParitySamples}, 60.5 * step, kClasses).index_select(0, RowsOf(samples));
-            return at::nll_loss(model.Forward(images), labels, {}, at::Reduction::Sum);
-          }};
+  const cnn::CnnOptions options = {.rows = kPixels,
+                                   .columns = kPixels,
+                                   .conv1_channels = 3,
+                                   .conv2_channels = 5,
+                                   .hidden = 9,
+                                   .classes = kClasses,
+                                   .dropout1 = 0,
+                                   .dropout2 = 0};
+  return Make(std::make_shared<cnn::Cnn>(options, type),
+              [type](const std::vector<std::int64_t>& samples, int step) -> models::Batch {
+                const at::Tensor images = Numbers({kParitySamples, 1, kPixels, kPixels}, 500.25 * step, type);
+                const at::Tensor labels = Integers({kParitySamples}, 60.5 * step, kClasses);
+                return {images.index_select(0, RowsOf(samples)), labels.index_select(0, RowsOf(samples))};
+              });
 }
 
+// The loss of a sample is the mean over its positions.
 ParityModel MakeGpt(at::ScalarType type) {
-  const gpt::Gpt model({.vocab_size = kVocabulary,
-                        .block_size = kSequence,
-                        .n_layer = 3,
-                        .n_head = 2,
-                        .n_embd = 8,
-                        .bias = false},
-                       type);
-  return {UnitsOf(model.units()),
-          [model](models::BlockRunner runner) { model.set_block_runner(std::move(runner)); },
-          [model](const std::vector<std::int64_t>& samples, int step) {
-            const at::Tensor text = Integers({kParitySamples, kSequence + 1}, 70.5 * step, kVocabulary)
-                                        .index_select(0, RowsOf(samples));
-            return model.Loss(text.narrow(1, 0, kSequence).contiguous(),
-                              text.narrow(1, 1, kSequence).contiguous()) *
-                   static_cast<double>(samples.size());
-          }};
+  const gpt::GptOptions options = {.vocab_size = kVocabulary,
+                                   .block_size = kSequence,
+                                   .n_layer = 3,
+                                   .n_head = 2,
+                                   .n_embd = 8,
+                                   .bias = false};
+  return Make(
+      std::make_shared<gpt::Gpt>(options, type),
+      [](const std::vector<std::int64_t>& samples, int step) -> models::Batch {
+        const at::Tensor text = Integers({kParitySamples, kSequence + 1}, 70.5 * step, kVocabulary)
+                                    .index_select(0, RowsOf(samples));
+        return {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
+      },
+      1.0 / kSequence);
 }
 
 }  // namespace

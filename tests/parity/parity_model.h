@@ -1,9 +1,8 @@
 // Small models of every kind, with fixed samples, for comparisons of strategies with one rank.
 //
 //   ParityModel model = MakeParityModel(ModelKind::kGpt, at::kDouble);
-//   model.set_runner(...);                          // models/block_runner.h
-//   at::Tensor sum = model.loss({0, 3, 4}, step);   // over these of kParitySamples samples of the step's
-//   batch
+//   model.set_runner(...);                          // runs blocks through an engine
+//   at::Tensor sum = model.loss({0, 3, 4}, step);   // over these of the step's kParitySamples samples
 #ifndef PLAIT_TESTS_PARITY_PARITY_MODEL_H_
 #define PLAIT_TESTS_PARITY_PARITY_MODEL_H_
 
@@ -14,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/block_runner.h"
+#include "models/block_model.h"
 #include "parallel/sharding/data_parallel.h"
 
 namespace plait::parity {
@@ -27,9 +26,13 @@ inline constexpr ModelKind kModelKinds[] = {ModelKind::kMlp, ModelKind::kTiledMl
                                             ModelKind::kGpt};
 std::string NameOf(ModelKind kind);
 
+using BlockForward = std::function<at::Tensor(const at::Tensor&)>;
+using EngineRunner =
+    std::function<at::Tensor(std::size_t block, const BlockForward& forward, const at::Tensor& input)>;
+
 struct ParityModel {
   std::vector<parallel::ParameterUnit> units;
-  std::function<void(models::BlockRunner)> set_runner;
+  std::function<void(EngineRunner)> set_runner;
   std::function<at::Tensor(const std::vector<std::int64_t>& samples, int step)> loss;
 
   std::vector<at::Tensor> parameters() const;

@@ -79,7 +79,7 @@ class ShardedRun {
          .root_part_bytes = 512,
          .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
          .offloads_parameters = setting.offloads_parameters});
-    model_.set_runner([this](std::size_t block, const models::BlockForward& forward, const at::Tensor& x) {
+    model_.set_runner([this](std::size_t block, const BlockForward& forward, const at::Tensor& x) {
       if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
       return dp_->Run(
           block, [&forward](const at::Tensor& in) { return parallel::CheckpointActivations(forward, in); },

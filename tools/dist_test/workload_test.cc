@@ -29,7 +29,7 @@ Config Small() {
 std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
-  const mlp::Mlp network({.widths = Widths(config)}, at::kFloat);
+  mlp::Mlp network({.widths = Widths(config)}, at::kFloat);
   network.module()->to(at::kDouble);
   std::vector<at::Generator> samples;
   for (int rank = 0; rank < ranks; ++rank) {

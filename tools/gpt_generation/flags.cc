@@ -9,22 +9,22 @@
 using plait::gpt_generation::Request;
 
 ABSL_FLAG(std::string, checkpoint, Request().checkpoint,
-          "a checkpoint of train_gpt, or the folder that has some");
+          "checkpoint of train_gpt, or directory of checkpoints");
 ABSL_FLAG(std::string, model, Request().model,
-          "a folder with GPT-2 in Hugging Face's layout: config.json, model.safetensors, vocab.json, "
+          "directory with GPT-2 in Hugging Face's layout: config.json, model.safetensors, vocab.json, "
           "merges.txt");
 ABSL_FLAG(std::string, bpe_folder, Request().bpe_folder,
-          "folder with GPT-2's vocab.json and merges.txt, where they are not with the model");
-ABSL_FLAG(std::string, prompt, Request().prompt, "what samples begin with");
-ABSL_FLAG(std::int64_t, max_new_tokens, Request().max_new_tokens, "tokens of a sample");
-ABSL_FLAG(int, num_samples, Request().num_samples, "samples, one after the other");
-ABSL_FLAG(std::string, dtype, Request().dtype, "of the arithmetic: float32, bfloat16 or float64");
+          "directory with GPT-2's vocab.json and merges.txt, if they are not with the model");
+ABSL_FLAG(std::string, prompt, Request().prompt, "text that samples continue");
+ABSL_FLAG(std::int64_t, max_new_tokens, Request().max_new_tokens, "tokens per sample");
+ABSL_FLAG(int, num_samples, Request().num_samples, "number of samples");
+ABSL_FLAG(std::string, dtype, Request().dtype, "compute dtype: float32, bfloat16 or float64");
 ABSL_FLAG(double, temperature, Request().sampling.temperature,
-          "logits are divided by it; 0: always the likeliest token");
-ABSL_FLAG(std::int64_t, top_k, Request().sampling.top_k, "only so many likeliest tokens; 0: all");
+          "logits are divided by it; 0: always the most likely token");
+ABSL_FLAG(std::int64_t, top_k, Request().sampling.top_k, "sample from the k most likely tokens; 0: all");
 ABSL_FLAG(double, top_p, Request().sampling.top_p,
-          "only the likeliest tokens that together reach this probability");
-ABSL_FLAG(std::uint64_t, seed, Request().sampling.seed, "of the samples");
+          "sample from the most likely tokens that together reach this probability");
+ABSL_FLAG(std::uint64_t, seed, Request().sampling.seed, "seed of the samples");
 
 namespace plait::gpt_generation {
 namespace {
@@ -52,7 +52,7 @@ absl::Status Check(const Request& r) {
 
 base::ToolUsage Usage() {
   return {.name = "generate",
-          .summary = "Writes text that a trained GPT makes up.",
+          .summary = "Generates text from a trained GPT.",
           .examples = {"generate --checkpoint=run --prompt='To be' --max-new-tokens=300",
                        "generate --model=gpt2 --prompt='The answer is' --temperature=0.7 --top-p=0.9"},
           .groups = {{"Model", {"checkpoint", "model", "bpe_folder", "dtype"}},

@@ -1,4 +1,4 @@
-// What generate is asked to do.
+// The settings of generate.
 #ifndef PLAIT_TOOLS_GPT_GENERATION_FLAGS_H_
 #define PLAIT_TOOLS_GPT_GENERATION_FLAGS_H_
 
@@ -13,7 +13,7 @@ namespace plait::gpt_generation {
 
 struct Request {
   std::string checkpoint = "";  // of train_gpt
-  std::string model = "";       // a folder in Hugging Face's layout
+  std::string model = "";       // directory in Hugging Face's layout
   std::string bpe_folder = "";  // empty: the model's
   std::string prompt = "\n";
   std::int64_t max_new_tokens = 500;

@@ -1,7 +1,5 @@
 #include "tools/gpt_generation/samples.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -14,7 +12,7 @@
 namespace plait::gpt_generation {
 namespace {
 
-// Bytes at the end of `text` that begin a character of UTF-8 and do not end it.
+// Bytes at the end of `text` that are the beginning of a UTF-8 character.
 std::size_t UnfinishedBytes(const std::string& text) {
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -27,9 +25,8 @@ std::size_t UnfinishedBytes(const std::string& text) {
 
 }  // namespace
 
-absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
+absl::Status WriteSamples(const Request& request, SavedGpt& saved,
                           const std::function<void(absl::string_view text)>& write) {
-  const at::NoGradGuard no_grad;
   const absl::StatusOr<std::vector<std::int32_t>> encoded = saved.tokenizer->Encode(request.prompt);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(encoded.status(), "--prompt"));
   const std::vector<std::int32_t>& ids = *encoded;
@@ -41,15 +38,17 @@ absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
     gpt::SamplingOptions sampling = request.sampling;
     if (sample > 0) sampling.seed = base::DeriveSeed(request.sampling.seed, "sample", sample);
     gpt::Sampler sampler(sampling);
-    std::string held;  // bytes of a character that is not whole
+    std::string held;  // bytes of an incomplete character
     write(request.prompt);
-    gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, [&](std::int64_t token) {
+    const auto write_token = [&](std::int64_t token) {
       const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
       held += saved.tokenizer->Decode(id).value_or("");
       const std::size_t whole = held.size() - UnfinishedBytes(held);
       write(absl::string_view(held).substr(0, whole));
       held.erase(0, whole);
-    });
+    };
+    PLAIT_RETURN_IF_ERROR(
+        gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, write_token).status());
     write(absl::StrCat(held, "\n---------------\n"));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,4 +1,4 @@
-// Samples of a model, printed as they are drawn.
+// Samples of a model, written as they are drawn.
 #ifndef PLAIT_TOOLS_GPT_GENERATION_SAMPLES_H_
 #define PLAIT_TOOLS_GPT_GENERATION_SAMPLES_H_
 
@@ -12,14 +12,14 @@
 
 namespace plait::gpt_generation {
 
-// Gives `write` the prompt and then the text of each token, sample after sample, with a rule between them and
-// at the end what it cost:
+// Calls `write` with the prompt and then the text of each token, sample after sample, with a rule between
+// them, and finally the speed:
 //
 //   500 tokens in 1.234567 s: 405.0 tokens/s
 //
-// (of all samples, the prompts' passes included). Characters of several tokens come when they are whole.
-// InvalidArgument for a prompt that the tokenizer has no ids for. Local.
-absl::Status WriteSamples(const Request& request, const SavedGpt& saved,
+// (of all samples, the prompts' passes included). Characters of several tokens are written when complete.
+// InvalidArgument for a prompt that the tokenizer cannot encode; errors of gpt::Generate. Local.
+absl::Status WriteSamples(const Request& request, SavedGpt& saved,
                           const std::function<void(absl::string_view text)>& write);
 
 }  // namespace plait::gpt_generation

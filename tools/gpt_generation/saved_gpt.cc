@@ -13,7 +13,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "tools/gpt_training/run_state.h"
+#include "tools/gpt_training/saved_model.h"
 
 namespace plait::gpt_generation {
 namespace {
@@ -40,10 +40,11 @@ absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const gpt::Gpt& mo
   const at::NoGradGuard no_grad;
   PLAIT_ASSIGN_OR_RETURN(const at::ScalarType stored, StoredType(checkpoint));
   for (const models::ParameterUnit& unit : model.units()) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      const at::Tensor values = at::empty(parameter.sizes(), stored);
-      PLAIT_RETURN_IF_ERROR(parallel::ReadTensor(checkpoint, absl::StrCat("model/", name), 0, values));
-      models::Materialize(parameter, values.to(parameter.scalar_type()));
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      const at::Tensor values = at::empty(parameter.tensor.sizes(), stored);
+      PLAIT_RETURN_IF_ERROR(
+          parallel::ReadTensor(checkpoint, absl::StrCat("model/", parameter.name), 0, values));
+      models::Materialize(parameter.tensor, values.to(parameter.tensor.scalar_type()));
     }
   }
   return absl::OkStatus();
@@ -54,15 +55,14 @@ absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const gpt::Gpt& mo
 absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                         c10::ScalarType type) {
   PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, OpenNewest(folder));
-  PLAIT_ASSIGN_OR_RETURN(const gpt_training::RunState run, gpt_training::RunStateOf(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(const gpt_training::SavedModel saved, gpt_training::SavedModelOf(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
                          gpt_training::TokenizerOf(saved, bpe_folder));
-  const gpt::Gpt model(saved.options, at::TensorOptions(at::kMeta).dtype(type));
+  gpt::Gpt model(saved.options, at::TensorOptions(at::kMeta).dtype(type));
   PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, model));
-  return SavedGpt{.model = model,
+  return SavedGpt{.model = std::move(model),
                   .tokenizer = std::move(tokenizer),
-                  .source = absl::StrCat(checkpoint.folder(), ", after step ", run.step)};
+                  .source = absl::StrCat(checkpoint.folder(), ", after step ", checkpoint.step())};
 }
 
 absl::StatusOr<SavedGpt> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
@@ -75,9 +75,9 @@ absl::StatusOr<SavedGpt> LoadHuggingFace(const std::string& folder, const std::s
     return absl::FailedPreconditionError(absl::StrCat(folder, ": the model has ", files.options().vocab_size,
                                                       " tokens, its vocabulary ", pairs.vocabulary_size()));
   }
-  const gpt::Gpt model(files.options(), at::TensorOptions(type));
+  gpt::Gpt model(files.options(), at::TensorOptions(type));
   PLAIT_RETURN_IF_ERROR(files.ReadAll(model));
-  return SavedGpt{.model = model,
+  return SavedGpt{.model = std::move(model),
                   .tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs)),
                   .source = folder};
 }

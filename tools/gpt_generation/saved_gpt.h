@@ -1,8 +1,8 @@
-// A GPT that was trained, with the tokenizer of its text: whole, on one process.
+// A trained GPT with the tokenizer of its text, unsharded, in one process.
 //
 //   PLAIT_ASSIGN_OR_RETURN(SavedGpt saved, LoadCheckpoint("run", /*bpe_folder=*/"", at::kFloat));
 //   saved.model.SetTraining(false);
-//   gpt::Generate(saved.model, prompt, 100, sampler);
+//   PLAIT_ASSIGN_OR_RETURN(auto tokens, gpt::Generate(saved.model, prompt, 100, sampler));
 //
 // Local. Errors are one line: NotFound, DataLoss, InvalidArgument as those of parallel/checkpoint and
 // data/safetensors.
@@ -23,11 +23,12 @@ namespace plait::gpt_generation {
 struct SavedGpt {
   gpt::Gpt model;
   std::unique_ptr<data::Tokenizer> tokenizer;
-  std::string source;  // for people: which checkpoint, after how many steps
+  std::string source;  // for messages: which checkpoint, after how many steps
 };
 
-// A checkpoint of train_gpt, of any strategy, mesh and type, or a folder whose newest complete one counts.
-// Parameters become `type`. `bpe_folder`: of GPT-2's vocabulary, for models that learned byte pairs.
+// A checkpoint of train_gpt, of any strategy, mesh and type, or a directory whose newest complete one is
+// read. Parameters are converted to `type`. `bpe_folder`: GPT-2's vocabulary, for models trained on byte
+// pairs.
 absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                         c10::ScalarType type);
 

@@ -1,13 +1,13 @@
-#include "models/gpt/key_value_cache.h"
+#include "models/key_value_cache.h"
 
 #include <ATen/ops/empty.h>
 
 #include "base/check.h"
 
-namespace plait::gpt {
+namespace plait::models {
 namespace {
 
-at::Tensor Room(const at::Tensor& like, std::int64_t capacity) {
+at::Tensor Allocate(const at::Tensor& like, std::int64_t capacity) {
   return at::empty({like.size(0), like.size(1), capacity, like.size(3)}, like.options());
 }
 
@@ -17,13 +17,17 @@ void KeyValueCache::Clear() {
   for (Layer& layer : layers_) layer.length = 0;
 }
 
-std::pair<at::Tensor, at::Tensor> KeyValueCache::Append(std::size_t layer, const at::Tensor& keys,
+std::pair<at::Tensor, at::Tensor> KeyValueCache::Append(std::int64_t layer, const at::Tensor& keys,
                                                         const at::Tensor& values, std::int64_t capacity) {
-  if (layer == layers_.size() && (layer == 0 || layers_.front().length == keys.size(2))) {
-    layers_.push_back({Room(keys, capacity), Room(values, capacity), 0});
+  PLAIT_CHECK(!keys.requires_grad() && !values.requires_grad())
+      << "keys and values are recorded by autograd; hold an at::NoGradGuard while a cache is used";
+  const auto layers = static_cast<std::int64_t>(layers_.size());
+  if (layer == layers && (layer == 0 || layers_.front().length == keys.size(2))) {
+    layers_.push_back({Allocate(keys, capacity), Allocate(values, capacity), 0});
+  } else {
+    PLAIT_CHECK(layer < layers) << "layer " << layer << " of " << layers;
   }
-  PLAIT_CHECK(layer < layers_.size()) << "layer " << layer << " of " << layers_.size();
-  Layer& all = layers_[layer];
+  Layer& all = layers_[static_cast<std::size_t>(layer)];
   const std::int64_t length = all.length + keys.size(2);
   PLAIT_CHECK(length <= all.keys.size(2)) << length << " positions in a cache of " << all.keys.size(2);
   PLAIT_CHECK(keys.size(0) == all.keys.size(0))
@@ -34,4 +38,4 @@ std::pair<at::Tensor, at::Tensor> KeyValueCache::Append(std::size_t layer, const
   return {all.keys.narrow(2, 0, length), all.values.narrow(2, 0, length)};
 }
 
-}  // namespace plait::gpt
+}  // namespace plait::models

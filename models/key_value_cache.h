@@ -1,0 +1,50 @@
+// Attention keys and values of earlier positions, so that generating a token computes one position only.
+//
+//   const at::NoGradGuard no_grad;
+//   KeyValueCache cache;
+//   at::Tensor logits = RunOutput(gpt, {.inputs = prompt}, {}, {.cache = &cache});   // (batch, length,
+//   vocab) logits = RunOutput(gpt, {.inputs = next}, {}, {.cache = &cache});                // (batch, 1,
+//   vocab) cache.length();                                                                  // length + 1
+//
+// Memory is allocated at the first use: two tensors (batch, heads, positions, head width) per layer. Local.
+#ifndef PLAIT_MODELS_KEY_VALUE_CACHE_H_
+#define PLAIT_MODELS_KEY_VALUE_CACHE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace plait::models {
+
+class KeyValueCache {
+ public:
+  KeyValueCache() = default;
+  KeyValueCache(KeyValueCache&&) = default;
+  KeyValueCache& operator=(KeyValueCache&&) = default;
+
+  // Positions that all layers hold.
+  std::int64_t length() const { return layers_.empty() ? 0 : layers_.back().length; }
+  // Removes all positions and keeps the memory.
+  void Clear();
+
+  // Appends `keys` and `values` (batch, heads, new, head width) to those of `layer` and returns all of them:
+  // views (batch, heads, length + new, head width) that the next Append() does not change. `capacity` is the
+  // largest length there will be. Programming errors: a layer that skips one, another batch size, a longer
+  // sequence, keys or values that autograd records.
+  std::pair<at::Tensor, at::Tensor> Append(std::int64_t layer, const at::Tensor& keys,
+                                           const at::Tensor& values, std::int64_t capacity);
+
+ private:
+  struct Layer {
+    at::Tensor keys, values;  // (batch, heads, capacity, head width)
+    std::int64_t length = 0;
+  };
+
+  std::vector<Layer> layers_;
+};
+
+}  // namespace plait::models
+
+#endif  // PLAIT_MODELS_KEY_VALUE_CACHE_H_

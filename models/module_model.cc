@@ -1,0 +1,29 @@
+#include "models/module_model.h"
+
+#include <torch/nn/module.h>
+
+namespace plait::models {
+
+std::vector<ParameterUnit> ModuleModel::units() const {
+  std::vector<ParameterUnit> units = UnitsByPrefix(module_->named_parameters().pairs(), block_names_);
+  const std::vector<ParameterUnit> buffers = UnitsByPrefix(module_->named_buffers().pairs(), block_names_);
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (ParameterSpec buffer : buffers[unit].parameters) {
+      buffer.decays = false;
+      buffer.role = ParameterRole::kBuffer;
+      units[unit].parameters.push_back(std::move(buffer));
+    }
+  }
+  return units;
+}
+
+void ModuleModel::SetTraining(bool training) { module_->train(training); }
+
+std::vector<at::Tensor> ModuleModel::parameters() const { return module_->parameters(); }
+
+void ModuleModel::AddBlock(const std::string& name, std::shared_ptr<Block> block) {
+  block_names_.push_back(name);
+  blocks_.push_back(std::move(block));
+}
+
+}  // namespace plait::models

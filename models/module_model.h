@@ -1,0 +1,63 @@
+// A BlockModel whose parameters are those of an ordinary torch::nn::Module: the base class of models.
+//
+//   class Mlp final : public ModuleModel {
+//    public:
+//     explicit Mlp(const MlpOptions& options) : ModuleModel(std::make_shared<torch::nn::Module>("Mlp")) {
+//       AddBlock("layers.0", std::make_shared<Layer>(...));   // registered with module() as layers.0
+//       ...
+//     }
+//
+//   Mlp mlp({.widths = {8, 4, 2}});
+//   at::Tensor y = mlp.Forward(x);
+//
+// A block is usually a torch::nn::Module too, so that it is registered and run as one object. Models can be
+// moved, but not copied; handles to parameters, blocks and module stay valid. Local.
+#ifndef PLAIT_MODELS_MODULE_MODEL_H_
+#define PLAIT_MODELS_MODULE_MODEL_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/block_model.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace plait::models {
+
+class ModuleModel : public BlockModel {
+ public:
+  const std::vector<std::shared_ptr<Block>>& blocks() const override { return blocks_; }
+  // The root, then the blocks: parameters and buffers under their names in the state dict.
+  std::vector<ParameterUnit> units() const override;
+  void SetTraining(bool training) override;
+
+  // Output of the plain forward pass; recorded by autograd.
+  at::Tensor Forward(const at::Tensor& inputs) { return RunOutput(*this, {.inputs = inputs, .targets = {}}); }
+
+  const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
+  // In the order of the state dict.
+  std::vector<at::Tensor> parameters() const;
+
+ protected:
+  explicit ModuleModel(std::shared_ptr<torch::nn::Module> module) : module_(std::move(module)) {}
+  ModuleModel(ModuleModel&&) = default;
+  ModuleModel& operator=(ModuleModel&&) = default;
+
+  // `name`: of the block's module in the state dict, "transformer.h.0".
+  void AddBlock(const std::string& name, std::shared_ptr<Block> block);
+
+ private:
+  std::shared_ptr<torch::nn::Module> module_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::string> block_names_;
+};
+
+}  // namespace plait::models
+
+#endif  // PLAIT_MODELS_MODULE_MODEL_H_
