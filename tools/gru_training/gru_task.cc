@@ -128,7 +128,10 @@ training::MicroBatch GruTask::Next(int k) {
   const double begin = NowSeconds();
   if (sampler_.position() == 0 || progress_.times.batches == 0) {
     epoch_begin_ = begin;
-    progress_ = {.epoch = sampler_.epoch() + 1, .samples = sampler_.samples(), .synthetic = set_.synthetic};
+    progress_ = TrainProgress();
+    progress_.epoch = sampler_.epoch() + 1;
+    progress_.samples = sampler_.samples();
+    progress_.synthetic = set_.synthetic;
   }
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
   training::MicroBatch micro = {.batch = MakeBatch(set_.train, mine, settings_.master_type()),
