@@ -137,6 +137,9 @@ class BlockModel {
   virtual std::string Description() const = 0;
 };
 
+// The forward pass of one block, or of several, with everything else bound.
+using BlockForward = std::function<BlockState(const BlockState& input)>;
+
 // Runs block `block` of a model: directly, or through an engine.
 using BlockRunner =
     std::function<BlockState(std::size_t block, const BlockState& input, const BlockContext& context)>;
@@ -150,7 +153,18 @@ at::Tensor RunOutput(BlockModel& model, const Batch& batch, const BlockRunner& r
                      const BlockContext& context = {});
 
 // Whether weight decay acts on a parameter unless a model says otherwise: those of two dimensions or more.
-bool DecaysByDefault(const at::Tensor& parameter);
+inline bool DecaysByDefault(const at::Tensor& parameter) { return parameter.dim() >= 2; }
+
+// A unit of trained parameters that are whole on every rank; decays by DecaysByDefault.
+inline ParameterUnit MakeUnit(const std::string& name,
+                              const std::vector<std::pair<std::string, at::Tensor>>& parameters,
+                              int block = ParameterUnit::kRoot) {
+  ParameterUnit unit = {.name = name, .parameters = {}, .block = block};
+  for (const auto& [full_name, tensor] : parameters) {
+    unit.parameters.push_back({.name = full_name, .tensor = tensor, .decays = DecaysByDefault(tensor)});
+  }
+  return unit;
+}
 
 // A root unit and a unit per prefix, named after it: a parameter whose name begins with PREFIX and "."
 // belongs to that block, others to the root. In the order given; decays by DecaysByDefault, frozen where

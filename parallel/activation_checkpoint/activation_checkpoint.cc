@@ -15,6 +15,7 @@
 namespace plait::parallel {
 namespace {
 
+using models::BlockState;
 using torch::autograd::variable_list;
 
 // States of the generators that a block on `device` may draw from.
@@ -42,56 +43,91 @@ class GeneratorStates {
   std::vector<at::Tensor> states_;
 };
 
+using torch::autograd::SavedVariable;
+
+// Defined tensors of a state, in order.
+variable_list TensorsOf(const BlockState& state) {
+  variable_list tensors = {state.hidden};
+  if (state.auxiliary_loss.defined()) tensors.push_back(state.auxiliary_loss);
+  return tensors;
+}
+
+BlockState StateOf(const variable_list& tensors) {
+  return {tensors[0], tensors.size() > 1 ? tensors[1] : at::Tensor()};
+}
+
 class BlockBackward final : public torch::autograd::Node {
  public:
-  BlockBackward(BlockForward forward, const at::Tensor& input)
-      : Node(torch::autograd::collect_next_edges(input)),
+  BlockBackward(RepeatableForward forward, const BlockState& input)
+      : Node(torch::autograd::collect_next_edges(TensorsOf(input))),
         forward_(std::move(forward)),
-        input_(input, /*is_output=*/false),
-        states_(input.device()) {}
-
-  variable_list apply(variable_list&& gradients) override {
-    const at::Tensor gradient = gradients[0];
-    if (!gradient.defined()) return {at::Tensor()};
-    const at::Tensor saved = input_.unpack();
-    const at::Tensor input = saved.detach().requires_grad_(saved.requires_grad());
-    const at::Tensor output = Repeat(input);
-    // Parameters get theirs here; the engine may be entered again from within.
-    if (output.requires_grad()) torch::autograd::backward({output}, {gradient});
-    return {input.grad()};
+        states_(input.hidden.device()) {
+    for (const at::Tensor& tensor : TensorsOf(input)) inputs_.emplace_back(tensor, /*is_output=*/false);
   }
 
-  void release_variables() override { input_.reset_data(); }
+  variable_list apply(variable_list&& gradients) override {
+    variable_list inputs;
+    for (const SavedVariable& saved : inputs_) {
+      const at::Tensor tensor = saved.unpack();
+      inputs.push_back(tensor.detach().requires_grad_(tensor.requires_grad()));
+    }
+    const variable_list all = TensorsOf(Repeat(StateOf(inputs)));
+    variable_list outputs, given;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!gradients[i].defined() || !all[i].requires_grad()) continue;
+      outputs.push_back(all[i]);
+      given.push_back(gradients[i]);
+    }
+    // Parameters get theirs here; the engine may be entered again from within.
+    if (!outputs.empty()) torch::autograd::backward(outputs, given);
+    variable_list results;
+    for (const at::Tensor& input : inputs) results.push_back(input.grad());
+    return results;
+  }
+
+  void release_variables() override {
+    for (SavedVariable& saved : inputs_) saved.reset_data();
+  }
   std::string name() const override { return "CheckpointActivationsBackward"; }
 
  private:
-  at::Tensor Repeat(const at::Tensor& input) const {
-    const GeneratorStates now(input.device());
+  BlockState Repeat(const BlockState& input) const {
+    const GeneratorStates now(input.hidden.device());
     states_.Restore();
     const at::AutoGradMode recording(true);
-    const at::Tensor output = forward_(input);
+    const BlockState output = forward_(input, /*final=*/false);
     now.Restore();
     return output;
   }
 
-  BlockForward forward_;
-  torch::autograd::SavedVariable input_;
+  RepeatableForward forward_;
+  std::vector<SavedVariable> inputs_;
   GeneratorStates states_;
 };
 
 }  // namespace
 
-at::Tensor CheckpointActivations(const BlockForward& forward, const at::Tensor& input) {
-  if (!at::GradMode::is_enabled()) return forward(input);
+BlockState CheckpointActivations(const RepeatableForward& forward, const BlockState& input) {
+  if (!at::GradMode::is_enabled()) return forward(input, /*final=*/true);
   const auto node = std::make_shared<BlockBackward>(forward, input);
-  at::Tensor output;
+  variable_list outputs;
   {
     const at::NoGradGuard not_recorded;
     // Detached: a block may give its input, or a view that autograd would take for one that it did not see.
-    output = forward(input).detach();
+    for (const at::Tensor& output : TensorsOf(forward(input, /*final=*/true))) {
+      outputs.push_back(output.detach());
+    }
   }
-  torch::autograd::set_history(output, node);
-  return output;
+  torch::autograd::set_history(outputs, node);
+  return StateOf(outputs);
+}
+
+at::Tensor CheckpointActivations(const std::function<at::Tensor(const at::Tensor&)>& forward,
+                                 const at::Tensor& input) {
+  const RepeatableForward of_state = [forward](const BlockState& state, bool) {
+    return BlockState{forward(state.hidden)};
+  };
+  return CheckpointActivations(of_state, BlockState{input}).hidden;
 }
 
 }  // namespace plait::parallel

@@ -2,12 +2,10 @@
 //
 //   at::Tensor y = CheckpointActivations([&block](const at::Tensor& x) { return block.Forward(x); }, x);
 //
-// or for the blocks that a policy names, around any block runner (a sharding engine's, say):
+// or for the blocks of a model that a policy names:
 //
 //   PLAIT_ASSIGN_OR_RETURN(const CheckpointPolicy policy, CheckpointPolicy::Parse("every=2", block_names));
-//   model.set_block_runner(policy.Around([&](std::size_t block, const auto& forward, const at::Tensor& x) {
-//     return engine->Run(block, forward, x);
-//   }));
+//   BlockState y = policy.Forward(index, model.blocks()[index], x, context);
 //
 // Forward runs without recording; what lives until backward is the input, the states of LibTorch's random
 // generators (5 KB on the CPU) and the output, which the next block keeps as its input anyway. For L equal
@@ -24,17 +22,18 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/block_model.h"
 
 namespace plait::parallel {
 
-using BlockForward = std::function<at::Tensor(const at::Tensor&)>;
-using BlockRunner =
-    std::function<at::Tensor(std::size_t block, const BlockForward& forward, const at::Tensor& input)>;
+// `final`: the first call, whose side effects count (models::BlockContext::final).
+using RepeatableForward = std::function<models::BlockState(const models::BlockState& input, bool final)>;
 
 // forward(input), recorded as one function. `forward` is copied and called once more in each backward, then
 // recorded, where its parameters get their gradients by their own accumulation with its hooks; also where
@@ -44,7 +43,9 @@ using BlockRunner =
 // With autograd off it is forward(input). The input must not be changed in place before backward: LibTorch
 // then throws. Gradients of gradients and torch::autograd::grad() with respect to parameters are not offered.
 // Local.
-at::Tensor CheckpointActivations(const BlockForward& forward, const at::Tensor& input);
+models::BlockState CheckpointActivations(const RepeatableForward& forward, const models::BlockState& input);
+at::Tensor CheckpointActivations(const std::function<at::Tensor(const at::Tensor&)>& forward,
+                                 const at::Tensor& input);
 
 // Which blocks are checkpointed.
 class CheckpointPolicy {
@@ -58,9 +59,9 @@ class CheckpointPolicy {
   bool Picks(std::size_t block) const { return block < picked_.size() && picked_[block]; }
   std::size_t count() const;  // blocks picked
 
-  // Runs the blocks that the policy picks with `inner` as checkpoints, and the others with `inner` as they
-  // are. An empty `inner` calls the block.
-  BlockRunner Around(BlockRunner inner = {}) const;
+  // The forward pass of `block`, number `index` of its model: a checkpoint if the policy picks it.
+  models::BlockState Forward(std::size_t index, const std::shared_ptr<models::Block>& block,
+                             const models::BlockState& input, const models::BlockContext& context) const;
 
  private:
   std::vector<bool> picked_;  // by block

@@ -51,7 +51,7 @@ struct Network {
 
   at::Tensor Forward(at::Tensor x) {
     for (int block = 0; block < kBlocks; ++block) {
-      const BlockForward forward = [this, block](const at::Tensor& input) { return Block(block, input); };
+      const auto forward = [this, block](const at::Tensor& input) { return Block(block, input); };
       x = checkpointed ? CheckpointActivations(forward, x) : forward(x);
     }
     return x;
@@ -281,28 +281,53 @@ TEST(CheckpointPolicy, RefusesWhatItCannotRead) {
   }
 }
 
-TEST(CheckpointPolicy, RunsPickedBlocksAsCheckpointsWithinTheRunner) {
-  Network network(false);
-  const absl::StatusOr<CheckpointPolicy> policy = CheckpointPolicy::Parse("every=2", {"a", "b", "c"});
-  ASSERT_TRUE(policy.ok());
-  std::vector<std::size_t> seen;
-  at::Tensor x = Input();
-  {
-    const BlockRunner runner =
-        policy->Around([&](std::size_t block, const BlockForward& forward, const at::Tensor& input) {
-          seen.push_back(block);
-          return forward(input);
-        });
-    for (int block = 0; block < kBlocks; ++block) {
-      x = runner(
-          block, [&network, block](const at::Tensor& input) { return network.Block(block, input); }, x);
-    }
+// A block of the network as a models::Block that notes how it is called.
+struct NetworkBlock final : models::Block {
+  NetworkBlock(Network* n, int b) : network(n), block(b) {}
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
+    finals.push_back(context.final);
+    const at::Tensor auxiliary = (input.hidden * input.hidden).sum();
+    return {network->Block(block, input.hidden),
+            input.auxiliary_loss.defined() ? input.auxiliary_loss + auxiliary : auxiliary};
   }
-  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_TRUE(network.watched[0].expired() && !network.watched[1].expired() && network.watched[2].expired());
-  x.sum().backward();
+  std::vector<at::Tensor> Parameters() const override { return {}; }
+  Network* network;
+  int block;
+  std::vector<bool> finals;
+};
+
+// Hidden states and auxiliary losses, both with gradients.
+std::vector<at::Tensor> GradientsThroughBlocks(const CheckpointPolicy& policy, Network& network,
+                                               std::vector<std::shared_ptr<NetworkBlock>>& blocks) {
+  at::Tensor input = Input().requires_grad_(true);
+  models::BlockState state = {input};
+  for (int block = 0; block < kBlocks; ++block) {
+    blocks.push_back(std::make_shared<NetworkBlock>(&network, block));
+    state = policy.Forward(block, blocks.back(), state, {});
+  }
+  (state.hidden.sum() + 0.25 * state.auxiliary_loss).backward();
+  std::vector<at::Tensor> gradients = {input.grad()};
+  for (const at::Tensor& parameter : network.parameters) gradients.push_back(parameter.grad().clone());
+  return gradients;
+}
+
+TEST(CheckpointPolicy, PickedBlocksAreRepeatedAndOnlyTheFirstCallIsFinal) {
+  at::manual_seed(5);
+  Network plain(false);
+  std::vector<std::shared_ptr<NetworkBlock>> plain_blocks, blocks;
+  at::manual_seed(6);
+  const auto expected =
+      GradientsThroughBlocks(*CheckpointPolicy::Parse("none", {"a", "b", "c"}), plain, plain_blocks);
+  at::manual_seed(5);
+  Network network(false);
+  at::manual_seed(6);
+  const auto gradients =
+      GradientsThroughBlocks(*CheckpointPolicy::Parse("every=2", {"a", "b", "c"}), network, blocks);
   EXPECT_EQ(network.calls, kBlocks + 2);
-  EXPECT_EQ(seen.size(), 3u) << "backward does not go through the runner again";
+  EXPECT_EQ(blocks[0]->finals, (std::vector<bool>{true, false}));
+  EXPECT_EQ(blocks[1]->finals, (std::vector<bool>{true}));
+  ASSERT_EQ(gradients.size(), expected.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i) EXPECT_TRUE(gradients[i].equal(expected[i])) << i;
 }
 
 }  // namespace

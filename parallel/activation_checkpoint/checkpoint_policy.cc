@@ -69,16 +69,17 @@ absl::StatusOr<CheckpointPolicy> CheckpointPolicy::Parse(absl::string_view text,
 
 std::size_t CheckpointPolicy::count() const { return std::count(picked_.begin(), picked_.end(), true); }
 
-BlockRunner CheckpointPolicy::Around(BlockRunner inner) const {
-  if (!inner) {
-    inner = [](std::size_t, const BlockForward& forward, const at::Tensor& input) { return forward(input); };
-  }
-  return [policy = *this, inner = std::move(inner)](std::size_t block, const BlockForward& forward,
-                                                    const at::Tensor& input) {
-    if (!policy.Picks(block)) return inner(block, forward, input);
-    return inner(
-        block, [&forward](const at::Tensor& x) { return CheckpointActivations(forward, x); }, input);
-  };
+models::BlockState CheckpointPolicy::Forward(std::size_t index, const std::shared_ptr<models::Block>& block,
+                                             const models::BlockState& input,
+                                             const models::BlockContext& context) const {
+  if (!Picks(index)) return block->Forward(input, context);
+  return CheckpointActivations(
+      [block, context](const models::BlockState& x, bool final) {
+        models::BlockContext own = context;
+        own.final = context.final && final;
+        return block->Forward(x, own);
+      },
+      input);
 }
 
 }  // namespace plait::parallel

@@ -116,7 +116,7 @@ absl::Status FileStore::Release(std::size_t slot, bool changed) {
   return status_;
 }
 
-void FileStore::Expect(std::size_t slot) {
+void FileStore::Prefetch(std::size_t slot) {
   PLAIT_CHECK(slot < slots().size()) << "slot " << slot << " of " << slots().size();
   if (acquired_ == slot || expected_ == slot) return;
   std::unique_lock<std::mutex> lock(mutex_);

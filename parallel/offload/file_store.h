@@ -32,7 +32,7 @@ class FileStore final : public StateStore {
 
   absl::StatusOr<at::Tensor> Acquire(std::size_t slot) override;
   absl::Status Release(std::size_t slot, bool changed) override;
-  void Expect(std::size_t slot) override;
+  void Prefetch(std::size_t slot) override;
   absl::Status Drain() override;
   std::int64_t device_bytes() const override { return device_.is_cpu() ? 0 : buffer_bytes_; }
   std::int64_t host_bytes() const override { return 2 * buffer_bytes_; }

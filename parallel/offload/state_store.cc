@@ -47,7 +47,7 @@ class TensorStore final : public StateStore {
     return absl::OkStatus();
   }
 
-  void Expect(std::size_t) override {}
+  void Prefetch(std::size_t) override {}
   absl::Status Drain() override { return absl::OkStatus(); }
   std::int64_t device_bytes() const override { return home_ == device_ ? bytes_ : largest_; }
   std::int64_t host_bytes() const override { return home_ == device_ ? 0 : bytes_; }

@@ -7,7 +7,7 @@
 //                          StateStore::Create(slots, {.place = StatePlace::kFile, .folder = "/nvme/job"}));
 //   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
 //     PLAIT_ASSIGN_OR_RETURN(at::Tensor state, store->Acquire(slot));
-//     store->Expect((slot + 1) % slots.size());
+//     store->Prefetch((slot + 1) % slots.size());
 //     Step(state.narrow(0, 0, n), state.narrow(0, n, n), ...);
 //     PLAIT_RETURN_IF_ERROR(store->Release(slot));
 //   }
@@ -15,8 +15,8 @@
 // Slots begin as zeros. One slot is acquired at a time; from Acquire to Release its tensor is ordinary memory
 // on `device`, and a step computes the same bits wherever the state lives.
 //
-// kFile: while one slot is in use, a thread writes the one used before it and reads the one that Expect has
-// named; a slot that was not expected works too and waits for the disk. A read follows the writes released
+// kFile: while one slot is in use, a thread writes the one used before it and reads the one that Prefetch has
+// named; a slot that was not prefetched works too and waits for the disk. A read follows the writes released
 // before it. Two buffers of the largest slot's size are all the memory it takes. The file has its whole room
 // on the disk from Create on, and no name: it is gone when the process ends, however it ends. Rajbhandari et
 // al., "ZeRO-Infinity", arXiv:2104.07857, section 5.
@@ -85,7 +85,7 @@ class StateStore {
   virtual absl::Status Release(std::size_t slot, bool changed = true) = 0;
 
   // `slot` will be acquired next: its read starts now, where one is needed. A wrong guess costs that read.
-  virtual void Expect(std::size_t slot) = 0;
+  virtual void Prefetch(std::size_t slot) = 0;
 
   // Waits for what is under way.
   virtual absl::Status Drain() = 0;
@@ -94,7 +94,7 @@ class StateStore {
   virtual std::int64_t device_bytes() const = 0;
   virtual std::int64_t host_bytes() const = 0;
   virtual std::int64_t file_bytes() const = 0;
-  // Slots acquired so far that had to be read and that nobody expected: each waited for the whole read.
+  // Slots acquired so far that had to be read and that nobody prefetched: each waited for the whole read.
   virtual std::int64_t unexpected_reads() const { return 0; }
 
   const std::vector<StateSlot>& slots() const { return slots_; }

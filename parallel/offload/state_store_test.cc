@@ -54,8 +54,8 @@ void RunRounds(StateStore& store, const std::vector<std::size_t>& order, int rou
       const std::size_t slot = order[i], next = order[(i + 1) % order.size()];
       auto state = store.Acquire(slot);
       ASSERT_TRUE(state.ok()) << state.status();
-      if (guess != Guess::kNone) store.Expect(next);
-      if (guess == Guess::kWrong) store.Expect((next + 1) % store.slots().size());
+      if (guess != Guess::kNone) store.Prefetch(next);
+      if (guess == Guess::kWrong) store.Prefetch((next + 1) % store.slots().size());
       ASSERT_EQ(state->numel(), store.slots()[slot].count);
       ASSERT_EQ(state->scalar_type(), store.slots()[slot].type);
       Step(*state, slot, round);
@@ -135,7 +135,7 @@ TEST(StateStore, AFileTakesTwoBuffersAndNoName) {
     for (std::size_t slot = 0; slot < Slots().size(); ++slot) {
       const auto state = (*store)->Acquire(slot);
       ASSERT_TRUE(state.ok());
-      (*store)->Expect((slot + 1) % Slots().size());
+      (*store)->Prefetch((slot + 1) % Slots().size());
       addresses.insert(state->const_data_ptr());
       ASSERT_TRUE((*store)->Release(slot).ok());
       EXPECT_TRUE(fs::is_empty(folder));
@@ -172,7 +172,7 @@ TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
       ASSERT_TRUE(state.ok()) << state.status();
       state->add_(1);
       ASSERT_TRUE(store->Release(slot).ok());
-      store->Expect(slot);
+      store->Prefetch(slot);
     }
   }
   const std::vector<at::Tensor> contents = Contents(*store);
@@ -249,7 +249,7 @@ int OpenStateFile() {
 TEST(StateStore, AFileThatWasCutShortIsNoState) {
   const auto store = Make(Slots(), StatePlace::kFile);
   ASSERT_TRUE(store->Acquire(3).ok());
-  store->Expect(4);
+  store->Prefetch(4);
   ASSERT_TRUE(store->Drain().ok());
   const int file = OpenStateFile();
   ASSERT_GE(file, 0);

@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
                      .type = dp.master_options().dtype().toScalarType()});
   }
   absl::StatusOr<std::unique_ptr<StateStore>> store = StateStore::Create(std::move(slots), place);
-  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(dp.axes(), store.status()));
+  PLAIT_RETURN_IF_ERROR(dp.mesh().world().Agree(store.status()));
   return std::unique_ptr<ShardedOptimizer>(new ShardedOptimizer(dp, options, *std::move(store)));
 }
 
@@ -74,7 +74,7 @@ double ShardedOptimizer::DivisorOf(const StepOptions& options, StepResult& resul
 
 // Nothing fails in memory.
 absl::Status ShardedOptimizer::Agreed(const absl::Status& mine) const {
-  return all_stay() ? mine : AgreeAlongAxes(dp_.axes(), mine);
+  return all_resident() ? mine : dp_.mesh().world().Agree(mine);
 }
 
 StepResult ShardedOptimizer::Step(const StepOptions& options) {
@@ -87,7 +87,7 @@ StepResult ShardedOptimizer::Step(const StepOptions& options) {
     ++steps_;
     result.status = Agreed(StepShares(divisor));
   }
-  dp_.Publish();
+  dp_.AllGatherParameters();
   return result;
 }
 
@@ -99,7 +99,7 @@ std::vector<at::Tensor> ShardedOptimizer::MomentsIn(const at::Tensor& state) con
 void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const at::Tensor& master,
                              const std::vector<at::Tensor>& moments, bool decays) const {
   const Shard& s = dp_.shards()[shard];
-  const std::int64_t decayed = s.layout->DecayedCount(dp_.axes().shard.rank());
+  const std::int64_t decayed = s.layout->DecayedCount(s.rank);
   const std::int64_t begin = decays ? 0 : decayed;
   const std::int64_t count = decays ? decayed : s.layout->shard_count() - decayed;
   if (count == 0) return;
@@ -124,7 +124,7 @@ absl::Status ShardedOptimizer::StepShares(double divisor) {
         return dp_.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
           AddTo(decayed, shard, master, moments, /*decays=*/true);
           AddTo(others, shard, master, moments, /*decays=*/false);
-          if (!all_stay()) step();
+          if (!all_resident()) step();
           return absl::OkStatus();
         });
       }));
@@ -140,7 +140,7 @@ absl::Status ShardedOptimizer::ForEachShard(bool changes, const VisitMoments& vi
       continue;
     }
     PLAIT_ASSIGN_OR_RETURN(const at::Tensor state, store_->Acquire(shard));
-    store_->Expect((shard + 1) % shards);
+    store_->Prefetch((shard + 1) % shards);
     const absl::Status visited = visit(shard, MomentsIn(state));
     PLAIT_RETURN_IF_ERROR(store_->Release(shard, changes));
     PLAIT_RETURN_IF_ERROR(visited);

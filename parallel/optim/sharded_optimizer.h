@@ -1,10 +1,10 @@
-// AdamW, Adam and SGD on the shares of a DataParallel, with clipping by the global norm.
+// AdamW, Adam and SGD on the shards of a DataParallel, with clipping by the global norm.
 //
 //   ShardedOptimizer optimizer(*dp, {.kind = OptimizerKind::kAdamW, .lr = 6e-4, .weight_decay = 0.1});
 //   dp->Backward(loss);
 //   const StepResult result = optimizer.Step({.clip_norm = 1});
 //
-// LibTorch's fused kernels, one call per step for all shares with weight decay and one for all others. AdamW:
+// LibTorch's fused kernels, one call per step for all shards with weight decay and one for all others. AdamW:
 // Loshchilov & Hutter, arXiv:1711.05101, algorithm 2; Adam: Kingma & Ba, arXiv:1412.6980, algorithm 1; SGD
 // with momentum as torch.optim.SGD. Moments have the masters' type. They may live in a file
 // (parallel/offload/state_store.h), and masters or parameters too (DataParallelOptions): then a step goes
@@ -62,7 +62,7 @@ class ShardedOptimizer {
                                                                   const ShardedOptimizerOptions& options,
                                                                   const StateStoreOptions& place);
 
-  // Collective. Steps every share and publishes the parameters.
+  // Collective. Steps every shard and all-gathers the parameters.
   StepResult Step(const StepOptions& options = {.clip_norm = 0, .loss_scale = 1});
 
   // Local.
@@ -80,7 +80,7 @@ class ShardedOptimizer {
   using VisitMoments = std::function<absl::Status(std::size_t shard, const std::vector<at::Tensor>& moments)>;
   absl::Status ForEachShard(bool changes, const VisitMoments& visit) const;
   // Whether moments stay valid behind the visit: they live in memory.
-  bool moments_stay() const { return store_ == nullptr; }
+  bool moments_resident() const { return store_ == nullptr; }
   // In memory, at most.
   std::int64_t moment_bytes() const;
 
@@ -90,7 +90,7 @@ class ShardedOptimizer {
                    std::unique_ptr<StateStore> store);
   double DivisorOf(const StepOptions& options, StepResult& result) const;
   // Whether one call steps all shards: nothing leaves memory in between.
-  bool all_stay() const { return store_ == nullptr && dp_.masters_stay(); }
+  bool all_resident() const { return store_ == nullptr && dp_.masters_resident(); }
   absl::Status Agreed(const absl::Status& mine) const;
   absl::Status StepShares(double divisor);
   void AddTo(Group& group, std::size_t shard, const at::Tensor& master,

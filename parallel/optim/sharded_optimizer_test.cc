@@ -24,11 +24,9 @@ constexpr double kTolerance = 1e-13;  // a few roundings per step, four steps
 struct Program {
   Program() : model(at::kDouble) {
     const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
-    dp = *DataParallel::Create({mesh->axis("dp_replicate"), mesh->axis("dp_shard")}, model.units,
-                               {.strategy = Strategy::kFsdp});
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward, const at::Tensor& x) {
-      return dp->Run(block, forward, x);
-    };
+    dp = *DataParallel::Create(*mesh, model.units, {.strategy = Strategy::kFsdp});
+    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
+                       const models::BlockState& x) { return dp->Run(block, forward, x); };
   }
   ~Program() { dp->WaitForParameters(); }
 
@@ -41,8 +39,8 @@ struct Program {
   }
   std::vector<at::Tensor> Parameters() {
     std::vector<at::Tensor> all;
-    dp->VisitWhole([&](const ParameterUnit& unit) {
-      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
+      for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
     });
     return all;
   }
@@ -58,11 +56,11 @@ using Rule =
 std::vector<at::Tensor> Serial(const Rule& rule) {
   TestingModel model(at::kDouble);
   std::vector<at::Tensor> parameters, first, second;
-  for (const ParameterUnit& unit : model.units) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      parameters.push_back(parameter);
-      first.push_back(at::zeros_like(parameter.detach()));
-      second.push_back(at::zeros_like(parameter.detach()));
+  for (const models::ParameterUnit& unit : model.units) {
+    for (const models::ParameterSpec& p : unit.parameters) {
+      parameters.push_back(p.tensor);
+      first.push_back(at::zeros_like(p.tensor.detach()));
+      second.push_back(at::zeros_like(p.tensor.detach()));
     }
   }
   for (int step = 0; step < kSteps; ++step) {

@@ -168,18 +168,17 @@ std::string Advice(const MemoryPlan& plan, std::int64_t bytes) {
 
 }  // namespace
 
-std::vector<PlannedUnit> PlanUnits(
-    const std::vector<ParameterUnit>& units, int shard_ranks,
-    const std::function<bool(const std::string& name, const at::Tensor& parameter)>& decays) {
+std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks) {
   std::vector<PlannedUnit> planned;
-  for (const ParameterUnit& unit : units) {
+  for (const models::ParameterUnit& unit : units) {
     std::vector<FlatParameter> parameters;
-    for (const auto& [name, parameter] : unit.parameters) {
-      const bool decay = decays ? decays(name, parameter) : parameter.dim() >= 2;
-      parameters.push_back({name, parameter.sizes().vec(), decay});
+    for (const models::ParameterSpec& p : unit.parameters) {
+      if (p.role == models::ParameterRole::kTrained)
+        parameters.push_back({p.name, p.tensor.sizes().vec(), p.decays});
     }
     const FlatLayout layout = FlatLayout::Make(std::move(parameters), shard_ranks);
-    planned.push_back({unit.name, layout.parameter_count(), layout.count(), unit.root});
+    const bool root = unit.block == models::ParameterUnit::kRoot;
+    planned.push_back({unit.name, layout.parameter_count(), layout.count(), root});
   }
   return planned;
 }

@@ -34,7 +34,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,11 +53,8 @@ struct PlannedUnit {
   bool root = false;
 };
 
-// Sizes of the flat buffers that the engine will make. `decays` as in DataParallelOptions: it orders, and so
-// pads.
-std::vector<PlannedUnit> PlanUnits(
-    const std::vector<ParameterUnit>& units, int shard_ranks,
-    const std::function<bool(const std::string& name, const at::Tensor& parameter)>& decays = {});
+// Sizes of the flat buffers that the engine will make.
+std::vector<PlannedUnit> PlanUnits(const std::vector<models::ParameterUnit>& units, int shard_ranks);
 
 struct MemoryPlanRequest {
   std::vector<PlannedUnit> units = {};

@@ -125,8 +125,9 @@ TEST(MemoryPlan, OffloadedParametersAreBuffersAndUnitsInWork) {
 
 TEST(MemoryPlan, UnitsArePaddedAsTheEngineDoes) {
   const auto parameter = [](std::vector<std::int64_t> sizes) { return at::empty(sizes, at::kMeta); };
-  const std::vector<ParameterUnit> units = {{"a", {{"w", parameter({3, 5})}, {"b", parameter({5})}}, true},
-                                            {"none", {}, false}};
+  const std::vector<models::ParameterUnit> units = {
+      models::MakeUnit("a", {{"w", parameter({3, 5})}, {"b", parameter({5})}}),
+      models::MakeUnit("none", {}, /*block=*/0)};
   const std::vector<PlannedUnit> planned = PlanUnits(units, kRanks);
   EXPECT_EQ(planned[0].parameters, 20);
   EXPECT_EQ(planned[0].count, 64) << "16 for each, then shares of 16";

@@ -21,25 +21,29 @@ namespace {
 constexpr std::int64_t kWidth = 33;
 constexpr int kBlocks = 8;
 
-std::vector<ParameterUnit> Units() {
+std::vector<models::ParameterUnit> Units() {
   const auto parameter = [](std::vector<std::int64_t> sizes) {
     return at::randn(sizes, at::kFloat).mul_(0.1).requires_grad_(true);
   };
-  std::vector<ParameterUnit> units = {{"root", {{"root.weight", parameter({kWidth, kWidth})}}, true}};
+  std::vector<models::ParameterUnit> units = {
+      models::MakeUnit("root", {{"root.weight", parameter({kWidth, kWidth})}})};
   for (int block = 0; block < kBlocks; ++block) {
     const std::string name = "block." + std::to_string(block);
-    units.push_back(
-        {name, {{name + ".weight", parameter({kWidth, kWidth})}, {name + ".bias", parameter({kWidth})}}});
+    units.push_back(models::MakeUnit(
+        name, {{name + ".weight", parameter({kWidth, kWidth})}, {name + ".bias", parameter({kWidth})}},
+        block));
   }
   return units;
 }
 
-at::Tensor Loss(DataParallel& dp, const std::vector<ParameterUnit>& units, at::Tensor x) {
-  x = at::mm(x, units[0].parameters[0].second);
+at::Tensor Loss(DataParallel& dp, const std::vector<models::ParameterUnit>& units, at::Tensor x) {
+  x = at::mm(x, units[0].parameters[0].tensor);
   for (std::size_t block = 0; block < kBlocks; ++block) {
     const auto& p = units[block + 1].parameters;
-    x = dp.Run(
-        block, [&p](const at::Tensor& in) { return at::tanh(at::mm(in, p[0].second) + p[1].second); }, x);
+    const auto forward = [&p](const models::BlockState& in) {
+      return models::BlockState{at::tanh(at::mm(in.hidden, p[0].tensor) + p[1].tensor)};
+    };
+    x = dp.Run(block, forward, {x}).hidden;
   }
   return (x * x).sum();
 }
@@ -49,10 +53,10 @@ void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type,
   SCOPED_TRACE(std::string(Name(strategy)) + " " + toString(compute_type) + ", masters in " +
                std::string(Name(masters_place)) + (offloads_parameters ? ", parameters offloaded" : ""));
   const comm::Communicator& world = comm::testing::World();
-  const comm::Communicator self = comm::Communicator::Self();
   const bool ddp = strategy == Strategy::kDdp;
-  std::vector<ParameterUnit> units = Units();
-  auto dp = DataParallel::Create({ddp ? world : self, ddp ? self : world}, units,
+  const auto mesh = *comm::DeviceMesh::Create(world, {{ddp ? "dp_replicate" : "dp_shard", world.size()}});
+  const std::vector<models::ParameterUnit> units = Units();
+  auto dp = DataParallel::Create(mesh, units,
                                  {.strategy = strategy,
                                   .compute_type = compute_type,
                                   .masters_place = {.place = masters_place, .folder = ::testing::TempDir()},

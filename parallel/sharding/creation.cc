@@ -1,6 +1,8 @@
 #include "parallel/sharding/creation.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,19 +14,42 @@
 namespace plait::parallel {
 namespace {
 
-std::string Describe(const std::string& unit, const std::string& name, const at::Tensor& parameter) {
-  return absl::StrCat("unit \"", unit, "\": ", name, " (", absl::StrJoin(parameter.sizes(), ", "), ") ",
-                      toString(parameter.scalar_type()));
+using models::ParameterRole;
+using models::ParameterSpec;
+using models::ParameterUnit;
+
+bool IsTrained(const ParameterSpec& parameter) { return parameter.role == ParameterRole::kTrained; }
+
+// Whether ranks along `axis` must have the same parameter.
+bool IsShared(const ParameterUnit& unit, const ParameterSpec& parameter, const std::string& axis) {
+  const auto in = [&](const std::vector<std::string>& axes) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  };
+  return unit.replicate_axis == axis || unit.shard_axis == axis || in(parameter.placement.replicated) ||
+         in(parameter.placement.partial);
 }
 
-std::string Describe(const std::vector<ParameterUnit>& units, const DataParallelOptions& options) {
-  std::string text = absl::StrCat(
-      "strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type), ", prefetch ",
-      options.prefetch, ", reshard after forward ", options.reshard_after_forward, ", masters in ",
-      Name(options.masters_place.place), ", parameters offloaded ", options.offloads_parameters);
+std::string Describe(const ParameterUnit& unit, const ParameterSpec& parameter) {
+  constexpr const char* kRoles[] = {"", ", frozen", ", buffer"};
+  return absl::StrCat(
+      "unit \"", unit.name, "\": ", parameter.name, " (", absl::StrJoin(parameter.tensor.sizes(), ", "), ") ",
+      toString(parameter.tensor.scalar_type()), unit.block == ParameterUnit::kRoot ? ", root" : ", block",
+      kRoles[static_cast<int>(parameter.role)], parameter.decays ? ", decays" : "");
+}
+
+std::string Describe(const DataParallelOptions& options) {
+  return absl::StrCat("strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type),
+                      ", prefetch ", options.prefetch, ", reshard after forward ",
+                      options.reshard_after_forward, ", masters in ", Name(options.masters_place.place),
+                      ", parameters offloaded ", options.offloads_parameters);
+}
+
+std::string DescribeAlong(const std::string& axis, const std::vector<ParameterUnit>& units,
+                          const DataParallelOptions& options) {
+  std::string text = Describe(options);
   for (const ParameterUnit& unit : units) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      absl::StrAppend(&text, "\n", Describe(unit.name, name, parameter), unit.root ? ", root" : ", block");
+    for (const ParameterSpec& parameter : unit.parameters) {
+      if (IsShared(unit, parameter, axis)) absl::StrAppend(&text, "\n", Describe(unit, parameter));
     }
   }
   return text;
@@ -55,16 +80,40 @@ absl::Status CompareWithFirst(const comm::Communicator& comm, const std::string&
       "\" where rank 0 has \"", line(a), "\"; give all ranks the same flags and program"));
 }
 
-absl::Status CheckParameter(const std::string& where, const at::Tensor& parameter, const at::Tensor& first,
-                            bool initializes) {
+absl::Status CheckParameter(const ParameterSpec& parameter, const at::Tensor& first, bool initializes) {
+  const at::Tensor& tensor = parameter.tensor;
   const auto bad = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+    return absl::InvalidArgumentError(absl::StrCat(parameter.name, ": ", what));
   };
-  if (!parameter.is_leaf() || !parameter.requires_grad()) return bad("is no leaf that requires a gradient");
-  if (parameter.scalar_type() != first.scalar_type() || parameter.device() != first.device()) {
+  if (tensor.is_meta() && !initializes) return bad("is on the meta device, and nothing initializes it");
+  if (!IsTrained(parameter)) {
+    if (tensor.requires_grad()) return bad("is frozen or a buffer, but requires a gradient");
+    return absl::OkStatus();
+  }
+  if (!tensor.is_leaf() || !tensor.requires_grad()) return bad("is no leaf that requires a gradient");
+  if (tensor.scalar_type() != first.scalar_type() || tensor.device() != first.device()) {
     return bad("has another type or device than the first parameter; all parameters have one");
   }
-  if (parameter.is_meta() && !initializes) return bad("is on the meta device, and nothing initializes it");
+  return absl::OkStatus();
+}
+
+// A tensor that is listed twice would be two shards with two optimizer states.
+absl::Status CheckListedOnce(const std::vector<ParameterUnit>& units) {
+  std::map<const void*, const ParameterSpec*> by_handle, by_memory;
+  for (const ParameterUnit& unit : units) {
+    for (const ParameterSpec& parameter : unit.parameters) {
+      const at::Tensor& tensor = parameter.tensor;
+      const ParameterSpec* other =
+          by_handle.try_emplace(tensor.unsafeGetTensorImpl(), &parameter).first->second;
+      if (other == &parameter && !tensor.is_meta() && tensor.numel() > 0) {
+        other = by_memory.try_emplace(tensor.const_data_ptr(), &parameter).first->second;
+      }
+      if (other == &parameter) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(parameter.name, " of unit \"", unit.name, "\" is the same tensor as ", other->name,
+                       "; list a tied parameter once, in a root unit: every block may use those"));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -72,50 +121,61 @@ absl::Status CheckOffload(const DataParallelOptions& options) {
   if (!options.offloads_parameters) return absl::OkStatus();
   if (!ShardsParameters(options.strategy)) {
     return absl::InvalidArgumentError(absl::StrCat("strategy ", Name(options.strategy),
-                                                   " keeps parameters whole in memory, they cannot be "
+                                                   " keeps parameters unsharded in memory, they cannot be "
                                                    "offloaded; choose fsdp (zero3)"));
   }
   if (options.masters_place.place == StatePlace::kMemory) {
     return absl::InvalidArgumentError(
         "parameters are to be offloaded, but their masters are to stay in memory; name the host or a file "
-        "for "
-        "the masters");
+        "for the masters");
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckOwn(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
-                      const DataParallelOptions& options, bool initializes) {
-  if (options.strategy == Strategy::kDdp && axes.shard.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("strategy ddp shards nothing, but axis ", axes.shard.name(), " has ", axes.shard.size(),
-                     " ranks; give them to ", axes.replicate.name(), ", or choose zero1, zero2 or fsdp"));
-  }
-  PLAIT_RETURN_IF_ERROR(CheckOffload(options));
-  const at::Tensor* first = nullptr;
+absl::Status CheckAxes(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
+                       const DataParallelOptions& options) {
   for (const ParameterUnit& unit : units) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      if (first == nullptr) first = &parameter;
-      PLAIT_RETURN_IF_ERROR(CheckParameter(name, parameter, *first, initializes));
+    if (!mesh.Has(unit.shard_axis) || options.strategy != Strategy::kDdp) continue;
+    const comm::Communicator& shard = mesh.axis(unit.shard_axis);
+    if (shard.size() == 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat("strategy ddp shards nothing, but axis ", shard.name(),
+                                                   " has ", shard.size(), " ranks; give them to ",
+                                                   unit.replicate_axis, ", or choose zero1, zero2 or fsdp"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOwn(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
+                      const DataParallelOptions& options, bool initializes) {
+  PLAIT_RETURN_IF_ERROR(CheckAxes(mesh, units, options));
+  PLAIT_RETURN_IF_ERROR(CheckOffload(options));
+  PLAIT_RETURN_IF_ERROR(CheckListedOnce(units));
+  const ParameterSpec* first = nullptr;
+  for (const ParameterUnit& unit : units) {
+    for (const ParameterSpec& parameter : unit.parameters) {
+      if (first == nullptr && IsTrained(parameter)) first = &parameter;
+      PLAIT_RETURN_IF_ERROR(
+          CheckParameter(parameter, first == nullptr ? parameter.tensor : first->tensor, initializes));
     }
   }
-  if (first == nullptr) return absl::InvalidArgumentError("a model without parameters");
+  if (first == nullptr) return absl::InvalidArgumentError("a model without trained parameters");
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status AgreeAlongAxes(const DataParallelAxes& axes, const absl::Status& mine) {
-  return axes.replicate.Agree(axes.shard.Agree(mine));
+comm::Communicator AxisOrSelf(const comm::DeviceMesh& mesh, const std::string& name) {
+  return mesh.Has(name) ? mesh.axis(name) : comm::Communicator::Self();
 }
 
-absl::Status CheckUnits(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
+absl::Status CheckUnits(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
                         const DataParallelOptions& options, bool initializes) {
-  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(axes, CheckOwn(axes, units, options, initializes)));
-  const std::string mine = Describe(units, options);
-  const absl::Status along_shard = CompareWithFirst(axes.shard, mine);
-  const absl::Status along_replicate = CompareWithFirst(axes.replicate, mine);
-  return AgreeAlongAxes(axes, along_shard.ok() ? along_replicate : along_shard);
+  PLAIT_RETURN_IF_ERROR(mesh.world().Agree(CheckOwn(mesh, units, options, initializes)));
+  absl::Status compared;
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    compared.Update(CompareWithFirst(mesh.axis(axis.name), DescribeAlong(axis.name, units, options)));
+  }
+  return mesh.world().Agree(compared);
 }
 
 }  // namespace plait::parallel

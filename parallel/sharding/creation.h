@@ -2,15 +2,21 @@
 #ifndef PLAIT_PARALLEL_SHARDING_CREATION_H_
 #define PLAIT_PARALLEL_SHARDING_CREATION_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "comm/device_mesh.h"
+#include "models/block_model.h"
 #include "parallel/sharding/data_parallel.h"
 
 namespace plait::parallel {
 
-// Collective over both axes; the same answer on all ranks.
-absl::Status CheckUnits(const DataParallelAxes& axes, const std::vector<ParameterUnit>& units,
+// The axis of that name, or a group of one where the mesh has none.
+comm::Communicator AxisOrSelf(const comm::DeviceMesh& mesh, const std::string& name);
+
+// Collective over the mesh; the same answer on all ranks.
+absl::Status CheckUnits(const comm::DeviceMesh& mesh, const std::vector<models::ParameterUnit>& units,
                         const DataParallelOptions& options, bool initializes);
 
 }  // namespace plait::parallel

@@ -39,10 +39,8 @@ std::string TextOf(const Setting& s) {
          std::to_string(s.passes) + (s.reduce_each ? " each" : "");
 }
 
-DataParallelAxes AxesOf(const Setting& s) {
-  const absl::StatusOr<comm::DeviceMesh> mesh =
-      comm::DeviceMesh::Create(World(), {{"dp_replicate", s.replicas}, {"dp_shard", s.shards}});
-  return {mesh->axis("dp_replicate"), mesh->axis("dp_shard")};
+comm::DeviceMesh MeshOf(const Setting& s) {
+  return *comm::DeviceMesh::Create(World(), {{"dp_replicate", s.replicas}, {"dp_shard", s.shards}});
 }
 
 // All strategies on all meshes that the world has room for.
@@ -81,8 +79,8 @@ at::Tensor Part(const TestingModel& model, int rank, int step, int pass, int pas
 
 std::vector<at::Tensor> ParametersOf(const TestingModel& model) {
   std::vector<at::Tensor> all;
-  for (const ParameterUnit& unit : model.units) {
-    for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter);
+  for (const models::ParameterUnit& unit : model.units) {
+    for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor);
   }
   return all;
 }
@@ -152,9 +150,9 @@ std::unique_ptr<DataParallel> Engine(TestingModel& model, const Setting& s,
   options.prefetch = s.prefetch;
   options.root_part_bytes = TestingModel::kWidth * TestingModel::kWidth * 8;  // the embedding, not the scale
   const auto initialize = [&model](std::size_t unit) { model.Initialize(unit); };
-  auto dp = *DataParallel::Create(AxesOf(s), model.units, options, initialize);
+  auto dp = *DataParallel::Create(MeshOf(s), model.units, options, initialize);
   model.run = [engine = dp.get()](std::size_t block, const DataParallel::BlockForward& forward,
-                                  const at::Tensor& x) { return engine->Run(block, forward, x); };
+                                  const models::BlockState& x) { return engine->Run(block, forward, x); };
   return dp;
 }
 
@@ -164,14 +162,14 @@ ShardedOptimizerOptions AdamW() {
 
 double Backward(DataParallel& dp, const TestingModel& model, const Setting& s, int step, int pass) {
   const at::Tensor part = dp.Forward([&] { return Part(model, World().rank(), step, pass, s.passes); });
-  dp.Backward(part, {.last = pass + 1 == s.passes, .reduce_each = s.reduce_each});
+  dp.Backward(part, {.last = pass + 1 == s.passes, .reduce_every_micro_batch = s.reduce_each});
   return part.item<double>();
 }
 
 std::vector<at::Tensor> WholeParameters(DataParallel& dp) {
   std::vector<at::Tensor> all;
-  dp.VisitWhole([&](const ParameterUnit& unit) {
-    for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+  dp.VisitUnsharded([&](const models::ParameterUnit& unit) {
+    for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
   });
   return all;
 }
@@ -286,7 +284,7 @@ TEST(DataParallelTest, BytesSentAreThoseOfTheFormula) {
     const std::unique_ptr<DataParallel> dp = Engine(model, s);
     ShardedOptimizer optimizer(*dp, AdamW());
     for (int pass = 0; pass < s.passes; ++pass) Backward(*dp, model, s, 0, pass);  // learns an order
-    dp->Publish();
+    dp->AllGatherParameters();
     dp->WaitForParameters();
     const std::int64_t before = SentBytes();
     for (int pass = 0; pass < s.passes; ++pass) Backward(*dp, model, s, 0, pass);
@@ -301,7 +299,7 @@ TEST(DataParallelTest, BlocksThatStayAreGatheredOnce) {
   TestingModel model(at::kDouble);
   const std::unique_ptr<DataParallel> dp = Engine(model, s);
   Backward(*dp, model, s, 0, 0);
-  dp->Publish();
+  dp->AllGatherParameters();
   const std::int64_t before = SentBytes();
   Backward(*dp, model, s, 0, 0);
   std::int64_t expected = 0;
@@ -403,7 +401,7 @@ TEST(DataParallelTest, StatesOfRankZeroAreEverybodys) {
       for (at::Tensor& p : ParametersOf(model)) p.add_(World().rank());
     }
     const std::vector<at::Tensor> expected = ParametersOf(first);
-    const auto dp = *DataParallel::Create(AxesOf(s), model.units, {.strategy = s.strategy});
+    const auto dp = *DataParallel::Create(MeshOf(s), model.units, {.strategy = s.strategy});
     const std::vector<at::Tensor> whole = WholeParameters(*dp);
     for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(whole[i].equal(expected[i])) << TextOf(s);
   }
@@ -413,14 +411,14 @@ TEST(DataParallelTest, BadInputIsToldOnAllRanks) {
   const int n = World().size();
   TestingModel model(at::kDouble);
   if (n > 1) {
-    const auto ddp = DataParallel::Create(AxesOf({Strategy::kDdp, 1, n}), model.units, {});
+    const auto ddp = DataParallel::Create(MeshOf({Strategy::kDdp, 1, n}), model.units, {});
     EXPECT_NE(ddp.status().message().find("strategy ddp shards nothing, but axis dp_shard has"),
               std::string::npos)
         << ddp.status();
     // The last rank has another model.
     const auto units = World().rank() == n - 1 ? TestingModel::MakeUnits(at::kFloat, at::kCPU) : model.units;
     const auto differ =
-        DataParallel::Create(AxesOf({Strategy::kZero1, 1, n}), units, {.strategy = Strategy::kZero1});
+        DataParallel::Create(MeshOf({Strategy::kZero1, 1, n}), units, {.strategy = Strategy::kZero1});
     EXPECT_NE(differ.status().message().find("unit \"root\": bias (7) Float, root\" where rank 0 has "
                                              "\"unit \"root\": bias (7) Double, root"),
               std::string::npos)
@@ -428,7 +426,7 @@ TEST(DataParallelTest, BadInputIsToldOnAllRanks) {
   }
   TestingModel meta(at::kDouble, at::kMeta);
   const auto dead =
-      DataParallel::Create(AxesOf({Strategy::kZero1, 1, n}), meta.units, {.strategy = Strategy::kZero1});
+      DataParallel::Create(MeshOf({Strategy::kZero1, 1, n}), meta.units, {.strategy = Strategy::kZero1});
   EXPECT_NE(dead.status().message().find("meta device, and nothing initializes it"), std::string::npos);
 }
 

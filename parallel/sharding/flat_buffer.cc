@@ -26,6 +26,15 @@ void BufferPool::Count(std::int64_t bytes) {
   peak_bytes_ = std::max(peak_bytes_, bytes_);
 }
 
+at::Tensor UnreadableTensor(const at::Tensor& like, const std::string& message) {
+  const at::Tensor tensor = at::empty({0}, like.options());
+  c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+  storage->set_nbytes(like.nbytes());
+  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(message);
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(like.sizes());
+  return tensor;
+}
+
 FlatBuffer::FlatBuffer(BufferPool* pool, std::int64_t count, const at::TensorOptions& options)
     : pool_(pool),
       tensor_(at::empty({0}, options)),

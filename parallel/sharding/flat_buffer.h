@@ -4,7 +4,7 @@
 //   FlatBuffer whole(&pool, count, options);
 //   parameter.set_data(whole.tensor().narrow(0, offset, n).view(shape));
 //   whole.Allocate();  // the view has memory now, with any numbers in it
-//   whole.Release();   // and now none: whoever reads it crashes
+//   whole.Release();   // and now none: it must not be read
 //
 // Autograd sees neither: it is a raw exchange of memory under the storage, so what it has saved as a view is
 // there again after the next Allocate. Released memory waits in the pool for the next buffer of its size,
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace plait::parallel {
@@ -41,6 +42,10 @@ class BufferPool {
   std::int64_t bytes_ = 0;                                 // of all, in use or free
   std::int64_t peak_bytes_ = 0;
 };
+
+// A tensor of the sizes and options of `like` that has no memory: whoever reads it gets a c10::Error with
+// `message`. Sizes, strides and views of it are as usual.
+at::Tensor UnreadableTensor(const at::Tensor& like, const std::string& message);
 
 class FlatBuffer {
  public:

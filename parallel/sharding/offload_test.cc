@@ -40,9 +40,8 @@ std::string TextOf(const Setting& s) {
          " passes " + std::to_string(s.passes);
 }
 
-DataParallelAxes AxesOf(const Setting& s) {
-  const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", s.replicas}, {"dp_shard", s.shards}});
-  return {mesh->axis("dp_replicate"), mesh->axis("dp_shard")};
+comm::DeviceMesh MeshOf(const Setting& s) {
+  return *comm::DeviceMesh::Create(World(), {{"dp_replicate", s.replicas}, {"dp_shard", s.shards}});
 }
 
 StateStoreOptions InFile(const std::string& folder = ::testing::TempDir()) {
@@ -52,7 +51,7 @@ StateStoreOptions InFile(const std::string& folder = ::testing::TempDir()) {
 absl::StatusOr<std::unique_ptr<DataParallel>> Engine(TestingModel& model, const Setting& s,
                                                      const StateStoreOptions& masters, bool parameters) {
   return DataParallel::Create(
-      AxesOf(s), model.units,
+      MeshOf(s), model.units,
       {.strategy = s.strategy,
        .reshard_after_forward = s.reshard,
        .prefetch = s.prefetch,
@@ -68,9 +67,8 @@ struct Program {
   Program(const Setting& s, const StateStoreOptions& masters, bool parameters,
           const StateStoreOptions& moments = {})
       : setting(s), model(at::kFloat), dp(*Engine(model, s, masters, parameters)) {
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward, const at::Tensor& x) {
-      return dp->Run(block, forward, x);
-    };
+    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
+                       const models::BlockState& x) { return dp->Run(block, forward, x); };
     optimizer = *ShardedOptimizer::Create(*dp, {.lr = 0.02, .weight_decay = 0.1}, moments);
   }
   ~Program() { dp->WaitForParameters(); }
@@ -84,7 +82,7 @@ struct Program {
     double loss = 0;
     for (int pass = 0; pass < setting.passes; ++pass) {
       const at::Tensor part = Loss(1000 * World().rank() + 10 * step + 5 * pass);
-      dp->Backward(part, {.last = pass + 1 == setting.passes, .reduce_each = false});
+      dp->Backward(part, {.last = pass + 1 == setting.passes, .reduce_every_micro_batch = false});
       loss += part.item<double>();
     }
     return loss;
@@ -95,8 +93,8 @@ struct Program {
   }
   std::vector<at::Tensor> Parameters() {
     std::vector<at::Tensor> all;
-    dp->VisitWhole([&](const ParameterUnit& unit) {
-      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
+      for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
     });
     return all;
   }
@@ -239,8 +237,9 @@ TEST(OffloadTest, BadInputIsToldOnAllRanks) {
           .message(),
       "cannot keep master parameters in /dev/null: Not a directory; name a folder that exists and takes "
       "files");
-  EXPECT_EQ(CreationOf({Strategy::kZero2, 1, n}, InFile(), true).message(),
-            "strategy zero2 keeps parameters whole in memory, they cannot be offloaded; choose fsdp (zero3)");
+  EXPECT_EQ(
+      CreationOf({Strategy::kZero2, 1, n}, InFile(), true).message(),
+      "strategy zero2 keeps parameters unsharded in memory, they cannot be offloaded; choose fsdp (zero3)");
   EXPECT_EQ(
       CreationOf(fsdp, {}, true).message(),
       "parameters are to be offloaded, but their masters are to stay in memory; name the host or a file "

@@ -7,8 +7,10 @@
 #include "comm/buffer.h"
 
 namespace plait::parallel {
-Reductions::Reductions(std::vector<Unit*> units, std::size_t most_in_flight)
-    : units_(std::move(units)), most_in_flight_(most_in_flight) {
+
+Reductions::Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes,
+                       std::size_t most_in_flight)
+    : units_(std::move(units)), axes_(std::move(axes)), most_in_flight_(most_in_flight) {
   for (std::size_t u = units_.size(); u-- > 0;) order_.push_back(static_cast<std::int64_t>(u));
 }
 
@@ -26,32 +28,38 @@ void Reductions::Advance() {
   Move(/*must_scatter=*/0, /*must_sum=*/0);
 }
 
-void Reductions::Finish(const DataParallelAxes& axes) {
+void Reductions::Finish() {
   if (!reduces_) return;
   while (started_ < units_.size()) StartNext();
   Move(units_.size(), units_.size());
-  if (!std::exchange(learned_, true)) LearnOrder(axes);
+  for (Unit* unit : units_) unit->ReduceLate(last_);
+  if (last_) {
+    for (Unit* unit : units_) unit->SumPartial();
+  }
+  if (!std::exchange(learned_, true)) LearnOrder();
 }
 
-void Reductions::LearnOrder(const DataParallelAxes& axes) {
-  std::vector<std::int64_t> learned = completed_;
-  for (const std::int64_t unit : order_) {  // what autograd did not reach comes last
+void Reductions::LearnOrder() {
+  std::vector<std::int64_t> learned;
+  const auto add = [&learned](std::int64_t unit) {  // a unit that is used twice completes twice
     if (std::find(learned.begin(), learned.end(), unit) == learned.end()) learned.push_back(unit);
-  }
-  for (const comm::Communicator& axis : {axes.shard, axes.replicate}) {
+  };
+  for (const std::int64_t unit : completed_) add(unit);
+  for (const std::int64_t unit : order_) add(unit);  // what autograd did not reach comes last
+  for (const comm::Communicator& axis : axes_) {
     if (axis.size() > 1) axis.Broadcast(comm::BufferOf(absl::MakeSpan(learned)), /*root=*/0);
   }
   order_ = std::move(learned);
 }
 
 void Reductions::StartNext() {
-  At(started_++).StartScatter(last_);
+  At(started_++).StartReduceScatter(last_);
   if (started_ > most_in_flight_) Move(started_ - most_in_flight_, /*must_sum=*/0);
 }
 
 void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
   for (std::size_t u = scattered_; u < started_; ++u) {
-    if (!arrived_[u]) arrived_[u] = At(u).AdvanceScatter(/*wait=*/u < must_scatter);
+    if (!arrived_[u]) arrived_[u] = At(u).AdvanceReduceScatter(/*wait=*/u < must_scatter);
   }
   while (scattered_ < started_ && arrived_[scattered_]) {
     if (last_) At(scattered_).StartReplicaSum();

@@ -1,13 +1,13 @@
-// The gradients of all units on their way, in one order on every rank. Private to parallel/sharding.
+// The reductions of the gradients of all units, in one order on every rank. Private to parallel/sharding.
 //
 //   reductions.Begin(reduces, last);
-//   loss.backward();          // Complete and Advance behind gradients: starts what may leave, moves on the
-//   rest reductions.Finish(axes);  // starts what autograd did not complete, and waits for all
+//   loss.backward();      // Complete and Advance behind gradients: starts what may leave, polls the rest
+//   reductions.Finish();  // starts what autograd did not complete, and waits for all
 //
-// Units leave in one order, whatever order their gradients become complete in, so that ranks make the same
-// calls in the same order; sums over replicas likewise, as shares arrive (Li et al., "PyTorch Distributed",
-// VLDB 2020, section 3.2). In the first pass that is the reverse of the units'; then the order in which they
-// became complete there on the first rank.
+// Units are reduced in one order, whatever order their gradients become complete in, so that ranks make the
+// same calls in the same order; sums over replicas likewise, as shards arrive (Li et al., "PyTorch
+// Distributed", VLDB 2020, section 3.2). In the first pass that is the reverse of the units'; then the order
+// in which they became complete there on the first rank of every axis.
 #ifndef PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 #define PLAIT_PARALLEL_SHARDING_REDUCTIONS_H_
 
@@ -21,28 +21,30 @@ namespace plait::parallel {
 
 class Reductions {
  public:
-  // `most_in_flight`: units that travel at a time, where whole gradients are memory that goes when they have
-  // arrived; 0: each has arrived before autograd goes on.
-  Reductions(std::vector<Unit*> units, std::size_t most_in_flight);
+  // `axes`: those that shard or replicate units. `most_in_flight`: units that are reduced at a time, where
+  // unsharded gradients are memory that is released when they have arrived; 0: each has arrived before
+  // autograd goes on.
+  Reductions(std::vector<Unit*> units, std::vector<comm::Communicator> axes, std::size_t most_in_flight);
 
   void Begin(bool reduces, bool last);
-  // Unit `unit` has its last gradient of this pass.
+  // Unit `unit` has its last gradient of this micro-batch.
   void Complete(std::size_t unit) { completed_.push_back(static_cast<std::int64_t>(unit)); }
   void Advance();
-  // Collective in a pass that reduces.
-  void Finish(const DataParallelAxes& axes);
+  // Collective in a micro-batch that reduces.
+  void Finish();
 
  private:
   Unit& At(std::size_t place) { return *units_[static_cast<std::size_t>(order_[place])]; }
-  void LearnOrder(const DataParallelAxes& axes);
+  void LearnOrder();
   void StartNext();
-  // Moves on what has started; waits for the first `must_scatter` and `must_sum` units.
+  // Polls what has started; waits for the first `must_scatter` and `must_sum` units.
   void Move(std::size_t must_scatter, std::size_t must_sum);
   void MoveSums(std::size_t must_sum);
 
   std::vector<Unit*> units_;
-  std::vector<std::int64_t> order_;      // indices, in order of leaving
-  std::vector<std::int64_t> completed_;  // in this pass
+  std::vector<comm::Communicator> axes_;
+  std::vector<std::int64_t> order_;      // indices, in order of reduction
+  std::vector<std::int64_t> completed_;  // in this micro-batch
   bool learned_ = false;
   std::size_t most_in_flight_;
   bool reduces_ = false, last_ = false;

@@ -1,8 +1,8 @@
-// A share of a unit that stays in memory, or lies in a slot of a StateStore between its uses. Private to
-// parallel/sharding: whoever reads or steps a share need not know where it lies.
+// A shard of a unit that stays in memory, or lies in a slot of a StateStore between its uses. Private to
+// parallel/sharding: whoever reads or steps a shard need not know where it lies.
 //
 //   StoredTensor master(store, slot);  // or StoredTensor(tensor)
-//   master.Expect();                   // its read starts
+//   master.Prefetch();                 // its read starts
 //   PLAIT_RETURN_IF_ERROR(master.Visit(/*changes=*/false, [&](const at::Tensor& values) {
 //     own.copy_(values);
 //     return absl::OkStatus();
@@ -29,13 +29,13 @@ class StoredTensor {
   explicit StoredTensor(at::Tensor tensor) : tensor_(std::move(tensor)) {}
   StoredTensor(StateStore* store, std::size_t slot) : store_(store), slot_(slot) {}
 
-  bool stays() const { return store_ == nullptr; }
+  bool resident() const { return store_ == nullptr; }
   // Undefined where it does not stay.
   const at::Tensor& tensor() const { return tensor_; }
 
   // It is visited next.
-  void Expect() const {
-    if (!stays()) store_->Expect(slot_);
+  void Prefetch() const {
+    if (!resident()) store_->Prefetch(slot_);
   }
   // Values are valid during the call. `changes`: what is written into them stays. The store's error, or the
   // visitor's.

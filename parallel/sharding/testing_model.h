@@ -2,8 +2,8 @@
 // matrix and a bias, and a root unit behind them.
 //
 //   TestingModel model(at::kDouble);
-//   auto dp = DataParallel::Create(axes, model.Units(), options, ...);
-//   model.run = [&](std::size_t block, const auto& forward, const at::Tensor& x) { return dp->Run(...); };
+//   auto dp = DataParallel::Create(mesh, model.units, options, ...);
+//   model.run = [&](std::size_t block, const auto& forward, const auto& x) { return dp->Run(...); };
 //   model.Loss(x, y)    // (batch, kWidth) both; the sum of squares over the samples
 #ifndef PLAIT_PARALLEL_SHARDING_TESTING_MODEL_H_
 #define PLAIT_PARALLEL_SHARDING_TESTING_MODEL_H_
@@ -44,22 +44,23 @@ struct TestingModel {
     for (std::size_t u = 0; u < units.size(); ++u) Initialize(u);
   }
 
-  static std::vector<ParameterUnit> MakeUnits(at::ScalarType type, at::Device device) {
+  static std::vector<models::ParameterUnit> MakeUnits(at::ScalarType type, at::Device device) {
     const auto parameter = [&](std::vector<std::int64_t> sizes) {
       return at::empty(sizes, at::TensorOptions(type).device(device)).requires_grad_(true);
     };
-    std::vector<ParameterUnit> units;
-    units.push_back(
-        {"root", {{"bias", parameter({kWidth})}, {"embedding", parameter({kWidth, kWidth})}}, true});
+    std::vector<models::ParameterUnit> units;
+    units.push_back(models::MakeUnit(
+        "root", {{"bias", parameter({kWidth})}, {"embedding", parameter({kWidth, kWidth})}}));
     for (int block = 0; block < kBlocks; ++block) {
       const std::string name = "block." + std::to_string(block);
-      units.push_back({name,
-                       {{name + ".scale", parameter({kWidth})},
-                        {name + ".weight", parameter({kWidth, kWidth})},
-                        {name + ".bias", parameter({kWidth})}}});
+      units.push_back(models::MakeUnit(name,
+                                       {{name + ".scale", parameter({kWidth})},
+                                        {name + ".weight", parameter({kWidth, kWidth})},
+                                        {name + ".bias", parameter({kWidth})}},
+                                       block));
     }
-    units.push_back({"nothing", {}, true});
-    units.push_back({"end", {{"end.scale", parameter({kWidth})}}, true});
+    units.push_back(models::MakeUnit("nothing", {}));
+    units.push_back(models::MakeUnit("end", {{"end.scale", parameter({kWidth})}}));
     return units;
   }
 
@@ -67,24 +68,25 @@ struct TestingModel {
   void Initialize(std::size_t unit) const {
     const at::NoGradGuard no_grad;
     std::uint64_t seed = 1000 * unit;
-    for (const auto& [name, parameter] : units[unit].parameters) {
-      parameter.copy_(TestNumbers(parameter.sizes().vec(), ++seed));
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      parameter.tensor.copy_(TestNumbers(parameter.tensor.sizes().vec(), ++seed));
     }
   }
 
   at::Tensor Forward(const at::Tensor& x) const {
-    const at::Tensor& embedding = units[0].parameters[1].second;
-    at::Tensor h = at::mm(x, embedding) + units[0].parameters[0].second;
+    const at::Tensor& embedding = units[0].parameters[1].tensor;
+    at::Tensor h = at::mm(x, embedding) + units[0].parameters[0].tensor;
     for (std::size_t block = 0; block < blocks_used; ++block) {
       const auto& p = units[block + 1].parameters;
-      h = run(
-          block,
-          [&p](const at::Tensor& in) {
-            return in + at::tanh(at::mm(in * p[0].second, p[1].second) + p[2].second);
-          },
-          h);
+      h = run(block,
+              [&p](const models::BlockState& in) {
+                const at::Tensor& x = in.hidden;
+                return models::BlockState{x + at::tanh(at::mm(x * p[0].tensor, p[1].tensor) + p[2].tensor)};
+              },
+              {h})
+              .hidden;
     }
-    return at::mm(h * units.back().parameters[0].second, embedding.t());
+    return at::mm(h * units.back().parameters[0].tensor, embedding.t());
   }
 
   at::Tensor Loss(const at::Tensor& x, const at::Tensor& y) const {
@@ -92,10 +94,14 @@ struct TestingModel {
     return (difference * difference).sum();
   }
 
-  std::vector<ParameterUnit> units;
+  std::vector<models::ParameterUnit> units;
   std::size_t blocks_used = kBlocks;  // fewer: parameters of the others are not reached
-  std::function<at::Tensor(std::size_t, const DataParallel::BlockForward&, const at::Tensor&)> run =
-      [](std::size_t, const DataParallel::BlockForward& forward, const at::Tensor& x) { return forward(x); };
+  // Runs a block; through DataParallel::Run once an engine has the model.
+  using Runner = std::function<models::BlockState(std::size_t, const DataParallel::BlockForward&,
+                                                  const models::BlockState&)>;
+  Runner run = [](std::size_t, const DataParallel::BlockForward& forward, const models::BlockState& x) {
+    return forward(x);
+  };
 };
 
 }  // namespace plait::parallel

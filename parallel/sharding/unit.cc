@@ -1,6 +1,7 @@
 #include "parallel/sharding/unit.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 
@@ -17,96 +19,142 @@ namespace {
 
 std::int64_t Bytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
 
-// A parameter on the meta device becomes one of `device`: set_data wants both of one kind.
-void LeaveMeta(const at::Tensor& parameter, at::Device device) {
-  if (parameter.is_meta()) parameter.unsafeGetTensorImpl()->_change_backend_component_keys(device);
+bool Contains(const std::vector<std::string>& axes, const std::string& axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-void BroadcastFromFirst(const UnitSetting& setting, at::Tensor& values) {
-  if (setting.gather.size() > 1) comm::Broadcast(setting.gather, values, /*root=*/0);
-  if (setting.replicate.size() > 1) comm::Broadcast(setting.replicate, values, /*root=*/0);
+// Axes of the mesh with several ranks, in its order, that `has` any of the parameters.
+template <typename Has>
+std::vector<std::string> AxesOf(const comm::DeviceMesh& mesh,
+                                const std::vector<const models::ParameterSpec*>& parameters, const Has& has) {
+  std::vector<std::string> axes;
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
+    const bool any = std::any_of(parameters.begin(), parameters.end(), [&](const models::ParameterSpec* p) {
+      return has(p->placement, axis.name);
+    });
+    if (any) axes.push_back(axis.name);
+  }
+  return axes;
+}
+
+bool IsPartial(const models::Placement& placement, const std::string& axis) {
+  return Contains(placement.partial, axis);
+}
+
+bool HasSameValues(const models::Placement& placement, const std::string& axis) {
+  return Contains(placement.replicated, axis) || IsPartial(placement, axis);
 }
 
 }  // namespace
 
-Unit::Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout,
-           std::size_t slot)
-    : setting_(setting),
+void LeaveMeta(const at::Tensor& parameter, at::Device device) {
+  if (parameter.is_meta()) parameter.unsafeGetTensorImpl()->_change_backend_component_keys(device);
+}
+
+Unit::Unit(const UnitContext* context, const std::string& name,
+           std::vector<const models::ParameterSpec*> parameters, FlatLayout layout, std::size_t slot)
+    : context_(context),
       layout_(std::move(layout)),
       parameters_(std::move(parameters)),
-      whole_(setting->pool, layout_.count(), setting->master_options.dtype(setting->compute_type)),
-      gradient_whole_(setting->pool, layout_.count(), setting->master_options),
+      same_values_(AxesOf(*context->mesh, parameters_, HasSameValues)),
+      partial_(AxesOf(*context->mesh, parameters_, IsPartial)),
+      unsharded_(context->pool, layout_.count(), context->master_options.dtype(context->compute_type)),
+      unsharded_gradient_(context->pool, layout_.count(), context->master_options),
+      late_gradient_(context->pool, layout_.count(), context->master_options),
       slot_(slot),
       filled_(parameters_.size(), false) {
   const at::NoGradGuard no_grad;
-  BeginPass();
-  whole_.Allocate();
+  BeginMicroBatch();
+  unsharded_.Allocate();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    views_.push_back(ViewOf(unsharded_.tensor(), i));
+    if (!context->shards_parameters()) continue;
+    placeholders_.push_back(UnreadableTensor(
+        views_[i], absl::StrCat(parameters_[i]->name, " is read while unit \"", name,
+                                "\" is sharded: run its block through DataParallel::Run, inside "
+                                "DataParallel::Forward")));
+  }
   // Without a second buffer where types are the same.
-  initial_ = setting->mixed() ? at::empty({layout_.count()}, setting->master_options) : whole_.tensor();
+  initial_ = context->mixed() ? at::empty({layout_.count()}, context->master_options) : unsharded_.tensor();
   initial_.zero_();
   TakeValues();
+}
+
+at::Tensor& Unit::Handle(std::size_t index) const {
+  return const_cast<at::Tensor&>(parameters_[index]->tensor);
 }
 
 void Unit::TakeValues() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor view = ViewOf(initial_, i);
-    if (!parameters_[i].is_meta()) view.copy_(parameters_[i]);
-    LeaveMeta(parameters_[i], initial_.device());
-    parameters_[i].set_data(view);
+    if (!Handle(i).is_meta()) view.copy_(Handle(i));
+    LeaveMeta(Handle(i), initial_.device());
+    Handle(i).set_data(view);
   }
 }
 
-absl::Status Unit::ShareOut() {
+absl::Status Unit::ShardInitialValues() {
   const at::NoGradGuard no_grad;
-  BroadcastFromFirst(*setting_, initial_);
+  for (const comm::Communicator* axis : {&context_->gather, &context_->replicate}) {
+    if (axis->size() > 1) comm::Broadcast(*axis, initial_, /*root=*/0);
+  }
+  for (const std::string& axis : same_values_) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (!HasSameValues(parameters_[i]->placement, axis)) continue;
+      at::Tensor values = ViewOf(initial_, i);
+      comm::Broadcast(context_->mesh->axis(axis), values, /*root=*/0);
+    }
+  }
   const absl::Status placed = PlaceMaster();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_data(ViewOf(whole_.tensor(), i));
+  for (std::size_t i = 0; i < parameters_.size(); ++i) Handle(i).set_data(views_[i]);
   initial_.reset();
-  Drop();
+  Reshard();
   return placed;
 }
 
-at::Tensor Unit::OwnPart() const {
-  return whole_.tensor().narrow(0, setting_->gather.rank() * layout_.shard_count(), layout_.shard_count());
+at::Tensor Unit::OwnShard() const {
+  return unsharded_.tensor().narrow(0, context_->gather.rank() * layout_.shard_count(),
+                                    layout_.shard_count());
 }
 
 absl::Status Unit::PlaceMaster() {
-  const std::int64_t begin = setting_->gather.rank() * layout_.shard_count();
+  const std::int64_t begin = context_->gather.rank() * layout_.shard_count();
   at::Tensor mine = initial_.narrow(0, begin, layout_.shard_count());
-  if (setting_->mixed()) whole_.tensor().copy_(initial_);
-  if (setting_->keeps_shares()) {
-    share_ = OwnPart().clone();
-    setting_->pool->Count(Bytes(share_));
+  if (context_->mixed()) unsharded_.tensor().copy_(initial_);
+  if (context_->keeps_shards()) {
+    shard_ = OwnShard().clone();
+    context_->pool->Count(Bytes(shard_));
   }
-  if (setting_->store != nullptr) {
-    master_ = StoredTensor(setting_->store, slot_);
+  if (context_->store != nullptr) {
+    master_ = StoredTensor(context_->store, slot_);
     return master_.Visit(/*changes=*/true, [&mine](const at::Tensor& master) {
       master.copy_(mine);
       return absl::OkStatus();
     });
   }
-  if (setting_->shards_parameters() || setting_->mixed()) {
+  if (context_->shards_parameters() || context_->mixed()) {
     mine = mine.clone();
-    setting_->pool->Count(Bytes(mine));
+    context_->pool->Count(Bytes(mine));
   }
   master_ = StoredTensor(std::move(mine));
   return absl::OkStatus();
 }
 
 absl::Status Unit::VisitMaster(bool changes, const StoredTensor::Visitor& visit) {
-  if (changes) WaitWhole();  // an all-gather that nobody has waited for still reads what follows
+  if (changes) WaitUnsharded();  // an all-gather that nobody has waited for still reads what follows
   return master_.Visit(changes, [&](const at::Tensor& master) {
     PLAIT_RETURN_IF_ERROR(visit(master));
-    if (changes && !master_.stays()) FollowMaster(master);
+    if (changes && !master_.resident()) FollowMaster(master);
     return absl::OkStatus();
   });
 }
 
 void Unit::FollowMaster(const at::Tensor& master) {
-  if (setting_->keeps_shares()) {
-    share_.copy_(master);
-  } else if (!setting_->shards_parameters()) {
-    OwnPart().copy_(master);
+  if (context_->keeps_shards()) {
+    shard_.copy_(master);
+  } else if (!context_->shards_parameters()) {
+    OwnShard().copy_(master);
   }
 }
 
@@ -121,90 +169,124 @@ at::Tensor Unit::ViewOf(const at::Tensor& flat, std::size_t index) const {
   return flat.narrow(0, p.offset, p.count).view(p.shape);
 }
 
-void Unit::Expect() const {
-  if (!whole_.allocated() && !share_.defined() && layout_.count() > 0) master_.Expect();
+void Unit::Prefetch() const {
+  if (!unsharded_.allocated() && !shard_.defined() && layout_.count() > 0) master_.Prefetch();
 }
 
 // Ranks gather whatever happens: who could not read sends what every loss shows.
-void Unit::LoadOwnPart() {
-  const at::Tensor own = OwnPart();
-  const StoredTensor source = share_.defined() ? StoredTensor(share_) : master_;
+void Unit::LoadOwnShard() {
+  const at::Tensor own = OwnShard();
+  const StoredTensor source = shard_.defined() ? StoredTensor(shard_) : master_;
   const absl::Status loaded = source.Visit(/*changes=*/false, [&own](const at::Tensor& values) {
     own.copy_(values);
     return absl::OkStatus();
   });
   if (loaded.ok()) return;
   own.fill_(std::numeric_limits<double>::quiet_NaN());
-  setting_->status->Update(loaded);
+  context_->status->Update(loaded);
 }
 
-void Unit::StartGather() {
-  if (whole_.allocated() || layout_.count() == 0) return;
+void Unit::AddHold() {
+  ++holds_;
+  StartAllGather();
+}
+
+void Unit::DropHold() {
+  PLAIT_CHECK(holds_ > 0) << "a hold that nobody has";
+  if (--holds_ == 0) Reshard();
+}
+
+void Unit::StartAllGather() {
+  if (unsharded_.allocated() || layout_.count() == 0) return;
   const at::NoGradGuard no_grad;
-  whole_.Allocate();
-  LoadOwnPart();
-  if (setting_->ranks() == 1) return;
-  at::Tensor whole = whole_.tensor();
-  gathering_ = comm::AllGatherAsync(setting_->gather, OwnPart(), whole);
+  unsharded_.Allocate();
+  LoadOwnShard();
+  for (std::size_t i = 0; i < placeholders_.size(); ++i) Handle(i).set_data(views_[i]);
+  if (context_->ranks() == 1) return;
+  at::Tensor unsharded = unsharded_.tensor();
+  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded);
   gather_in_flight_ = true;
 }
 
-void Unit::WaitWhole() {
+void Unit::WaitUnsharded() {
   if (!std::exchange(gather_in_flight_, false)) return;
   gathering_.Wait();
 }
 
-void Unit::AdvanceGather() {
+void Unit::AdvanceAllGather() {
   if (gather_in_flight_ && gathering_.Test()) gather_in_flight_ = false;
 }
 
-void Unit::Drop() {
-  if (!setting_->shards_parameters()) return;
-  WaitWhole();
-  whole_.Release();
+void Unit::ReshardIfUnheld() {
+  if (holds_ == 0) Reshard();
 }
 
-void Unit::Publish() {
+void Unit::Reshard() {
+  if (!context_->shards_parameters() || !unsharded_.allocated()) return;
+  const at::NoGradGuard no_grad;
+  WaitUnsharded();
+  for (std::size_t i = 0; i < placeholders_.size(); ++i) Handle(i).set_data(placeholders_[i]);
+  unsharded_.Release();
+}
+
+void Unit::AllGather() {
   const at::NoGradGuard no_grad;
   filled_.assign(parameters_.size(), false);
-  has_share_ = false;
-  if (setting_->shards_parameters() || layout_.count() == 0) return;
-  if (setting_->mixed() && master_.stays()) OwnPart().copy_(master_.tensor());
-  if (setting_->ranks() == 1) return;
-  at::Tensor whole = whole_.tensor();
-  gathering_ = comm::AllGatherAsync(setting_->gather, OwnPart(), whole);
+  has_shard_ = false;
+  holds_ = 0;
+  WaitUnsharded();
+  Reshard();
+  if (context_->shards_parameters() || layout_.count() == 0) return;
+  if (context_->mixed() && master_.resident()) OwnShard().copy_(master_.tensor());
+  if (context_->ranks() == 1) return;
+  at::Tensor unsharded = unsharded_.tensor();
+  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded);
   gather_in_flight_ = true;
 }
 
-void Unit::BeginPass() {
+void Unit::ExpectGradients() {
   seen_.assign(parameters_.size(), false);
   missing_ = parameters_.size();
 }
 
+void Unit::BeginMicroBatch() {
+  ExpectGradients();
+  sent_ = false;
+}
+
 bool Unit::Accumulate(std::size_t index) {
   const at::NoGradGuard no_grad;
-  if (!gradient_whole_.allocated()) {
-    gradient_whole_.Allocate();
-    ZeroPadding();
+  at::Tensor& gradient = Handle(index).mutable_grad();
+  if (sent_) {
+    if (!late_gradient_.allocated()) {
+      late_gradient_.Allocate();
+      late_gradient_.tensor().zero_();
+    }
+    ViewOf(late_gradient_.tensor(), index).add_(gradient);
+    gradient.reset();
+    return false;
   }
-  at::Tensor& gradient = parameters_[index].mutable_grad();
-  const at::Tensor view = ViewOf(gradient_whole_.tensor(), index);
+  if (!unsharded_gradient_.allocated()) {
+    unsharded_gradient_.Allocate();
+    ZeroPadding(unsharded_gradient_.tensor());
+  }
+  const at::Tensor view = ViewOf(unsharded_gradient_.tensor(), index);
   filled_[index] ? view.add_(gradient) : view.copy_(gradient);
   gradient.reset();
   filled_[index] = true;
-  if (seen_[index]) return false;  // a parameter that one pass reaches twice
+  if (seen_[index]) return false;
   seen_[index] = true;
   return --missing_ == 0;
 }
 
-void Unit::ZeroPadding() {
+void Unit::ZeroPadding(const at::Tensor& flat) const {
   std::vector<const FlatParameter*> by_place;
   for (const FlatParameter& p : layout_.parameters()) by_place.push_back(&p);
   std::sort(by_place.begin(), by_place.end(),
             [](const FlatParameter* a, const FlatParameter* b) { return a->offset < b->offset; });
   std::int64_t end = 0;
   const auto zero_until = [&](std::int64_t begin) {
-    if (begin > end) gradient_whole_.tensor().narrow(0, end, begin - end).zero_();
+    if (begin > end) flat.narrow(0, end, begin - end).zero_();
   };
   for (const FlatParameter* p : by_place) {
     zero_until(p->offset);
@@ -213,59 +295,61 @@ void Unit::ZeroPadding() {
   zero_until(layout_.count());
 }
 
-void Unit::ZeroWhatIsMissing() {
-  if (!gradient_whole_.allocated()) {
-    gradient_whole_.Allocate();
-    gradient_whole_.tensor().zero_();
+void Unit::ZeroMissingGradients() {
+  if (!unsharded_gradient_.allocated()) {
+    unsharded_gradient_.Allocate();
+    unsharded_gradient_.tensor().zero_();
     return;
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!filled_[i]) ViewOf(gradient_whole_.tensor(), i).zero_();
+    if (!filled_[i]) ViewOf(unsharded_gradient_.tensor(), i).zero_();
   }
 }
 
-void Unit::StartScatter(bool last) {
+void Unit::StartReduceScatter(bool last) {
   const at::NoGradGuard no_grad;
-  PLAIT_CHECK(last || setting_->shards_gradients()) << "whole gradients travel once, in the last pass";
-  ZeroWhatIsMissing();
-  const at::Tensor& whole = gradient_whole_.tensor();
-  const std::int64_t begin = setting_->reduce.rank() * layout_.shard_count();
-  if (!setting_->shards_gradients()) {
-    gradient_ = whole.narrow(0, begin, layout_.shard_count());
+  // Unsharded gradients are reduced once, with the last micro-batch.
+  if (!last && !context_->shards_gradients()) return;
+  sent_ = true;
+  ZeroMissingGradients();
+  const at::Tensor& unsharded = unsharded_gradient_.tensor();
+  const std::int64_t begin = context_->reduce.rank() * layout_.shard_count();
+  if (!context_->shards_gradients()) {
+    gradient_ = unsharded.narrow(0, begin, layout_.shard_count());
     scattered_ = gradient_;
   } else if (!gradient_.defined()) {
-    gradient_ = at::empty({layout_.shard_count()}, setting_->master_options);
-    setting_->pool->Count(Bytes(gradient_));
+    gradient_ = at::empty({layout_.shard_count()}, context_->master_options);
+    context_->pool->Count(Bytes(gradient_));
   }
-  if (setting_->ranks() == 1 || layout_.count() == 0) return;
-  if (setting_->shards_gradients()) scattered_ = has_share_ ? at::empty_like(gradient_) : gradient_;
-  scattering_ = comm::ReduceScatterAsync(setting_->reduce, whole, scattered_);
+  if (context_->ranks() == 1 || layout_.count() == 0) return;
+  if (context_->shards_gradients()) scattered_ = has_shard_ ? at::empty_like(gradient_) : gradient_;
+  scattering_ = comm::ReduceScatterAsync(context_->reduce, unsharded, scattered_);
 }
 
-bool Unit::AdvanceScatter(bool wait) {
+bool Unit::AdvanceReduceScatter(bool wait) {
   if (wait) {
     scattering_.Wait();
   } else if (!scattering_.Test()) {
     return false;
   }
-  FinishScatter();
+  FinishReduceScatter();
   return true;
 }
 
-void Unit::FinishScatter() {
+void Unit::FinishReduceScatter() {
   const at::NoGradGuard no_grad;
   scattering_ = comm::TensorWork();
-  if (!setting_->shards_gradients() || layout_.count() == 0) return;
-  if (has_share_) gradient_.add_(scattered_);
+  if (!context_->shards_gradients() || layout_.count() == 0) return;
+  if (has_shard_) gradient_.add_(scattered_);
   scattered_.reset();
-  has_share_ = true;
-  gradient_whole_.Release();
+  has_shard_ = true;
+  unsharded_gradient_.Release();
   filled_.assign(parameters_.size(), false);
 }
 
 void Unit::StartReplicaSum() {
-  if (setting_->replicate.size() > 1 && layout_.count() > 0)
-    summing_ = comm::AllReduceAsync(setting_->replicate, gradient_);
+  if (context_->replicate.size() > 1 && layout_.count() > 0)
+    summing_ = comm::AllReduceAsync(context_->replicate, gradient_);
 }
 
 bool Unit::AdvanceReplicaSum(bool wait) {
@@ -276,6 +360,45 @@ bool Unit::AdvanceReplicaSum(bool wait) {
   }
   summing_ = comm::TensorWork();
   return true;
+}
+
+// A parameter that is reached from two blocks whose activations are computed again gets its gradient twice.
+void Unit::ReduceLate(bool last) {
+  if (!late_gradient_.allocated()) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor late = late_gradient_.tensor();
+  const std::int64_t begin = context_->reduce.rank() * layout_.shard_count();
+  at::Tensor shard = late.narrow(0, begin, layout_.shard_count());
+  if (context_->ranks() > 1) {
+    shard = at::empty_like(gradient_);
+    comm::ReduceScatter(context_->reduce, late, shard);
+  }
+  if (last && context_->replicate.size() > 1) comm::AllReduce(context_->replicate, shard);
+  gradient_.add_(shard);
+  late_gradient_.Release();
+}
+
+void Unit::SumPartial() {
+  const at::NoGradGuard no_grad;
+  for (const std::string& axis : partial_) SumPartialAlong(axis);
+}
+
+// The slices of the parameters that have the axis, packed into one message. Ranks along it have the same
+// layout.
+void Unit::SumPartialAlong(const std::string& axis) {
+  std::vector<at::Tensor> slices;
+  for (const FlatSlice& slice : layout_.Slices(context_->reduce.rank())) {
+    if (!IsPartial(parameters_[slice.parameter]->placement, axis)) continue;
+    slices.push_back(gradient_.narrow(0, slice.shard_offset, slice.end - slice.begin));
+  }
+  if (slices.empty()) return;
+  at::Tensor packed = at::cat(slices);
+  comm::AllReduce(context_->mesh->axis(axis), packed);
+  std::int64_t offset = 0;
+  for (at::Tensor& slice : slices) {
+    slice.copy_(packed.narrow(0, offset, slice.numel()));
+    offset += slice.numel();
+  }
 }
 
 }  // namespace plait::parallel

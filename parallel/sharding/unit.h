@@ -1,9 +1,9 @@
-// One unit of a DataParallel: its parameters as views of a flat buffer, this rank's share of it, and the
-// gradients' way from autograd to the share. Private to parallel/sharding.
+// One unit of a DataParallel: its parameters as views of a flat buffer, this rank's shard of it, and the way
+// of gradients from autograd to the shard. Private to parallel/sharding.
 //
-//   parameters   StartGather -> WaitWhole -> (forward or backward) -> Drop
-//   gradients    Accumulate for every parameter -> StartScatter -> StartReplicaSum
-//   a step       VisitMaster to change it; Publish
+//   parameters   AddHold -> WaitUnsharded -> (forward or backward) -> DropHold
+//   gradients    Accumulate for every parameter -> StartReduceScatter -> StartReplicaSum -> SumPartial
+//   a step       VisitMaster to change it; AllGather
 //
 // Nothing here decides when: data_parallel.cc does, the same on all ranks.
 #ifndef PLAIT_PARALLEL_SHARDING_UNIT_H_
@@ -12,19 +12,24 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/device_mesh.h"
 #include "comm/tensor_collectives.h"
-#include "parallel/sharding/data_parallel.h"
+#include "models/block_model.h"
+#include "parallel/offload/state_store.h"
 #include "parallel/sharding/flat_buffer.h"
 #include "parallel/sharding/flat_layout.h"
 #include "parallel/sharding/stored_tensor.h"
+#include "parallel/sharding/strategy.h"
 
 namespace plait::parallel {
 
-// What the units of a model have in common.
-struct UnitSetting {
+// What units with the same axes have in common.
+struct UnitContext {
+  const comm::DeviceMesh* mesh;
   // Of the same ranks; two, because the order of gathers and the order of reductions are each fixed, but not
   // how they mix.
   comm::Communicator gather, reduce;
@@ -41,78 +46,102 @@ struct UnitSetting {
   bool shards_parameters() const {
     return ShardsParameters(strategy) && (ranks() > 1 || offloads_parameters);
   }
-  // Gathers are made of shares in compute_type; else of masters.
-  bool keeps_shares() const { return shards_parameters() && store != nullptr && !offloads_parameters; }
+  // Gathers are made of shards in compute_type; else of masters.
+  bool keeps_shards() const { return shards_parameters() && store != nullptr && !offloads_parameters; }
   bool shards_gradients() const { return ShardsGradients(strategy) && ranks() > 1; }
 };
 
+// A parameter on the meta device becomes one of `device`: set_data wants both of one kind.
+void LeaveMeta(const at::Tensor& parameter, at::Device device);
+
 class Unit {
  public:
-  // Local. Parameters are views of a whole buffer, with the values that they had; zero where they were on the
-  // meta device. They have the masters' type until ShareOut.
-  // `slot`: of the masters' store.
-  Unit(const UnitSetting* setting, std::vector<at::Tensor> parameters, FlatLayout layout, std::size_t slot);
-  // What is still under way is left to itself, with its memory: a run that ends early has its own message.
+  // Local. Parameters are views of an unsharded buffer, with the values that they had; zero where they were
+  // on the meta device. They have the masters' type until ShardInitialValues. `name` is for messages, `slot`
+  // of the masters' store. The specifications outlive the unit.
+  Unit(const UnitContext* context, const std::string& name,
+       std::vector<const models::ParameterSpec*> parameters, FlatLayout layout, std::size_t slot);
+  // Does not wait; operations in flight keep their buffers alive.
   ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
-  // Collective, once. Values become those of rank 0 along both axes, and masters the shares of them; the unit
-  // is dropped if parameters are sharded. The error is this rank's, of the store.
-  absl::Status ShareOut();
+  // Collective, once. Values become those of rank 0 along all axes that hold the same ones, and masters the
+  // shards of them; the unit is resharded. The error is this rank's, of the store.
+  absl::Status ShardInitialValues();
 
   const FlatLayout& layout() const { return layout_; }
+  const UnitContext& context() const { return *context_; }
+  const std::vector<const models::ParameterSpec*>& parameters() const { return parameters_; }
   const StoredTensor& master() const { return master_; }
-  // What computes follows a master that `visit` changes in a store.
+  // Parameters in memory follow a master that `visit` changes in a store.
   absl::Status VisitMaster(bool changes, const StoredTensor::Visitor& visit);
-  // This rank's share of the sum, after the last pass of a step; undefined before the first.
+  // This rank's shard of the sum, after the last micro-batch of a step; undefined before the first.
   const at::Tensor& gradient() const { return gradient_; }
 
-  void Expect() const;  // its gather comes next: a share that lies in a store is read meanwhile
-  void StartGather();   // nothing if whole or on its way
-  void WaitWhole();
-  void AdvanceGather();
-  void Drop();     // nothing unless parameters are sharded
-  void Publish();  // the master has changed: parameters follow, gradients are forgotten
+  // Unsharded while held. The first hold starts the all-gather, the end of the last one reshards.
+  void AddHold();
+  void DropHold();
+  bool held() const { return holds_ > 0; }
+  void Prefetch() const;  // its gather comes next: a shard that lies in a store is read meanwhile
+  void StartAllGather();  // ahead of a hold; nothing if it is unsharded or on its way
+  void WaitUnsharded();
+  void AdvanceAllGather();
+  void ReshardIfUnheld();  // nothing unless parameters are sharded
+  // The master has changed: parameters follow, gradients and holds are forgotten.
+  void AllGather();
 
-  // Takes .grad() of parameter `index` into the flat gradient. True when it was the last one missing.
+  // Takes .grad() of parameter `index` into the flat gradient. True when it was the last one missing since
+  // ExpectGradients. A gradient that comes after the others were sent is kept for ReduceLate.
   bool Accumulate(std::size_t index);
+  // A backward through the unit begins: gradients of all parameters are expected (again).
+  void ExpectGradients();
+  void BeginMicroBatch();
   bool all_accumulated() const { return missing_ == 0; }
   // Sends gradients on their way: those not accumulated are zero. `last` of a step: also along replicate.
-  void StartScatter(bool last);
-  // Moves on; true when scattered, and then StartReplicaSum may follow.
-  bool AdvanceScatter(bool wait);
+  void StartReduceScatter(bool last);
+  // Polls the reduce-scatter, or waits for it. True once the shard has arrived; StartReplicaSum may follow.
+  bool AdvanceReduceScatter(bool wait);
   void StartReplicaSum();
   bool AdvanceReplicaSum(bool wait);  // true when summed
-  // Before each backward.
-  void BeginPass();
+  // Blocking, behind these: gradients that came late, and the sums along axes with partial gradients.
+  void ReduceLate(bool last);
+  void SumPartial();
 
  private:
   at::Tensor ViewOf(const at::Tensor& flat, std::size_t index) const;
+  at::Tensor& Handle(std::size_t index) const;  // the model's
   void TakeValues();
-  at::Tensor OwnPart() const;  // of the whole buffer
+  void Reshard();
+  at::Tensor OwnShard() const;  // of the unsharded buffer
   absl::Status PlaceMaster();
   void FollowMaster(const at::Tensor& master);
-  void LoadOwnPart();
-  void ZeroPadding();
-  void ZeroWhatIsMissing();
-  void FinishScatter();
+  void LoadOwnShard();
+  void ZeroPadding(const at::Tensor& flat) const;
+  void ZeroMissingGradients();
+  void FinishReduceScatter();
+  void SumPartialAlong(const std::string& axis);
 
-  const UnitSetting* setting_;
+  const UnitContext* context_;
   FlatLayout layout_;
-  std::vector<at::Tensor> parameters_;
-  FlatBuffer whole_;           // parameters, compute_type
-  FlatBuffer gradient_whole_;  // masters' type
-  at::Tensor initial_;         // until ShareOut: all values in the masters' type
+  std::vector<const models::ParameterSpec*> parameters_;
+  std::vector<std::string> same_values_, partial_;  // axes of the mesh, in its order
+  FlatBuffer unsharded_;                            // parameters, compute_type
+  FlatBuffer unsharded_gradient_;                   // masters' type
+  FlatBuffer late_gradient_;
+  std::vector<at::Tensor> views_, placeholders_;  // by parameter; placeholders where parameters are sharded
+  at::Tensor initial_;                            // until ShardInitialValues: all values in the masters' type
   std::size_t slot_;
   StoredTensor master_;
-  at::Tensor share_;  // in compute_type, where keeps_shares
+  at::Tensor shard_;  // in compute_type, where keeps_shards
   at::Tensor gradient_;
-  at::Tensor scattered_;      // where a further pass's share arrives before it is added
-  std::vector<bool> filled_;  // parameters with a gradient in gradient_whole_, over passes
-  std::vector<bool> seen_;    // in this pass
+  at::Tensor scattered_;      // where a further micro-batch's shard arrives before it is added
+  std::vector<bool> filled_;  // parameters with a gradient in unsharded_gradient_, over micro-batches
+  std::vector<bool> seen_;    // since ExpectGradients
   std::size_t missing_ = 0;
-  bool has_share_ = false;  // gradient_ holds the shares of earlier passes
+  bool sent_ = false;       // StartReduceScatter was called in this micro-batch
+  bool has_shard_ = false;  // gradient_ holds the shards of earlier micro-batches
+  int holds_ = 0;
   comm::TensorWork gathering_, scattering_, summing_;
   bool gather_in_flight_ = false;
 };

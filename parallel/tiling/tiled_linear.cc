@@ -32,44 +32,47 @@ std::vector<std::int64_t> Sizes(std::int64_t total, std::int64_t parts) {
 struct TiledLinear::State {
   TiledLinearOptions options;
   std::vector<std::int64_t> in_sizes, out_sizes;
-  std::vector<ParameterUnit> units;
-  BlockRunner runner;
+  std::vector<models::ParameterUnit> units;
+  TileRunner runner;
   std::shared_ptr<torch::nn::Module> module;
 
   const at::Tensor& Weight(std::int64_t o, std::int64_t i) const {
-    return units[o * options.in_tiles + i].parameters[0].second;
+    return units[o * options.in_tiles + i].parameters[0].tensor;
   }
   // Undefined where there is none.
   at::Tensor Bias(std::int64_t o) const {
-    return options.bias ? units[o * options.in_tiles].parameters[1].second : at::Tensor();
+    return options.bias ? units[o * options.in_tiles].parameters[1].tensor : at::Tensor();
+  }
+  std::size_t BlockOf(std::int64_t o, std::int64_t i) const {
+    return options.first_block + static_cast<std::size_t>(o * options.in_tiles + i);
   }
   at::Tensor RunTile(std::int64_t o, std::int64_t i, const at::Tensor& x) const;
-  ParameterUnit MakeTile(torch::nn::Module& row, std::int64_t o, std::int64_t i,
-                         const at::TensorOptions& tensor_options) const;
+  models::ParameterUnit MakeTile(torch::nn::Module& row, std::int64_t o, std::int64_t i,
+                                 const at::TensorOptions& tensor_options) const;
 };
 
 at::Tensor TiledLinear::State::RunTile(std::int64_t o, std::int64_t i, const at::Tensor& x) const {
   // Copies of the handles: an engine may call it again in backward.
-  const BlockForward tile = [weight = Weight(o, i), bias = i == 0 ? Bias(o) : at::Tensor()](
-                                const at::Tensor& input) { return at::linear(input, weight, bias); };
-  const auto block = options.first_block + static_cast<std::size_t>(o * options.in_tiles + i);
-  return runner ? runner(block, tile, x) : tile(x);
+  const models::BlockForward tile =
+      [weight = Weight(o, i), bias = i == 0 ? Bias(o) : at::Tensor()](const models::BlockState& input) {
+        return models::BlockState{at::linear(input.hidden, weight, bias)};
+      };
+  return runner ? runner(BlockOf(o, i), tile, {x}).hidden : tile({x}).hidden;
 }
 
 // Registers the parameters of tile (o, i) in the module of its row.
-ParameterUnit TiledLinear::State::MakeTile(torch::nn::Module& row, std::int64_t o, std::int64_t i,
-                                           const at::TensorOptions& tensor_options) const {
+models::ParameterUnit TiledLinear::State::MakeTile(torch::nn::Module& row, std::int64_t o, std::int64_t i,
+                                                   const at::TensorOptions& tensor_options) const {
   auto tile = row.register_module(absl::StrCat(i), std::make_shared<torch::nn::Module>("Tile"));
   const std::string name = absl::StrCat("tile.", o, ".", i);
   const std::vector<std::int64_t> shape = {out_sizes[o], in_sizes[i]};
-  ParameterUnit unit = {name, {}};
-  unit.parameters.emplace_back(name + ".weight",
-                               tile->register_parameter("weight", at::empty(shape, tensor_options)));
+  std::vector<std::pair<std::string, at::Tensor>> parameters = {
+      {name + ".weight", tile->register_parameter("weight", at::empty(shape, tensor_options))}};
   if (options.bias && i == 0) {
-    unit.parameters.emplace_back(absl::StrCat("tile.", o, ".bias"),
-                                 row.register_parameter("bias", at::empty({out_sizes[o]}, tensor_options)));
+    parameters.emplace_back(absl::StrCat("tile.", o, ".bias"),
+                            row.register_parameter("bias", at::empty({out_sizes[o]}, tensor_options)));
   }
-  return unit;
+  return models::MakeUnit(name, parameters, static_cast<int>(BlockOf(o, i)));
 }
 
 TiledLinear::TiledLinear(const TiledLinearOptions& options, const at::TensorOptions& tensor_options)
@@ -104,14 +107,14 @@ at::Tensor TiledLinear::Forward(const at::Tensor& x) const {
   return outputs.size() == 1 ? outputs[0] : at::cat(outputs, -1);
 }
 
-void TiledLinear::set_block_runner(BlockRunner runner) { state_->runner = std::move(runner); }
+void TiledLinear::set_tile_runner(TileRunner runner) { state_->runner = std::move(runner); }
 
-const std::vector<ParameterUnit>& TiledLinear::units() const { return state_->units; }
+const std::vector<models::ParameterUnit>& TiledLinear::units() const { return state_->units; }
 
 void TiledLinear::ResetParameters(std::size_t unit) const {
   const at::NoGradGuard no_grad;
   const double bound = 1 / std::sqrt(static_cast<double>(state_->options.in));
-  for (const auto& [name, parameter] : state_->units[unit].parameters) parameter.uniform_(-bound, bound);
+  for (models::ParameterSpec& p : state_->units[unit].parameters) p.tensor.uniform_(-bound, bound);
 }
 
 void TiledLinear::Load(const at::Tensor& weight, const at::Tensor& bias) const {

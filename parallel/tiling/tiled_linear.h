@@ -1,9 +1,9 @@
 // A linear layer too large for its unit, as tiles that are units of their own: memory-centric tiling.
 //
 //   TiledLinear linear({.in = 8192, .out = 32768, .in_tiles = 2, .out_tiles = 8}, at::kFloat);
-//   auto engine = DataParallel::Create(axes, linear.units(), {.strategy = Strategy::kFsdp});
-//   linear.set_block_runner([&](std::size_t block, const auto& forward, const at::Tensor& x) {
-//     return (*engine)->Run(block, forward, x);
+//   auto engine = DataParallel::Create(mesh, linear.units(), {.strategy = Strategy::kFsdp});
+//   linear.set_tile_runner([&](std::size_t block, const models::BlockForward& tile, const auto& x) {
+//     return (*engine)->Run(block, tile, x);
 //   });
 //   at::Tensor y = linear.Forward(x);        // (..., in) -> (..., out), as torch::nn::Linear
 //
@@ -27,7 +27,7 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/sharding/data_parallel.h"
+#include "models/block_model.h"
 
 namespace torch::nn {
 class Module;
@@ -39,14 +39,13 @@ struct TiledLinearOptions {
   std::int64_t in = 0, out = 0;              // positive
   std::int64_t in_tiles = 1, out_tiles = 1;  // 1 to in, 1 to out
   bool bias = true;
-  std::size_t first_block = 0;  // of the runner's numbers
+  std::size_t first_block = 0;  // index of tile (0, 0) among the blocks of the model
 };
 
 class TiledLinear {
  public:
-  using BlockForward = std::function<at::Tensor(const at::Tensor&)>;
-  using BlockRunner =
-      std::function<at::Tensor(std::size_t block, const BlockForward& forward, const at::Tensor& input)>;
+  using TileRunner = std::function<models::BlockState(std::size_t block, const models::BlockForward& tile,
+                                                      const models::BlockState& input)>;
 
   // Initial values are those of torch::nn::Linear's distribution for the whole layer, tile by tile, from
   // LibTorch's generator; none on the meta device. Options outside their bounds are a programming error.
@@ -56,10 +55,10 @@ class TiledLinear {
   at::Tensor Forward(const at::Tensor& x) const;
 
   // Every tile runs through it. Empty: directly.
-  void set_block_runner(BlockRunner runner);
+  void set_tile_runner(TileRunner runner);
 
   // By block: tile (0, 0), (0, 1), ..., (1, 0), ...
-  const std::vector<ParameterUnit>& units() const;
+  const std::vector<models::ParameterUnit>& units() const;
   // Draws the values of one unit anew.
   void ResetParameters(std::size_t unit) const;
 

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "comm/device_mesh.h"
 #include "comm/testing/world.h"
+#include "parallel/sharding/data_parallel.h"
 
 namespace plait::parallel {
 namespace {
@@ -55,15 +57,15 @@ void ExpectEqualToWhole(const TiledLinear& tiled, const Layer& whole, const at::
   const at::Tensor weight_bound = 2 * kBatch * kEps * at::mm(g.t(), x);
   const at::Tensor bias_bound = 2 * kBatch * kEps * g.sum(0);
   std::int64_t column = 0;
-  for (const ParameterUnit& unit : tiled.units()) {
-    const at::Tensor& weight = unit.parameters[0].second;
+  for (const models::ParameterUnit& unit : tiled.units()) {
+    const at::Tensor& weight = unit.parameters[0].tensor;
     const auto part = [&](const at::Tensor& of) {
       return of.narrow(0, row, weight.size(0)).narrow(1, column, weight.size(1));
     };
     ExpectWithin(weight.grad(), part(whole.weight.grad()), part(weight_bound), unit.name);
     if (unit.parameters.size() > 1) {
       const auto rows = [&](const at::Tensor& of) { return of.narrow(0, row, weight.size(0)); };
-      ExpectWithin(unit.parameters[1].second.grad(), rows(whole.bias.grad()), rows(bias_bound), "bias");
+      ExpectWithin(unit.parameters[1].tensor.grad(), rows(whole.bias.grad()), rows(bias_bound), "bias");
     }
     column += weight.size(1);
     if (column == kIn) row += weight.size(0), column = 0;
@@ -100,8 +102,8 @@ TEST(TiledLinear, IsAnOrdinaryModule) {
   const TiledLinear tiled({.in = 5, .out = 4, .in_tiles = 2, .out_tiles = 2}, at::kFloat);
   std::vector<std::string> of_module, of_units;
   for (const auto& item : tiled.module()->named_parameters()) of_module.push_back(item.key());
-  for (const ParameterUnit& unit : tiled.units()) {
-    for (const auto& [name, parameter] : unit.parameters) of_units.push_back(name);
+  for (const models::ParameterUnit& unit : tiled.units()) {
+    for (const models::ParameterSpec& p : unit.parameters) of_units.push_back(p.name);
   }
   std::sort(of_module.begin(), of_module.end());
   std::sort(of_units.begin(), of_units.end());
@@ -123,10 +125,10 @@ TEST(TiledLinear, DrawsTheDistributionOfTheWholeLayer) {
 TEST(TiledLinear, TilesRunOneAfterTheOther) {
   TiledLinear tiled({.in = 6, .out = 6, .in_tiles = 2, .out_tiles = 3, .first_block = 10}, at::kDouble);
   std::vector<std::size_t> blocks;
-  tiled.set_block_runner(
-      [&](std::size_t block, const TiledLinear::BlockForward& forward, const at::Tensor& x) {
+  tiled.set_tile_runner(
+      [&](std::size_t block, const models::BlockForward& forward, const models::BlockState& x) {
         blocks.push_back(block);
-        EXPECT_EQ(x.size(-1), 3);
+        EXPECT_EQ(x.hidden.size(-1), 3);
         return forward(x);
       });
   tiled.Forward(at::randn({1, 6}, at::kDouble));
@@ -139,11 +141,11 @@ TEST(TiledLinear, ShardedEqualsTheLayerWithoutTiles) {
   const Layer whole = Whole();
   TiledLinear tiled({.in = kIn, .out = kOut, .in_tiles = 3, .out_tiles = 2}, at::kDouble);
   tiled.Load(whole.weight, whole.bias);
-  auto dp =
-      DataParallel::Create({comm::Communicator::Self(), world}, tiled.units(), {.strategy = Strategy::kFsdp});
+  auto dp = DataParallel::Create(*comm::DeviceMesh::Create(world, {{"dp_shard", world.size()}}),
+                                 tiled.units(), {.strategy = Strategy::kFsdp});
   ASSERT_TRUE(dp.ok()) << dp.status();
-  tiled.set_block_runner([&](std::size_t block, const TiledLinear::BlockForward& forward,
-                             const at::Tensor& x) { return (*dp)->Run(block, forward, x); });
+  tiled.set_tile_runner([&](std::size_t block, const models::BlockForward& forward,
+                            const models::BlockState& x) { return (*dp)->Run(block, forward, x); });
   const at::Tensor x = whole.x.detach().clone().requires_grad_(true);
   at::Tensor y;
   const at::Tensor loss = (*dp)->Forward([&] {

@@ -18,33 +18,35 @@ constexpr char kOptimizerStep[] = "optimizer.step";
 
 std::string GroupOf(const std::string& moment) { return absl::StrCat("optimizer/", moment); }
 
-// A flat share of one group, with the layout that says what it is made of.
-struct Share {
+// A flat shard of one group.
+struct GroupShard {
   std::string group;
-  const FlatLayout* layout;
+  const Shard& shard;
   at::Tensor values;
 };
 
-TensorSpec SpecOf(const Share& share, const FlatParameter& parameter) {
-  return {share.group, parameter.name, DTypeOf(share.values), parameter.shape};
+TensorSpec SpecOf(const std::string& group, const at::Tensor& values, const std::string& name,
+                  std::vector<std::int64_t> shape) {
+  return {group, name, DTypeOf(values), std::move(shape)};
 }
 
-at::Tensor ValuesOf(const Share& share, const FlatSlice& slice) {
-  return share.values.narrow(0, slice.shard_offset, slice.end - slice.begin);
+at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
+  return own.values.narrow(0, slice.shard_offset, slice.end - slice.begin);
 }
 
-void AddPieces(const DataParallelAxes& axes, const Share& share, std::vector<TensorPiece>& pieces) {
-  if (axes.replicate.rank() > 0) return;
-  for (const FlatSlice& s : share.layout->Slices(axes.shard.rank())) {
-    const FlatParameter& p = share.layout->parameters()[s.parameter];
-    pieces.push_back(PieceOfTensor(share.group, p.name, p.shape, s.begin, ValuesOf(share, s)));
+void AddPieces(const GroupShard& own, std::vector<TensorPiece>& pieces) {
+  for (const FlatSlice& s : own.shard.layout->Slices(own.shard.rank)) {
+    if (!own.shard.primary[s.parameter]) continue;
+    const FlatParameter& p = own.shard.layout->parameters()[s.parameter];
+    pieces.push_back(PieceOfTensor(own.group, p.name, p.shape, s.begin, ValuesOf(own, s)));
   }
 }
 
-absl::Status ReadInto(Checkpoint& checkpoint, const DataParallelAxes& axes, const Share& share) {
-  for (const FlatSlice& s : share.layout->Slices(axes.shard.rank())) {
-    const TensorSpec tensor = SpecOf(share, share.layout->parameters()[s.parameter]);
-    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), s.begin, ValuesOf(share, s)));
+absl::Status ReadInto(Checkpoint& checkpoint, const GroupShard& own) {
+  for (const FlatSlice& s : own.shard.layout->Slices(own.shard.rank)) {
+    const FlatParameter& p = own.shard.layout->parameters()[s.parameter];
+    const TensorSpec tensor = SpecOf(own.group, own.values, p.name, p.shape);
+    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), s.begin, ValuesOf(own, s)));
   }
   return absl::OkStatus();
 }
@@ -59,9 +61,13 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
   for (const std::string& group : groups) {
     for (const Shard& shard : dp.shards()) {
       for (const FlatParameter& parameter : shard.layout->parameters()) {
-        specs.push_back(SpecOf({group, shard.layout, typed}, parameter));
+        specs.push_back(SpecOf(group, typed, parameter.name, parameter.shape));
       }
     }
+  }
+  for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
+    const models::ParameterSpec& parameter = *replicated.parameter;
+    specs.push_back(SpecOf(kModel, parameter.tensor, parameter.name, parameter.tensor.sizes().vec()));
   }
   return specs;
 }
@@ -71,8 +77,14 @@ absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedO
   PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(SpecsOf(dp, optimizer)));
   for (std::size_t shard = 0; shard < dp.shards().size(); ++shard) {
     PLAIT_RETURN_IF_ERROR(dp.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
-      return ReadInto(checkpoint, dp.axes(), {kModel, dp.shards()[shard].layout, master});
+      return ReadInto(checkpoint, {kModel, dp.shards()[shard], master});
     }));
+  }
+  for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
+    const models::ParameterSpec& parameter = *replicated.parameter;
+    const TensorSpec tensor =
+        SpecOf(kModel, parameter.tensor, parameter.name, parameter.tensor.sizes().vec());
+    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), /*begin=*/0, parameter.tensor));
   }
   if (optimizer == nullptr) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t steps, checkpoint.Integer(kOptimizerStep));
@@ -80,8 +92,8 @@ absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedO
   return optimizer->ForEachShard(
       /*changes=*/true, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
         for (std::size_t m = 0; m < moments.size(); ++m) {
-          const Share share = {GroupOf(optimizer->moment_names()[m]), dp.shards()[shard].layout, moments[m]};
-          PLAIT_RETURN_IF_ERROR(ReadInto(checkpoint, dp.axes(), share));
+          PLAIT_RETURN_IF_ERROR(
+              ReadInto(checkpoint, {GroupOf(optimizer->moment_names()[m]), dp.shards()[shard], moments[m]}));
         }
         return absl::OkStatus();
       });
@@ -94,18 +106,21 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
   std::vector<TensorPiece> pieces;
   for (std::size_t shard = 0; shard < dp.shards().size(); ++shard) {
     PLAIT_RETURN_IF_ERROR(dp.VisitMaster(shard, /*changes=*/false, [&](const at::Tensor& master) {
-      const at::Tensor values = dp.masters_stay() ? master : master.clone();
-      AddPieces(dp.axes(), {kModel, dp.shards()[shard].layout, values}, pieces);
+      const at::Tensor values = dp.masters_resident() ? master : master.clone();
+      AddPieces({kModel, dp.shards()[shard], values}, pieces);
       return absl::OkStatus();
     }));
+  }
+  for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
+    const models::ParameterSpec& parameter = *replicated.parameter;
+    if (replicated.primary) pieces.push_back(WholeTensor(kModel, parameter.name, parameter.tensor));
   }
   if (optimizer == nullptr) return pieces;
   PLAIT_RETURN_IF_ERROR(optimizer->ForEachShard(
       /*changes=*/false, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
         for (std::size_t m = 0; m < moments.size(); ++m) {
-          const at::Tensor values = optimizer->moments_stay() ? moments[m] : moments[m].clone();
-          AddPieces(dp.axes(), {GroupOf(optimizer->moment_names()[m]), dp.shards()[shard].layout, values},
-                    pieces);
+          const at::Tensor values = optimizer->moments_resident() ? moments[m] : moments[m].clone();
+          AddPieces({GroupOf(optimizer->moment_names()[m]), dp.shards()[shard], values}, pieces);
         }
         return absl::OkStatus();
       }));
@@ -114,8 +129,8 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
 
 absl::Status Restore(Checkpoint& checkpoint, DataParallel& dp, ShardedOptimizer* optimizer) {
   dp.WaitForParameters();  // they are about to be overwritten
-  PLAIT_RETURN_IF_ERROR(AgreeAlongAxes(dp.axes(), RestoreOwn(checkpoint, dp, optimizer)));
-  dp.Publish();
+  PLAIT_RETURN_IF_ERROR(dp.mesh().world().Agree(RestoreOwn(checkpoint, dp, optimizer)));
+  dp.AllGatherParameters();
   return absl::OkStatus();
 }
 

@@ -40,19 +40,17 @@ struct Program {
       : model(at::kDouble), type(other.compute_type == at::kFloat ? at::kFloat : at::kDouble) {
     if (offset != 0) {
       const at::NoGradGuard no_grad;
-      for (const ParameterUnit& unit : model.units) {
-        for (const auto& [name, parameter] : unit.parameters) parameter.add_(offset);
+      for (models::ParameterUnit& unit : model.units) {
+        for (models::ParameterSpec& p : unit.parameters) p.tensor.add_(offset);
       }
     }
     const auto device_mesh =
         comm::DeviceMesh::Create(World(), {{"dp_replicate", mesh.replicas}, {"dp_shard", mesh.shards}});
     DataParallelOptions options = other;
     options.strategy = mesh.strategy;
-    dp = *DataParallel::Create({device_mesh->axis("dp_replicate"), device_mesh->axis("dp_shard")},
-                               model.units, options);
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward, const at::Tensor& x) {
-      return dp->Run(block, forward, x);
-    };
+    dp = *DataParallel::Create(*device_mesh, model.units, options);
+    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
+                       const models::BlockState& x) { return dp->Run(block, forward, x); };
     optimizer = *ShardedOptimizer::Create(*dp, {.lr = 0.02, .weight_decay = 0.1}, place);
   }
 
@@ -71,8 +69,8 @@ struct Program {
 
   std::vector<at::Tensor> Parameters() {
     std::vector<at::Tensor> all;
-    dp->VisitWhole([&](const ParameterUnit& unit) {
-      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
+      for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
     });
     return all;
   }
@@ -185,11 +183,10 @@ TEST(TrainingStateTest, AnotherArchitectureIsToldOnAllRanks) {
   absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(root + "/step-000000001");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   TestingModel other(at::kDouble);
-  other.units[1].parameters[0].first = "block.0.gain";
+  other.units[1].parameters[0].name = "block.0.gain";
   const auto device_mesh =
       comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
-  const auto dp = *DataParallel::Create({device_mesh->axis("dp_replicate"), device_mesh->axis("dp_shard")},
-                                        other.units, {.strategy = Strategy::kFsdp});
+  const auto dp = *DataParallel::Create(*device_mesh, other.units, {.strategy = Strategy::kFsdp});
   const absl::Status status = Restore(*checkpoint, *dp, nullptr);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("block.0.gain"));

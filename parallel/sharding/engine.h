@@ -1,0 +1,118 @@
+// The units of a DataParallel, and when each of them is unsharded and reduced. Private to parallel/sharding.
+//
+// A Use is a recorded forward pass of some units whose backward may follow. Its hook, on the output's
+// gradient, begins it: the units are held and their gradients expected. A begun use ends with the last
+// gradient of its units, or with the micro-batch. Uses that have not begun at an optimizer step are
+// forgotten: their parameters have changed.
+#ifndef PLAIT_PARALLEL_SHARDING_ENGINE_H_
+#define PLAIT_PARALLEL_SHARDING_ENGINE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel/sharding/data_parallel.h"
+#include "parallel/sharding/reductions.h"
+#include "parallel/sharding/unit.h"
+
+namespace plait::parallel {
+
+using UnitIndices = std::vector<std::size_t>;
+
+class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(const comm::DeviceMesh& m, std::vector<models::ParameterUnit> u, const DataParallelOptions& o);
+  ~Engine();
+
+  // Collective, in this order.
+  absl::Status MakeStore();
+  void MakeUnits(const InitializeUnit& initialize);
+
+  // Held until the end of the scope.
+  class Holds {
+   public:
+    Holds(Engine& engine, const UnitIndices& units);  // starts the all-gathers
+    ~Holds();
+    Holds(const Holds&) = delete;
+    Holds& operator=(const Holds&) = delete;
+
+   private:
+    Engine& engine_;
+    const UnitIndices units_;
+  };
+
+  UnitIndices UnitsOfBlocks(std::size_t block, std::size_t count) const;
+  void Wait(const UnitIndices& units);
+  // Starts the gathers of a block ahead of its use, where prefetching is on; none beside the ends.
+  void GatherBlock(std::ptrdiff_t block);
+  // The reads of a block's shards.
+  void PrefetchBlock(std::ptrdiff_t block) const;
+  void PrefetchUnit(std::size_t unit) const;
+  void AdvanceGathers();
+  void ReshardUnheld();
+
+  // `outputs` of a recorded forward pass of `units`: their backward holds the units. `held`: from now on, not
+  // only from its beginning. `block` is the first of a block's units, or negative.
+  void RecordUse(UnitIndices units, std::ptrdiff_t block, bool held, const std::vector<at::Tensor>& outputs);
+  void BeginUse(std::int64_t use);
+  void EndUses();
+  void ForgetUses();
+  void OnGradient(std::size_t unit, std::size_t parameter);
+  void CheckInBackward(const char* what) const;
+
+  double GradientNorm() const;
+  void BroadcastBuffers();
+
+  comm::DeviceMesh mesh;
+  std::vector<models::ParameterUnit> model;
+  DataParallelOptions options;
+  BufferPool pool;
+  absl::Status status;
+  std::unique_ptr<StateStore> store;         // of masters; null: in memory
+  std::vector<std::unique_ptr<Unit>> units;  // of the model, root units in parts
+  std::vector<std::size_t> first_unit;       // by unit of the model, and one more
+  std::vector<UnitIndices> blocks;           // units of each block
+  UnitIndices roots;
+  std::vector<Shard> shards;
+  std::vector<ReplicatedTensor> replicated_tensors;
+  std::unique_ptr<Reductions> reductions;
+  std::map<const void*, std::pair<std::size_t, std::size_t>> by_parameter;  // unit and index in it
+  bool in_backward = false;
+  bool reduced = false;  // the last micro-batch's gradients wait for a step
+  bool broken = false;   // an exception left a backward
+
+ private:
+  struct Use {
+    UnitIndices units;
+    std::ptrdiff_t block = -1;
+    bool held = false;
+  };
+  // Parameters that travel together: of a unit, or of a part of a root unit.
+  using Part = std::vector<const models::ParameterSpec*>;
+
+  std::vector<Part> PartsOf(const models::ParameterUnit& unit) const;
+  UnitContext* ContextOf(const models::ParameterUnit& unit);
+  void AddUnit(const models::ParameterUnit& unit, const Part& part);
+  void AddReplicated(const models::ParameterUnit& unit);
+  void BroadcastReplicated(const ReplicatedTensor& replicated);
+  bool IsPrimary(const models::ParameterUnit& unit, const models::ParameterSpec& parameter) const;
+  const at::Tensor& FirstTrained() const;
+  FlatLayout LayoutOf(const Part& part, int ranks) const;
+  void End(std::size_t unit);
+
+  at::TensorOptions master_options_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<UnitContext>> contexts_;  // by axes
+  std::map<std::int64_t, Use> uses_;  // recorded, not begun
+  std::int64_t next_use_ = 0;
+  std::vector<int> begun_holds_;  // by unit
+};
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_SHARDING_ENGINE_H_
