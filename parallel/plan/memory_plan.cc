@@ -68,7 +68,7 @@ bool HoldsShares(const MemoryPlanRequest& request) {
   return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
 }
 
-// Of masters that are not resident: DataParallel::masters_stay().
+// Of masters that are not resident: DataParallel::masters_resident().
 bool MastersLeave(const MemoryPlanRequest& request) {
   return request.masters_place != StatePlace::kMemory && (IsMixed(request) || request.offloads_parameters);
 }

@@ -5,7 +5,6 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,34 +17,40 @@
 namespace plait::training {
 namespace {
 
-// The engine's units with parameters, and the index of each in the model's units().
+// The units that have parameters, and the index of each in the model's units().
 struct EngineUnits {
-  std::vector<parallel::ParameterUnit> units;
+  std::vector<models::ParameterUnit> units;
   std::vector<std::size_t> index;
-  std::map<std::string, bool> decays;
 };
 
-EngineUnits UnitsOf(const TrainedModel& trained) {
+EngineUnits UnitsOf(const TrainedModel& trained, const comm::DeviceMesh& mesh) {
   EngineUnits result;
-  const std::vector<models::ParameterUnit> units = trained.model->units();
+  std::vector<models::ParameterUnit> units = trained.model->units();
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (units[i].parameters.empty()) continue;
-    parallel::ParameterUnit unit = {.name = units[i].name,
-                                    .parameters = {},
-                                    .root = units[i].block == models::ParameterUnit::kRoot};
-    for (const models::ParameterSpec& spec : units[i].parameters) {
-      unit.parameters.emplace_back(spec.name, spec.tensor);
-      result.decays[spec.name] = spec.decays || trained.decays_all;
+    for (models::ParameterSpec& spec : units[i].parameters) {
+      spec.decays = spec.decays || trained.decays_all;
+      if (mesh.Has("lp")) spec.placement.replicated.push_back("lp");
     }
-    result.units.push_back(std::move(unit));
+    result.units.push_back(std::move(units[i]));
     result.index.push_back(i);
   }
   return result;
 }
 
-auto DecaysOf(std::map<std::string, bool> decays) {
-  return [decays = std::move(decays)](const std::string& name, const at::Tensor&) { return decays.at(name); };
-}
+// A block of the model that is run in another way: by a layer-parallel solver, say.
+class RunnerBlock final : public models::Block {
+ public:
+  RunnerBlock(std::size_t index, const TrainedModel& trained) : index_(index), trained_(trained) {}
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
+    return trained_.run_block(index_, input, context);
+  }
+  std::vector<at::Tensor> Parameters() const override { return trained_.model->blocks()[index_]->Parameters(); }
+
+ private:
+  std::size_t index_;
+  const TrainedModel& trained_;
+};
 
 absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
                                                     const models::BlockModel& model) {
@@ -65,13 +70,11 @@ void SeedParameters(std::uint64_t seed) {
 bool IsFinite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
 
 // The first parameter of the shard with such values; empty: none.
-std::string NonFiniteName(const parallel::DataParallel& engine, const parallel::FlatLayout& layout,
-                          const at::Tensor& values) {
+std::string NonFiniteName(const parallel::Shard& shard, const at::Tensor& values) {
   if (!values.defined()) return "";
-  const int rank = layout.ranks() == 1 ? 0 : engine.axes().shard.rank();
-  for (const parallel::FlatSlice& slice : layout.Slices(rank)) {
+  for (const parallel::FlatSlice& slice : shard.layout->Slices(shard.rank)) {
     if (!IsFinite(values.narrow(0, slice.shard_offset, slice.end - slice.begin))) {
-      return layout.parameters()[slice.parameter].name;
+      return shard.layout->parameters()[slice.parameter].name;
     }
   }
   return "";
@@ -86,10 +89,9 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
 
 parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
                                 const TrainedModel& trained) {
-  EngineUnits units = UnitsOf(trained);
   const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
   return parallel::PlanMemory(
-      {.units = parallel::PlanUnits(units.units, shards, DecaysOf(std::move(units.decays))),
+      {.units = parallel::PlanUnits(UnitsOf(trained, mesh).units, shards),
        .strategy = settings.parsed_strategy(),
        .replicate_ranks = replicas,
        .shard_ranks = shards,
@@ -111,38 +113,35 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
 
 absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
-  EngineUnits units = UnitsOf(trained_);
+  EngineUnits units = UnitsOf(trained_, mesh_);
   SeedParameters(settings.seed);
   absl::Status initialized;
   const auto initialize = [&](std::size_t unit) {
     if (!trained_.initialize) return trained_.model->ResetParameters(units.index[unit]);
     if (initialized.ok()) initialized = trained_.initialize(units.index[unit]);
   };
-  PLAIT_ASSIGN_OR_RETURN(
-      engine_, parallel::DataParallel::Create({mesh_.axis("dp_replicate"), mesh_.axis("dp_shard")},
-                                              std::move(units.units),
-                                              {.strategy = settings.parsed_strategy(),
-                                               .reshard_after_forward = settings.reshard_after_forward,
-                                               .prefetch = settings.prefetch,
-                                               .compute_type = settings.compute_type(),
-                                               .decays = DecaysOf(std::move(units.decays)),
-                                               .masters_place = settings.state_place(),
-                                               .offloads_parameters = settings.offload_params},
-                                              initialize));
+  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
+                                      mesh_, std::move(units.units),
+                                      {.strategy = settings.parsed_strategy(),
+                                       .reshard_after_forward = settings.reshard_after_forward,
+                                       .prefetch = settings.prefetch,
+                                       .compute_type = settings.compute_type(),
+                                       .masters_place = settings.state_place(),
+                                       .offloads_parameters = settings.offload_params},
+                                      initialize));
   PLAIT_RETURN_IF_ERROR(mesh_.world().Agree(initialized));
   PLAIT_ASSIGN_OR_RETURN(optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer,
                                                                         settings.state_place()));
-  const parallel::BlockRunner through_engine = policy.Around(
-      [engine = engine_.get()](std::size_t block, const parallel::BlockForward& forward,
-                               const at::Tensor& input) { return engine->Run(block, forward, input); });
-  run_ = [this, through_engine](std::size_t block, const models::BlockState& input,
-                                const models::BlockContext& context) {
-    const auto forward = [this, block, context](const at::Tensor& hidden) {
-      const models::BlockState state = {.hidden = hidden};
-      if (trained_.run_block) return trained_.run_block(block, state, context).hidden;
-      return trained_.model->blocks()[block]->Forward(state, context).hidden;
+  std::vector<std::shared_ptr<models::Block>> blocks = trained_.model->blocks();
+  for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
+    blocks[i] = std::make_shared<RunnerBlock>(i, trained_);
+  }
+  run_ = [engine = engine_.get(), policy, blocks](std::size_t block, const models::BlockState& input,
+                                                  const models::BlockContext& context) {
+    const auto forward = [&](const models::BlockState& state) {
+      return policy.Forward(block, blocks[block], state, context);
     };
-    return models::BlockState{.hidden = through_engine(block, forward, input.hidden)};
+    return engine->Run(block, forward, input);
   };
   return absl::OkStatus();
 }
@@ -184,8 +183,8 @@ absl::Status ShardedModel::status() const {
 
 void ShardedModel::VisitParameters(
     const std::function<void(const std::string& name, const at::Tensor& value)>& visit) {
-  engine_->VisitWhole([&](const parallel::ParameterUnit& unit) {
-    for (const auto& [name, parameter] : unit.parameters) visit(name, parameter.detach());
+  engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+    for (const models::ParameterSpec& spec : unit.parameters) visit(spec.name, spec.tensor.detach());
   });
 }
 
@@ -194,20 +193,18 @@ std::string ShardedModel::FirstNonFinite() const {
     const parallel::Shard& shard = engine_->shards()[i];
     std::string name;
     const absl::Status read = engine_->VisitMaster(i, /*changes=*/false, [&](const at::Tensor& master) {
-      name = NonFiniteName(*engine_, *shard.layout, master);
+      name = NonFiniteName(shard, master);
       return absl::OkStatus();
     });
     if (!read.ok()) return std::string(read.message());
     if (!name.empty()) return "parameter " + name;
-    name = NonFiniteName(*engine_, *shard.layout, shard.gradient);
+    name = NonFiniteName(shard, shard.gradient);
     if (!name.empty()) return "gradient of " + name;
   }
   return "";
 }
 
 absl::StatusOr<std::vector<parallel::TensorPiece>> ShardedModel::Pieces() const {
-  // The first of the ranks along lp alone: the others hold the same.
-  if (mesh_.Has("lp") && mesh_.axis("lp").rank() > 0) return std::vector<parallel::TensorPiece>();
   return parallel::PiecesOf(*engine_, optimizer_.get());
 }
 

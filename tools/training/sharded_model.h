@@ -69,8 +69,10 @@ class ShardedModel {
   // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
 
-  using Pass = parallel::DataParallel::Pass;
-  void Backward(const at::Tensor& loss, const Pass& pass) { engine_->Backward(loss, pass); }
+  using MicroBatch = parallel::DataParallel::MicroBatch;
+  void Backward(const at::Tensor& loss, const MicroBatch& micro_batch) {
+    engine_->Backward(loss, micro_batch);
+  }
   parallel::StepResult Step(const parallel::StepOptions& options) { return optimizer_->Step(options); }
   // Before the program ends, also after an error.
   void WaitForParameters() { engine_->WaitForParameters(); }

@@ -34,11 +34,15 @@ void SeedDropout(std::uint64_t seed, std::int64_t step, std::int64_t pass_of_ran
   generator.set_current_seed(base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank)));
 }
 
-std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world) {
+// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
+// resumed run counts what the run without the interruption counts.
+std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world, bool first_step) {
   std::map<std::string, AxisTraffic> traffic;
   for (const auto& [axis, operations] : world.stats()) {
     AxisTraffic& sum = traffic[axis];
-    for (const comm::OperationStats& operation : operations) {
+    for (std::size_t kind = 0; kind < operations.size(); ++kind) {
+      if (first_step && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
+      const comm::OperationStats& operation = operations[kind];
       sum.bytes += static_cast<double>(operation.wire_bytes);
       sum.in_flight_seconds += operation.in_flight_seconds;
       sum.exposed_seconds += operation.exposed_seconds;
@@ -187,7 +191,7 @@ void Trainer::RunPass(int k, Passes& passes) {
   passes.forward_seconds += NowSeconds() - begin;
   model_->Backward(loss.sum * (scaler_.scale() / static_cast<double>(micro.nominal_count)),
                    {.last = k + 1 == settings_.gradient_accumulation_steps,
-                    .reduce_each = settings_.reduce_each_micro_batch});
+                    .reduce_every_micro_batch = settings_.reduce_each_micro_batch});
 }
 
 Trainer::Passes Trainer::RunPasses() {
@@ -201,7 +205,8 @@ Trainer::Passes Trainer::RunPasses() {
 }
 
 absl::StatusOr<StepReport> Trainer::Step() {
-  const std::map<std::string, AxisTraffic> before = TrafficSoFar(run_.world);
+  const bool first_step = std::exchange(begins_, false);
+  const std::map<std::string, AxisTraffic> before = TrafficSoFar(run_.world, first_step);
   const double begin = NowSeconds();
   parallel::ShardedOptimizer& optimizer = model_->optimizer();
   optimizer.set_lr(task_.LearningRate());
@@ -226,7 +231,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
                        .optimizer_seconds = end - backward_end,
                        .learning_rate = optimizer.lr(),
                        .gradient_norm = result.gradient_norm};
-  for (const auto& [axis, now] : TrafficSoFar(run_.world)) {
+  for (const auto& [axis, now] : TrafficSoFar(run_.world, first_step)) {
     const auto found = before.find(axis);
     const AxisTraffic then = found == before.end() ? AxisTraffic() : found->second;
     report.traffic[axis] = {now.bytes - then.bytes, now.in_flight_seconds - then.in_flight_seconds,

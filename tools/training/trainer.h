@@ -155,6 +155,7 @@ class Trainer {
   std::optional<parallel::AsyncSaver> saver_;
   std::int64_t step_ = 0;                    // steps done
   std::int64_t history_draws_ = -1;          // of the checkpoint; -1: the run begins
+  bool begins_ = true;                       // no step was taken by this program
   double save_begin_seconds_ = 0;
   std::string bar_label_;
 };
