@@ -27,8 +27,6 @@ at::Tensor RunOutput(BlockModel& model, const Batch& batch, const BlockRunner& r
   return model.Output(RunBlocks(model, batch, run, context));
 }
 
-bool DecaysByDefault(const at::Tensor& parameter) { return parameter.dim() >= 2; }
-
 std::vector<ParameterUnit> UnitsByPrefix(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
                                          const std::vector<std::string>& prefixes) {
   std::vector<ParameterUnit> units = {{.name = "root", .parameters = {}}};

@@ -30,13 +30,13 @@ std::string ConfigBlock(const Config& config, const Place& place) {
 
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log) {
   Place place =
-      training_program::Introduce(mesh, {.strategy = "DDP", .on_gpus = at::globalContext().hasCUDA()}, log);
+      training::ReportStartup(mesh, {.strategy = "DDP", .on_gpus = at::globalContext().hasCUDA()}, log);
   if (!config.collectives) log.Info("\n\n" + ConfigBlock(config, place));
   return place;
 }
 
 data::RunFacts FactsOf(const Config& config, const Place& place) {
-  return training_program::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()},
+  return training::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()},
                                    place);
 }
 

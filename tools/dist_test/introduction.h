@@ -5,13 +5,13 @@
 #include "base/log.h"
 #include "comm/device_mesh.h"
 #include "tools/dist_test/config.h"
-#include "tools/training_program/introduction.h"
+#include "tools/training/startup_report.h"
 
 namespace plait::dist_test {
 
-using training_program::Place;
+using Place = training::RunEnvironment;
 
-// Collective. Prints the place (training_program) and the configuration.
+// Collective. Prints the place (tools/training) and the configuration.
 Place Introduce(const Config& config, const comm::DeviceMesh& mesh, const base::Log& log);
 
 // For the files.
