@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
+#include "absl/flags/marshalling.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace plait::base::internal {
 namespace {
@@ -84,4 +89,60 @@ std::string ShownValue(const absl::CommandLineFlag& flag) {
   return PythonString(value);
 }
 
+std::string ExpectedValue(const BoundFlag::Value& value) {
+  return std::visit(
+      [](const auto* typed) -> std::string {
+        using Type = std::remove_cvref_t<decltype(*typed)>;
+        if constexpr (std::is_same_v<Type, bool>) return "true or false";
+        if constexpr (std::is_same_v<Type, double>) return "a number";
+        if constexpr (std::is_same_v<Type, std::string>) return "text";
+        if constexpr (std::is_same_v<Type, std::vector<int>>) return "a whole number, or a list such as 4,2";
+        if constexpr (std::is_integral_v<Type>) return Range<Type>();
+      },
+      value);
+}
+
+std::string ShownValue(const BoundFlag::Value& value) {
+  const std::string text = ValueText(value);
+  if (const auto* truth = std::get_if<bool*>(&value)) return **truth ? "True" : "False";
+  if (const auto* number = std::get_if<double*>(&value)) return PythonFloat(**number);
+  if (std::holds_alternative<std::string*>(value)) return PythonString(text);
+  const auto* list = std::get_if<std::vector<int>*>(&value);
+  return list == nullptr || (*list)->size() == 1 ? text : absl::StrCat("[", text, "]");
+}
+
 }  // namespace plait::base::internal
+
+namespace plait::base {
+
+std::string ValueText(const BoundFlag::Value& value) {
+  return std::visit(
+      [](const auto* typed) -> std::string {
+        using Type = std::remove_cvref_t<decltype(*typed)>;
+        if constexpr (std::is_same_v<Type, std::vector<int>>) return absl::StrJoin(*typed, ",");
+        if constexpr (std::is_same_v<Type, double>) return internal::PythonFloat(*typed);
+        if constexpr (!std::is_same_v<Type, std::vector<int>>) return absl::UnparseFlag(*typed);
+      },
+      value);
+}
+
+absl::Status SetFromText(BoundFlag& flag, const std::string& text) {
+  const auto parse = [&text](auto* typed) {
+    std::string error;
+    std::remove_cvref_t<decltype(*typed)> parsed = {};
+    if constexpr (std::is_same_v<decltype(parsed), std::vector<int>>) {
+      for (const absl::string_view part : absl::StrSplit(text, ',')) {
+        if (!absl::SimpleAtoi(part, &parsed.emplace_back())) return false;
+      }
+    } else {
+      if (!absl::ParseFlag(text, &parsed, &error)) return false;
+    }
+    *typed = parsed;
+    return true;
+  };
+  if (std::visit(parse, flag.value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", absl::StrReplaceAll(flag.name, {{"_", "-"}}), "=",
+                                                 text, ": expected ", internal::ExpectedValue(flag.value)));
+}
+
+}  // namespace plait::base

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/flags/commandlineflag.h"
+#include "base/flags.h"
 
 namespace plait::base::internal {
 
@@ -13,6 +14,9 @@ std::string ExpectedValue(const absl::CommandLineFlag& flag);
 
 // As Python's repr() writes it: True, 128.0, 1e-05, 'text'.
 std::string ShownValue(const absl::CommandLineFlag& flag);
+
+std::string ExpectedValue(const BoundFlag::Value& value);
+std::string ShownValue(const BoundFlag::Value& value);
 
 // The shortest decimal number that reads back as `value`.
 std::string PythonFloat(double value);

@@ -21,17 +21,50 @@
 namespace plait::base {
 namespace {
 
-using Flag = absl::CommandLineFlag;
-using FlagsByName = std::map<std::string, Flag*>;
+// One of Abseil's flags, or one that sets a variable.
+class Flag {
+ public:
+  explicit Flag(absl::CommandLineFlag* flag) : absl_(flag) {}
+  explicit Flag(BoundFlag* flag) : bound_(flag), default_(ValueText(flag->value)) {}
+
+  std::string name() const { return bound_ != nullptr ? bound_->name : std::string(absl_->Name()); }
+  std::string help() const { return bound_ != nullptr ? bound_->help : absl_->Help(); }
+  std::string default_value() const { return bound_ != nullptr ? default_ : absl_->DefaultValue(); }
+  bool is_bool() const {
+    return bound_ != nullptr ? std::holds_alternative<bool*>(bound_->value) : absl_->IsOfType<bool>();
+  }
+  std::string Shown() const {
+    return bound_ != nullptr ? internal::ShownValue(bound_->value) : internal::ShownValue(*absl_);
+  }
+  // `by`: the name that the user typed.
+  absl::Status Set(const std::string& value, const std::string& by) const;
+
+ private:
+  absl::CommandLineFlag* absl_ = nullptr;
+  BoundFlag* bound_ = nullptr;
+  std::string default_;
+};
+
+using FlagsByName = std::map<std::string, Flag>;
 
 constexpr std::size_t kColumns = 100;
 constexpr std::size_t kHelpColumn = 30;
 
 // Abseil's own flags come with its libraries; everything else is the tool's.
-FlagsByName ToolFlags() {
+FlagsByName ToolFlags(const ToolUsage& usage) {
   FlagsByName flags;
   for (const auto& [name, flag] : absl::GetAllFlags()) {
-    if (!absl::StrContains(flag->Filename(), "absl/flags/")) flags.emplace(std::string(name), flag);
+    if (!absl::StrContains(flag->Filename(), "absl/flags/")) flags.emplace(std::string(name), Flag(flag));
+  }
+  if (usage.bound == nullptr) return flags;
+  for (BoundFlag& flag : *usage.bound) flags.insert_or_assign(flag.name, Flag(&flag));
+  return flags;
+}
+
+FlagsByName WithOldNames(FlagsByName flags, const ToolUsage& usage) {
+  if (usage.bound == nullptr) return flags;
+  for (BoundFlag& flag : *usage.bound) {
+    if (!flag.old_name.empty()) flags.emplace(flag.old_name, Flag(&flag));
   }
   return flags;
 }
@@ -41,16 +74,16 @@ std::string WithUnderscores(const std::string& name) { return absl::StrReplaceAl
 
 // What the user means by `--name`: a flag, and for --noname the opposite of it.
 struct Match {
-  Flag* flag = nullptr;
+  const Flag* flag = nullptr;
   bool negated = false;
 };
 
 Match FindFlag(const FlagsByName& flags, const std::string& name) {
-  if (const auto found = flags.find(name); found != flags.end()) return {found->second, false};
+  if (const auto found = flags.find(name); found != flags.end()) return {&found->second, false};
   for (const char* prefix : {"no_", "no"}) {
     if (!absl::StartsWith(name, prefix)) continue;
     const auto found = flags.find(name.substr(std::string(prefix).size()));
-    if (found != flags.end() && found->second->IsOfType<bool>()) return {found->second, true};
+    if (found != flags.end() && found->second.is_bool()) return {&found->second, true};
   }
   return {};
 }
@@ -63,7 +96,7 @@ absl::Status UnknownFlag(const FlagsByName& flags, const std::string& name) {
                                                  "? (--help lists all)"));
 }
 
-absl::Status SetFlag(Flag& flag, const std::string& value) {
+absl::Status SetAbslFlag(absl::CommandLineFlag& flag, const std::string& value) {
   std::string error;
   if (flag.ParseFrom(value, &error)) return absl::OkStatus();
   const std::string shown = absl::StrCat("--", WithDashes(std::string(flag.Name())), "=", value, ": ");
@@ -77,6 +110,13 @@ absl::Status SetFlag(Flag& flag, const std::string& value) {
       absl::StrCat(shown, semicolon == std::string::npos ? error : error.substr(semicolon + 2)));
 }
 
+absl::Status Flag::Set(const std::string& value, const std::string& by) const {
+  if (bound_ == nullptr) return SetAbslFlag(*absl_, value);
+  bound_->given = true;
+  bound_->old_name_given |= by == bound_->old_name;
+  return SetFromText(*bound_, value);
+}
+
 bool LooksLikeFlag(const std::string& argument) {
   return argument.size() > 2 && absl::StartsWith(argument, "--") && absl::ascii_isalpha(argument[2]);
 }
@@ -87,9 +127,9 @@ bool LooksLikeTruth(const std::string& argument) {
 }
 
 absl::Status Leftover(const std::string& argument, const Flag* previous) {
-  if (previous != nullptr && previous->IsOfType<bool>() && LooksLikeTruth(argument)) {
+  if (previous != nullptr && previous->is_bool() && LooksLikeTruth(argument)) {
     return absl::InvalidArgumentError(absl::StrCat("unexpected argument '", argument, "'; write --",
-                                                   WithDashes(std::string(previous->Name())), "=", argument));
+                                                   WithDashes(previous->name()), "=", argument));
   }
   return absl::InvalidArgumentError(absl::StrCat("unexpected argument '", argument,
                                                  "'; settings are given as --flag=value (--help lists all)"));
@@ -128,7 +168,7 @@ class ArgumentReader {
 
   absl::Status TakePositional(const std::string& argument) {
     const bool mistaken_truth =
-        previous_ != nullptr && previous_->IsOfType<bool>() && LooksLikeTruth(argument);
+        previous_ != nullptr && previous_->is_bool() && LooksLikeTruth(argument);
     if (positional_ == nullptr || argument.empty() || argument[0] == '-' || mistaken_truth) {
       return Leftover(argument, previous_);
     }
@@ -144,18 +184,18 @@ class ArgumentReader {
     if (flag == nullptr) return UnknownFlag(flags_, name);
     previous_ = flag;
     if (equals != std::string::npos) {
-      if (!negated) return SetFlag(*flag, text.substr(equals + 1));
+      if (!negated) return flag->Set(text.substr(equals + 1), name);
       return absl::InvalidArgumentError(absl::StrCat("--", WithDashes(name), " takes no value"));
     }
-    if (flag->IsOfType<bool>()) return SetFlag(*flag, negated ? "false" : "true");
+    if (flag->is_bool()) return flag->Set(negated ? "false" : "true", name);
     if (next_ == arguments_.size() || LooksLikeFlag(arguments_[next_])) return MissingValue(*flag);
-    return SetFlag(*flag, arguments_[next_++]);
+    return flag->Set(arguments_[next_++], name);
   }
 
   static absl::Status MissingValue(const Flag& flag) {
-    const std::string name = WithDashes(std::string(flag.Name()));
+    const std::string name = WithDashes(flag.name());
     return absl::InvalidArgumentError(
-        absl::StrCat("--", name, " needs a value, such as --", name, "=", flag.DefaultValue()));
+        absl::StrCat("--", name, " needs a value, such as --", name, "=", flag.default_value()));
   }
 
   absl::Span<const std::string> arguments_;
@@ -183,31 +223,30 @@ std::string Wrapped(const std::string& text, std::size_t indent, std::size_t use
 }
 
 std::string FlagHelp(const Flag& flag) {
-  const std::string name = WithDashes(std::string(flag.Name()));
-  std::string left = absl::StrCat("  --", flag.IsOfType<bool>() ? "[no]" : "", name);
+  std::string left = absl::StrCat("  --", flag.is_bool() ? "[no]" : "", WithDashes(flag.name()));
   left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                         : std::string(kHelpColumn - left.size(), ' ');
-  const std::string value = flag.DefaultValue();
+  const std::string value = flag.default_value();
   const std::string shown = value.empty() ? "" : absl::StrCat(" (default: ", value, ")");
-  return left + Wrapped(absl::StrCat(flag.Help(), shown), kHelpColumn, kHelpColumn);
+  return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn);
 }
 
 // The groups' flags in their order, then those that no group names.
-std::vector<std::pair<std::string, std::vector<Flag*>>> GroupedFlags(const ToolUsage& usage) {
-  FlagsByName flags = ToolFlags();
-  std::vector<std::pair<std::string, std::vector<Flag*>>> groups;
+std::vector<std::pair<std::string, std::vector<Flag>>> GroupedFlags(const ToolUsage& usage) {
+  FlagsByName flags = ToolFlags(usage);
+  std::vector<std::pair<std::string, std::vector<Flag>>> groups;
   for (const FlagGroup& group : usage.groups) {
-    groups.emplace_back(group.title, std::vector<Flag*>());
+    groups.emplace_back(group.title, std::vector<Flag>());
     for (const std::string& name : group.flags) {
       const auto found = flags.find(name);
       PLAIT_CHECK(found != flags.end()) << "group '" << group.title << "' names --" << name
-                                        << ", which no ABSL_FLAG defines or another group has";
+                                        << ", which nothing defines or another group has";
       groups.back().second.push_back(found->second);
       flags.erase(found);
     }
   }
   if (flags.empty()) return groups;
-  groups.emplace_back("Other", std::vector<Flag*>());
+  groups.emplace_back("Other", std::vector<Flag>());
   for (const auto& [name, flag] : flags) groups.back().second.push_back(flag);
   return groups;
 }
@@ -218,7 +257,7 @@ absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, cons
                                    std::vector<std::string>* positional) {
   PLAIT_CHECK(usage.positional.empty() || positional != nullptr)
       << usage.name << " takes " << usage.positional << ", and nobody asks for it";
-  const FlagsByName flags = ToolFlags();
+  const FlagsByName flags = WithOldNames(ToolFlags(usage), usage);
   return ArgumentReader(arguments, flags, usage.positional.empty() ? nullptr : positional).ReadAll();
 }
 
@@ -234,6 +273,13 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
     if (rank == 0) std::cout << HelpText(usage) << std::flush;
     std::exit(0);
   }
+  if (rank == 0 && usage.bound != nullptr) {
+    for (const BoundFlag& flag : *usage.bound) {
+      if (!flag.old_name_given) continue;
+      std::cerr << absl::StrCat(usage.name, ": --", WithDashes(flag.old_name), " is called --",
+                                WithDashes(flag.name), " now\n");
+    }
+  }
   return positional;
 }
 
@@ -245,7 +291,7 @@ std::string HelpText(const ToolUsage& usage) {
   for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
   for (const auto& [title, flags] : GroupedFlags(usage)) {
     absl::StrAppend(&text, "\n", title, ":\n");
-    for (const Flag* flag : flags) text += FlagHelp(*flag);
+    for (const Flag& flag : flags) text += FlagHelp(flag);
   }
   return text;
 }
@@ -254,8 +300,8 @@ std::string Settings(const ToolUsage& usage) {
   std::string text = "Namespace(";
   const char* separator = "";
   for (const auto& [title, flags] : GroupedFlags(usage)) {
-    for (const Flag* flag : flags) {
-      absl::StrAppend(&text, separator, flag->Name(), "=", internal::ShownValue(*flag));
+    for (const Flag& flag : flags) {
+      absl::StrAppend(&text, separator, flag.name(), "=", flag.Shown());
       separator = ", ";
     }
   }

@@ -22,11 +22,18 @@
 // files says so in ToolUsage::positional and asks for them. Flags that Abseil defines for itself (--flagfile,
 // --undefok, ...) are neither accepted nor shown.
 //
+// A program with many settings binds the members of a struct instead, each written once:
+//
+//   std::vector<base::BoundFlag> flags = {{"lp_levels", &settings.lp_levels, "levels of the time grid"}};
+//   base::ParseFlagsOrExit(argc, argv, {.name = "train_gru", ..., .bound = &flags});
+//
 // Local. Parsing changes the values of the flags, which Abseil keeps for the process: do it once, in main.
 #ifndef PLAIT_BASE_FLAGS_H_
 #define PLAIT_BASE_FLAGS_H_
 
+#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -40,14 +47,31 @@ struct FlagGroup {
   std::vector<std::string> flags;  // names as in ABSL_FLAG, in the order in which they are shown
 };
 
+// A flag that sets a variable, whose value until then is the default.
+struct BoundFlag {
+  using Value = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                             std::vector<int>*>;  // a list is written 4,2
+  std::string name;  // with underscores
+  Value value;
+  std::string help;
+  std::string old_name = {};  // also accepted; ParseFlagsOrExit then prints a line with the new name
+  bool given = false;         // set by parsing
+  bool old_name_given = false;
+};
+
+std::string ValueText(const BoundFlag::Value& value);
+// InvalidArgument "--NAME=TEXT: expected ..." where `text` is no value of this type.
+absl::Status SetFromText(BoundFlag& flag, const std::string& text);
+
 struct ToolUsage {
   std::string name;     // what errors begin with
   std::string summary;  // what the tool does, a sentence or two
   std::vector<std::string> examples = {};
-  // A name without its ABSL_FLAG aborts. Flags that no group names are shown last, as "Other".
+  // A name without its ABSL_FLAG or bound flag aborts. Flags that no group names are shown last, as "Other".
   std::vector<FlagGroup> groups = {};
   // How the help names arguments that are no flags, such as "RUN.h5 [OTHER.h5 ...]"; empty: there are none.
   std::string positional = {};
+  std::vector<BoundFlag>* bound = nullptr;  // outlives the usage
 };
 
 enum class Request { kRun, kHelp };

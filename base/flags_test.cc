@@ -217,6 +217,41 @@ TEST_F(FlagsTest, GroupMustNameExistingFlags) {
   EXPECT_DEATH(HelpText(wrong), "names --lp_lvls");
 }
 
+TEST(BoundFlags, SetMembersOfAStruct) {
+  struct {
+    int levels = 3;
+    bool sgd = false;
+    double tf = 128;
+    std::vector<int> factors = {4};
+    std::string text = "a";
+    std::uint64_t seed = 7;
+  } s;
+  std::vector<BoundFlag> flags = {{"levels", &s.levels, "levels of the grid"},
+                                  {"use_sgd", &s.sgd, "sgd", /*old_name=*/"sgd"},
+                                  {"tf", &s.tf, "time"},
+                                  {"factors", &s.factors, "factors"},
+                                  {"text", &s.text, "text"},
+                                  {"seed", &s.seed, "seed"}};
+  const ToolUsage usage = {
+      .name = "t", .summary = "", .groups = {{"All", {"levels", "use_sgd", "factors"}}}, .bound = &flags};
+  EXPECT_NE(HelpText(usage).find("--levels"), std::string::npos);
+  EXPECT_NE(HelpText(usage).find("(default: 3)"), std::string::npos);
+  ASSERT_TRUE(ParseFlags({"--levels", "5", "--sgd", "--factors=4,2", "--tf=1.5"}, usage).ok());
+  EXPECT_EQ(s.levels, 5);
+  EXPECT_TRUE(s.sgd && flags[1].given && flags[1].old_name_given);
+  EXPECT_EQ(s.factors, (std::vector<int>{4, 2}));
+  EXPECT_EQ(s.tf, 1.5);
+  EXPECT_FALSE(flags[5].given);
+  EXPECT_EQ(Settings(usage).substr(0, 49), "Namespace(levels=5, use_sgd=True, factors=[4,2], ");
+  EXPECT_EQ(ParseFlags({"--factors=4,x"}, usage).status().message(),
+            "--factors=4,x: expected a whole number, or a list such as 4,2");
+  EXPECT_EQ(s.factors, (std::vector<int>{4, 2}));
+  EXPECT_EQ(ParseFlags({"--seed=-1"}, usage).status().message(),
+            "--seed=-1: expected a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(ParseFlags({"--level=4"}, usage).status().message(),
+            "unknown flag --level; did you mean --levels? (--help lists all)");
+}
+
 // Left column: what Python's repr() prints.
 TEST(PythonFloatTest, MatchesRepr) {
   EXPECT_EQ(internal::PythonFloat(0.1), "0.1");

@@ -12,7 +12,7 @@
 #include "comm/session_main.h"
 #include "tools/dist_test/config.h"
 #include "tools/dist_test/run.h"
-#include "tools/training_program/mesh_flag.h"
+#include "tools/training/mesh.h"
 
 namespace plait::dist_test {
 namespace {
@@ -30,7 +30,7 @@ const char* Environment(const char* name) { return std::getenv(name); }
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   PLAIT_ASSIGN_OR_RETURN(const int ranks,
-                         training_program::RanksOfRun(config.nproc, config.mesh, launcher, cores));
+                         training::RanksOfRun(config.nproc, config.mesh, launcher, cores));
   PLAIT_RETURN_IF_ERROR(MeshAxes(config, ranks).status());
   return ranks;
 }

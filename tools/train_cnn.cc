@@ -1,57 +1,102 @@
 // Trains a convolutional network on images, sharded over ranks: tools/cnn_training/README.md.
-#include <cstdio>
 #include <string>
-#include <thread>
+#include <utility>
+#include <vector>
 
-#include "base/keep_freed_memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/path.h"
 #include "base/status_macros.h"
-#include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
-#include "comm/session_main.h"
-#include "tools/cnn_training/config.h"
-#include "tools/cnn_training/flags.h"
-#include "tools/cnn_training/run.h"
-#include "tools/training_program/mesh_flag.h"
+#include "data/safetensors/model.h"
+#include "tools/cnn_training/cnn_task.h"
+#include "tools/cnn_training/images.h"
+#include "tools/cnn_training/settings.h"
+#include "tools/training/program.h"
+#include "tools/training/trainer.h"
 
 namespace plait::cnn_training {
 namespace {
 
-constexpr int kUsageError = 2;
-constexpr int kStoppedBySigterm = 128 + 15;
+namespace safetensors = data::safetensors;
 
-int Fail(const absl::Status& status, int rank, int code) {
-  if (rank == 0) std::fprintf(stderr, "train_cnn: %s\n", std::string(status.message()).c_str());
-  return code;
+std::vector<std::pair<std::string, std::string>> ConfigBlock(const CnnSettings& s, const training::Run& run) {
+  const std::int64_t all = s.GlobalBatch(run.data.size());
+  return {{"batch_size", absl::StrCat(s.SamplesPerRank(run.data.size()), " a rank, ", all, " in all")},
+          {"test_batch_size", absl::StrCat(s.test_batch_size)},
+          {"epochs", absl::StrCat(s.epochs)},
+          {"lr", absl::StrCat(s.lr)},
+          {"gamma", absl::StrCat(s.gamma)},
+          {"weight_decay", absl::StrCat(s.weight_decay)},
+          {"dropout", absl::StrCat(s.dropout1, ", ", s.dropout2)},
+          {"strategy", s.strategy},
+          {"dtype", s.dtype},
+          {"activation_checkpointing", s.activation_checkpointing},
+          {"world_size", absl::StrCat(run.world.size())},
+          {"seed", absl::StrCat(s.seed)}};
 }
 
-// The number of ranks that the run will have, with the settings checked for it.
-absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  PLAIT_ASSIGN_OR_RETURN(const int ranks,
-                         training_program::RanksOfRun(config.nproc, config.mesh, launcher, cores));
-  PLAIT_RETURN_IF_ERROR(Check(config, ranks));
-  return ranks;
+safetensors::DType FileType(at::ScalarType type) {
+  if (type == at::kDouble) return safetensors::DType::kF64;
+  return type == at::kBFloat16 ? safetensors::DType::kBF16 : safetensors::DType::kF32;
 }
 
-int Main(int argc, char** argv) {
-  const comm::Launcher launcher = comm::DetectLauncher();
-  const int rank = launcher.starts_mpi() ? launcher.rank : 0;
-  base::ParseFlagsOrExit(argc, argv, Usage(), rank);
-  const Config config = ConfigFromFlags();
-  const absl::StatusOr<int> ranks = CheckedRanks(config, launcher);
-  if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);
-  if (!launcher.starts_mpi() && *ranks > 1) return Fail(comm::RelaunchOnRanks(*ranks, argv), 0, 1);
-  base::KeepFreedMemory();
-  bool stopped = false;
-  const comm::SessionOptions options = {.step_timeout_seconds = config.timeout_seconds,
-                                        .stop_on_sigterm = !config.checkpoint_dir.empty()};
-  const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
-    return Run(config, FlagSettings(), session, &stopped);
+// Rank 0 writes the parameters, in their own type.
+absl::Status SaveModel(training::ShardedModel& model, const std::string& folder, const training::Run& run) {
+  std::vector<at::Tensor> kept;
+  std::vector<safetensors::TensorView> views;
+  model.VisitParameters([&](const std::string& name, const at::Tensor& value) {
+    if (run.world.rank() != 0) return;
+    kept.push_back(value.clone());
+    views.push_back(
+        {name, {FileType(value.scalar_type()), value.sizes().vec()}, kept.back().const_data_ptr()});
   });
-  return code == 0 && stopped ? kStoppedBySigterm : code;
+  PLAIT_RETURN_IF_ERROR(model.status());
+  absl::Status written;
+  if (run.world.rank() == 0) {
+    written = base::Prefixed(safetensors::WriteModel(folder, views, {}), "--save-model");
+  }
+  PLAIT_RETURN_IF_ERROR(run.world.Agree(written));
+  run.log.Info(absl::StrCat("model saved in ", folder, "/model.safetensors"));
+  return absl::OkStatus();
+}
+
+absl::Status Train(const CnnSettings& settings, training::Run& run) {
+  const std::string model_folder = base::FromUser(settings.save_model);
+  absl::Status writable;
+  if (run.world.rank() == 0 && !model_folder.empty()) {
+    writable = base::Prefixed(base::ProbeWritableFolder(model_folder), "--save-model");
+  }
+  PLAIT_RETURN_IF_ERROR(run.world.Agree(writable));
+  PLAIT_ASSIGN_OR_RETURN(const Images images, OpenImages(settings, run.world));
+  run.log.Info(DataLine(images));
+  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<CnnTask> task, CnnTask::Make(settings, run, images));
+  training::Trainer trainer(run, *task);
+  task->set_trainer(trainer);
+  PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  run.log.Info(absl::StrCat("model=", task->Description()));
+  PLAIT_RETURN_IF_ERROR(trainer.Train());
+  run.log.Info(absl::StrFormat("%d %s took %.1fs", task->epochs_done(),
+                               task->epochs_done() == 1 ? "epoch" : "epochs", task->seconds()));
+  if (!model_folder.empty() && !run.stopped) {
+    PLAIT_RETURN_IF_ERROR(SaveModel(trainer.model(), model_folder, run));
+  }
+  return trainer.Conclude();
 }
 
 }  // namespace
 }  // namespace plait::cnn_training
 
-int main(int argc, char** argv) { return plait::cnn_training::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace plait;
+  cnn_training::CnnSettings settings;
+  return training::RunProgram(
+      argc, argv,
+      {.name = "train_cnn",
+       .summary = "Trains a convolutional network on MNIST or Fashion-MNIST, its parameters, gradients and "
+                  "optimizer state replicated or sharded over ranks.",
+       .examples = {"train_cnn", "train_cnn --nproc=2 --strategy=fsdp --epochs=20 --data=mnist",
+                    "mpirun -n 4 train_cnn --mesh=dp_replicate=2,dp_shard=2 --checkpoint-dir=run"},
+       .settings = settings,
+       .run = [&](training::Run& run) { return cnn_training::Train(settings, run); },
+       .config_block = [&](const training::Run& run) { return cnn_training::ConfigBlock(settings, run); }});
+}

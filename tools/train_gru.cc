@@ -1,109 +1,95 @@
 // Trains a GRU network on human-activity sequences, layer-parallel: tools/gru_training/README.md.
-#include <ATen/Parallel.h>
-
-#include <cstdio>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
-#include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
-#include "comm/session_main.h"
+#include "base/timer_report.h"
+#include "comm/launch/gathered_text.h"
 #include "tools/gru_training/batches.h"
-#include "tools/gru_training/config.h"
-#include "tools/gru_training/console.h"
-#include "tools/gru_training/flags.h"
+#include "tools/gru_training/gru_task.h"
 #include "tools/gru_training/report.h"
-#include "tools/gru_training/training.h"
-#include "tools/training_program/mesh_flag.h"
+#include "tools/gru_training/settings.h"
+#include "tools/training/program.h"
+#include "tools/training/trainer.h"
 
 namespace plait::gru_training {
 namespace {
 
-constexpr int kUsageError = 2;
-constexpr int kStoppedBySigterm = 128 + 15;
+using training::Run;
 
-absl::StatusOr<Config> CheckedConfig(const comm::Launcher& launcher, int* ranks) {
-  PLAIT_ASSIGN_OR_RETURN(const Config config, ConfigFromFlags());
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  PLAIT_ASSIGN_OR_RETURN(*ranks, training_program::RanksOfRun(config.nproc, /*mesh=*/"", launcher, cores));
-  PLAIT_RETURN_IF_ERROR(Check(config, *ranks));
-  return config;
+void PrintTables(GruTask& task, const data::SequenceSet& set, const Run& run) {
+  std::string tables;
+  for (const std::string& table :
+       comm::GatherText(run.world, base::TimerTable(task.timers(), run.world.rank()))) {
+    tables += table;
+  }
+  const char* mark = set.synthetic ? "\t(synthetic data)" : "";
+  run.console.Print(tables);
+  run.console.Print(absl::StrFormat("TIME PER EPOCH: %.2e%s\nTIME PER TEST:  %.2e%s",
+                                    MeanOf(task.outcome().epoch_seconds), mark,
+                                    MeanOf(task.outcome().test_seconds), mark));
 }
 
-absl::StatusOr<Outcome> TrainOne(const Config& config, comm::Session& session, const data::SequenceSet& set,
-                                 Console& console) {
-  console.Print(absl::StrCat("USING SEED: ", config.seed, "\n"));
-  console.Print(DataLine(set) + "\n");
-  console.Print(NetworkBlock(config, session.world().size()));
-  Training training(config, FlagSettings(), session, set, console);
-  PLAIT_RETURN_IF_ERROR(training.Run());
-  return training.outcome();
+absl::StatusOr<Outcome> TrainOne(const GruSettings& settings, Run& run, const data::SequenceSet& set) {
+  run.console.Print(absl::StrCat("USING SEED: ", settings.seed, "\n"));
+  run.console.Print(DataLine(set) + "\n");
+  run.console.Print(NetworkBlock(settings, run.mesh.axis("lp").size()));
+  GruTask task(settings, run, set);
+  training::Trainer trainer(run, task);
+  task.set_trainer(trainer);
+  PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  PLAIT_RETURN_IF_ERROR(trainer.Train());
+  PLAIT_RETURN_IF_ERROR(trainer.Conclude());
+  if (!run.stopped) PrintTables(task, set, run);
+  return task.outcome();
 }
 
-absl::Status TrainEnsemble(const Config& config, comm::Session& session, const data::SequenceSet& set,
-                           Console& console) {
+absl::Status TrainEnsemble(GruSettings& settings, Run& run, const data::SequenceSet& set) {
   const std::string rule(52, '=');
-  console.Print("ENSEMBLE RUNS BEGUN\n" + rule);
+  run.console.Print("ENSEMBLE RUNS BEGUN\n" + rule);
+  const std::uint64_t seed = settings.seed;
   double parallel = 0, serial = 0, seconds = 0;
-  for (int member = 0; member < config.ensemble_size; ++member) {
-    console.Print(absl::StrCat("  ENSEMBLE ", member + 1, "\n  ", std::string(37, '-')));
-    Config own = config;
-    own.seed = base::DeriveSeed(config.seed, "ensemble", member);
-    PLAIT_ASSIGN_OR_RETURN(const Outcome outcome, TrainOne(own, session, set, console));
+  for (int member = 0; member < settings.ensemble_size; ++member) {
+    run.console.Print(absl::StrCat("  ENSEMBLE ", member + 1, "\n  ", std::string(37, '-')));
+    settings.seed = base::DeriveSeed(seed, "ensemble", member);
+    PLAIT_ASSIGN_OR_RETURN(const Outcome outcome, TrainOne(settings, run, set));
     const double epoch = MeanOf(outcome.epoch_seconds);
-    console.Print(
+    run.console.Print(
         EnsembleLines("  ", epoch, outcome.parallel_accuracy, outcome.serial_accuracy, set.synthetic));
-    parallel += outcome.parallel_accuracy / config.ensemble_size;
-    serial += outcome.serial_accuracy / config.ensemble_size;
-    seconds += epoch / config.ensemble_size;
+    parallel += outcome.parallel_accuracy / settings.ensemble_size;
+    serial += outcome.serial_accuracy / settings.ensemble_size;
+    seconds += epoch / settings.ensemble_size;
   }
-  console.Print(rule + "\nENSEMBLE RUNS Completed, means:");
-  console.Print(EnsembleLines("", seconds, parallel, serial, set.synthetic));
+  run.console.Print(rule + "\nENSEMBLE RUNS Completed, means:");
+  run.console.Print(EnsembleLines("", seconds, parallel, serial, set.synthetic));
   return absl::OkStatus();
 }
 
-absl::Status RunProgram(const Config& config, comm::Session& session, bool* stopped) {
-  const comm::Communicator& world = session.world();
-  at::set_num_threads(1);
-  Console console(world.rank() == 0);
-  console.Print(SettingsBlock(world.size(), FlagSettings()));
-  PLAIT_ASSIGN_OR_RETURN(const data::SequenceSet set,
-                         OpenData(config, world, [&](const std::string& line) { console.Print(line); }));
-  session.EnterSteps();
-  if (config.ensemble_size > 1) return TrainEnsemble(config, session, set, console);
-  PLAIT_ASSIGN_OR_RETURN(const Outcome outcome, TrainOne(config, session, set, console));
-  *stopped = outcome.stopped;
-  return absl::OkStatus();
-}
-
-int Main(int argc, char** argv) {
-  const comm::Launcher launcher = comm::DetectLauncher();
-  const int rank = launcher.starts_mpi() ? launcher.rank : 0;
-  base::ParseFlagsOrExit(argc, argv, Usage(), rank);
-  int ranks = 1;
-  const absl::StatusOr<Config> config = CheckedConfig(launcher, &ranks);
-  if (!config.ok()) {
-    if (rank == 0) std::fprintf(stderr, "train_gru: %s\n", std::string(config.status().message()).c_str());
-    return kUsageError;
-  }
-  if (!launcher.starts_mpi() && ranks > 1) {
-    const absl::Status failed = comm::RelaunchOnRanks(ranks, argv);
-    std::fprintf(stderr, "train_gru: %s\n", std::string(failed.message()).c_str());
-    return 1;
-  }
-  bool stopped = false;
-  const comm::SessionOptions options = {.step_timeout_seconds = config->timeout_seconds,
-                                        .stop_on_sigterm = !config->checkpoint_dir.empty()};
-  const int code = comm::RunMain(
-      argc, argv, options, [&](comm::Session& session) { return RunProgram(*config, session, &stopped); });
-  return code == 0 && stopped ? kStoppedBySigterm : code;
+absl::Status Train(GruSettings& settings, Run& run) {
+  run.console.Print(SettingsBlock(run.world.size(), run.settings_line));
+  PLAIT_ASSIGN_OR_RETURN(
+      const data::SequenceSet set,
+      OpenData(settings, run.world, [&](const std::string& line) { run.console.Print(line); }));
+  if (settings.ensemble_size > 1) return TrainEnsemble(settings, run, set);
+  return TrainOne(settings, run, set).status();
 }
 
 }  // namespace
 }  // namespace plait::gru_training
 
-int main(int argc, char** argv) { return plait::gru_training::Main(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace plait;
+  gru_training::GruSettings settings;
+  return training::RunProgram(
+      argc, argv,
+      {.name = "train_gru",
+       .summary = "Trains a GRU network on human-activity sequences, the steps of a sequence spread over ranks "
+                  "and solved in parallel by multigrid in time; batches may be split over ranks as well.",
+       .examples = {"train_gru", "train_gru --nproc=4 --lp-levels 3 --lp-cfactor 4 --epochs=4",
+                    "train_gru --mesh=dp_replicate=2,lp=2",
+                    "mpirun -n 4 train_gru --lp-iters=1 --lp-fwd-iters 2 --checkpoint-dir=run --history=run.h5"},
+       .settings = settings,
+       .run = [&](training::Run& run) { return gru_training::Train(settings, run); }});
+}

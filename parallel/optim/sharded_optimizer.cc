@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -67,10 +66,8 @@ absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
 }
 
 double ShardedOptimizer::DivisorOf(const StepOptions& options, StepResult& result) const {
-  result.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-  if (options.clip_norm <= 0 && options.loss_scale == 1) return 1;
   result.gradient_norm = dp_.GradientNorm() / options.loss_scale;
-  result.skipped = options.loss_scale != 1 && !std::isfinite(result.gradient_norm);
+  result.skipped = !std::isfinite(result.gradient_norm);
   const double clip = options.clip_norm > 0 ? options.clip_norm / (result.gradient_norm + kClipEpsilon) : 1;
   return options.loss_scale / std::min(clip, 1.0);
 }

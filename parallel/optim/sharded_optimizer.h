@@ -42,13 +42,12 @@ struct ShardedOptimizerOptions {
 
 struct StepOptions {
   double clip_norm = 0;   // gradients with a larger global norm are scaled down to it; 0: no clipping
-  double loss_scale = 1;  // gradients are divided by it first
+  double loss_scale = 1;  // gradients are divided by it first; positive
 };
 
 struct StepResult {
-  double gradient_norm =
-      0;  // before clipping, without the loss scale; NaN where nobody asked: no clipping, scale 1
-  bool skipped = false;  // the norm was not finite and the loss scaled: nothing has changed
+  double gradient_norm = 0;  // before clipping, without the loss scale
+  bool skipped = false;      // the norm was not finite: nothing has changed, on any rank
   // Of moments, masters or parameters that live in a file, also of reads for the gathers before the step; the
   // same on all ranks. Then the state is lost: go on from a checkpoint.
   absl::Status status = {};

@@ -156,18 +156,22 @@ TEST(ShardedOptimizerTest, AScaledLossMakesTheSameStep) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(x[i].equal(y[i])) << "parameter " << i;
 }
 
-// One rank's overflow leaves the step out on all.
+// One rank's overflow leaves the step out on all, whatever the options.
 TEST(ShardedOptimizerTest, AnOverflowChangesNothing) {
-  Program program;
-  ShardedOptimizer optimizer(*program.dp, {});
-  const std::vector<at::Tensor> before = program.Parameters();
-  program.Backward(0, World().rank() == 0 ? std::numeric_limits<double>::infinity() : 2);
-  EXPECT_TRUE(optimizer.Step({.loss_scale = 2}).skipped);
-  EXPECT_EQ(optimizer.steps(), 0);
-  const std::vector<at::Tensor> after = program.Parameters();
-  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(after[i].equal(before[i])) << "parameter " << i;
-  program.Backward(0, 2);
-  EXPECT_FALSE(optimizer.Step({.loss_scale = 2}).skipped);
+  for (const StepOptions& options : {StepOptions{.loss_scale = 2}, StepOptions{}, StepOptions{.clip_norm = 1}}) {
+    Program program;
+    ShardedOptimizer optimizer(*program.dp, {});
+    const std::vector<at::Tensor> before = program.Parameters();
+    program.Backward(0, World().rank() == 0 ? std::numeric_limits<double>::infinity() : 2);
+    EXPECT_TRUE(optimizer.Step(options).skipped);
+    EXPECT_EQ(optimizer.steps(), 0);
+    const std::vector<at::Tensor> after = program.Parameters();
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      EXPECT_TRUE(after[i].equal(before[i])) << "parameter " << i;
+    }
+    program.Backward(0, 2);
+    EXPECT_FALSE(optimizer.Step(options).skipped);
+  }
 }
 
 }  // namespace

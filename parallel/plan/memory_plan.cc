@@ -68,12 +68,16 @@ bool HoldsShares(const MemoryPlanRequest& request) {
   return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
 }
 
+// Of masters that are not resident: DataParallel::masters_resident().
+bool MastersLeave(const MemoryPlanRequest& request) {
+  return request.masters_place != StatePlace::kMemory && (IsMixed(request) || request.offloads_parameters);
+}
+
 void PlanParameters(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
   const bool shares = HoldsShares(request);
-  const bool leaves =
-      request.masters_place != StatePlace::kMemory && (IsMixed(request) || request.offloads_parameters);
+  const bool leaves = MastersLeave(request);
   if (!shares) plan.parameter_bytes = c * Count(request);
   if (shares && leaves && !request.offloads_parameters) {
     plan.parameter_bytes = c * Count(request) / request.shard_ranks;
@@ -102,6 +106,17 @@ void PlanWork(MemoryPlan& plan) {
   const std::int64_t whole_blocks =
       request.reshard_after_forward ? (request.prefetch ? 2 : 1) : std::numeric_limits<std::int64_t>::max();
   plan.working_bytes += c * InWork(request, whole_blocks);
+}
+
+void PlanSave(MemoryPlan& plan) {
+  const MemoryPlanRequest& request = plan.request;
+  if (!request.saves_asynchronously) return;
+  constexpr std::int64_t kPageBytes = std::int64_t{1} << 21;  // parallel/checkpoint/async_saver.cc
+  const std::int64_t masters = BytesOf(request.master_type) * Count(request) / request.shard_ranks;
+  const std::int64_t moments = MomentsPerParameter(request) * masters;
+  plan.save_bytes = (masters + moments + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (MastersLeave(request)) plan.save_bytes += masters;
+  if (request.moments_place != StatePlace::kMemory) plan.save_bytes += moments;
 }
 
 std::string Line(const char* what, std::int64_t bytes, const std::string& note) {
@@ -181,6 +196,7 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
   if (shards_gradients && request.adds_whole_gradients) plan.gradient_bytes += e * whole;
   PlanMoments(plan);
   PlanWork(plan);
+  PlanSave(plan);
   plan.activation_bytes =
       std::max(request.fixed_activation_bytes + request.micro_batch * request.activation_bytes_per_sample,
                request.evaluation_bytes);
@@ -207,6 +223,9 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
   absl::StrAppend(&text, Line("moments", plan.moment_bytes, MomentNote(plan)));
   if (plan.working_bytes > 0) {
     absl::StrAppend(&text, Line("units in work", plan.working_bytes, "whole for as long as they are used"));
+  }
+  if (plan.save_bytes > 0) {
+    absl::StrAppend(&text, Line("checkpoint", plan.save_bytes, "copied while it is written"));
   }
   absl::StrAppend(&text, Line("activations", plan.activation_bytes, ActivationNote(plan)),
                   Line("total", plan.total_bytes(), "and the program itself"));

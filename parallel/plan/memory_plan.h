@@ -20,6 +20,8 @@
 //   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two such buffers
 //   units in work     zero2: whole gradients e of the units whose reduction is on its way and the one that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
+//   checkpoint        where checkpoints are saved beside training: the copy that is written, e S and the moments;
+//                     values that live in a file take that once more
 //   fsdp with its parameters offloaded shards them for N = 1 too
 //   activations       bytes per sample times micro-batch, and what does not grow with it; or those of a pass
 //                     without backward, where that takes more
@@ -67,6 +69,7 @@ struct MemoryPlanRequest {
   bool offloads_parameters = false;
   bool reshard_after_forward = true, prefetch = true;
   bool adds_whole_gradients = false;  // micro-batches that reduce once, in the last pass
+  bool saves_asynchronously = false;
   std::int64_t micro_batch = 1;       // samples in a pass, on this rank
   std::int64_t activation_bytes_per_sample = 0;
   std::int64_t fixed_activation_bytes = 0;
@@ -84,11 +87,12 @@ struct MemoryPlan {
   std::int64_t moment_file_bytes = 0;  // on the disk
   std::int64_t working_bytes = 0;      // units in work
   std::int64_t activation_bytes = 0;
+  std::int64_t save_bytes = 0;  // the copy of an asynchronous save, on the rank that has most of it
   // Of the engine's flat buffers: what peak_bytes() is held against.
   std::int64_t buffer_bytes() const {
     return parameter_bytes + master_bytes + gradient_bytes + working_bytes;
   }
-  std::int64_t total_bytes() const { return buffer_bytes() + moment_bytes + activation_bytes; }
+  std::int64_t total_bytes() const { return buffer_bytes() + moment_bytes + activation_bytes + save_bytes; }
 };
 
 MemoryPlan PlanMemory(const MemoryPlanRequest& request);

@@ -159,6 +159,31 @@ TEST(MemoryPlan, AnEvaluationMayTakeMore) {
   EXPECT_NE(status.message().find("evaluation takes 0.050 GB of it"), absl::string_view::npos) << status;
 }
 
+// The saver copies what a checkpoint keeps of this rank: master and moments of its shard. Values that live in a
+// file are read into memory first, so that there are two copies at once.
+TEST(MemoryPlan, AnAsynchronousSaveCopiesTheState) {
+  constexpr std::int64_t kPage = std::int64_t{1} << 21;
+  for (const auto& [strategy, ranks] : {std::pair{Strategy::kDdp, 1}, std::pair{Strategy::kZero1, kRanks},
+                                        std::pair{Strategy::kFsdp, kRanks}}) {
+    MemoryPlanRequest request = Request(strategy, ranks);
+    for (int i = 0; i < 10000; ++i) request.units.push_back({"block", kBlock, kBlock, false});
+    const std::int64_t share = (kAll + 10000 * kBlock) / ranks;
+    const MemoryPlan without = PlanMemory(request);
+    EXPECT_EQ(without.save_bytes, 0);
+    request.saves_asynchronously = true;
+    const MemoryPlan plan = PlanMemory(request);
+    EXPECT_EQ(plan.save_bytes, (12 * share + kPage - 1) / kPage * kPage) << Name(strategy);
+    EXPECT_EQ(plan.total_bytes(), without.total_bytes() + plan.save_bytes);
+    EXPECT_EQ(plan.buffer_bytes(), without.buffer_bytes());
+    EXPECT_NE(MemoryPlanText(plan).find("  checkpoint "), std::string::npos);
+    request.optimizer = OptimizerKind::kSgd;
+    EXPECT_EQ(PlanMemory(request).save_bytes, (4 * share + kPage - 1) / kPage * kPage);
+    request.optimizer = OptimizerKind::kAdam;
+    request.moments_place = StatePlace::kFile;
+    EXPECT_EQ(PlanMemory(request).save_bytes, (12 * share + kPage - 1) / kPage * kPage + 8 * share);
+  }
+}
+
 TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
   const MemoryPlan plan = PlanMemory(Request(Strategy::kZero1, kRanks));
   const std::int64_t total = plan.total_bytes();

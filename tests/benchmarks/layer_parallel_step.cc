@@ -28,8 +28,7 @@
 #include "tests/benchmarks/message_costs.h"
 #include "tests/benchmarks/spread.h"
 #include "tests/benchmarks/step_run.h"
-#include "tools/gru_training/flags.h"
-#include "tools/gru_training/solver_options.h"
+#include "tools/gru_training/settings.h"
 
 ABSL_FLAG(std::string, setting, "",
           "published, published-cycle, default, or a setting's text; without it, the solver flags choose");
@@ -42,21 +41,19 @@ ABSL_FLAG(bool, messages, true, "on several ranks: what messages cost, and how r
 namespace plait::benchmarks {
 namespace {
 
-base::ToolUsage Usage() {
-  base::ToolUsage usage = gru_training::Usage();
-  usage.name = "layer_parallel_step";
-  usage.summary = "Times batches of the layer-parallel GRU: forward, head and loss, backward.";
-  usage.examples = {
-      "layer_parallel_step --nproc=2 --setting=published --windows=2947",
-      "layer_parallel_step --nproc=4 --lp-levels 2 --lp-cfactor 8 --lp-fwd-iters 2 --lp-iters 1"};
+base::ToolUsage Usage(training::SettingsTable& table) {
+  base::ToolUsage usage = table.Usage(
+      "layer_parallel_step", "Times batches of the layer-parallel GRU: forward, head and loss, backward.",
+      {"layer_parallel_step --nproc=2 --setting=published --windows=2947",
+       "layer_parallel_step --nproc=4 --lp-levels 2 --lp-cfactor 8 --lp-fwd-iters 2 --lp-iters 1"});
   usage.groups.insert(usage.groups.begin(),
                       {"Measurement", {"setting", "batches", "warmup", "windows", "serial", "messages"}});
   return usage;
 }
 
-absl::StatusOr<Setting> ChosenSetting(const gru_training::Config& config) {
+absl::StatusOr<Setting> ChosenSetting(const gru_training::GruSettings& config) {
   const std::string text = absl::GetFlag(FLAGS_setting);
-  Setting setting = {gru_training::SolverOptions(config), gru_training::StepOptions(config)};
+  Setting setting = {config.SolverOptions(), config.StepOptions()};
   if (!text.empty()) {
     PLAIT_ASSIGN_OR_RETURN(setting, ParseSetting(text));
   }
@@ -64,12 +61,12 @@ absl::StatusOr<Setting> ChosenSetting(const gru_training::Config& config) {
   return setting;
 }
 
-StepShape ShapeOf(const gru_training::Config& config) {
+StepShape ShapeOf(const gru_training::GruSettings& config) {
   StepShape shape;
   shape.cell = {.input = 9, .hidden = config.hidden_size, .layers = config.num_layers};
   shape.cell.kind = config.gru == "classic" ? gru::GruKind::kClassic : gru::GruKind::kImplicit;
   if (config.dtype == "bfloat16") shape.cell.products = gru::GruProducts::kBFloat16;
-  shape.batch = config.batch_size;
+  shape.batch = config.global_batch_size;
   shape.steps = config.sequence_length;
   shape.final_time = config.tf * static_cast<double>(shape.steps) / 128.0;  // the same step at any length
   return shape;
@@ -156,7 +153,7 @@ void MeasureInference(StepRun& run, const StepShape& shape, const Setting& setti
   std::printf(" windows=%d seconds=%.6f\n", windows, seconds);
 }
 
-absl::Status Run(const gru_training::Config& config, const Setting& setting, comm::Session& session) {
+absl::Status Run(const gru_training::GruSettings& config, const Setting& setting, comm::Session& session) {
   at::set_num_threads(1);
   const comm::Communicator& world = session.world();
   const StepShape shape = ShapeOf(config);
@@ -193,17 +190,18 @@ absl::Status Run(const gru_training::Config& config, const Setting& setting, com
 
 int Main(int argc, char** argv) {
   const comm::Launcher launcher = comm::DetectLauncher();
-  base::ParseFlagsOrExit(argc, argv, Usage(), launcher.rank);
-  const absl::StatusOr<gru_training::Config> config = gru_training::ConfigFromFlags();
-  absl::Status status = config.status();
-  const absl::StatusOr<Setting> setting = status.ok() ? ChosenSetting(*config) : status;
-  if (status.ok()) status = setting.status();
-  if (status.ok() && config->nproc > 1 && launcher.kind == comm::LauncherKind::kNone) {
-    status = comm::RelaunchOnRanks(config->nproc, argv);  // comes back only if it fails
+  gru_training::GruSettings config;
+  training::SettingsTable table;
+  config.Bind(table);
+  base::ParseFlagsOrExit(argc, argv, Usage(table), launcher.rank);
+  const absl::StatusOr<Setting> setting = ChosenSetting(config);
+  absl::Status status = setting.status();
+  if (status.ok() && config.nproc > 1 && launcher.kind == comm::LauncherKind::kNone) {
+    status = comm::RelaunchOnRanks(config.nproc, argv);  // comes back only if it fails
   }
   if (status.ok()) {
     return comm::RunMain(argc, argv, {},
-                         [&](comm::Session& session) { return Run(*config, *setting, session); });
+                         [&](comm::Session& session) { return Run(config, *setting, session); });
   }
   if (launcher.rank == 0)
     std::fprintf(stderr, "layer_parallel_step: %s\n", std::string(status.message()).c_str());

@@ -7,8 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "tools/gru_training/config.h"
-#include "tools/gru_training/solver_options.h"
+#include "tools/gru_training/settings.h"
 
 namespace plait::benchmarks {
 namespace {
@@ -107,12 +106,12 @@ absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
   Setting setting = PublishedSetting();
   if (text == "published") return setting;
   if (text == "published-cycle") {
-    setting.step = gru_training::StepOptions(gru_training::Config());
+    setting.step = gru_training::GruSettings().StepOptions();
     return setting;
   }
   if (text == "default") {
-    const gru_training::Config config;
-    return Setting{gru_training::SolverOptions(config), gru_training::StepOptions(config)};
+    const gru_training::GruSettings settings;
+    return Setting{settings.SolverOptions(), settings.StepOptions()};
   }
   for (const absl::string_view part : absl::StrSplit(text, '/')) PLAIT_RETURN_IF_ERROR(Set(part, setting));
   return setting;

@@ -2,6 +2,8 @@
 import os
 import shutil
 
+import numpy
+
 import runs
 
 
@@ -17,12 +19,15 @@ class BadInputTest(runs.CnnTest):
                 ("train_cnn: unknown flag --epoch; did you mean --epochs", "--epoch=3"),
                 ("train_cnn: --mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2; .*give --nproc=4",
                  "--mesh=dp_replicate=2,dp_shard=2"),
-                ('train_cnn: --mesh=tp=2: no axis "tp"; expected axes and sizes', "--mesh=tp=2"),
-                ("train_cnn: --strategy: .*ddp, zero1, zero2", "--strategy=zero9"),
+                ('train_cnn: --mesh=qp=2: no axis "qp"; expected axes and sizes', "--mesh=qp=2"),
+                (r"train_cnn: --mesh=tp=2: tensor parallelism \(tp\) is not available yet", "--mesh=tp=2"),
+                ("train_cnn: --mesh=lp=2: this program has no layer-parallel solver", "--mesh=lp=2"),
+                ("train_cnn: --strategy=zero9: expected ddp or zero1 or zero2 or fsdp", "--strategy=zero9"),
                 ("train_cnn: --mesh=dp_shard=2: ddp keeps everything whole", "--strategy=ddp", "--mesh=dp_shard=2"),
                 ("train_cnn: --dtype=int8: expected float32", "--dtype=int8"),
-                ("train_cnn: --epochs=0: expected at least 1", "--epochs=0"),
-                ("train_cnn: --checkpoint-every and --keep-last", "--checkpoint-every=4")]:
+                ("train_cnn: --epochs=0: must be at least 1", "--epochs=0"),
+                ("train_cnn: --checkpoint-interval: say into which directory", "--checkpoint-interval=4"),
+                ("train_cnn: --resume=auto: say from which directory", "--resume=auto")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
@@ -43,7 +48,7 @@ class BadInputTest(runs.CnnTest):
 
     def test_layers_that_there_are_not(self):
         self.fails('activation checkpoints "conv3": expected none, full, every=K or blocks among conv1, conv2, fc1, fc2',
-                   "--activation-checkpoints=conv3", code=1)
+                   "--activation-checkpointing=conv3", code=1)
 
     def test_places(self):
         with open(self.path("file"), "w"):
@@ -83,10 +88,36 @@ class BadInputTest(runs.CnnTest):
         os.remove(os.path.join(folder, shard))
         self.fails("step-000000009|no complete checkpoint|no checkpoint", resume, code=1, outputs="g")
 
+    def test_other_settings_than_the_checkpoint(self):
+        self.train("--epochs=1", "--checkpoint-dir=" + self.path("kept"), "--weight-decay=0.02", "--seed=3")
+        resume = "--resume=" + self.path("kept")
+        for expected, flag in [
+                ("seed is 3 there and 1 here", "--seed=1"),
+                ("weight_decay is 0.02 there and 0.01 here", "--weight-decay=0.01"),
+                ("dropout1 is 0.25 there and 0.5 here", "--dropout1=0.5"),
+                ("gradient_accumulation_steps is 1 there and 2 here", "--gradient-accumulation-steps=2"),
+                ("training_samples is 130 there and 100 here", "--max-samples=100")]:
+            with self.subTest(flag=flag):
+                self.fails("--resume: .*step-000000009: checkpoint of another run: " + expected, resume, flag, code=1,
+                           outputs="x")
+
     def test_a_loss_that_is_no_number(self):
-        run = self.train("--lr=1e15", "--epochs=3", code=1)
+        """Nothing of it reaches the parameters, and good checkpoints are not rotated away."""
+        kept = self.path("kept")
+        self.train("--epochs=1", "--checkpoint-dir=" + kept)
+        run = self.train("--lr=1e30", "--epochs=9", "--resume=" + kept, "--checkpoint-dir=" + kept,
+                         "--checkpoint-interval=1", code=1, outputs="b")
         self.assertEqual(len(run.errors()), 1, run.err)
-        self.assertRegex(run.errors()[0], r"the loss of epoch \d is not finite: choose a smaller --lr")
+        self.assertRegex(run.errors()[0], r"the (loss|norm of the gradients) is -?(nan|inf) in step \d+, at epoch 2, sample "
+                                          r"\d+, step \d+; first non-finite tensor: (parameter|gradient of) \S+; the last "
+                                          r"good checkpoint stays in \S+/kept; try a smaller learning rate")
+        for name in os.listdir(kept):
+            if name != "latest":
+                shutil.copytree(os.path.join(kept, name), self.path("one"))
+                _, model = self.model("--epochs=1", "--lr=0", "--resume=" + self.path("one"), name="m" + name)
+                for tensor in model.values():
+                    self.assertTrue(numpy.isfinite(tensor).all(), name)
+                shutil.rmtree(self.path("one"))
 
 
 if __name__ == "__main__":

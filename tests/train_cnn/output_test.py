@@ -79,6 +79,12 @@ class OutputTest(runs.CnnTest):
         self.assertRegex(run.out, r"Data: (.*fashion-mnist.*|synthetic.*): 64 training and 64 test images of 28 x 28")
         self.assertIn("1199882 parameters", run.out)
 
+    def test_flags_that_had_another_name(self):
+        run = self.train("--checkpoint-every=5", "--activation-checkpoints=full", "--checkpoint-dir=" + self.path("kept"))
+        self.assertIn("train_cnn: --checkpoint-every is called --checkpoint-interval now", run.err)
+        self.assertIn("train_cnn: --activation-checkpoints is called --activation-checkpointing now", run.err)
+        self.assertRegex(run.out, r"  checkpoint +2\.097 MB   copied while it is written")  # in the plan
+
     def test_help(self):
         run = self.train("--help")
         self.assertTrue(re.search(r"--strategy.*\n", run.out) and "--mesh" in run.out)

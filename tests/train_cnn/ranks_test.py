@@ -1,5 +1,6 @@
 """The same batches give the same network, whatever the ranks, the mesh and the strategy."""
 import os
+import subprocess
 
 import runs
 
@@ -33,13 +34,26 @@ class RanksTest(runs.CnnTest):
             correct = float(epoch["test_acc"]) * 27 / 100
             self.assertAlmostEqual(correct, round(correct), delta=1e-4)
 
+    def test_micro_batches(self):
+        self.compare("--gradient-accumulation-steps=3", "--global-batch-size=8", ranks=2, name="micro")
+
+    def test_ranks_with_different_flags_are_told(self):
+        one = [runs.PROGRAM, "--data=" + self.images, "--no-plots", "--outputs=" + self.path("out")]
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", *one, ":", "-n", "1", *one, "--seed=5"]
+        process = subprocess.run(command, capture_output=True, text=True, env=self.environment(), cwd=self.folder, timeout=100)
+        self.assertNotEqual(process.returncode, 0)
+        errors = runs.Run(process.returncode, process.stdout, process.stderr).errors()
+        self.assertIn("train_cnn: ranks were started with different flags: --seed=1 on rank 0 and --seed=5 on rank 1; start all "
+                      "ranks with the same command line", [error.strip() for error in errors])
+        self.assertNotIn("epoch=", process.stdout)
+
     def test_hybrid_mesh(self):
         self.compare("--mesh=dp_replicate=2,dp_shard=2", ranks=4, name="hybrid")
 
     def test_activation_checkpoints_have_the_same_bits(self):
         _, plain = self.model(name="plain")
         for policy in ("full", "conv2,fc1"):
-            _, model = self.model("--activation-checkpoints=" + policy, name=policy)
+            _, model = self.model("--activation-checkpointing=" + policy, name=policy)
             self.assert_same_bits(plain, model)
 
     def test_offloaded_moments_have_the_same_bits(self):

@@ -28,15 +28,17 @@ class BadInputTest(runs.TrainTest):
              "--nproc=2", "--strategy=fsdp"),
             ("--mesh=dp=2: no axis \"dp\"", "--mesh=dp=2", "--nproc=2"),
             ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2"),
-            ("--offload-params: say into which folder", "--offload-params", "--strategy=fsdp"),
+            ("--offload-params: say into which directory", "--offload-params", "--strategy=fsdp"),
             ("--offload-params: zero1 keeps the parameters whole", "--offload-params", "--offload=.", "--strategy=zero1"),
             ("--dtype=int8: expected float32", "--dtype=int8"),
-            ("--global-batch-size=1: 2 ranks; expected at least one block for each", "--global-batch-size=1", "--nproc=2"),
+            ("--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--global-batch-size=1", "--nproc=2"),
             ("--max-iters.*expected a whole number", "--max-iters=many"),
             ("--memory-limit=much: expected a size such as 8G", "--memory-limit=much"),
             ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
-            ("--init-from=resume: say from which folder", "--init-from=resume"),
-            ("--checkpoint-interval: say into which folder", "--checkpoint-interval=3"),
+            ("--init-from=resume: say from which directory", "--init-from=resume"),
+            ("--checkpoint-interval: say into which directory", "--checkpoint-interval=3"),
+            (r"--mesh=pp=2: pipeline parallelism \(pp\) is not available yet", "--mesh=pp=2", "--nproc=2"),
+            ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):
@@ -49,7 +51,7 @@ class BadInputTest(runs.TrainTest):
         self.write("empty.txt", "")
         self.fails("empty.txt", "--nproc=2", data="empty.txt")
         self.write("short.txt", "to be or not to be")
-        self.fails("--block-size: the training text of 16 tokens is too short", "--nproc=2", data="short.txt")
+        self.fails("--block-size: the train(ing)? text of 16 tokens is too short", "--nproc=2", data="short.txt")
         # The part for validation is the shorter one.
         self.fails("--block-size: the validation text of .*2000", "--nproc=1", "--block-size=2000")
         self.fails("--block-size.*20000", "--nproc=1", "--block-size=20000")
@@ -62,10 +64,10 @@ class BadInputTest(runs.TrainTest):
     def test_checkpoints(self):
         self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")
         self.fails("--resume: .*nothing|nothing", "--nproc=1", "--resume=nothing", outputs="a")
-        self.fails("--resume: .*kept/step-000000008.*wte.weight", "--nproc=2", "--resume=kept", "--n-embd=64", outputs="a")
-        self.fails("--resume: .*kept/step-000000008.*h.2", "--nproc=1", "--resume=kept", "--n-layer=3", outputs="a")
+        self.fails("--resume: .*kept/step-000000008: checkpoint of another run: n_embd is 32 there and 64 here", "--nproc=2", "--resume=kept", "--n-embd=64", outputs="a")
+        self.fails("--resume: .*kept/step-000000008.*n_layer is 2 there and 3 here", "--nproc=1", "--resume=kept", "--n-layer=3", outputs="a")
         self.write("other.txt", runs.text_of_words() + "0123")
-        self.fails("--resume: .*vocabulary is another one", "--nproc=2", "--resume=kept", data="other.txt", outputs="a")
+        self.fails(r"--resume: .*vocabulary is \w+ there and \w+ here|training_tokens is", "--nproc=2", "--resume=kept", data="other.txt", outputs="a")
         folder = self.path("kept/step-000000008")
         shards = sorted(name for name in os.listdir(folder) if "rank" in name or "shard" in name)
         self.assertEqual(len(shards), 2, os.listdir(folder))
@@ -101,8 +103,26 @@ class BadInputTest(runs.TrainTest):
                          "--checkpoint-dir=kept", "--checkpoint-interval=1", "--eval-interval=0", code=1)
         errors = run.errors()
         self.assertEqual(len(errors), 1, errors)
-        self.assertRegex(errors[0], r"the loss is -?(nan|inf) at step \d; first non-finite parameter: transformer\.\S+; "
-                                    r"the last good checkpoint stays in \S+/kept; try a smaller --learning-rate")
+        self.assertRegex(errors[0], r"the (loss|norm of the gradients) is -?(nan|inf) in step \d, after step \d; first "
+                                    r"non-finite tensor: (parameter|gradient of) transformer\.\S+; the last good checkpoint "
+                                    r"stays in \S+/kept; try a smaller learning rate")
+        # That checkpoint is good.
+        self.train("--nproc=1", "--resume=kept", "--max-iters=1", outputs="good")
+
+    def test_other_settings_than_the_checkpoint(self):
+        self.train("--nproc=2", "--strategy=fsdp", "--checkpoint-dir=kept")
+        for expected, flag in (("n_head is 2 there and 4 here", "--n-head=4"),
+                               ("dropout is 0.0 there and 0.1 here", "--dropout=0.1"),
+                               ("seed is 1337 there and 5 here", "--seed=5"),
+                               ("batch_size_of_all_ranks is 7 there and 8 here", "--global-batch-size=8"),
+                               ("weight_decay is 0.1 there and 0.2 here", "--weight-decay=0.2"),
+                               ("beta1 is 0.9 there and 0.8 here", "--beta1=0.8"),
+                               ("gradient_accumulation_steps is 2 there and 4 here", "--gradient-accumulation-steps=4")):
+            with self.subTest(flag=flag):
+                self.fails("--resume: .*kept/step-000000008: checkpoint of another run: " + expected, "--nproc=1",
+                           "--resume=kept", flag, outputs="a")
+        self.fails("batch_size_of_all_ranks is 7 there and 24 here", "--nproc=2", "--resume=kept", "--batch-size=12",
+                   "--global-batch-size=0", outputs="a")
 
 
 if __name__ == "__main__":

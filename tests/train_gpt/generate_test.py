@@ -122,6 +122,12 @@ class GenerateTest(runs.TrainTest):
         # Parameters have not moved: the same text, but for the first line, which names the source, and the last.
         again = self.generate("--checkpoint=begun", "--bpe-folder=model", *flags).out
         self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])
+        # A resumed run keeps what the files say of the model: the tanh approximation of GELU.
+        self.train("--nproc=1", "--resume=begun", "--bpe-folder=model", "--no-decay-lr", "--learning-rate=1e-300", "--min-lr=0",
+                   "--max-iters=2", "--checkpoint-dir=resumed", "--eval-interval=0", small=["--no-plots", "--no-trace"],
+                   outputs="resumed_out")
+        again = self.generate("--checkpoint=resumed", "--bpe-folder=model", *flags).out
+        self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])
 
     def test_no_token_can_be_drawn(self):
         """Parameters that are no numbers: one line, and no abort."""

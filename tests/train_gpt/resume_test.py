@@ -21,9 +21,23 @@ class ResumeTest(runs.TrainTest):
         self.assertIn("Resuming after step 6", run.out)
         rest, whole = self.numbers("rest"), self.numbers("whole")
         self.assertEqual(rest, {name: values[6:] for name, values in whole.items()})
+        # What is sent in a step does not depend on whether it is the first one of a program.
+        for name in ("comm_bytes_dp_shard", "comm_bytes_dp_replicate"):
+            self.assertEqual(self.history("rest")[name], self.history("whole")[name][6:])
         # Gone on in the same history: as if there had been no interruption.
         self.train(*self.FSDP, "--resume=kept/step-000000006", outputs="kept_run")
         self.assertEqual(self.numbers("whole"), self.numbers("kept_run"))
+
+    def test_needs_no_sizes(self):
+        whole = ["--nproc=2", "--strategy=fsdp", "--beta2=0.9", "--grad-clip=0.5", "--dropout=0.1"]
+        self.train(*whole, outputs="whole")
+        self.train(*whole, "--checkpoint-dir=kept", "--checkpoint-interval=5", outputs="first")
+        run = self.train("--nproc=2", "--strategy=fsdp", "--resume=kept/step-000000005", "--eval-interval=4", "--eval-iters=2",
+                         "--sample-tokens=12", "--no-plots", small=[], outputs="rest")
+        self.assertNotIn("with other settings", run.out)
+        self.assertEqual(self.numbers("rest"), {name: values[5:] for name, values in self.numbers("whole").items()})
+        run = self.train("--nproc=1", "--resume=kept/step-000000005", "--learning-rate=0.002", "--max-iters=6", outputs="other")
+        self.assertIn("resuming with other settings than before: max_iters 8 -> 6, learning_rate 0.001 -> 0.002", run.out)
 
     def test_on_another_mesh(self):
         double = ["--dtype=float64"]

@@ -32,6 +32,8 @@ class BadInputTest(runs.TrainTest):
             ("--epochs.*expected a whole number", "--epochs=two"),
             ("--lr=-1: must be a positive number", "--lr=-1"),
             ("--ensemble-size: .* --history", "--ensemble-size=2", "--history=x.h5"),
+            (r"--mesh=tp=2: tensor parallelism \(tp\) is not available yet", "--mesh=tp=2"),
+            ("--mesh=lp=2,dp_replicate=2: 2 x 1 x 2 = 4 ranks, but there are 1", "--mesh=lp=2,dp_replicate=2"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):
@@ -82,20 +84,18 @@ class BadInputTest(runs.TrainTest):
 
     def test_full_disk(self):
         kept = self.path("kept")
-        first = ["--checkpoint-dir=" + kept, "--history=" + self.path("run.h5")]
-        self.train(0, "--epochs=1", "--nproc=1", "--force-lp", *first, *runs.SMALL)
-        with open(kept + "/last.h5", "rb") as opened:
-            good = opened.read()
-        self.train(0, "--epochs=2", "--nproc=1", "--force-lp", "--resume=" + kept, *runs.SMALL)
+        alone = ["--nproc=1", "--force-lp"]
+        self.train(0, "--epochs=1", *alone, "--checkpoint-dir=" + kept, "--history=" + self.path("run.h5"), *runs.SMALL)
+        good = self.contents(kept)
+        size = max(len(data) for data in good.values())
+        self.train(0, "--epochs=2", *alone, "--resume=" + kept, *runs.SMALL)
         # The checkpoint of the second epoch finds no room for its last kilobyte; then there is none for anything.
         second = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
-        run = self.fails("train_gru: .*last.h5.*", *second, ranks=0, largest_file=len(good) - 1024)
+        run = self.fails("train_gru: --checkpoint-dir: .*kept.*", *second, ranks=0, largest_file=size - 1024)
         self.assertIn("Test set epoch  2", run.out)
         run = self.fails("--checkpoint-dir: cannot write in .*kept: No space left", *second, ranks=0, largest_file=100)
         self.assertNotIn("Test set", run.out)
-        with open(kept + "/last.h5", "rb") as opened:
-            self.assertEqual(opened.read(), good)
-        self.assertEqual(os.listdir(kept), ["last.h5"])
+        self.assertEqual(self.contents(kept), good)
         self.fails("--history: cannot write in .*: No space left", "--history=" + self.path("other.h5"), ranks=0,
                    largest_file=100)
         self.assertFalse(os.path.exists(self.path("other.h5")))
@@ -103,33 +103,50 @@ class BadInputTest(runs.TrainTest):
     def test_checkpoints(self):
         kept = self.path("kept")
         self.train(2, "--epochs=1", "--checkpoint-dir=" + kept, "--history=" + self.path("run.h5"), *runs.SMALL)
-        file = kept + "/last.h5"
-        with open(file, "rb") as opened:
-            good = opened.read()
+        good = self.contents(kept)
         resume = ["--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept]
-        self.fails("train_gru: .*last.h5: .* --resume", "--checkpoint-dir=" + kept)
+        self.fails("train_gru: --checkpoint-dir: .*kept holds the checkpoints of an earlier run; .* --resume",
+                   "--checkpoint-dir=" + kept)
         self.fails("train_gru: .*run.h5", "--history=" + self.path("run.h5"), ranks=0)
-        self.fails("last.h5: checkpoint of another run: hidden_size is 12 there and 13 here", *resume, "--hidden-size=13")
-        self.fails("optimizer is adam there and sgd here", *resume, "--use-sgd", ranks=0)
-        self.fails("cell is implicit there and classic here", *resume, "--gru=classic", ranks=0)
-        self.fails("seed is .* there and 5 here", *resume, "--seed=5", ranks=0)
+        another = "--resume: .*step-000000006: checkpoint of another run: "
+        self.fails(another + "hidden_size is 12 there and 13 here", *resume, "--hidden-size=13")
+        self.fails(another + "use_sgd is false there and true here", *resume, "--use-sgd", ranks=0)
+        self.fails(another + "gru is implicit there and classic here", *resume, "--gru=classic", ranks=0)
+        self.fails(another + "seed is .* there and 5 here", *resume, "--seed=5", ranks=0)
+        self.fails(another + "batch_size is 20 there and 30 here", *resume, "--batch-size=30", ranks=0)
+        self.assertEqual(self.contents(kept), good)
+        folder = os.path.join(kept, "step-000000006")
+        shard = max((name for name in os.listdir(folder) if name != "index.h5"),
+                    key=lambda name: os.path.getsize(os.path.join(folder, name)))
+        file = os.path.join(folder, shard)
         with open(file, "rb") as opened:
-            self.assertEqual(opened.read(), good)
-        position = good.index(b"train_gru 1")
-        for what, data in {
-                "format": good[:position] + b"train_gru 0" + good[position + 11:],
-                "short": good[:len(good) // 2],
-                "not HDF5": b"nothing" * 100,
-                "byte": self.flipped(good)}.items():
+            whole = opened.read()
+        for what, data in {"short": whole[:len(whole) // 2], "byte": self.flipped(whole)}.items():
             with self.subTest(what=what):
                 with open(file, "wb") as opened:
                     opened.write(data)
-                self.fails("train_gru: .*last.h5", *resume, ranks=0)
-                with open(file, "rb") as opened:
-                    self.assertEqual(opened.read(), data)
+                self.fails("train_gru: .*(step-000000006|no complete checkpoint)", *resume, ranks=0)
         with open(file, "wb") as opened:
-            opened.write(good)
+            opened.write(whole)
         self.train(2, *resume, *runs.SMALL)
+
+    def test_checkpoints_of_earlier_versions(self):
+        os.mkdir(self.path("old"))
+        with open(self.path("old/last.h5"), "wb") as file:
+            file.write(b"old")
+        for resume in (["--resume=" + self.path("old")], ["--resume=" + self.path("old/last.h5")],
+                       ["--resume=auto", "--checkpoint-dir=" + self.path("old")]):
+            self.fails(r"--resume: .*old/last.h5: a checkpoint of train_gru in the format of one file, .*finish that run with "
+                       r"Plait at revision b40ebd1", *resume, ranks=0)
+
+    def contents(self, kept):
+        """Every file of the checkpoints."""
+        files = {}
+        for folder, _, names in os.walk(kept):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as opened:
+                    files[os.path.join(folder, name)] = opened.read()
+        return files
 
     def flipped(self, good):
         """One bit of a parameter changed: in the longest stretch without zeros, which numbers are."""
@@ -139,14 +156,12 @@ class BadInputTest(runs.TrainTest):
     def test_no_number(self):
         kept = self.path("kept")
         self.train(2, "--epochs=1", "--use-sgd", "--checkpoint-dir=" + kept, *runs.SMALL)
-        with open(kept + "/last.h5", "rb") as opened:
-            good = opened.read()
-        run = self.fails(r"the (loss|gradient) is -?(inf|nan) at epoch 2, batch \d; first non-finite tensor: \w.*last "
-                         r"good checkpoint", "--use-sgd", "--lr=1e38", "--epochs=2", "--resume=" + kept,
-                         "--checkpoint-dir=" + kept)
+        good = self.contents(kept)
+        run = self.fails(r"the (loss|norm of the gradients) is -?(inf|nan) in step \d+, at epoch 2, sample \d+; first "
+                         r"non-finite tensor: (parameter|gradient of) \w.*; the last good checkpoint stays in", "--use-sgd",
+                         "--lr=1e38", "--epochs=2", "--resume=" + kept, "--checkpoint-dir=" + kept)
         self.assertNotIn("Test set epoch  2", run.out)
-        with open(kept + "/last.h5", "rb") as opened:
-            self.assertEqual(opened.read(), good)
+        self.assertEqual(self.contents(kept), good)
 
 
 if __name__ == "__main__":

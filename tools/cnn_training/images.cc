@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "data/idx/open_images.h"
 
@@ -21,8 +22,8 @@ void Shorten(data::ImageSplit& split, std::int64_t samples) {
   split.images.resize(samples * split.pixels());
 }
 
-absl::StatusOr<Images> Read(const Config& config) {
-  PLAIT_ASSIGN_OR_RETURN(data::ImageSet set, data::OpenImages({.data_dir = config.data}));
+absl::StatusOr<Images> Read(const CnnSettings& settings) {
+  PLAIT_ASSIGN_OR_RETURN(data::ImageSet set, data::OpenImages({.data_dir = base::FromUser(settings.data)}));
   if (set.train.samples() == 0 || set.test.samples() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(set.description(), ": ", set.train.samples(),
                                                    " training and ", set.test.samples(),
@@ -31,16 +32,16 @@ absl::StatusOr<Images> Read(const Config& config) {
   Images images = {.set = std::move(set), .scale = {}};
   const data::PixelScale scale = data::ScaleOf(images.set.train);
   images.scale = {FourDigits(scale.mean), std::max(FourDigits(scale.standard_deviation), 1e-4)};
-  Shorten(images.set.train, config.max_samples);
-  Shorten(images.set.test, config.max_samples);
+  Shorten(images.set.train, settings.max_samples);
+  Shorten(images.set.test, settings.max_samples);
   return images;
 }
 
 }  // namespace
 
-absl::StatusOr<Images> OpenImages(const Config& config, const comm::Communicator& world) {
-  absl::StatusOr<Images> images = Read(config);
-  const absl::Status mine = config.data.empty() ? images.status() : base::Prefixed(images.status(), "--data");
+absl::StatusOr<Images> OpenImages(const CnnSettings& settings, const comm::Communicator& world) {
+  absl::StatusOr<Images> images = Read(settings);
+  const absl::Status mine = settings.data.empty() ? images.status() : base::Prefixed(images.status(), "--data");
   PLAIT_RETURN_IF_ERROR(world.Agree(mine));
   return images;
 }
@@ -53,15 +54,15 @@ std::string DataLine(const Images& images) {
       set.class_names.size(), images.scale.mean, images.scale.standard_deviation);
 }
 
-Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
+models::Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
                 absl::Span<const std::int64_t> indices, at::ScalarType type) {
   const auto samples = static_cast<std::int64_t>(indices.size());
-  Batch batch = {.x = at::empty({samples, 1, split.rows, split.columns}, at::kFloat),
-                 .y = at::empty({samples}, at::kLong)};
+  models::Batch batch = {.inputs = at::empty({samples, 1, split.rows, split.columns}, at::kFloat),
+                 .targets = at::empty({samples}, at::kLong)};
   data::GatherImages(split, indices, scale,
-                     absl::MakeSpan(batch.x.mutable_data_ptr<float>(), batch.x.numel()),
-                     absl::MakeSpan(batch.y.mutable_data_ptr<std::int64_t>(), samples));
-  batch.x = batch.x.to(type);
+                     absl::MakeSpan(batch.inputs.mutable_data_ptr<float>(), batch.inputs.numel()),
+                     absl::MakeSpan(batch.targets.mutable_data_ptr<std::int64_t>(), samples));
+  batch.inputs = batch.inputs.to(type);
   return batch;
 }
 

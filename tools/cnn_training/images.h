@@ -1,7 +1,7 @@
 // The images of a run on every rank, and batches of them as tensors.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const Images images, OpenImages(config, world));
-//   const Batch batch = MakeBatch(images.set.train, images.scale, indices, at::kFloat);
+//   PLAIT_ASSIGN_OR_RETURN(const Images images, OpenImages(settings, world));
+//   const models::Batch batch = MakeBatch(images.set.train, images.scale, indices, at::kFloat);
 #ifndef PLAIT_TOOLS_CNN_TRAINING_IMAGES_H_
 #define PLAIT_TOOLS_CNN_TRAINING_IMAGES_H_
 
@@ -14,7 +14,8 @@
 #include "absl/types/span.h"
 #include "comm/communicator.h"
 #include "data/idx/image_set.h"
-#include "tools/cnn_training/config.h"
+#include "models/block_model.h"
+#include "tools/cnn_training/settings.h"
 
 namespace plait::cnn_training {
 
@@ -25,17 +26,13 @@ struct Images {
 
 // Collective. Every rank reads the files; an error that one rank has is an error on all. InvalidArgument for
 // data without training or test samples.
-absl::StatusOr<Images> OpenImages(const Config& config, const comm::Communicator& world);
+absl::StatusOr<Images> OpenImages(const CnnSettings& settings, const comm::Communicator& world);
 
 // "Data: Fashion-MNIST from ...: 60000 training and 10000 test images of 28 x 28, 10 classes, ..."
 std::string DataLine(const Images& images);
 
-struct Batch {
-  at::Tensor x;  // (samples, 1, rows, columns)
-  at::Tensor y;  // (samples), int64
-};
-
-Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
+// Inputs (samples, 1, rows, columns); targets (samples), int64.
+models::Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
                 absl::Span<const std::int64_t> indices, at::ScalarType type);
 
 }  // namespace plait::cnn_training

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "tools/collectives_sweep/run_sweep.h"
 #include "tools/dist_test/startup_report.h"
-#include "tools/training_program/output_folder.h"
+#include "tools/training/run_outputs.h"
 
 namespace plait::dist_test {
 
@@ -15,8 +15,8 @@ absl::Status RunCollectives(const Config& config, const device::DevicePlan& devi
                             const comm::DeviceMesh& mesh, const base::Log& log) {
   const comm::Communicator& world = session.world();
   const Place place = Introduce(config, device, mesh, log);
-  PLAIT_ASSIGN_OR_RETURN(const training_program::OutputFolder folder,
-                         training_program::OpenOutputFolder("test_dist", config.outputs, world));
+  PLAIT_ASSIGN_OR_RETURN(const training::OutputFolder folder,
+                         training::OpenOutputFolder("test_dist", config.outputs, world));
   session.EnterSteps();
   collectives_sweep::SweepOptions options;
   options.smallest_bytes = config.smallest_bytes;

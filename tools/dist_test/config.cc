@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
-#include "tools/training_program/mesh_flag.h"
+#include "tools/training/mesh.h"
 
 using plait::dist_test::Config;
 
@@ -282,10 +282,10 @@ std::vector<std::int64_t> Widths(const Config& config) {
 }
 
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshAxes(const Config& config, int ranks) {
-  PLAIT_ASSIGN_OR_RETURN(const training_program::MeshShape shape,
-                         training_program::MeshOf(config.mesh, config.strategy, ranks));
+  PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes,
+                         training::MeshOf(config.mesh, {.strategy = config.strategy}, ranks));
   if (config.strategy == parallel::Strategy::kDdp) return std::vector<comm::MeshAxis>{{"dp", ranks}};
-  return std::vector<comm::MeshAxis>{{"dp_replicate", shape.dp_replicate}, {"dp_shard", shape.dp_shard}};
+  return axes;
 }
 
 }  // namespace plait::dist_test

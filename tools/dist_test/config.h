@@ -73,7 +73,7 @@ std::string RetiredFlags();
 std::vector<std::int64_t> Widths(const Config& config);
 
 // The mesh of `ranks` ranks: one axis "dp" for ddp, else "dp_replicate" and "dp_shard". Errors as those of
-// training_program::MeshOf.
+// training::MeshOf.
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshAxes(const Config& config, int ranks);
 
 }  // namespace plait::dist_test

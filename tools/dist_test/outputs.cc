@@ -16,7 +16,7 @@ namespace {
 
 using rank_history::OverRanks;
 
-std::vector<training_program::Recorded> Metrics() {
+std::vector<training::Recorded> Metrics() {
   return {{{"iter", "1", "step, from 0"}, OverRanks::kRankZero},
           {{"loss", "1", "sum of squared errors of a rank's samples"}, OverRanks::kStatistics},
           {{"sps", "1/s", "samples per second of a rank"}, OverRanks::kStatistics},
@@ -64,8 +64,8 @@ std::string TrafficName(const comm::DeviceMesh& mesh) {
 
 absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world) {
-  PLAIT_ASSIGN_OR_RETURN(training_program::RunOutputs run,
-                         training_program::RunOutputs::Open({.program = "test_dist",
+  PLAIT_ASSIGN_OR_RETURN(training::RunOutputs run,
+                         training::RunOutputs::Open({.program = "test_dist",
                                                              .outputs = config.outputs,
                                                              .history = config.history,
                                                              .trace = config.trace,

@@ -17,7 +17,7 @@
 #include "data/history/run_attributes.h"
 #include "tools/dist_test/config.h"
 #include "tools/dist_test/step_summary.h"
-#include "tools/training_program/run_outputs.h"
+#include "tools/training/run_outputs.h"
 
 namespace plait::dist_test {
 
@@ -60,10 +60,10 @@ class Outputs {
   struct Traffic {
     double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
   };
-  explicit Outputs(training_program::RunOutputs run) : run_(std::move(run)) {}
+  explicit Outputs(training::RunOutputs run) : run_(std::move(run)) {}
   Traffic TrafficSince(const comm::DeviceMesh& mesh);  // since the last call
 
-  training_program::RunOutputs run_;
+  training::RunOutputs run_;
   Traffic so_far_;
   double in_flight_ = 0, exposed_ = 0, steps_ = 0;
 };

@@ -29,14 +29,14 @@ std::string ConfigBlock(const Config& config, const Place& place) {
 
 Place Introduce(const Config& config, const device::DevicePlan& device, const comm::DeviceMesh& mesh,
                 const base::Log& log) {
-  Place place = training_program::Introduce(
+  Place place = training::ReportStartup(
       mesh, {.strategy = absl::AsciiStrToUpper(Name(config.strategy)), .gpu = device.gpu}, log);
   if (!config.collectives) log.Info("\n\n" + ConfigBlock(config, place));
   return place;
 }
 
 data::RunFacts FactsOf(const Config& config, const Place& place) {
-  return training_program::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()},
+  return training::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()},
                                    place);
 }
 

@@ -6,13 +6,13 @@
 #include "comm/device_mesh.h"
 #include "tools/device/device.h"
 #include "tools/dist_test/config.h"
-#include "tools/training_program/introduction.h"
+#include "tools/training/startup_report.h"
 
 namespace plait::dist_test {
 
-using training_program::Place;
+using Place = training::RunEnvironment;
 
-// Collective. Logs the environment of the run (training_program) and the configuration.
+// Collective. Logs the environment of the run (tools/training) and the configuration.
 Place Introduce(const Config& config, const device::DevicePlan& device, const comm::DeviceMesh& mesh,
                 const base::Log& log);
 

@@ -13,7 +13,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "tools/gpt_training/run_state.h"
+#include "tools/gpt_training/saved_model.h"
 
 namespace plait::gpt_generation {
 namespace {
@@ -55,7 +55,6 @@ absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const gpt::Gpt& mo
 absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                         c10::ScalarType type) {
   PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, OpenNewest(folder));
-  PLAIT_ASSIGN_OR_RETURN(const gpt_training::RunState run, gpt_training::RunStateOf(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(const gpt_training::SavedModel saved, gpt_training::SavedModelOf(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
                          gpt_training::TokenizerOf(saved, bpe_folder));
@@ -63,7 +62,7 @@ absl::StatusOr<SavedGpt> LoadCheckpoint(const std::string& folder, const std::st
   PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, model));
   return SavedGpt{.model = std::move(model),
                   .tokenizer = std::move(tokenizer),
-                  .source = absl::StrCat(checkpoint.folder(), ", after step ", run.step)};
+                  .source = absl::StrCat(checkpoint.folder(), ", after step ", checkpoint.step())};
 }
 
 absl::StatusOr<SavedGpt> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,

@@ -28,13 +28,12 @@ absl::StatusOr<BlockBatches> BlockBatches::Make(const BlockBatchesOptions& optio
   return BlockBatches(options, std::move(sampler));
 }
 
-BlockBatch BlockBatches::Next() {
+models::Batch BlockBatches::Next() {
   const std::vector<std::int64_t> all = sampler_.Next();
   const absl::Span<const std::int64_t> mine = data::ShareOf(all, options_.rank, options_.ranks);
   const auto blocks = static_cast<std::int64_t>(mine.size());
-  BlockBatch batch = {.inputs = at::empty({blocks, options_.block_size}, at::kLong),
-                      .targets = at::empty({blocks, options_.block_size}, at::kLong),
-                      .share = static_cast<double>(blocks) / static_cast<double>(all.size())};
+  models::Batch batch = {.inputs = at::empty({blocks, options_.block_size}, at::kLong),
+                         .targets = at::empty({blocks, options_.block_size}, at::kLong)};
   data::GatherBlocks(options_.tokens, mine, options_.block_size, Numbers(batch.inputs),
                      Numbers(batch.targets));
   return batch;

@@ -1,15 +1,12 @@
 // Batches of blocks of a text: drawn for all ranks together, each rank takes its part.
 //
 //   PLAIT_ASSIGN_OR_RETURN(BlockBatches batches, BlockBatches::Make({.tokens = text.train, ...}));
-//   const BlockBatch batch = batches.Next();
-//   const at::Tensor loss = model.Loss(batch.inputs, batch.targets) * batch.share;
+//   const models::Batch batch = batches.Next();
 //
-// The parts of all ranks in order are the batch, whatever their number, so that the losses times their shares
-// add up to the mean over the whole batch. Local; every rank makes the same calls.
+// The parts of all ranks in order are the batch, whatever their number. Local; every rank makes the same
+// calls.
 #ifndef PLAIT_TOOLS_GPT_TRAINING_BLOCK_BATCHES_H_
 #define PLAIT_TOOLS_GPT_TRAINING_BLOCK_BATCHES_H_
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
@@ -17,14 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "data/text/block_sampler.h"
+#include "models/block_model.h"
 
 namespace plait::gpt_training {
-
-struct BlockBatch {
-  at::Tensor inputs;   // (blocks of this rank, block_size) int64
-  at::Tensor targets;  // the same, one token further
-  double share = 1;    // of the blocks of all ranks
-};
 
 struct BlockBatchesOptions {
   absl::Span<const std::uint16_t> tokens;  // outlive the batches
@@ -41,7 +33,8 @@ class BlockBatches {
   // InvalidArgument where a block and the token after it do not fit the text.
   static absl::StatusOr<BlockBatches> Make(const BlockBatchesOptions& options);
 
-  BlockBatch Next();
+  // (sequences of this rank, block_size) int64, targets one token further.
+  models::Batch Next();
 
   data::BlockSamplerState state() const { return sampler_.state(); }
   absl::Status Restore(const data::BlockSamplerState& state) { return sampler_.Restore(state); }

@@ -33,18 +33,13 @@ TEST(BlockBatchesTest, RanksShareTheBatch) {
     std::vector<BlockBatches> parts;
     for (int rank = 0; rank < ranks; ++rank) parts.push_back(Make(text, rank, ranks));
     for (int step = 0; step < 4; ++step) {
-      const BlockBatch batch = whole.Next();
+      const models::Batch batch = whole.Next();
       std::vector<at::Tensor> inputs;
-      double share = 0;
       for (BlockBatches& part : parts) {
-        const BlockBatch own = part.Next();
+        const models::Batch own = part.Next();
         inputs.push_back(own.inputs);
-        EXPECT_DOUBLE_EQ(own.share, static_cast<double>(own.inputs.size(0)) / kBatch);
-        share += own.share;
       }
       EXPECT_TRUE(at::equal(at::cat(inputs), batch.inputs)) << ranks << " ranks, step " << step;
-      EXPECT_NEAR(share, 1, 7 * 2.3e-16);  // a rounding for each rank
-      EXPECT_EQ(batch.share, 1);
     }
   }
 }
@@ -53,7 +48,7 @@ TEST(BlockBatchesTest, TargetsAreOneFurther) {
   const std::vector<std::uint16_t> text = Text();
   BlockBatches batches = Make(text, 0, 1);
   for (int step = 0; step < 10; ++step) {
-    const BlockBatch batch = batches.Next();
+    const models::Batch batch = batches.Next();
     ASSERT_EQ(batch.inputs.sizes(), (std::vector<std::int64_t>{kBatch, kBlock}));
     EXPECT_TRUE(at::equal(batch.inputs.add(1), batch.targets));  // the text counts
   }

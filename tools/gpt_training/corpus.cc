@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/launch/gathered_text.h"
 #include "data/text/prepare.h"
@@ -14,22 +15,22 @@ namespace plait::gpt_training {
 namespace {
 
 // Path of the prepared file, on all ranks.
-absl::StatusOr<std::string> Prepare(const Config& config, const comm::Communicator& world,
+absl::StatusOr<std::string> Prepare(const GptSettings& settings, const comm::Communicator& world,
                                     const std::function<void(const std::string& line)>& say) {
   absl::StatusOr<data::PreparedTextFile> file = data::PreparedTextFile();
   if (world.rank() == 0) {
     file = data::PrepareText(
-        {.text = config.data, .tokenizer = config.tokenizer, .bpe_folder = config.bpe_folder});
+        {.text = base::FromUser(settings.data), .tokenizer = settings.tokenizer, .bpe_folder = base::FromUser(settings.bpe_folder)});
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(file.status()));
   for (const std::string& note : file->notes) say(note);
   return comm::GatherText(world, file->path)[0];
 }
 
-absl::StatusOr<Corpus> Read(const Config& config, const std::string& path) {
+absl::StatusOr<Corpus> Read(const GptSettings& settings, const std::string& path) {
   Corpus corpus;
   PLAIT_ASSIGN_OR_RETURN(corpus.text, data::ReadPreparedText(path));
-  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::OpenTokenizer(corpus.text, config.bpe_folder));
+  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::OpenTokenizer(corpus.text, base::FromUser(settings.bpe_folder)));
   return corpus;
 }
 
@@ -49,10 +50,10 @@ std::string Visible(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<Corpus> OpenCorpus(const Config& config, const comm::Communicator& world,
+absl::StatusOr<Corpus> OpenCorpus(const GptSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say) {
-  PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(config, world, say));
-  absl::StatusOr<Corpus> corpus = Read(config, path);
+  PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(settings, world, say));
+  absl::StatusOr<Corpus> corpus = Read(settings, path);
   PLAIT_RETURN_IF_ERROR(world.Agree(corpus.status()));
   return corpus;
 }

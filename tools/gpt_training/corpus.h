@@ -1,6 +1,6 @@
 // The text that a run learns from, on every rank, with the tokenizer that makes text of tokens again.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(config, world, say));
+//   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(settings, world, say));
 //   corpus.text.train;               // tokens
 //   corpus.tokenizer->Decode(ids);
 //
@@ -17,7 +17,7 @@
 #include "comm/communicator.h"
 #include "data/text/prepared_text.h"
 #include "data/text/tokenizer.h"
-#include "tools/gpt_training/config.h"
+#include "tools/gpt_training/settings.h"
 
 namespace plait::gpt_training {
 
@@ -27,7 +27,7 @@ struct Corpus {
 };
 
 // `say` gets a line for each thing that was done, on rank 0.
-absl::StatusOr<Corpus> OpenCorpus(const Config& config, const comm::Communicator& world,
+absl::StatusOr<Corpus> OpenCorpus(const GptSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say);
 
 // What the text has, in the lines of nanoGPT's preparation:

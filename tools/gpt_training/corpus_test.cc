@@ -15,10 +15,10 @@ absl::StatusOr<Corpus> Open(const std::string& text, std::vector<std::string>* n
   const std::string folder = std::string(std::getenv("TEST_TMPDIR")) + "/corpus";
   std::filesystem::create_directories(folder);
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  Config config;
-  config.data = folder + "/input.txt";
-  std::ofstream(config.data) << text;
-  return OpenCorpus(config, comm::Communicator::Self(),
+  GptSettings settings;
+  settings.data = folder + "/input.txt";
+  std::ofstream(settings.data) << text;
+  return OpenCorpus(settings, comm::Communicator::Self(),
                     [&](const std::string& line) { notes->push_back(line); });
 }
 

@@ -23,10 +23,10 @@ struct Tally {
 std::vector<std::string> ParameterLines(const gpt::Gpt& model) {
   Tally decayed, others;
   for (const models::ParameterUnit& unit : model.units()) {
-    for (const models::ParameterSpec& parameter : unit.parameters) {
-      Tally& tally = parameter.decays ? decayed : others;
+    for (const models::ParameterSpec& spec : unit.parameters) {
+      Tally& tally = spec.decays ? decayed : others;
       ++tally.tensors;
-      tally.parameters += parameter.tensor.numel();
+      tally.parameters += spec.tensor.numel();
     }
   }
   const std::int64_t count = gpt::ParameterCount(model.options(), /*with_positions=*/false);

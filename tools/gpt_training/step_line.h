@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "tools/training/trainer.h"
+
 namespace plait::gpt_training {
 
 struct Losses {
@@ -20,27 +22,19 @@ struct Losses {
   double validation = 0;
 };
 
-struct StepReport {
-  std::int64_t step = 0;  // steps done, from 1
-  double loss = 0;        // of the whole batch
-  double dt_seconds = 0;  // of this rank, as are the next three
-  double forward_seconds = 0;
-  double backward_seconds = 0;   // with reductions and optimizer
-  double optimizer_seconds = 0;  // of these
-  double slowest_seconds = 0;    // dt of the slowest rank
-  std::int64_t samples = 0;      // of all ranks and micro-batches
+struct StepNumbers {
+  training::StepReport report;
+  std::int64_t samples = 0;  // of all ranks and micro-batches
   std::int64_t tokens = 0;
   int ranks = 1;
-  double learning_rate = 0;
-  double gradient_norm = 0;  // NaN: not asked for
-  double mfu_percent = 0;    // NaN: no peak
+  double mfu_percent = 0;  // NaN: no peak
   std::optional<Losses> losses = {};
 
-  double samples_per_second() const { return static_cast<double>(samples) / slowest_seconds; }
-  double tokens_per_second() const { return static_cast<double>(tokens) / slowest_seconds; }
+  double samples_per_second() const { return static_cast<double>(samples) / report.slowest_seconds; }
+  double tokens_per_second() const { return static_cast<double>(tokens) / report.slowest_seconds; }
 };
 
-std::string StepLine(const StepReport& step);
+std::string StepLine(const StepNumbers& step);
 
 // A table in box-drawing characters, or in ASCII without `utf8`; without the row of mfu where there is none.
 // Ends in a newline.

@@ -10,13 +10,13 @@ namespace plait::gpt_training {
 namespace {
 
 // The published step 10: 4 ranks, 64 samples of 1024 tokens each, the slowest rank's step 0.25 s.
-StepReport Published() {
-  return {.step = 10,
-          .loss = 3.15431,
-          .dt_seconds = 0.24,
-          .forward_seconds = 0.1,
-          .backward_seconds = 0.14,
-          .slowest_seconds = 0.25,
+StepNumbers Published() {
+  return {.report = {.step = 10,
+                     .loss = 3.15431,
+                     .dt_seconds = 0.24,
+                     .forward_seconds = 0.1,
+                     .backward_seconds = 0.14,
+                     .slowest_seconds = 0.25},
           .samples = 256,
           .tokens = 262144,
           .ranks = 4,
@@ -24,7 +24,7 @@ StepReport Published() {
 }
 
 TEST(StepLineTest, CountsSamplesOfAllRanks) {
-  StepReport step = Published();
+  StepNumbers step = Published();
   step.losses = Losses{.train = 4.125778, .validation = 4.128809};
   EXPECT_EQ(StepLine(step),
             "step=10 loss=3.154310 dt=0.240000 dtf=0.100000 dtb=0.140000 sps=1024.000000 "
@@ -33,7 +33,7 @@ TEST(StepLineTest, CountsSamplesOfAllRanks) {
 }
 
 TEST(StepLineTest, NothingIsSaidThatWasNotMeasured) {
-  StepReport step = Published();
+  StepNumbers step = Published();
   step.mfu_percent = std::nan("");
   EXPECT_EQ(StepLine(step),
             "step=10 loss=3.154310 dt=0.240000 dtf=0.100000 dtb=0.140000 sps=1024.000000 "

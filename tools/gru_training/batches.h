@@ -1,7 +1,7 @@
 // The data of a run, opened on every rank, and batches of it as tensors.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const data::SequenceSet set, OpenData(config, comm, print));
-//   Batch batch = MakeBatch(set.train, indices, at::kFloat);
+//   PLAIT_ASSIGN_OR_RETURN(const data::SequenceSet set, OpenData(settings, comm, print));
+//   models::Batch batch = MakeBatch(set.train, indices, at::kFloat);
 #ifndef PLAIT_TOOLS_GRU_TRAINING_BATCHES_H_
 #define PLAIT_TOOLS_GRU_TRAINING_BATCHES_H_
 
@@ -15,21 +15,18 @@
 #include "absl/types/span.h"
 #include "comm/communicator.h"
 #include "data/sequence_set.h"
-#include "tools/gru_training/config.h"
+#include "models/block_model.h"
+#include "tools/gru_training/settings.h"
 
 namespace plait::gru_training {
 
 // Collective. Rank 0 prepares the data (data/har/prepare.h), every rank reads them. An error that one rank
 // has is an error on all. `print` gets, on rank 0, a line for each thing that was done.
-absl::StatusOr<data::SequenceSet> OpenData(const Config& config, const comm::Communicator& communicator,
+absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings, const comm::Communicator& communicator,
                                            const std::function<void(const std::string&)>& print);
 
-struct Batch {
-  at::Tensor x;  // (batch, seq, channels)
-  at::Tensor y;  // (batch), int64
-};
-
-Batch MakeBatch(const data::SequenceSplit& split, absl::Span<const std::int64_t> indices,
+// Inputs (batch, seq, channels); targets (batch), int64.
+models::Batch MakeBatch(const data::SequenceSplit& split, absl::Span<const std::int64_t> indices,
                 at::ScalarType dtype);
 
 }  // namespace plait::gru_training

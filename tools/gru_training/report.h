@@ -15,17 +15,23 @@
 #include <vector>
 
 #include "data/sequence_set.h"
-#include "tools/gru_training/config.h"
-#include "tools/gru_training/network.h"
+#include "tools/gru_training/settings.h"
 
 namespace plait::gru_training {
+
+// What a solve came to. Residuals by iteration; NaN where none was taken. Serial: one iteration, residual 0.
+struct SolveReport {
+  int iterations = 1;
+  std::vector<double> residuals = {0.0};
+  double last_residual() const { return residuals.empty() ? -1.0 : residuals.back(); }
+};
 
 // Plait REV, MPI: procs, INPUT.
 std::string SettingsBlock(int ranks, const std::string& settings);
 // "Loading UCI HAR Dataset: 7415 + 2996 sequences of 128 x 9 from ..."
 std::string DataLine(const data::SequenceSet& set);
 // "Using ParallelNet:" or "Using SerialNet:" with what it is solved by.
-std::string NetworkBlock(const Config& config, int ranks);
+std::string NetworkBlock(const GruSettings& settings, int lp_ranks);
 
 struct BatchTimes {
   double forward_seconds = 0;

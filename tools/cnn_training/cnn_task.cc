@@ -1,0 +1,183 @@
+#include "tools/cnn_training/cnn_task.h"
+
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/nll_loss.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "data/history/history_table.h"
+#include "tools/cnn_training/activation_bytes.h"
+
+namespace plait::cnn_training {
+namespace {
+
+using rank_history::OverRanks;
+
+// The network's smallest image: two convolutions of 3 x 3 and a pool of 2 x 2.
+constexpr std::int64_t kSmallestSide = 6;
+
+cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSet& set) {
+  return {.rows = set.train.rows,
+          .columns = set.train.columns,
+          .classes = static_cast<std::int64_t>(set.class_names.size()),
+          .dropout1 = settings.dropout1,
+          .dropout2 = settings.dropout2};
+}
+
+absl::StatusOr<double> NumberOf(const parallel::Checkpoint& checkpoint, const std::string& name) {
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text(name));
+  double number = 0;
+  if (std::sscanf(text.c_str(), "%la", &number) == 1) return number;
+  return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": ", name, "=", text, " is no number"));
+}
+
+double SecondsNow() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images)
+    : settings_(settings),
+      run_(run),
+      images_(images),
+      model_(OptionsOf(settings, images.set), at::TensorOptions(settings.master_type()).device(at::kMeta)),
+      schedule_(
+          parallel::LrSchedule::StepLr({.lr = settings.lr, .step_size = 1, .gamma = settings.gamma})),
+      sampler_({.samples = images.set.train.samples(),
+                .batch_size = settings.GlobalBatch(run.data.size()),
+                .seed = settings.seed},
+               settings.gradient_accumulation_steps) {}
+
+absl::StatusOr<std::unique_ptr<CnnTask>> CnnTask::Make(const CnnSettings& settings, const training::Run& run,
+                                                       const Images& images) {
+  const data::ImageSplit& train = images.set.train;
+  if (std::min(train.rows, train.columns) < kSmallestSide) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("images of ", train.rows, " x ", train.columns, ": expected at least 6 x 6"));
+  }
+  return std::unique_ptr<CnnTask>(new CnnTask(settings, run, images));
+}
+
+training::TrainedModel CnnTask::model() {
+  const cnn::CnnOptions options = OptionsOf(settings_, images_.set);
+  const at::ScalarType type = settings_.compute_type();
+  // Biases decay too, as in torch.optim.AdamW without groups.
+  return {.model = &model_,
+          .optimizer = {.lr = settings_.lr, .weight_decay = settings_.weight_decay},
+          .decays_all = true,
+          .activation_bytes_per_sample = ActivationBytes(options, type),
+          .evaluation_bytes = settings_.test_batch_size * EvaluationBytes(options, type)};
+}
+
+training::NamedValues CnnTask::facts() const {
+  const data::ImageSplit& train = images_.set.train;
+  return {{"image", absl::StrCat(train.rows, " x ", train.columns)},
+          {"classes", absl::StrCat(images_.set.class_names.size())},
+          {"training_samples", absl::StrCat(train.samples())}};
+}
+
+training::TaskProgress CnnTask::progress() const {
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+}
+
+std::string CnnTask::Position() const { return absl::StrCat(sampler_.Position(), ", step ", step_); }
+
+training::MicroBatch CnnTask::Next(int k) {
+  const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
+  return {.batch = MakeBatch(images_.set.train, images_.scale, mine, settings_.compute_type()),
+          .nominal_count = sampler_.step_samples()};
+}
+
+absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates) {
+  step_ = report.step;
+  loss_sum_ += report.loss * static_cast<double>(report.count);
+  seconds_ += report.dt_seconds;
+  run_seconds_ += report.dt_seconds;
+  return evaluates ? EndEpoch() : absl::OkStatus();
+}
+
+// The test: every sample once, whatever the ranks; in the last batch ranks have what there is, perhaps nothing.
+absl::Status CnnTask::EndEpoch() {
+  const double begin = SecondsNow();
+  const data::ImageSplit& split = images_.set.test;
+  const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
+  data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
+  const std::vector<double> sums = trainer_->Evaluate(
+      "test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
+        const models::Batch batch =
+            MakeBatch(split, images_.scale,
+                      data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
+                      settings_.compute_type());
+        const at::Tensor scores = trainer_->model().Output(batch);
+        if (batch.targets.numel() == 0) return;
+        sum[0] += at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum).item<double>();
+        sum[1] += scores.argmax(1).eq(batch.targets).sum().item<double>();
+      });
+  const auto tested = static_cast<double>(split.samples());
+  const double train_loss = loss_sum_ / static_cast<double>(sampler_.samples());
+  const double test_loss = sums[0] / tested, accuracy = 100 * sums[1] / tested;
+  run_.log.Info(absl::StrFormat("epoch=%d dt=%f train_loss=%f test_loss=%f test_acc=%f", sampler_.epoch() + 1,
+                                seconds_, train_loss, test_loss, accuracy));
+  PLAIT_RETURN_IF_ERROR(trainer_->Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
+                                          {"dt", seconds_},
+                                          {"train_loss", train_loss},
+                                          {"test_loss", test_loss},
+                                          {"test_acc", accuracy},
+                                          {"lr", LearningRate()}}));
+  loss_sum_ = seconds_ = 0;
+  ++epochs_done_;
+  run_seconds_ += SecondsNow() - begin;
+  sampler_.NextEpoch();
+  return absl::OkStatus();
+}
+
+void CnnTask::Save(parallel::CheckpointState& state) const {
+  sampler_.Save(state);
+  state.texts["epoch.seconds"] = absl::StrFormat("%a", seconds_);
+  state.texts["epoch.loss_sum"] = absl::StrFormat("%a", loss_sum_);
+}
+
+absl::Status CnnTask::Restore(const parallel::Checkpoint& checkpoint) {
+  PLAIT_RETURN_IF_ERROR(sampler_.Restore(checkpoint));
+  PLAIT_ASSIGN_OR_RETURN(seconds_, NumberOf(checkpoint, "epoch.seconds"));
+  PLAIT_ASSIGN_OR_RETURN(loss_sum_, NumberOf(checkpoint, "epoch.loss_sum"));
+  step_ = checkpoint.step();
+  return absl::OkStatus();
+}
+
+std::vector<training::Recorded> CnnTask::metrics() const {
+  return {{{"epoch", "1", "epoch, from 1"}, OverRanks::kRankZero},
+          {{"dt", "s", "training in the epoch, by rank"}, OverRanks::kStatistics},
+          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, OverRanks::kRankZero},
+          {{"test_loss", "1", "mean over all test samples"}, OverRanks::kRankZero},
+          {{"test_acc", "%", "test samples that are classified correctly"}, OverRanks::kRankZero},
+          {{"lr", "1", "learning rate in the epoch"}, OverRanks::kRankZero}};
+}
+
+absl::StatusOr<std::vector<data::Plot>> CnnTask::Plots(const std::string& history,
+                                                       const std::string& stamp) const {
+  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> epochs, table.Column("epoch"));
+  std::vector<data::Plot> plots;
+  for (const std::string name : {"dt", "train_loss", "test_loss", "test_acc"}) {
+    PLAIT_ASSIGN_OR_RETURN(std::vector<double> values, table.Column(name));
+    plots.push_back({.name = name,
+                     .title = absl::StrCat(name, " [", stamp, "]"),
+                     .x_label = "epoch",
+                     .y_label = name,
+                     .unit = table.Find(name)->units,
+                     .series = {{name, epochs, std::move(values)}},
+                     .robust = false});
+  }
+  return plots;
+}
+
+}  // namespace plait::cnn_training

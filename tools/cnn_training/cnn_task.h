@@ -1,0 +1,69 @@
+// Training and testing of the network, epoch by epoch.
+//
+//   epoch=1 dt=13.378889 train_loss=0.642072 test_loss=0.153527 test_acc=95.260000
+#ifndef PLAIT_TOOLS_CNN_TRAINING_CNN_TASK_H_
+#define PLAIT_TOOLS_CNN_TRAINING_CNN_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/cnn/cnn.h"
+#include "parallel/optim/lr_schedule.h"
+#include "tools/cnn_training/images.h"
+#include "tools/cnn_training/settings.h"
+#include "tools/training/epoch_sampler.h"
+#include "tools/training/trainer.h"
+
+namespace plait::cnn_training {
+
+class CnnTask final : public training::TrainingTask {
+ public:
+  // InvalidArgument for images that are too small for the network. All arguments outlive the task.
+  static absl::StatusOr<std::unique_ptr<CnnTask>> Make(const CnnSettings& settings, const training::Run& run,
+                                                       const Images& images);
+  // Before the trainer's Prepare().
+  void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
+
+  std::string Description() const { return model_.Description(); }
+  int epochs_done() const { return epochs_done_; }  // in this run
+  double seconds() const { return run_seconds_; }   // of them, tests included
+
+  training::TrainedModel model() override;
+  training::NamedValues facts() const override;
+  bool done() const override { return sampler_.epoch() >= settings_.epochs; }
+  training::TaskProgress progress() const override;
+  std::string Position() const override;
+  double LearningRate() const override { return schedule_.At(sampler_.epoch()); }
+  training::MicroBatch Next(int k) override;
+  bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
+  absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  void Save(parallel::CheckpointState& state) const override;
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
+  std::vector<training::Recorded> metrics() const override;
+  int gather_every() const override { return 1; }
+  absl::StatusOr<std::vector<data::Plot>> Plots(const std::string& history,
+                                                const std::string& stamp) const override;
+
+ private:
+  CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);
+  absl::Status EndEpoch();
+
+  const CnnSettings& settings_;
+  const training::Run& run_;
+  const Images& images_;
+  training::Trainer* trainer_ = nullptr;
+  cnn::Cnn model_;
+  parallel::LrSchedule schedule_;
+  training::EpochSampler sampler_;
+  std::int64_t step_ = 0;
+  // Of the epoch so far: the sum of its samples' losses, each at its step, and seconds of training.
+  double loss_sum_ = 0, seconds_ = 0;
+  int epochs_done_ = 0;
+  double run_seconds_ = 0;
+};
+
+}  // namespace plait::cnn_training
+
+#endif  // PLAIT_TOOLS_CNN_TRAINING_CNN_TASK_H_

@@ -1,0 +1,94 @@
+// Presets, meshes, and what cannot work.
+#include "tools/gpt_training/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+
+namespace plait::gpt_training {
+namespace {
+
+using ::testing::HasSubstr;
+
+GptSettings Preset(const std::string& name) {
+  GptSettings settings;
+  EXPECT_TRUE(ChoosePreset(name, settings).ok()) << name;
+  return settings;
+}
+
+absl::Status Check(const GptSettings& settings, int ranks) {
+  const auto axes = settings.Axes(ranks);
+  return axes.ok() ? settings.Check(*axes) : axes.status();
+}
+
+std::string ErrorOf(const absl::Status& status) { return std::string(status.message()); }
+
+// Parameters of a GPT of this size without biases and without the position embedding, from the widths alone:
+// token embedding (tied with the head), per block 12 C^2 and two norms, the last norm.
+std::int64_t Parameters(const GptSettings& c, std::int64_t vocabulary) {
+  return vocabulary * c.n_embd + c.n_layer * (12 * c.n_embd * c.n_embd + 2 * c.n_embd) + c.n_embd;
+}
+
+TEST(PresetTest, HaveThePublishedSizes) {
+  // 85.00M is what the published run prints for 12/12/768 on 65 characters.
+  EXPECT_EQ(Parameters(Preset("gpt2"), 65), 85003776);
+  EXPECT_EQ(Preset("gpt2").batch_size * Preset("gpt2").block_size * 4, 262144);  // on four ranks
+  EXPECT_EQ(Preset("gpt2").TokensPerStep(4), 262144);
+  const std::vector<std::pair<const char*, std::vector<std::int64_t>>> sizes = {
+      {"shakespeare-cpu", {4, 4, 128}}, {"shakespeare", {6, 6, 384}}, {"gpt2-medium", {24, 16, 1024}},
+      {"gpt2_large", {36, 20, 1280}},   {"gpt2-xl", {48, 25, 1600}},  {"llama2B", {10, 32, 4096}},
+      {"llama7B", {32, 32, 4096}}};
+  for (const auto& [name, size] : sizes) {
+    const GptSettings c = Preset(name);
+    EXPECT_EQ((std::vector<std::int64_t>{c.n_layer, c.n_head, c.n_embd}), size) << name;
+    EXPECT_TRUE(Check(c, 2).ok()) << Check(c, 2);
+  }
+  GptSettings settings;
+  EXPECT_THAT(ErrorOf(ChoosePreset("gpt3", settings)), HasSubstr("--preset=gpt3: expected one of shakespeare"));
+}
+
+TEST(PresetTest, TheDefaultIsTheFirst) {
+  // Two places say it: the members of GptSettings, and the table of presets.
+  const GptSettings preset = Preset("shakespeare-cpu"), config;
+  EXPECT_EQ(preset.preset, config.preset);
+  EXPECT_EQ(preset.n_embd, config.n_embd);
+  EXPECT_EQ(preset.block_size, config.block_size);
+  EXPECT_EQ(preset.batch_size, config.batch_size);
+}
+
+TEST(CheckTest, NamesTheFlag) {
+  const auto error = [](void (*spoil)(GptSettings&)) {
+    GptSettings config;
+    spoil(config);
+    return ErrorOf(Check(config, 2));
+  };
+  EXPECT_EQ(error([](GptSettings&) {}), "");
+  EXPECT_THAT(error([](GptSettings& c) { c.n_head = 3; }),
+              HasSubstr("--n-embd=128: must be a multiple of --n-head=3"));
+  EXPECT_THAT(error([](GptSettings& c) { c.dropout = 1; }), HasSubstr("--dropout=1: must be"));
+  EXPECT_THAT(error([](GptSettings& c) { c.dtype = "half"; }), HasSubstr("--dtype=half: expected float32"));
+  EXPECT_THAT(error([](GptSettings& c) { c.strategy = "zero4"; }), HasSubstr("--strategy=zero4: expected ddp"));
+  EXPECT_THAT(error([](GptSettings& c) { c.global_batch_size = 1; }), HasSubstr("one sample for each"));
+  EXPECT_THAT(error([](GptSettings& c) { c.min_lr = 1; }), HasSubstr("--min-lr=1: must be at most"));
+  EXPECT_THAT(error([](GptSettings& c) { c.init_from = "resume"; }), HasSubstr("from which directory"));
+  EXPECT_THAT(error([](GptSettings& c) { c.checkpoint_interval = 5; }), HasSubstr("--checkpoint-dir"));
+}
+
+TEST(EvaluationTest, EverySoManyStepsAndAtTheEnd) {
+  GptSettings config;
+  config.eval_interval = 4;
+  config.max_iters = 10;
+  std::vector<int> evaluated;
+  for (int step = 0; step <= 10; ++step) {
+    if (config.EvaluatesAt(step)) evaluated.push_back(step);
+  }
+  EXPECT_EQ(evaluated, (std::vector<int>{0, 4, 8, 10}));
+  config.eval_interval = 0;
+  EXPECT_FALSE(config.EvaluatesAt(10));
+}
+
+}  // namespace
+}  // namespace plait::gpt_training

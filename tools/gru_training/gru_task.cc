@@ -1,0 +1,272 @@
+#include "tools/gru_training/gru_task.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/eq.h>
+#include <torch/nn/module.h>
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tools/gru_training/batches.h"
+#include "tools/gru_training/timed_step.h"
+
+namespace plait::gru_training {
+namespace {
+
+using rank_history::OverRanks;
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+gru::SequenceClassifierOptions ClassifierOptions(const GruSettings& s, bool implicit,
+                                                 const data::SequenceSet& set) {
+  gru::SequenceClassifierOptions options;
+  gru::GruConfig& cell = options.gru.cell;
+  cell.input = set.train.channels;
+  cell.hidden = s.hidden_size;
+  cell.layers = s.num_layers;
+  cell.kind = implicit ? gru::GruKind::kImplicit : gru::GruKind::kClassic;
+  if (s.dtype == "bfloat16") cell.products = gru::GruProducts::kBFloat16;
+  options.gru.final_time = s.tf;
+  options.classes = static_cast<std::int64_t>(set.class_names.size());
+  return options;
+}
+
+gru::SequenceClassifier SeededClassifier(const GruSettings& s, const data::SequenceSet& set) {
+  at::manual_seed(s.seed);
+  return {ClassifierOptions(s, s.trains_implicit(), set), at::kFloat};
+}
+
+SolveReport ReportOf(const mgrit::Solution& solution) {
+  return {solution.iterations, solution.residual_norms};
+}
+
+}  // namespace
+
+GruTask::GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set)
+    : settings_(settings),
+      run_(run),
+      set_(set),
+      initial_(SeededClassifier(settings, set)),
+      model_(ClassifierOptions(settings, settings.trains_implicit(), set),
+             at::TensorOptions(settings.master_type()).device(at::kMeta)),
+      sampler_({.samples = set.train.samples(),
+                .batch_size = settings.global_batch_size,
+                .seed = settings.seed}) {}
+
+training::TrainedModel GruTask::model() {
+  const auto kind = settings_.use_sgd ? parallel::OptimizerKind::kSgd : parallel::OptimizerKind::kAdam;
+  return {.model = &model_,
+          .optimizer = {.kind = kind, .lr = settings_.lr},
+          .initialize =
+              [this](std::size_t unit) {
+                const at::NoGradGuard no_grad;
+                const models::ParameterUnit from = initial_.units()[unit], to = model_.units()[unit];
+                for (std::size_t i = 0; i < to.parameters.size(); ++i) {
+                  to.parameters[i].tensor.copy_(from.parameters[i].tensor);
+                }
+                return absl::OkStatus();
+              },
+          .run_block = [this](std::size_t, const models::BlockState& input,
+                              const models::BlockContext& context) { return RunBlock(input, context); }};
+}
+
+training::NamedValues GruTask::facts() const {
+  return {{"channels", absl::StrCat(set_.train.channels)},
+          {"classes", absl::StrCat(set_.class_names.size())},
+          {"training_samples", absl::StrCat(set_.train.samples())}};
+}
+
+training::TaskProgress GruTask::progress() const {
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+}
+
+gru::LayerParallelGru& GruTask::parallel() {
+  if (parallel_ == nullptr) {
+    const std::shared_ptr<torch::nn::Module> module = model_.gru().module();
+    parallel_ = std::make_unique<gru::LayerParallelGru>(
+        [module] { return module->parameters(); }, model_.gru().options().cell,
+        at::TensorOptions(settings_.master_type()), run_.mesh.axis("lp"), settings_.sequence_length,
+        settings_.tf, settings_.SolverOptions(), settings_.StepOptions(),
+        [this](std::shared_ptr<mgrit::TensorStep> step) {
+          return std::make_shared<TimedStep>(step, timers_);
+        });
+  }
+  return *parallel_;
+}
+
+models::BlockState GruTask::RunBlock(const models::BlockState& input, const models::BlockContext& context) {
+  block_begin_ = NowSeconds();
+  models::BlockState output;
+  if (solve_ == Solve::kSerial) {
+    if (serial_ == nullptr) {
+      serial_ = std::make_unique<gru::SerialGru>(
+          ClassifierOptions(settings_, settings_.tests_implicit(), set_).gru, model_.gru().module());
+    }
+    output.hidden = serial_->Forward(input.hidden).output;
+  } else if (solves_parallel()) {
+    const at::Tensor state = parallel().Forward(input.hidden);
+    CountSolve("ForWD", parallel().solver().last_forward());
+    output.hidden = state.select(0, state.size(0) - 1);
+  } else {
+    output = model_.blocks()[0]->Forward(input, context);
+  }
+  block_end_ = NowSeconds();
+  return output;
+}
+
+void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution) {
+  timers_.Get(absl::StrCat(direction, "::func:run")).Add(solution.seconds);
+  timers_.Get(absl::StrCat(direction, "::comm:wait")).Add(solution.work.wait_seconds);
+}
+
+training::MicroBatch GruTask::Next(int k) {
+  const double begin = NowSeconds();
+  if (sampler_.position() == 0 || progress_.times.batches == 0) {
+    epoch_begin_ = begin;
+    progress_ = TrainProgress();
+    progress_.epoch = sampler_.epoch() + 1;
+    progress_.samples = sampler_.samples();
+    progress_.synthetic = set_.synthetic;
+  }
+  const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
+  training::MicroBatch micro = {.batch = MakeBatch(set_.train, mine, settings_.master_type()),
+                                .nominal_count = sampler_.step_samples()};
+  gather_seconds_ = NowSeconds() - begin;
+  return micro;
+}
+
+// Of the batch: the GRU's forward pass, head and loss, backward.
+void GruTask::TakeTimes(const training::StepReport& report) {
+  times_.forward_seconds = block_end_ - block_begin_;
+  times_.loss_seconds = report.forward_seconds - gather_seconds_ - times_.forward_seconds;
+  times_.backward_seconds = report.backward_seconds - report.optimizer_seconds;
+  timers_.Get("batch").Add(gather_seconds_);
+  timers_.Get("forward").Add(times_.forward_seconds);
+  timers_.Get("loss").Add(times_.loss_seconds);
+  timers_.Get("backward").Add(times_.backward_seconds);
+  timers_.Get("optimizer").Add(report.optimizer_seconds);
+  progress_.times.Add(times_);
+  if (!solves_parallel()) return;
+  CountSolve("BckWD", parallel().solver().last_backward());
+  progress_.forward = ReportOf(parallel().solver().last_forward());
+  progress_.backward = ReportOf(parallel().solver().last_backward());
+}
+
+absl::Status GruTask::EndStep(const training::StepReport& report, bool evaluates) {
+  TakeTimes(report);
+  progress_.loss = report.loss;
+  progress_.samples_done = sampler_.position();
+  PLAIT_RETURN_IF_ERROR(RecordBatch(report));
+  const std::int64_t batch = (sampler_.position() - 1) / settings_.global_batch_size;  // from 0
+  if (batch % settings_.log_interval == 0) PrintProgress(/*end_of_epoch=*/false);
+  if (settings_.lp_braid_print > 0) PrintResiduals();
+  if (!evaluates) return absl::OkStatus();
+  PrintProgress(/*end_of_epoch=*/true);
+  return TestEpoch();
+}
+
+absl::Status GruTask::RecordBatch(const training::StepReport& report) {
+  const std::int64_t size = settings_.global_batch_size;
+  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
+                           {"batch", static_cast<double>((sampler_.position() + size - 1) / size)},
+                           {"loss", report.loss},
+                           {"gradient_norm", report.gradient_norm},
+                           {"time_per_batch", times_.seconds()},
+                           {"forward_time", times_.forward_seconds},
+                           {"loss_time", times_.loss_seconds},
+                           {"backward_time", times_.backward_seconds},
+                           {"forward_iterations", static_cast<double>(progress_.forward.iterations)},
+                           {"forward_residual", progress_.forward.last_residual()},
+                           {"backward_iterations", static_cast<double>(progress_.backward.iterations)},
+                           {"backward_residual", progress_.backward.last_residual()}});
+}
+
+TestResult GruTask::Test(Solve solve) {
+  TestResult result = {.samples = set_.test.samples()};
+  const std::int64_t batch_size = settings_.global_batch_size;
+  data::Sampler sampler({.samples = result.samples, .batch_size = batch_size, .shuffle = false});
+  result.batches = sampler.batches_per_epoch();
+  solve_ = solve;
+  const std::vector<double> correct =
+      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, absl::Span<double> sum) {
+        const models::Batch batch =
+            MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
+                      settings_.master_type());
+        const double start = NowSeconds();
+        const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
+        result.seconds += NowSeconds() - start;
+        sum[0] += classes.eq(batch.targets).sum().item<double>();
+      });
+  solve_ = Solve::kTrained;
+  result.correct = static_cast<std::int64_t>(correct[0]);
+  return result;
+}
+
+absl::Status GruTask::TestEpoch() {
+  const double epoch_seconds = NowSeconds() - epoch_begin_;
+  const TestResult parallel = Test(Solve::kTrained);
+  TestResult serial = parallel;
+  if (solves_parallel()) {
+    // By the first rank along lp while the others wait: the time of a serial program.
+    const comm::Communicator& lp = run_.mesh.axis("lp");
+    if (lp.rank() == 0) serial = Test(Solve::kSerial);
+    std::int64_t correct[1] = {serial.correct};
+    lp.Broadcast(comm::BufferOf(absl::MakeSpan(correct)), 0);
+    serial.correct = correct[0];
+  }
+  run_.console.Print("\n" + TestLine("PARALLEL", progress_.epoch, parallel, set_.synthetic));
+  run_.console.Print(TestLine("SERIAL", progress_.epoch, serial, set_.synthetic) + "\n");
+  outcome_.parallel_accuracy = parallel.accuracy();
+  outcome_.serial_accuracy = serial.accuracy();
+  outcome_.epoch_seconds.push_back(epoch_seconds);
+  outcome_.test_seconds.push_back(parallel.seconds);
+  sampler_.NextEpoch();
+  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
+                           {"parallel_accuracy", parallel.accuracy()},
+                           {"serial_accuracy", serial.accuracy()},
+                           {"parallel_test_time", parallel.seconds},
+                           {"serial_test_time", serial.seconds},
+                           {"epoch_time", epoch_seconds}});
+}
+
+void GruTask::PrintProgress(bool end_of_epoch) {
+  run_.console.Print(TrainLine(progress_, end_of_epoch));
+  if (!end_of_epoch && settings_.lp_print > 0 && settings_.lp_braid_print == 0) PrintResiduals();
+}
+
+void GruTask::PrintResiduals() {
+  if (!solves_parallel()) return;
+  run_.console.Print(ResidualLines("forward", progress_.forward));
+  run_.console.Print(ResidualLines("backward", progress_.backward));
+}
+
+std::vector<training::Recorded> GruTask::metrics() const {
+  const data::Metric metrics[] = {
+      {"epoch", "1", "epoch, from 1"},
+      {"batch", "1", "batch within the epoch, from 1"},
+      {"loss", "1", "cross entropy of the batch"},
+      {"gradient_norm", "1", "2-norm of the gradient of all parameters"},
+      {"time_per_batch", "s", "forward, loss and backward"},
+      {"forward_time", "s", "forward evaluation of the batch"},
+      {"loss_time", "s", "head and loss of the batch"},
+      {"backward_time", "s", "backward evaluation of the batch"},
+      {"forward_iterations", "1", "iterations of the forward solve"},
+      {"forward_residual", "1", "residual of the state that entered the last forward iteration"},
+      {"backward_iterations", "1", "iterations of the backward solve"},
+      {"backward_residual", "1", "residual of the state that entered the last backward iteration"},
+      {"parallel_accuracy", "1", "share of test samples that the trained network classifies correctly"},
+      {"serial_accuracy", "1", "the same, through the serial network"},
+      {"parallel_test_time", "s", "test of the trained network"},
+      {"serial_test_time", "s", "test through the serial network"},
+      {"epoch_time", "s", "training in the epoch"}};
+  std::vector<training::Recorded> recorded;
+  for (const data::Metric& metric : metrics) recorded.push_back({metric, OverRanks::kRankZero});
+  return recorded;
+}
+
+}  // namespace plait::gru_training

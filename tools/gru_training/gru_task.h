@@ -1,0 +1,84 @@
+// Training of a GRU classifier on sequences, the time steps solved layer-parallel or taken in turn.
+#ifndef PLAIT_TOOLS_GRU_TRAINING_GRU_TASK_H_
+#define PLAIT_TOOLS_GRU_TRAINING_GRU_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/timer.h"
+#include "data/sequence_set.h"
+#include "models/gru/layer_parallel/layer_parallel_gru.h"
+#include "models/gru/sequence_classifier.h"
+#include "tools/gru_training/report.h"
+#include "tools/gru_training/settings.h"
+#include "tools/training/epoch_sampler.h"
+#include "tools/training/trainer.h"
+
+namespace plait::gru_training {
+
+struct Outcome {
+  double parallel_accuracy = 0, serial_accuracy = 0;
+  std::vector<double> epoch_seconds;
+  std::vector<double> test_seconds;  // of the network that is trained
+};
+
+class GruTask final : public training::TrainingTask {
+ public:
+  // All arguments outlive the task. Initial values are drawn in float32 for every type, from the seed, so that
+  // float64 starts from the same numbers.
+  GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set);
+  // Before the trainer's Prepare().
+  void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
+  const Outcome& outcome() const { return outcome_; }
+  base::TimerSet& timers() { return timers_; }
+
+  training::TrainedModel model() override;
+  training::NamedValues facts() const override;
+  bool done() const override { return sampler_.epoch() >= settings_.epochs; }
+  training::TaskProgress progress() const override;
+  std::string Position() const override { return sampler_.Position(); }
+  double LearningRate() const override { return settings_.lr; }
+  training::MicroBatch Next(int k) override;
+  bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
+  absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override { return sampler_.Restore(checkpoint); }
+  std::vector<training::Recorded> metrics() const override;
+  bool always_writes_outputs() const override { return false; }
+
+ private:
+  // Which network runs the block: that which is trained, or its parameters with the steps in turn.
+  enum class Solve { kTrained, kSerial };
+  models::BlockState RunBlock(const models::BlockState& input, const models::BlockContext& context);
+  gru::LayerParallelGru& parallel();
+  bool solves_parallel() const { return settings_.SolvesParallel(run_.mesh.axis("lp").size()); }
+  void CountSolve(const char* direction, const mgrit::Solution& solution);
+  void TakeTimes(const training::StepReport& report);
+  absl::Status RecordBatch(const training::StepReport& report);
+  void PrintProgress(bool end_of_epoch);
+  void PrintResiduals();
+  TestResult Test(Solve solve);
+  absl::Status TestEpoch();
+
+  const GruSettings& settings_;
+  const training::Run& run_;
+  const data::SequenceSet& set_;
+  training::Trainer* trainer_ = nullptr;
+  base::TimerSet timers_;
+  gru::SequenceClassifier initial_;  // float32
+  gru::SequenceClassifier model_;    // whose parameters are sharded
+  std::unique_ptr<gru::LayerParallelGru> parallel_;
+  std::unique_ptr<gru::SerialGru> serial_;
+  Solve solve_ = Solve::kTrained;
+  training::EpochSampler sampler_;
+  TrainProgress progress_;  // of the present epoch
+  BatchTimes times_;        // of the present batch
+  double gather_seconds_ = 0, epoch_begin_ = 0, block_begin_ = 0, block_end_ = 0;
+  Outcome outcome_;
+};
+
+}  // namespace plait::gru_training
+
+#endif  // PLAIT_TOOLS_GRU_TRAINING_GRU_TASK_H_

@@ -1,0 +1,17 @@
+// Whether all ranks were started with the same flags.
+#ifndef PLAIT_TOOLS_TRAINING_AGREEMENT_H_
+#define PLAIT_TOOLS_TRAINING_AGREEMENT_H_
+
+#include "absl/status/status.h"
+#include "comm/communicator.h"
+#include "tools/training/settings.h"
+
+namespace plait::training {
+
+// Collective. One all-gather of 8 bytes where all values are the same on all ranks. Else InvalidArgument, the
+// same on all ranks, which names the first flag that differs, two ranks and their values.
+absl::Status AgreeOnSettings(const comm::Communicator& world, const NamedValues& mine);
+
+}  // namespace plait::training
+
+#endif  // PLAIT_TOOLS_TRAINING_AGREEMENT_H_

@@ -1,0 +1,188 @@
+#include "tools/training/folder_lock.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+
+namespace plait::training {
+namespace {
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+absl::Status FileError(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat(path, ": the lock cannot be made"));
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// Of the process since boot, in clock ticks: pids are used again.
+std::string StartOf(int pid) {
+  const std::string stat = ContentOf(absl::StrCat("/proc/", pid, "/stat"));
+  const std::size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return "";
+  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
+  return fields.size() > 19 ? fields[19] : "";
+}
+
+std::string OwnContent(const FolderLockOptions& options) {
+  return absl::StrCat("host=", options.host, "\npid=", getpid(), "\nstart=", StartOf(getpid()),
+                      "\njob=", options.job_id, "\n");
+}
+
+struct Owner {
+  std::string host, start, job;
+  int pid = 0;
+};
+
+Owner OwnerOf(const std::string& content) {
+  std::map<std::string, std::string> fields;
+  for (const absl::string_view line : absl::StrSplit(content, '\n', absl::SkipEmpty())) {
+    fields.insert(absl::StrSplit(line, absl::MaxSplits('=', 1)));
+  }
+  Owner owner = {.host = fields["host"], .start = fields["start"], .job = fields["job"]};
+  if (!absl::SimpleAtoi(fields["pid"], &owner.pid)) owner.pid = 0;
+  return owner;
+}
+
+bool Lives(const Owner& owner) {
+  if (owner.pid <= 0 || (kill(owner.pid, 0) != 0 && errno == ESRCH)) return false;
+  return StartOf(owner.pid) == owner.start;
+}
+
+// As the file system has it now; all zero where there is no file.
+std::pair<std::int64_t, std::int64_t> TouchTime(const std::string& path) {
+  struct stat status = {};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  fstat(file, &status);
+  close(file);
+  return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+// False where the file was touched, or is another one, within the seconds.
+bool StaysUntouched(const std::string& path, double seconds) {
+  const auto before = TouchTime(path);
+  for (double waited = 0; waited < seconds; waited += 0.25) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    if (TouchTime(path) != before) return false;
+  }
+  return true;
+}
+
+bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions& options) {
+  if (owner.host == options.host) return !Lives(owner);
+  options.say(absl::StrCat(path, ": of process ", owner.pid, " on ", owner.host, "; waiting up to ",
+                           options.watch_seconds, " s to see whether it is alive"));
+  return StaysUntouched(path, options.watch_seconds);
+}
+
+// Removes the lock if it is still the one with `content`; another process may have replaced it meanwhile.
+void RemoveLeft(const std::string& path, const std::string& content) {
+  const std::string aside = absl::StrCat(path, ".", HostName(), ".", getpid(), ".left");
+  if (rename(path.c_str(), aside.c_str()) != 0) return;
+  if (ContentOf(aside) != content) (void)!link(aside.c_str(), path.c_str());
+  unlink(aside.c_str());
+}
+
+// Makes the file with its content in one step. AlreadyExists where there is one.
+absl::Status Link(const std::string& path, const std::string& content) {
+  const std::string own = absl::StrCat(path, ".", HostName(), ".", getpid());
+  {
+    std::ofstream file(own, std::ios::trunc);
+    file << content << std::flush;
+    if (!file) return FileError(path);
+  }
+  const int linked = link(own.c_str(), path.c_str());
+  const int error = errno;
+  unlink(own.c_str());
+  errno = error;
+  return linked == 0 ? absl::OkStatus() : FileError(path);
+}
+
+absl::Status InUse(const std::string& path, const Owner& owner) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      path, ": process ", owner.pid, " on ", owner.host,
+      owner.job.empty() ? "" : absl::StrCat(" (job ", owner.job, ")"),
+      " is writing checkpoints there; wait for it, end it, or name another directory"));
+}
+
+}  // namespace
+
+// Touches the file now and then until it is destroyed.
+struct FolderLock::Toucher {
+  Toucher(std::string path, double seconds)
+      : thread([this, path = std::move(path), period = std::chrono::duration<double>(seconds)] {
+          std::unique_lock<std::mutex> lock(mutex);
+          while (!changed.wait_for(lock, period, [this] { return ends; })) {
+            utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+          }
+        }) {}
+  ~Toucher() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      ends = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ends = false;
+  std::thread thread;
+};
+
+FolderLock::FolderLock(std::string path, std::string content, double touch_seconds)
+    : path_(std::move(path)),
+      content_(std::move(content)),
+      toucher_(std::make_unique<Toucher>(path_, touch_seconds)) {}
+
+FolderLock::~FolderLock() {
+  toucher_.reset();
+  if (ContentOf(path_) == content_) unlink(path_.c_str());
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder,
+                                                             const FolderLockOptions& given) {
+  FolderLockOptions options = given;
+  if (options.host.empty()) options.host = HostName();
+  const std::string path = folder + "/lock", content = OwnContent(options);
+  for (int attempt = 0;; ++attempt) {
+    const absl::Status linked = Link(path, content);
+    if (linked.ok()) {
+      return std::unique_ptr<FolderLock>(new FolderLock(path, content, options.touch_seconds));
+    }
+    if (!absl::IsAlreadyExists(linked)) return linked;
+    const std::string found = ContentOf(path);
+    const Owner owner = OwnerOf(found);
+    if (attempt > 3 || !IsLeft(path, owner, options)) return InUse(path, owner);
+    RemoveLeft(path, found);
+  }
+}
+
+}  // namespace plait::training

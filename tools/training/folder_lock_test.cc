@@ -1,0 +1,88 @@
+// Who has a directory, who is gone, and what is left behind.
+#include "tools/training/folder_lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string NewFolder(const std::string& name) {
+  const std::string folder = testing::TempDir() + "/" + name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+void Write(const std::string& folder, const std::string& content) { std::ofstream(folder + "/lock") << content; }
+
+TEST(FolderLock, OneAtATime) {
+  const std::string folder = NewFolder("one");
+  {
+    const auto first = FolderLock::Take(folder, {.job_id = "17"});
+    ASSERT_TRUE(first.ok()) << first.status();
+    const absl::Status second = FolderLock::Take(folder, {}).status();
+    EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_NE(second.message().find(absl::StrCat(folder, "/lock: process ", getpid(), " on ")), std::string::npos)
+        << second;
+    EXPECT_NE(second.message().find("(job 17) is writing checkpoints there"), std::string::npos) << second;
+  }
+  EXPECT_TRUE(fs::is_empty(folder)) << "nothing is left behind";
+  EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
+}
+
+TEST(FolderLock, AKilledProcessOfThisHostDoesNotCount) {
+  const std::string folder = NewFolder("killed");
+  const pid_t child = fork();
+  if (child == 0) {
+    auto lock = FolderLock::Take(folder, {});
+    _exit(lock.ok() ? (lock->release(), 0) : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  ASSERT_TRUE(fs::exists(folder + "/lock"));
+  EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
+}
+
+// Pids are used again: the process lives, but began at another time.
+TEST(FolderLock, AnotherProcessWithThePidDoesNotCount) {
+  const std::string folder = NewFolder("reused");
+  char host[256] = {};
+  gethostname(host, sizeof(host));
+  Write(folder, absl::StrCat("host=", host, "\npid=", getpid(), "\nstart=1\njob=\n"));
+  EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
+}
+
+TEST(FolderLock, AnotherHostCountsAsLongAsItTouchesTheFile) {
+  const std::string folder = NewFolder("host");
+  int said = 0;
+  const FolderLockOptions options = {.watch_seconds = 2, .say = [&](const std::string&) { ++said; }};
+  {
+    const auto there = FolderLock::Take(folder, {.touch_seconds = 0.1, .host = "elsewhere"});
+    ASSERT_TRUE(there.ok());
+    EXPECT_EQ(FolderLock::Take(folder, options).status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(said, 1);
+  }
+  Write(folder, "host=elsewhere\npid=1\nstart=1\njob=\n");
+  EXPECT_TRUE(FolderLock::Take(folder, options).ok());
+  EXPECT_EQ(said, 2);
+}
+
+TEST(FolderLock, AFolderThatIsNotThereIsAnError) {
+  EXPECT_FALSE(FolderLock::Take(testing::TempDir() + "/nowhere", {}).ok());
+}
+
+}  // namespace
+}  // namespace plait::training

@@ -1,0 +1,128 @@
+#include "tools/training/program.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "base/keep_freed_memory.h"
+#include "base/status_macros.h"
+#include "base/terminal.h"
+#include "comm/launch/dist_info.h"
+#include "comm/launch/job.h"
+#include "comm/launch/launcher.h"
+#include "comm/launch/relaunch.h"
+#include "comm/session_main.h"
+#include "tools/training/agreement.h"
+#include "tools/training/mesh.h"
+#include "tools/training/resume.h"
+
+namespace plait::training {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kStoppedBySigterm = 128 + 15;
+
+// Lines of rank 0 go above the progress bar.
+absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
+  base::LogOptions options = {.rank = rank, .stream = base::LogStream::kStandardOutput};
+  if (rank != 0) return base::MakeLog(options);
+  const bool colour = base::DetectTerminal(1).colour;
+  options.colour = colour ? base::LogColour::kAlways : base::LogColour::kNever;
+  return base::MakeLog(options, [&console](absl::string_view line) {
+    console.Print(std::string(absl::StripSuffix(line, "\n")));
+  });
+}
+
+// The number of ranks that the run will have, with the settings checked for it.
+absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launcher) {
+  const auto cores = settings.runs_on_one_rank() ? 1 : static_cast<int>(std::thread::hardware_concurrency());
+  PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOfRun(settings.nproc, settings.mesh, launcher, cores));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
+  settings.Complete(axes);
+  PLAIT_RETURN_IF_ERROR(settings.Check(axes));
+  return ranks;
+}
+
+absl::StatusOr<comm::Communicator> DataRanksOf(const comm::DeviceMesh& mesh) {
+  if (!mesh.Has("lp")) return mesh.world();
+  const int size = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh folded,
+                         mesh.Fold({"dp_replicate", "dp_shard"}, {{"data", size}}));
+  return folded.axis("data");
+}
+
+void ReportStart(const Program& program, Run& run) {
+  const std::string strategy = absl::AsciiStrToUpper(run.settings.strategy);
+  run.environment = ReportStartup(run.mesh, {.strategy = strategy}, run.log);
+  run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
+}
+
+absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
+                       comm::Session& session, bool* stopped) {
+  const comm::Communicator& world = session.world();
+  Settings& settings = program.settings;
+  at::set_num_threads(settings.threads);
+  PLAIT_RETURN_IF_ERROR(AgreeOnSettings(world, table.Values()));
+  Console console(world.rank() == 0);
+  PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(world.rank(), console));
+  PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
+                         OpenCheckpointPlace(program.name, settings, table, world, comm::DetectJob().job_id,
+                                             [&log](const std::string& line) { log.Info(line); }));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(world.size()));
+  settings.Complete(axes);
+  PLAIT_RETURN_IF_ERROR(settings.Check(axes));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));
+  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data, DataRanksOf(mesh));
+  Run run = {.program = program.name,
+             .settings = settings,
+             .table = table,
+             .settings_line = settings_line,
+             .session = session,
+             .world = world,
+             .mesh = mesh,
+             .data = data,
+             .log = log,
+             .console = console,
+             .environment = {},
+             .checkpoint = std::move(place.checkpoint)};
+  if (program.config_block) ReportStart(program, run);
+  PLAIT_RETURN_IF_ERROR(program.run(run));
+  *stopped = run.stopped;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv, const Program& program) {
+  const comm::Launcher launcher = comm::DetectLauncher();
+  const int rank = launcher.starts_mpi() ? launcher.rank : 0;
+  const auto fail = [&](const absl::Status& status, int code) {
+    if (rank == 0) {
+      std::fprintf(stderr, "%s: %s\n", program.name.c_str(), std::string(status.message()).c_str());
+    }
+    return code;
+  };
+  const absl::Status chosen = program.choose_defaults ? program.choose_defaults(argc, argv) : absl::OkStatus();
+  if (!chosen.ok()) return fail(chosen, kUsageError);
+  SettingsTable table;
+  program.settings.Bind(table);
+  const base::ToolUsage usage = table.Usage(program.name, program.summary, program.examples);
+  base::ParseFlagsOrExit(argc, argv, usage, rank);
+  const std::string settings_line = base::Settings(usage);
+  const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
+  if (!ranks.ok()) return fail(ranks.status(), kUsageError);
+  if (!launcher.starts_mpi() && *ranks > 1) return fail(comm::RelaunchOnRanks(*ranks, argv), 1);
+  base::KeepFreedMemory();
+  bool stopped = false;
+  const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,
+                                        .stop_on_sigterm = !program.settings.checkpoint_dir.empty()};
+  const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
+    return RunOnRank(program, table, settings_line, session, &stopped);
+  });
+  return code == 0 && stopped ? kStoppedBySigterm : code;
+}
+
+}  // namespace plait::training

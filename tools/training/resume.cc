@@ -1,0 +1,141 @@
+#include "tools/training/resume.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "parallel/checkpoint/step_folders.h"
+
+namespace plait::training {
+namespace {
+
+using parallel::Checkpoint;
+
+constexpr char kPrefix[] = "setting.";
+constexpr char kFormat[] = " 2";  // behind the program's name
+
+absl::Status AnotherRun(const Checkpoint& checkpoint, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(checkpoint.folder(), ": checkpoint of another run: ", what));
+}
+
+// Rank 0's part.
+absl::Status OpenFolder(const Settings& settings, FolderLockOptions options, std::unique_ptr<FolderLock>* lock) {
+  const std::string folder = base::FromUser(settings.checkpoint_dir);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFolder(folder), "--checkpoint-dir"));
+  absl::StatusOr<std::unique_ptr<FolderLock>> taken = FolderLock::Take(folder, options);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(taken.status(), "--checkpoint-dir"));
+  *lock = *std::move(taken);
+  if (!settings.resume.empty() || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("--checkpoint-dir: ", folder,
+                                               " holds the checkpoints of an earlier run; go on with --resume=",
+                                               folder, ", or name another directory"));
+}
+
+// The checkpoint that is meant; empty: none, and none is needed.
+absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm::Communicator& world) {
+  const bool automatic = settings.resume == "auto";
+  const std::string folder = base::FromUser(automatic ? settings.checkpoint_dir : settings.resume);
+  std::int64_t is_one[1] = {0};
+  std::error_code ignored;
+  if (world.rank() == 0 && std::filesystem::exists(folder + "/index.h5", ignored)) is_one[0] = 1;
+  world.Broadcast(comm::BufferOf(absl::MakeSpan(is_one)), 0);
+  if (is_one[0] == 1) return folder;
+  const absl::StatusOr<std::string> latest = parallel::FindLatestCheckpoint(world, folder);
+  if (latest.ok()) return latest;
+  PLAIT_RETURN_IF_ERROR(
+      world.Agree(world.rank() == 0 ? settings.CheckResume(folder) : absl::OkStatus()));
+  if (automatic && absl::IsNotFound(latest.status())) return std::string();
+  return latest;
+}
+
+NamedValues KeptIn(const Checkpoint& checkpoint) {
+  NamedValues kept;
+  for (const auto& [name, value] : checkpoint.texts()) {
+    absl::string_view setting = name;
+    if (absl::ConsumePrefix(&setting, kPrefix)) kept[std::string(setting)] = value;
+  }
+  return kept;
+}
+
+absl::Status CheckProgram(const Checkpoint& checkpoint, const std::string& program) {
+  const auto found = checkpoint.texts().find("program");
+  const std::string other = found == checkpoint.texts().end() ? "" : found->second;
+  const std::vector<std::string> words = absl::StrSplit(other, ' ');
+  if (words[0] == program) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": expected a checkpoint of ", program,
+                                          ", found one of \"", other, "\""));
+}
+
+absl::StatusOr<Checkpoint> OpenAndAdopt(const std::string& folder, const std::string& program,
+                                        Settings& settings, SettingsTable& table,
+                                        std::vector<std::string>* changes) {
+  PLAIT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(folder));
+  PLAIT_RETURN_IF_ERROR(CheckProgram(checkpoint, program));
+  const NamedValues kept = KeptIn(checkpoint);
+  const absl::Status adopted = table.Adopt(kept, changes);
+  if (!adopted.ok()) return AnotherRun(checkpoint, adopted.message());
+  const auto batch = kept.find(kGlobalBatch);
+  if (batch != kept.end() && !table.Given("batch_size") && !table.Given("global_batch_size")) {
+    if (!absl::SimpleAtoi(batch->second, &settings.global_batch_size)) {
+      return absl::DataLossError(absl::StrCat(folder, ": \"", batch->second, "\" is no batch size"));
+    }
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, Settings& settings,
+                                                    SettingsTable& table, const comm::Communicator& world,
+                                                    const std::string& job_id,
+                                                    const std::function<void(const std::string&)>& say) {
+  CheckpointPlace place;
+  absl::Status opened;
+  if (world.rank() == 0 && !settings.checkpoint_dir.empty()) {
+    opened = OpenFolder(settings, {.job_id = job_id, .say = say}, &place.lock);
+  }
+  PLAIT_RETURN_IF_ERROR(world.Agree(opened));
+  if (settings.resume.empty()) return place;
+  absl::StatusOr<std::string> folder = FindCheckpoint(settings, world);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(folder.status(), "--resume"));
+  if (folder->empty()) {
+    say("--resume=auto: no checkpoint yet, beginning from the start");
+    return place;
+  }
+  std::vector<std::string> changes;
+  absl::StatusOr<Checkpoint> checkpoint = OpenAndAdopt(*folder, program, settings, table, &changes);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(world.Agree(checkpoint.status()), "--resume"));
+  place.checkpoint.emplace(*std::move(checkpoint));
+  if (!changes.empty()) {
+    say(absl::StrCat("resuming with other settings than before: ", absl::StrJoin(changes, ", ")));
+  }
+  return place;
+}
+
+absl::Status CompareFacts(const Checkpoint& checkpoint, const NamedValues& facts) {
+  const NamedValues kept = KeptIn(checkpoint);
+  for (const auto& [name, value] : facts) {
+    const auto found = kept.find(name);
+    if (found == kept.end() || found->second == value) continue;
+    return AnotherRun(checkpoint, absl::StrCat(name, " is ", found->second, " there and ", value, " here"));
+  }
+  return absl::OkStatus();
+}
+
+void KeepSettings(const std::string& program, const NamedValues& kept, const NamedValues& facts,
+                  parallel::CheckpointState& state) {
+  state.texts["program"] = program + kFormat;
+  for (const auto& [name, value] : kept) state.texts[kPrefix + name] = value;
+  for (const auto& [name, value] : facts) state.texts[kPrefix + name] = value;
+}
+
+}  // namespace plait::training

@@ -1,0 +1,95 @@
+#include "tools/training/run_outputs.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+
+namespace plait::training {
+namespace {
+
+// As the history names the trace: from its own folder.
+std::string RelativeTo(const std::string& file, const std::string& path) {
+  return std::filesystem::path(path).lexically_relative(std::filesystem::path(file).parent_path()).string();
+}
+
+absl::Status Drawn(const absl::StatusOr<std::vector<data::Plot>>& plots, const std::string& folder,
+                   const base::Log& log) {
+  PLAIT_RETURN_IF_ERROR(plots.status());
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                         data::RenderTexts(*plots, data::TextStyleOf(1)));
+  for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
+  std::fflush(stdout);
+  PLAIT_RETURN_IF_ERROR(data::WritePictures(*plots, folder).status());
+  log.Info(absl::StrCat("plots of ", plots->size(), " metrics saved in ", folder, "/{tplots,svgs,pngs}"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
+                                              const comm::Communicator& world) {
+  std::int64_t now[1] = {absl::ToUnixSeconds(absl::Now())};
+  world.Broadcast(comm::BufferOf(absl::MakeSpan(now)), 0);
+  OutputFolder folder;
+  folder.stamp = absl::FormatTime("%Y-%m-%d-%H%M%S", absl::FromUnixSeconds(now[0]), absl::LocalTimeZone());
+  folder.path =
+      outputs.empty() ? base::FromUser(absl::StrCat("outputs/", program, "/", folder.stamp)) : outputs;
+  absl::Status writable;
+  if (world.rank() == 0) writable = base::Prefixed(base::ProbeWritableFolder(folder.path), "--outputs");
+  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
+  return folder;
+}
+
+absl::StatusOr<RunOutputs> RunOutputs::Open(const RunOutputsOptions& options, data::RunFacts facts,
+                                            const comm::Communicator& world) {
+  RunOutputs run;
+  PLAIT_ASSIGN_OR_RETURN(run.folder_, OpenOutputFolder(options.program, options.outputs, world));
+  run.history_path_ = options.history.empty() ? run.folder() + "/history.h5" : options.history;
+  run.trace_path_ = options.trace ? run.folder() + "/trace.json" : "";
+  if (options.trace) facts.trace = RelativeTo(run.history_path_, run.trace_path_);
+  run.attributes_ = data::RunAttributes(facts);
+  PLAIT_RETURN_IF_ERROR(run.OpenHistory(options, world));
+  run.trace_ = rank_history::RankTrace::Create(world, {.path = run.trace_path_});
+  return run;
+}
+
+absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const comm::Communicator& world) {
+  absl::Status writable;
+  std::int64_t resumed[1] = {-1};
+  if (world.rank() == 0) {
+    writable = base::Prefixed(base::ProbeWritableFile(history_path_), "--history");
+    std::error_code ignored;
+    if (std::filesystem::exists(history_path_, ignored)) resumed[0] = options.resumed_draws;
+  }
+  PLAIT_RETURN_IF_ERROR(world.Agree(writable));
+  world.Broadcast(comm::BufferOf(absl::MakeSpan(resumed)), 0);
+  PLAIT_ASSIGN_OR_RETURN(history_,
+                         rank_history::RankHistory::Create(world, {.path = history_path_,
+                                                                   .attributes = attributes_,
+                                                                   .gather_every = options.gather_every,
+                                                                   .resume_draws = resumed[0],
+                                                                   .exports = options.exports}));
+  for (const Recorded& one : options.metrics) {
+    PLAIT_RETURN_IF_ERROR(history_->Declare(one.metric, one.over));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunOutputs::Close() {
+  trace_->TakeCalls();
+  PLAIT_RETURN_IF_ERROR(history_->Close());
+  return trace_->Write(attributes_);
+}
+
+void RunOutputs::Draw(const absl::StatusOr<std::vector<data::Plot>>& plots, const base::Log& log) const {
+  const absl::Status drawn = Drawn(plots, folder(), log);
+  if (!drawn.ok()) log.Warning(absl::StrCat("no plots: ", drawn.message()));
+}
+
+}  // namespace plait::training

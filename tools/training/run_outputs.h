@@ -1,0 +1,93 @@
+// The files of a run: its folder, history, trace and plots. What is recorded in them is the program's.
+//
+//   PLAIT_ASSIGN_OR_RETURN(RunOutputs run, RunOutputs::Open({.program = "train_gpt",
+//                                                            .outputs = config.outputs,
+//                                                            .history = config.history,
+//                                                            .trace = config.trace,
+//                                                            .metrics = Metrics()}, facts, world));
+//   for (...) PLAIT_RETURN_IF_ERROR(run.history().Append({{"step", step}, {"loss", loss}}));
+//   PLAIT_RETURN_IF_ERROR(run.Close());
+//   if (world.rank() == 0) run.Draw(PlotsOf(run.history_path(), run.stamp()), log);
+#ifndef PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
+#define PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "data/history/run_attributes.h"
+#include "data/plot/plot.h"
+#include "tools/rank_history/rank_history.h"
+#include "tools/rank_history/rank_trace.h"
+
+namespace plait::training {
+
+struct OutputFolder {
+  std::string path;
+  std::string stamp;  // "2024-07-17-073537", local time at rank 0
+};
+
+// Collective. `outputs`, as --outputs has it; empty: outputs/PROGRAM/STAMP where the user is. Made by rank 0.
+// An error, the same on all ranks, where it is not writable.
+absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
+                                              const comm::Communicator& world);
+
+struct Recorded {
+  data::Metric metric;
+  rank_history::OverRanks over;
+};
+
+struct RunOutputsOptions {
+  std::string program;       // "train_gpt"
+  std::string outputs = {};  // folder; empty: outputs/PROGRAM/STAMP
+  std::string history = {};  // file; empty: history.h5 in the folder
+  bool trace = false;        // trace.json in the folder
+  std::vector<Recorded> metrics = {};
+  int gather_every = 10;            // steps per gathering of the history
+  std::int64_t resumed_draws = -1;  // >= 0: a history that is there is gone on with after so many draws
+  rank_history::Exports exports = {};
+};
+
+class RunOutputs {
+ public:
+  // Collective. Errors are the same on all ranks: a folder that takes no files, a history that is there
+  // already.
+  static absl::StatusOr<RunOutputs> Open(const RunOutputsOptions& options, data::RunFacts facts,
+                                         const comm::Communicator& world);
+
+  rank_history::RankHistory& history() { return *history_; }
+  const rank_history::RankHistory& history() const { return *history_; }
+  rank_history::RankTrace& trace() { return *trace_; }
+
+  // Collective. The files are complete then.
+  absl::Status Close();
+
+  // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; where they cannot be drawn
+  // (without gnuplot, say) it says so and goes on.
+  void Draw(const absl::StatusOr<std::vector<data::Plot>>& plots, const base::Log& log) const;
+
+  const std::string& folder() const { return folder_.path; }
+  const std::string& stamp() const { return folder_.stamp; }
+  const std::string& history_path() const { return history_path_; }
+  const std::string& trace_path() const { return trace_path_; }  // empty: none
+
+ private:
+  RunOutputs() = default;
+  absl::Status OpenHistory(const RunOutputsOptions& options, const comm::Communicator& world);
+
+  OutputFolder folder_;
+  std::string history_path_, trace_path_;
+  std::map<std::string, std::string> attributes_;
+  std::unique_ptr<rank_history::RankHistory> history_;
+  std::unique_ptr<rank_history::RankTrace> trace_;
+};
+
+}  // namespace plait::training
+
+#endif  // PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_

@@ -1,0 +1,134 @@
+// Where files are, what is gone on with, and the same errors on all ranks.
+#include "tools/training/run_outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "comm/testing/world.h"
+#include "data/history/history_table.h"
+
+namespace plait::training {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::testing::World;
+using rank_history::OverRanks;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// One place for all ranks, and apart from the same test on other numbers of ranks.
+std::string NewFolder(const std::string& name) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/", World().size(), "_", name);
+  if (World().rank() == 0) fs::remove_all(folder);
+  World().Barrier();
+  return folder;
+}
+
+RunOutputsOptions OptionsIn(const std::string& folder) {
+  return {.program = "train_x",
+          .outputs = folder,
+          .metrics = {{{"step", "1", "steps done"}, OverRanks::kRankZero},
+                      {{"dt", "s", "time per step"}, OverRanks::kEachRank}},
+          .gather_every = 2};
+}
+
+absl::Status Record(RunOutputs& run, int from, int to) {
+  for (int step = from; step < to; ++step) {
+    const absl::Status appended = run.history().Append({{"step", 1.0 * step}, {"dt", 0.5}});
+    if (!appended.ok()) return appended;
+  }
+  return absl::OkStatus();
+}
+
+TEST(RunOutputs, KeepsHistoryAndTraceInTheFolder) {
+  const std::string folder = NewFolder("kept");
+  RunOutputsOptions options = OptionsIn(folder);
+  options.trace = true;
+  RunOutputs run = *RunOutputs::Open(options, {.program = "train_x"}, World());
+  EXPECT_EQ(run.history_path(), folder + "/history.h5");
+  EXPECT_EQ(run.trace_path(), folder + "/trace.json");
+  EXPECT_EQ(run.stamp().size(), std::string("2024-07-17-073537").size());
+  EXPECT_TRUE(Record(run, 0, 3).ok());
+  run.trace().trace()->Add("step", 0, 1000, 2000);
+  EXPECT_TRUE(run.Close().ok());
+  if (World().rank() != 0) return;
+  EXPECT_TRUE(fs::exists(folder + "/trace.json"));
+  const data::HistoryTable table = *data::HistoryTable::Open(run.history_path());
+  EXPECT_THAT(*table.Column("step"), ElementsAre(0, 1, 2));
+  EXPECT_EQ(table.Find("dt")->units, "s");
+  EXPECT_NE(table.Find("dt_per_rank"), nullptr);  // declared for each rank
+  EXPECT_THAT(table.attributes(), Contains(Pair("trace", "trace.json")));
+}
+
+TEST(RunOutputs, AHistoryElsewhereNamesTheTraceFromThere) {
+  const std::string folder = NewFolder("apart");
+  if (World().rank() == 0) fs::create_directories(folder + "/numbers");
+  World().Barrier();
+  RunOutputsOptions options = OptionsIn(folder + "/files");
+  options.history = folder + "/numbers/run.h5";
+  options.trace = true;
+  RunOutputs run = *RunOutputs::Open(options, {.program = "train_x"}, World());
+  EXPECT_TRUE(Record(run, 0, 1).ok());
+  EXPECT_TRUE(run.Close().ok());
+  if (World().rank() != 0) return;
+  EXPECT_THAT(data::HistoryTable::Open(options.history)->attributes(),
+              Contains(Pair("trace", "../files/trace.json")));
+}
+
+TEST(RunOutputs, AResumedRunGoesOnWithItsHistory) {
+  const std::string folder = NewFolder("resumed");
+  RunOutputsOptions options = OptionsIn(folder);
+  {
+    RunOutputs first = *RunOutputs::Open(options, {}, World());
+    EXPECT_TRUE(first.trace_path().empty());
+    EXPECT_TRUE(Record(first, 0, 5).ok());
+    EXPECT_TRUE(first.Close().ok());
+  }
+  options.resumed_draws = 4;
+  RunOutputs second = *RunOutputs::Open(options, {}, World());
+  EXPECT_EQ(second.history().draws(), 4);
+  EXPECT_TRUE(Record(second, 40, 41).ok());
+  EXPECT_EQ(second.history().draws(), 5);
+  EXPECT_TRUE(second.Close().ok());
+  if (World().rank() == 0) {
+    EXPECT_THAT(*data::HistoryTable::Open(second.history_path())->Column("step"),
+                ElementsAre(0, 1, 2, 3, 40));
+  }
+  // Without a file of that name there is nothing to go on with.
+  options.history = folder + "/other.h5";
+  RunOutputs third = *RunOutputs::Open(options, {}, World());
+  EXPECT_EQ(third.history().draws(), 0);
+}
+
+TEST(RunOutputs, ErrorsAreTheSameOnAllRanks) {
+  const std::string folder = NewFolder("errors");
+  EXPECT_TRUE(RunOutputs::Open(OptionsIn(folder), {}, World())->Close().ok());
+  const absl::Status there = RunOutputs::Open(OptionsIn(folder), {}, World()).status();
+  EXPECT_EQ(there.code(), absl::StatusCode::kAlreadyExists) << there;
+  EXPECT_THAT(std::string(there.message()), HasSubstr("history.h5"));
+  const absl::Status file = RunOutputs::Open(OptionsIn(folder + "/history.h5"), {}, World()).status();
+  EXPECT_THAT(std::string(file.message()), HasSubstr("--outputs: "));
+  RunOutputsOptions options = OptionsIn(folder);
+  options.history = folder + "/nowhere/run.h5";
+  const absl::Status nowhere = RunOutputs::Open(options, {}, World()).status();
+  EXPECT_THAT(std::string(nowhere.message()), HasSubstr("--history: "));
+}
+
+TEST(RunOutputs, PlotsThatCannotBeDrawnAreToldAndNoError) {
+  const std::string folder = NewFolder("plots");
+  const RunOutputs run = *RunOutputs::Open(OptionsIn(folder), {}, World());
+  std::string said;
+  const base::Log log = *base::MakeLog({}, [&said](absl::string_view line) { absl::StrAppend(&said, line); });
+  run.Draw(absl::NotFoundError("no such column"), log);
+  EXPECT_THAT(said, HasSubstr("no plots: no such column"));
+  EXPECT_FALSE(fs::exists(folder + "/svgs"));
+}
+
+}  // namespace
+}  // namespace plait::training

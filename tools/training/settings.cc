@@ -1,0 +1,258 @@
+#include "tools/training/settings.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "tools/training/mesh.h"
+
+namespace plait::training {
+namespace {
+
+absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentError(line); }
+
+absl::Status OutOfBounds(const char* flag, double value, const std::string& expected) {
+  return Invalid(absl::StrCat("--", flag, "=", value, ": ", expected));
+}
+
+// "8G", "512M" or bytes.
+absl::StatusOr<double> Bytes(const std::string& text) {
+  constexpr std::pair<char, double> kUnits[] = {{'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}};
+  absl::string_view number = text;
+  double factor = 1, count = 0;
+  for (const auto& [unit, size] : kUnits) {
+    if (number.empty() || number.back() != unit) continue;
+    factor = size;
+    number.remove_suffix(1);
+    break;
+  }
+  if (absl::SimpleAtod(number, &count) && count >= 0) return count * factor;
+  return Invalid(absl::StrCat("--memory-limit=", text, ": expected a size such as 8G"));
+}
+
+}  // namespace
+
+void SettingsTable::Group(const std::string& title) { groups_.push_back({title, {}}); }
+
+void SettingsTable::Add(const std::string& name, base::BoundFlag::Value value, const std::string& help,
+                        OnResume on_resume, const std::string& old_name) {
+  flags_.push_back({.name = name, .value = value, .help = help, .old_name = old_name});
+  on_resume_.push_back(on_resume);
+  groups_.back().flags.push_back(name);
+}
+
+base::ToolUsage SettingsTable::Usage(const std::string& program, const std::string& summary,
+                                     const std::vector<std::string>& examples) {
+  return {.name = program, .summary = summary, .examples = examples, .groups = groups_, .bound = &flags_};
+}
+
+bool SettingsTable::Given(const std::string& name) const {
+  for (const base::BoundFlag& flag : flags_) {
+    if (flag.name == name) return flag.given;
+  }
+  return false;
+}
+
+NamedValues SettingsTable::Values() const {
+  NamedValues values;
+  for (const base::BoundFlag& flag : flags_) values[flag.name] = base::ValueText(flag.value);
+  return values;
+}
+
+NamedValues SettingsTable::Kept() const {
+  NamedValues kept;
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    if (on_resume_[i] != OnResume::kFree) kept[flags_[i].name] = base::ValueText(flags_[i].value);
+  }
+  return kept;
+}
+
+absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::string>* changes) {
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    base::BoundFlag& flag = flags_[i];
+    const auto found = kept.find(flag.name);
+    if (on_resume_[i] == OnResume::kFree || found == kept.end()) continue;
+    const std::string here = base::ValueText(flag.value);
+    if (here == found->second) continue;
+    if (!flag.given) {
+      PLAIT_RETURN_IF_ERROR(base::SetFromText(flag, found->second));
+    } else if (on_resume_[i] == OnResume::kAdopt) {
+      changes->push_back(absl::StrCat(flag.name, " ", found->second, " -> ", here));
+    } else {
+      return Invalid(absl::StrCat(flag.name, " is ", found->second, " there and ", here, " here"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
+  table.Add("batch_size", &batch_size, samples + " of a micro-batch on each data-parallel rank");
+  table.Add("global_batch_size", &global_batch_size,
+            samples + " of a micro-batch on all data-parallel ranks together, which may get unequal parts; 0: "
+                      "--batch-size on each");
+  table.Add("gradient_accumulation_steps", &gradient_accumulation_steps, "micro-batches of a step",
+            OnResume::kSame);
+  table.Add("seed", &seed, "of initial parameters, the order of the data and dropout", OnResume::kSame);
+}
+
+void Settings::BindParallel(SettingsTable& table) {
+  table.Group("Ranks");
+  table.Add("nproc", &nproc,
+            "number of ranks to start where no launcher did; 0: those of --mesh, else one per core, at most 8");
+  table.Add("strategy", &strategy,
+            "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
+            "nothing");
+  table.Add("mesh", &mesh,
+            absl::StrCat("ranks per axis, dp_replicate=2,dp_shard=2", layer_parallel() ? ",lp=2" : "",
+                         "; empty: all on one axis"));
+  table.Add("reshard_after_forward", &reshard_after_forward,
+            "fsdp: frees a block's parameters after its forward pass and gathers them again for backward");
+  table.Add("prefetch", &prefetch, "fsdp: gathers the next block's parameters during a block's computation");
+  table.Add("reduce_each_micro_batch", &reduce_each_micro_batch,
+            "zero2 and fsdp: reduces gradients after each micro-batch and keeps shards in between");
+  table.Add("timeout", &timeout, "seconds a rank may wait for another before the job ends and names it");
+  table.Group("Arithmetic and memory");
+  table.Add("dtype", &dtype,
+            absl::StrCat("compute dtype: float32, float64, ", absl::StrJoin(narrow_types(), ", ")),
+            OnResume::kSame);
+  table.Add("threads", &threads, "threads of each rank");
+  table.Add("activation_checkpointing", &activation_checkpointing,
+            "blocks that are computed again in the backward pass: none, full (all), every-2, or names with "
+            "wildcards: transformer.h.1*",
+            OnResume::kFree, /*old_name=*/"activation_checkpoints");
+  table.Add("offload", &offload,
+            "where optimizer state and mixed-precision masters are kept: none (memory), or a directory");
+  table.Add("offload_params", &offload_params, "with --offload and fsdp: also the parameter shards");
+  table.Add("memory_limit", &memory_limit,
+            "bytes of a rank, such as 8G; a run that needs more does not start. 0: the host's memory, shared "
+            "by its ranks");
+}
+
+void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
+  table.Group("Files");
+  table.Add("outputs", &outputs, "directory for history, plots and trace; empty: outputs/PROGRAM/DATE-TIME");
+  table.Add("history", &history,
+            absl::StrCat("HDF5 file of all ", draws,
+                         " (xarray, ncdump and h5py open it); empty: history.h5 in --outputs"));
+  table.Add("plots", &plots, "draws the plots, in the terminal and as files");
+  table.Add("trace", &trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
+  table.Add("checkpoint_dir", &checkpoint_dir,
+            "directory for checkpoints: every --checkpoint-interval, at SIGTERM and before the job's time is "
+            "over; then the exit code is 143");
+  table.Add("checkpoint_interval", &checkpoint_interval,
+            "steps from one checkpoint to the next; 0: after each evaluation", OnResume::kFree,
+            /*old_name=*/"checkpoint_every");
+  table.Add("keep_last", &keep_last, "number of checkpoints to keep; 0: all");
+  table.Add("resume", &resume,
+            "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
+            "checkpoint, else from the start");
+}
+
+at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }
+
+at::ScalarType Settings::compute_type() const {
+  if (dtype == "bfloat16") return at::kBFloat16;
+  return dtype == "float16" ? at::kHalf : master_type();
+}
+
+parallel::Strategy Settings::parsed_strategy() const {
+  return parallel::ParseStrategy(strategy).value_or(parallel::Strategy::kDdp);
+}
+
+absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
+  if (!parallel::ParseStrategy(strategy).ok()) {
+    return OneOf("strategy", strategy, {"ddp", "zero1", "zero2", "fsdp"});
+  }
+  return MeshOf(mesh, {.strategy = parsed_strategy(), .layer_parallel = layer_parallel()}, ranks);
+}
+
+parallel::StateStoreOptions Settings::state_place() const {
+  if (offload == "none") return {};
+  return {.place = parallel::StatePlace::kFile, .folder = base::FromUser(offload)};
+}
+
+parallel::NodeMemory Settings::memory(int ranks_on_host) const {
+  const double limit = Bytes(memory_limit).value_or(0);
+  if (limit <= 0) return parallel::AvailableMemory();
+  return {.bytes = static_cast<std::int64_t>(limit * ranks_on_host), .limited_by = "--memory-limit"};
+}
+
+std::int64_t Settings::GlobalBatch(int data_ranks) const {
+  return global_batch_size > 0 ? global_batch_size : batch_size * data_ranks;
+}
+
+std::int64_t Settings::SamplesPerRank(int data_ranks) const {
+  return (GlobalBatch(data_ranks) + data_ranks - 1) / data_ranks;
+}
+
+absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
+  PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));
+  PLAIT_RETURN_IF_ERROR(AtLeast("checkpoint-interval", checkpoint_interval, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("keep-last", keep_last, 0));
+  std::vector<std::string> types = {"float32", "float64"};
+  for (const std::string& type : narrow_types()) types.push_back(type);
+  PLAIT_RETURN_IF_ERROR(OneOf("dtype", dtype, types));
+  PLAIT_RETURN_IF_ERROR(Bytes(memory_limit).status());
+  if (offload_params && offload == "none") {
+    return Invalid("--offload-params: say into which directory, with --offload=DIR");
+  }
+  if (offload_params && !parallel::ShardsParameters(parsed_strategy())) {
+    return Invalid(absl::StrCat("--offload-params: ", strategy,
+                                " keeps the parameters whole on every rank; expected --strategy=fsdp"));
+  }
+  const int ranks = DataRanks(axes);
+  if (GlobalBatch(ranks) < ranks) {
+    return Invalid(absl::StrCat("--global-batch-size=", global_batch_size, ": ", ranks,
+                                " data-parallel ranks; expected at least one sample for each"));
+  }
+  if (!checkpoint_dir.empty()) return absl::OkStatus();
+  if (checkpoint_interval > 0) {
+    return Invalid("--checkpoint-interval: say into which directory, with --checkpoint-dir");
+  }
+  if (resume == "auto") return Invalid("--resume=auto: say from which directory, with --checkpoint-dir");
+  return absl::OkStatus();
+}
+
+absl::Status AtLeast(const char* flag, double value, double least) {
+  if (value >= least) return absl::OkStatus();
+  return OutOfBounds(flag, value, absl::StrCat("must be at least ", least));
+}
+
+absl::Status Positive(const char* flag, double value) {
+  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
+  return OutOfBounds(flag, value, "must be a positive number");
+}
+
+absl::Status Between(const char* flag, double value, double low, double high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return OutOfBounds(flag, value, absl::StrCat("expected ", low, " to ", high));
+}
+
+absl::Status Fraction(const char* flag, double value) {
+  if (value >= 0 && value < 1) return absl::OkStatus();
+  return OutOfBounds(flag, value, "must be at least 0 and below 1");
+}
+
+absl::Status OneOf(const char* flag, const std::string& value, const std::vector<std::string>& choices) {
+  for (const std::string& choice : choices) {
+    if (value == choice) return absl::OkStatus();
+  }
+  return Invalid(absl::StrCat("--", flag, "=", value, ": expected ", absl::StrJoin(choices, " or ")));
+}
+
+int DataRanks(const std::vector<comm::MeshAxis>& axes) {
+  int ranks = 1;
+  for (const comm::MeshAxis& axis : axes) ranks *= axis.name == "lp" ? 1 : axis.size;
+  return ranks;
+}
+
+}  // namespace plait::training

@@ -1,0 +1,96 @@
+// What a checkpoint keeps of settings, and what a resumed run does with it.
+#include "tools/training/settings.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_join.h"
+
+namespace plait::training {
+namespace {
+
+struct TestSettings final : Settings {
+  std::int64_t n_head = 4;
+  double lr = 0.1;
+  void Bind(SettingsTable& table) override {
+    table.Group("Model");
+    table.Add("n_head", &n_head, "attention heads per layer", OnResume::kSame);
+    table.Add("lr", &lr, "learning rate", OnResume::kAdopt);
+    BindBatch(table, "samples");
+    BindParallel(table);
+    BindFiles(table, "steps");
+  }
+  absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override { return CheckShared(axes); }
+};
+
+struct Parsed {
+  TestSettings settings;
+  SettingsTable table;
+  explicit Parsed(const std::vector<std::string>& arguments) {
+    settings.Bind(table);
+    EXPECT_TRUE(base::ParseFlags(arguments, table.Usage("t", "", {})).ok());
+  }
+  std::string ErrorOn(int ranks) {
+    const auto axes = settings.Axes(ranks);
+    return std::string((axes.ok() ? settings.Check(*axes) : axes.status()).message());
+  }
+};
+
+TEST(Settings, AResumedRunTakesWhatWasNotGiven) {
+  const NamedValues kept =
+      Parsed({"--n-head=2", "--lr=0.3", "--seed=9", "--dtype=float64", "--outputs=x"}).table.Kept();
+  EXPECT_EQ(kept.count("outputs"), 0u);
+  Parsed resumed({});
+  std::vector<std::string> changes;
+  ASSERT_TRUE(resumed.table.Adopt(kept, &changes).ok());
+  EXPECT_TRUE(changes.empty());
+  EXPECT_EQ(resumed.settings.n_head, 2);
+  EXPECT_EQ(resumed.settings.lr, 0.3);
+  EXPECT_EQ(resumed.settings.seed, 9u);
+  EXPECT_EQ(resumed.settings.dtype, "float64");
+  EXPECT_EQ(resumed.settings.outputs, "");
+}
+
+TEST(Settings, WhatShapesTheModelOrTheDataMustBeTheSame) {
+  const NamedValues kept = Parsed({"--n-head=2", "--seed=9"}).table.Kept();
+  std::vector<std::string> changes;
+  for (const auto& [flag, message] :
+       {std::pair("--n-head=3", "n_head is 2 there and 3 here"), std::pair("--seed=1", "seed is 9 there and 1 here"),
+        std::pair("--gradient-accumulation-steps=2", "gradient_accumulation_steps is 1 there and 2 here"),
+        std::pair("--dtype=bfloat16", "dtype is float32 there and bfloat16 here")}) {
+    EXPECT_EQ(Parsed({flag}).table.Adopt(kept, &changes).message(), message);
+  }
+  EXPECT_TRUE(Parsed({"--n-head=2", "--strategy=fsdp", "--nproc=3"}).table.Adopt(kept, &changes).ok());
+  EXPECT_TRUE(changes.empty());
+}
+
+TEST(Settings, WhatMayChangeIsTold) {
+  std::vector<std::string> changes;
+  Parsed resumed({"--lr=0.5"});
+  ASSERT_TRUE(resumed.table.Adopt(Parsed({}).table.Kept(), &changes).ok());
+  EXPECT_EQ(absl::StrJoin(changes, ";"), "lr 0.1 -> 0.5");
+  EXPECT_EQ(resumed.settings.lr, 0.5);
+}
+
+TEST(Settings, NamesTheFlagThatIsWrong) {
+  const std::pair<const char*, const char*> table[] = {
+      {"--batch-size=0", "--batch-size=0: must be at least 1"},
+      {"--global-batch-size=1", "--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each"},
+      {"--dtype=int8", "--dtype=int8: expected float32 or float64 or bfloat16"},
+      {"--strategy=zero4", "--strategy=zero4: expected ddp or zero1 or zero2 or fsdp"},
+      {"--memory-limit=much", "--memory-limit=much: expected a size such as 8G"},
+      {"--checkpoint-interval=3", "--checkpoint-interval: say into which directory, with --checkpoint-dir"},
+      {"--resume=auto", "--resume=auto: say from which directory, with --checkpoint-dir"},
+      {"--offload-params", "--offload-params: say into which directory, with --offload=DIR"},
+      {"--timeout=0", "--timeout=0: must be a positive number"},
+      {"--threads=0", "--threads=0: must be at least 1"}};
+  for (const auto& [flag, message] : table) EXPECT_EQ(Parsed({flag}).ErrorOn(2), message);
+  EXPECT_EQ(Parsed({"--offload-params", "--offload=/x", "--strategy=zero1"}).ErrorOn(2),
+            "--offload-params: zero1 keeps the parameters whole on every rank; expected --strategy=fsdp");
+}
+
+TEST(Settings, MemoryLimitIsOfARank) {
+  EXPECT_EQ(Parsed({"--memory-limit=3K"}).settings.memory(2).bytes, 2 * 3 * 1024);
+}
+
+}  // namespace
+}  // namespace plait::training

@@ -1,0 +1,77 @@
+// What is said on which ranks, in which order.
+#include "tools/training/startup_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "comm/testing/world.h"
+
+namespace plait::training {
+namespace {
+
+using comm::testing::World;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// All that a rank says.
+std::string Said(const comm::DeviceMesh& mesh, const StartupOptions& options, RunEnvironment* environment = nullptr) {
+  std::string said;
+  const auto lookup = [](const char*) -> const char* { return nullptr; };
+  const base::Log log = *base::MakeLog({.rank = World().rank(), .lookup = lookup},
+                                       [&said](absl::string_view line) { absl::StrAppend(&said, line); });
+  const RunEnvironment found = ReportStartup(mesh, options, log);
+  if (environment != nullptr) *environment = found;
+  return said;
+}
+
+TEST(StartupReport, RankZeroSaysMachineDeviceAxesAndRanks) {
+  const int ranks = World().size();
+  const auto mesh = *comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", ranks}});
+  RunEnvironment environment;
+  const std::string said = Said(mesh, {.strategy = "FSDP"}, &environment);
+  EXPECT_EQ(environment.job.size, ranks);
+  EXPECT_EQ(environment.device.kind, "cpu");
+  if (World().rank() != 0) {
+    EXPECT_EQ(said, "");
+    return;
+  }
+  std::size_t at = 0;
+  const std::string device = absl::StrCat("[0/", ranks, "] Using device='cpu' with backend='FSDP'");
+  const std::string axis = absl::StrCat("> initializing dp_shard with size ", ranks);
+  for (const std::string& next : {std::string("logging level is 'INFO'"), std::string("[dist_info]:"), device,
+                                  std::string("> initializing dp_replicate with size 1"), axis,
+                                  absl::StrCat("[dp_shard:", ranks - 1, "/", ranks - 1, "]")}) {
+    const std::size_t found = said.find(next, at);
+    ASSERT_NE(found, std::string::npos) << next << " after " << said.substr(0, at) << "\nin " << said;
+    at = found;
+  }
+  EXPECT_THAT(said.substr(at), Not(HasSubstr("dist_info")));
+}
+
+TEST(StartupReport, TheAxisDpIsDdpAndLogLevelsMayBeLeftOut) {
+  const auto mesh = *comm::DeviceMesh::Create(World(), {{"dp", World().size()}});
+  const std::string said = Said(mesh, {.strategy = "DDP", .log_levels = false});
+  if (World().rank() != 0) return;
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("> initializing ddp with size ", World().size(), "\n")));
+  EXPECT_THAT(said, Not(HasSubstr("logging level")));
+}
+
+TEST(StartupReport, FactsAreThoseOfTheProgramAndThePlace) {
+  RunEnvironment environment;
+  environment.job.size = 3;
+  environment.job.machine = "some machine";
+  environment.job.launch_command = "mpirun -n 3 train_x";
+  const data::RunFacts facts =
+      FactsOf({.program = "train_x", .seed = 7, .settings = "Namespace(a=1)"}, environment);
+  EXPECT_EQ(facts.program, "train_x");
+  EXPECT_EQ(facts.seed, "7");
+  EXPECT_EQ(facts.ranks, 3);
+  EXPECT_EQ(facts.settings, "Namespace(a=1)");
+  EXPECT_EQ(facts.machine, "some machine");
+  EXPECT_EQ(facts.launch_command, "mpirun -n 3 train_x");
+  EXPECT_NE(facts.revision, "");
+}
+
+}  // namespace
+}  // namespace plait::training

@@ -1,0 +1,355 @@
+#include "tools/training/trainer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/path.h"
+#include "base/seed.h"
+#include "base/status_macros.h"
+#include "comm/flight_recorder.h"
+#include "comm/launch/gathered_text.h"
+#include "tools/revision/revision.h"
+#include "tools/training/resume.h"
+
+namespace plait::training {
+namespace {
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Different in every pass of every data-parallel rank, the same on ranks along lp and in every run.
+void SeedDropout(std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank) {
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
+  generator.set_current_seed(base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank)));
+}
+
+// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
+// resumed run counts what the run without the interruption counts.
+std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world, bool first_step) {
+  std::map<std::string, AxisTraffic> traffic;
+  for (const auto& [axis, operations] : world.stats()) {
+    AxisTraffic& sum = traffic[axis];
+    for (std::size_t kind = 0; kind < operations.size(); ++kind) {
+      if (first_step && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
+      const comm::OperationStats& operation = operations[kind];
+      sum.bytes += static_cast<double>(operation.wire_bytes);
+      sum.in_flight_seconds += operation.in_flight_seconds;
+      sum.exposed_seconds += operation.exposed_seconds;
+    }
+  }
+  return traffic;
+}
+
+absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
+  parallel::LossScalerState state;
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text("loss_scale"));
+  if (std::sscanf(text.c_str(), "%la", &state.scale) != 1) {
+    return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": loss_scale=", text, " is no number"));
+  }
+  PLAIT_ASSIGN_OR_RETURN(state.good_steps, checkpoint.Integer("loss_scale.good_steps"));
+  return base::Prefixed(scaler.Restore(state), checkpoint.folder());
+}
+
+}  // namespace
+
+// Sums over the micro-batches of a step, on this rank.
+struct Trainer::Passes {
+  double loss = 0;
+  std::int64_t count = 0, nominal_count = 0;
+  double forward_seconds = 0;
+};
+
+Trainer::Trainer(Run& run, TrainingTask& task)
+    : run_(run),
+      task_(task),
+      settings_(run.settings),
+      scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
+  if (settings_.checkpoint_dir.empty()) return;
+  policy_.emplace(run.world, parallel::SavePolicyOptions{.every_steps = settings_.checkpoint_interval});
+  saver_.emplace(run.world, base::FromUser(settings_.checkpoint_dir),
+                 parallel::SaveOptions{.keep_last = settings_.keep_last});
+}
+
+absl::Status Trainer::Prepare() {
+  trained_ = task_.model();
+  if (run_.checkpoint.has_value()) {
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, task_.facts()), "--resume"));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(
+        CompareFacts(*run_.checkpoint,
+                     {{kGlobalBatch, absl::StrCat(settings_.GlobalBatch(run_.data.size()))}}),
+        "--resume"));
+  }
+  if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
+  PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, trained_));
+  if (run_.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(Restore());
+  const absl::Status opened = OpenOutputs();
+  if (!opened.ok()) model_->WaitForParameters();
+  return opened;
+}
+
+absl::Status Trainer::PlanMemory() {
+  const parallel::MemoryPlan plan = training::PlanMemory(settings_, run_.mesh, trained_);
+  run_.log.Info("\n" + parallel::MemoryPlanText(plan));
+  const int ranks_on_host = run_.environment.job.local_size;
+  return run_.world.Agree(parallel::CheckFits(plan, settings_.memory(ranks_on_host), ranks_on_host));
+}
+
+absl::Status Trainer::Restore() {
+  parallel::Checkpoint& checkpoint = *run_.checkpoint;
+  absl::Status restored = model_->Restore(checkpoint);
+  if (restored.ok()) restored = base::Prefixed(task_.Restore(checkpoint), "--resume");
+  if (restored.ok()) restored = ReadLossScale(checkpoint, scaler_);
+  model_->WaitForParameters();
+  PLAIT_RETURN_IF_ERROR(run_.world.Agree(restored));
+  step_ = checkpoint.step();
+  PLAIT_ASSIGN_OR_RETURN(history_draws_, checkpoint.Integer("history.draws"));
+  run_.log.Info(absl::StrCat("Resuming ", task_.Position(), ": ", checkpoint.folder()));
+  run_.checkpoint.reset();
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::OpenOutputs() {
+  const Settings& s = settings_;
+  if (!task_.always_writes_outputs() && s.outputs.empty() && s.history.empty()) return absl::OkStatus();
+  // A run that was killed before its first checkpoint has left a history without steps to go on from.
+  const bool begins = history_draws_ < 0;
+  PLAIT_ASSIGN_OR_RETURN(
+      RunOutputs outputs,
+      RunOutputs::Open(
+          {.program = run_.program,
+           .outputs = base::FromUser(s.outputs),
+           .history = base::FromUser(s.history),
+           .trace = s.trace,
+           .metrics = task_.metrics(),
+           .gather_every = task_.gather_every(),
+           .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
+          FactsOf({.program = run_.program, .seed = s.seed, .settings = run_.settings_line}, run_.environment),
+          run_.world));
+  outputs_.emplace(std::move(outputs));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Train() {
+  run_.session.EnterSteps();
+  absl::Status status = step_ == 0 ? task_.BeforeFirstStep() : absl::OkStatus();
+  if (status.ok()) status = Steps();
+  if (!bar_label_.empty()) run_.console.StopBar();
+  bar_label_.clear();
+  // Also after an error, which all ranks have: messages on their way must arrive, and a good checkpoint that
+  // is being written is completed.
+  model_->WaitForParameters();
+  if (saver_.has_value()) {
+    const absl::Status saved = LogSaved(saver_->Finish());
+    if (status.ok()) status = saved;
+  }
+  PLAIT_RETURN_IF_ERROR(status);
+  return model_->status();
+}
+
+absl::Status Trainer::Steps() {
+  const comm::PhaseScope phase(run_.world, "training");
+  while (!task_.done() && !run_.stopped) {
+    ReportProgress();
+    PLAIT_ASSIGN_OR_RETURN(const StepReport report, Step());
+    Trace(report);
+    const bool evaluates = task_.EvaluationIsDue();
+    PLAIT_RETURN_IF_ERROR(task_.EndStep(report, evaluates));
+    PLAIT_RETURN_IF_ERROR(SaveOrStop(evaluates));
+  }
+  return absl::OkStatus();
+}
+
+void Trainer::ReportProgress() {
+  const TaskProgress progress = task_.progress();
+  if (progress.label != bar_label_) {
+    if (!bar_label_.empty()) run_.console.StopBar();
+    run_.console.StartBar(progress.label, progress.total);
+    bar_label_ = progress.label;
+  }
+  run_.console.Update(progress.done);
+}
+
+void Trainer::RunPass(int k, Passes& passes) {
+  const double begin = NowSeconds();
+  SeedDropout(settings_.seed, step_, std::int64_t{k} * run_.data.size() + run_.data.rank());
+  const MicroBatch micro = task_.Next(k);
+  const models::LossSum loss = model_->Loss(micro.batch);
+  passes.loss += loss.sum.item<double>();
+  passes.count += loss.count;
+  passes.nominal_count = micro.nominal_count;
+  passes.forward_seconds += NowSeconds() - begin;
+  model_->Backward(loss.sum * (scaler_.scale() / static_cast<double>(micro.nominal_count)),
+                   {.last = k + 1 == settings_.gradient_accumulation_steps,
+                    .reduce_every_micro_batch = settings_.reduce_each_micro_batch});
+}
+
+Trainer::Passes Trainer::RunPasses() {
+  Passes passes;
+  for (int k = 0; k < settings_.gradient_accumulation_steps; ++k) RunPass(k, passes);
+  double totals[2] = {passes.loss, static_cast<double>(passes.count)};
+  run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
+  passes.count = static_cast<std::int64_t>(totals[1]);
+  passes.loss = totals[0] / totals[1];
+  return passes;
+}
+
+absl::StatusOr<StepReport> Trainer::Step() {
+  const bool first_step = std::exchange(begins_, false);
+  const std::map<std::string, AxisTraffic> before = TrafficSoFar(run_.world, first_step);
+  const double begin = NowSeconds();
+  parallel::ShardedOptimizer& optimizer = model_->optimizer();
+  optimizer.set_lr(task_.LearningRate());
+  const Passes passes = RunPasses();
+  if (!std::isfinite(passes.loss)) return NotFinite("loss", passes.loss);
+  const double backward_end = NowSeconds();
+  const double true_share = static_cast<double>(passes.count) / static_cast<double>(passes.nominal_count);
+  const parallel::StepResult result =
+      model_->Step({.clip_norm = trained_.clip_norm, .loss_scale = scaler_.scale() * true_share});
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(result.status, "--offload"));
+  const bool scaled = settings_.dtype == "float16";
+  if (result.skipped && !scaled) return NotFinite("norm of the gradients", result.gradient_norm);
+  scaler_.Update(result.skipped);
+  ++step_;
+  const double end = NowSeconds();
+  StepReport report = {.step = step_,
+                       .loss = passes.loss,
+                       .count = passes.count,
+                       .dt_seconds = end - begin,
+                       .forward_seconds = passes.forward_seconds,
+                       .backward_seconds = end - begin - passes.forward_seconds,
+                       .optimizer_seconds = end - backward_end,
+                       .learning_rate = optimizer.lr(),
+                       .gradient_norm = result.gradient_norm};
+  for (const auto& [axis, now] : TrafficSoFar(run_.world, first_step)) {
+    const auto found = before.find(axis);
+    const AxisTraffic then = found == before.end() ? AxisTraffic() : found->second;
+    report.traffic[axis] = {now.bytes - then.bytes, now.in_flight_seconds - then.in_flight_seconds,
+                            now.exposed_seconds - then.exposed_seconds};
+  }
+  double slowest[1] = {report.dt_seconds};
+  run_.world.AllReduce(comm::BufferOf(absl::MakeSpan(slowest)), comm::ReduceOp::kMax);
+  report.slowest_seconds = slowest[0];
+  return report;
+}
+
+// The same numbers on every rank, so all return alike.
+absl::Status Trainer::NotFinite(const char* what, double value) const {
+  std::string tensor;
+  for (const std::string& found : comm::GatherText(run_.world, model_->FirstNonFinite())) {
+    if (tensor.empty()) tensor = found;
+  }
+  const std::string kept =
+      settings_.checkpoint_dir.empty()
+          ? ""
+          : absl::StrCat("; the last good checkpoint stays in ", base::FromUser(settings_.checkpoint_dir));
+  return absl::OutOfRangeError(absl::StrFormat(
+      "the %s is %g in step %d, %s; first non-finite tensor: %s%s; try a smaller learning rate, or "
+      "--dtype=float32",
+      what, value, step_ + 1, task_.Position(), tensor.empty() ? "none" : tensor, kept));
+}
+
+void Trainer::Trace(const StepReport& report) {
+  data::Trace* trace = outputs_.has_value() ? outputs_->trace().trace() : nullptr;
+  if (trace == nullptr) return;
+  const std::int64_t end = data::Trace::NowNs();
+  const std::int64_t begin = end - static_cast<std::int64_t>(1e9 * report.dt_seconds);
+  const std::int64_t optimizer = end - static_cast<std::int64_t>(1e9 * report.optimizer_seconds);
+  trace->Add("passes", 0, begin, optimizer);
+  trace->Add("optimizer", 0, optimizer, end);
+  trace->Add("step", 0, begin, end, {.step = report.step});
+  if (report.step % 4 == 0) outputs_->trace().TakeCalls();
+}
+
+absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
+  return outputs_.has_value() ? outputs_->history().Append(scalars) : absl::OkStatus();
+}
+
+std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
+                                      const EvaluateOne& one) {
+  const comm::PhaseScope phase(run_.world, "evaluation");
+  const at::NoGradGuard no_grad;
+  std::vector<double> totals(sums);
+  model_->model().SetTraining(false);
+  run_.console.StartBar(label, count);
+  for (std::int64_t batch = 0; batch < count; ++batch) {
+    one(batch, absl::MakeSpan(totals));
+    run_.console.Update(batch + 1);
+  }
+  run_.console.StopBar();
+  model_->model().SetTraining(true);
+  run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
+  return totals;
+}
+
+absl::Status Trainer::SaveOrStop(bool evaluated) {
+  if (!policy_.has_value()) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Poll()));
+  const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopRequested());
+  const bool by_evaluation = settings_.checkpoint_interval == 0 && evaluated;
+  if (decision.save || by_evaluation || task_.done()) PLAIT_RETURN_IF_ERROR(Save());
+  if (!decision.stop || task_.done()) return absl::OkStatus();
+  run_.stopped = true;
+  run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(),
+                                "; go on with --resume=", base::FromUser(settings_.checkpoint_dir)));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Save() {
+  const comm::PhaseScope phase(run_.world, "checkpoint");
+  PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Finish()));
+  run_.log.Info(
+      absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
+  if (outputs_.has_value()) PLAIT_RETURN_IF_ERROR(outputs_->history().Flush());
+  parallel::CheckpointState state;
+  KeepSettings(run_.program, run_.table.Kept(), task_.facts(), state);
+  state.texts["setting." + std::string(kGlobalBatch)] = absl::StrCat(settings_.GlobalBatch(run_.data.size()));
+  state.texts["settings"] = run_.settings_line;
+  state.texts["revision"] = Revision();
+  state.texts["mesh"] = run_.mesh.Describe();
+  state.texts["loss_scale"] = absl::StrFormat("%a", scaler_.state().scale);
+  state.integers = {{"step", step_},
+                    {"optimizer.step", model_->optimizer().steps()},
+                    {"history.draws", outputs_.has_value() ? outputs_->history().draws() : 0},
+                    {"loss_scale.good_steps", scaler_.state().good_steps}};
+  task_.Save(state);
+  save_begin_seconds_ = NowSeconds();
+  const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();
+  PLAIT_RETURN_IF_ERROR(run_.world.Agree(pieces.status()));
+  return base::Prefixed(saver_->Start(step_, *pieces, state), "--checkpoint-dir");
+}
+
+absl::Status Trainer::LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved) {
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(saved.status(), "--checkpoint-dir"));
+  if (!saved->has_value()) return absl::OkStatus();
+  const double seconds = NowSeconds() - save_begin_seconds_;
+  policy_->NoteSave(seconds);
+  run_.log.Info(absl::StrFormat("Saved model to: %s, %.1f MB in %.3f s beside training", (*saved)->folder,
+                                1e-6 * static_cast<double>((*saved)->bytes), seconds));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Conclude() {
+  if (!outputs_.has_value()) return absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(outputs_->Close());
+  if (run_.world.rank() == 0 && settings_.plots && outputs_->history().draws() > 0) {
+    outputs_->Draw(task_.Plots(outputs_->history_path(), outputs_->stamp()), run_.log);
+  }
+  run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
+  if (!outputs_->trace_path().empty()) {
+    run_.log.Info(absl::StrCat("trace saved in ", outputs_->trace_path(), ": open it in ui.perfetto.dev"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace plait::training
