@@ -1,4 +1,4 @@
-// Starts a program on ranks and stays with it: tools/launch_parts/README.md.
+// Starts a program on ranks and supervises it: tools/launch_parts/README.md.
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,7 +11,6 @@
 #include "comm/launch/supervision/rank_agent.h"
 #include "tools/launch_parts/planning.h"
 #include "tools/launch_parts/running.h"
-#include "tools/launch_parts/summary.h"
 
 namespace plait::launching {
 namespace {
