@@ -2,7 +2,8 @@
 //
 //   const RunEnvironment environment = ReportStartup(mesh, {.strategy = "FSDP"}, log);
 //   log.Info("\n\n" + comm::BulletBlock("CONFIG", entries, environment.utf8));
-//   const data::RunFacts facts = FactsOf({.program = "train_gpt", .seed = seed, .settings = flags}, environment);
+//   const data::RunFacts facts = FactsOf({.program = "train_gpt", .seed = seed, .settings = flags},
+//   environment);
 #ifndef PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 #define PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 
@@ -26,14 +27,15 @@ struct RunEnvironment {
 };
 
 struct StartupOptions {
-  std::string strategy;         // in capitals: "DDP"
-  bool on_gpus = false;         // where the node has some; else on processors
+  std::string strategy;    // in capitals: "DDP"
+  bool on_gpus = false;    // where the node has some; else on processors
   bool log_levels = true;  // who logs, and how to hear all ranks
 };
 
 // Collective. Prints contradictions of the launch, dist_info, device, axes, and each rank's place in the
 // mesh, of more than 64 ranks the first and the last 32.
-RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options, const base::Log& log);
+RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
+                             const base::Log& log);
 
 // Of the program, for its files. Local.
 struct ProgramFacts {
