@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 
 namespace plait::data {
@@ -106,6 +107,15 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
   // A folder that cannot be flushed (some network file systems) does not undo a finished write.
   Flush(folder, O_RDONLY).IgnoreError();
   return absl::OkStatus();
+}
+
+absl::Status WriteWholeFile(const std::string& path, absl::string_view contents) {
+  const auto size = static_cast<std::int64_t>(contents.size());
+  return WriteAtomically(path, size, [&](const std::string& partial) -> absl::Status {
+    PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                           base::FileDescriptor::Open(partial, base::FileDescriptor::Mode::kCreate));
+    return file.WriteAt(contents.data(), size, 0);
+  });
 }
 
 }  // namespace plait::data

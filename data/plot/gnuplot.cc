@@ -18,6 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 extern char** environ;
 
@@ -126,7 +127,7 @@ absl::StatusOr<int> WaitFor(pid_t process) {
   }
   kill(process, SIGKILL);
   waitpid(process, &result, 0);
-  return absl::DeadlineExceededError("no plots: gnuplot did not end within a minute");
+  return absl::DeadlineExceededError("no plots: gnuplot did not finish within a minute");
 }
 
 // gnuplot quotes the line, points at the place and tells line number and error last.
@@ -138,21 +139,6 @@ std::string FirstMessage(const std::string& messages) {
     }
   }
   return messages.substr(0, messages.find('\n'));
-}
-
-// Length of the UTF-8 sequence at the start of `text`; 0 if there is none.
-std::size_t SequenceLength(absl::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80             ? 1
-                             : (byte(0) & 0xE0) == 0xC0 ? 2
-                             : (byte(0) & 0xF0) == 0xE0 ? 3
-                             : (byte(0) & 0xF8) == 0xF0 ? 4
-                                                        : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
 }
 
 }  // namespace
@@ -178,25 +164,8 @@ absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage
   return drawn;
 }
 
-std::string Printable(absl::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      printable += '?';
-    } else if (length == 1 && (first < 0x20 || first == 0x7F)) {
-      printable += ' ';
-    } else {
-      absl::StrAppend(&printable, text.substr(0, length));
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return printable;
-}
-
 std::string Quoted(absl::string_view text) {
-  std::string rest = Printable(text);
+  std::string rest = base::Printable(text);
   // gnuplot takes a doubled quote for one quote, except at the beginning.
   const std::string leading = rest.substr(0, rest.find_first_not_of('\''));
   rest = absl::StrReplaceAll(rest.substr(leading.size()), {{"'", "''"}});

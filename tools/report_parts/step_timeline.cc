@@ -1,0 +1,133 @@
+#include "tools/report_parts/step_timeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tools/report_parts/trace_reader.h"
+
+namespace plait::report {
+namespace {
+
+using internal::TraceContent;
+using internal::TraceSpan;
+
+constexpr double kSecond = 1e6;  // in microseconds
+// Traces are written in steps of a nanosecond: the end of a span and the begin of the next may overlap by
+// two.
+constexpr double kRoundingSeconds = 2.5e-9;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Window {
+  double begin = kInfinity, end = -kInfinity;  // microseconds
+  std::set<std::int64_t> processes = {};
+
+  double length() const { return end - begin; }
+  void Take(const TraceSpan& span) {
+    begin = std::min(begin, span.begin_microseconds);
+    end = std::max(end, span.begin_microseconds + span.duration_microseconds);
+    processes.insert(span.process);
+  }
+};
+
+// The steps that most ranks have, by number.
+std::map<std::int64_t, Window> Steps(const TraceContent& trace) {
+  std::map<std::int64_t, Window> steps;
+  for (const TraceSpan& span : trace.spans) {
+    if (span.step >= 0 && trace.names[span.name] == "step") steps[span.step].Take(span);
+  }
+  std::size_t most = 0;
+  for (const auto& [number, window] : steps) most = std::max(most, window.processes.size());
+  for (auto step = steps.begin(); step != steps.end();) {
+    step = step->second.processes.size() < most ? steps.erase(step) : std::next(step);
+  }
+  return steps;
+}
+
+// The number of the step of median duration (the shorter of the two middle ones).
+std::int64_t MedianOf(const std::map<std::int64_t, Window>& steps) {
+  std::vector<std::pair<double, std::int64_t>> lengths;
+  for (const auto& [number, window] : steps) lengths.emplace_back(window.length(), number);
+  const auto middle = lengths.begin() + (lengths.size() - 1) / 2;
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return middle->second;
+}
+
+// How many of the bars before it in the lane lie around each bar; a bar that overlaps without lying inside
+// counts too, so that nothing is hidden.
+void SetDepths(std::vector<Bar>& bars) {
+  std::vector<double> ends;  // of the latest bar at each depth
+  for (Bar& bar : bars) {
+    std::size_t depth = 0;
+    while (depth < ends.size() && ends[depth] > bar.begin_seconds + kRoundingSeconds) ++depth;
+    ends.resize(depth + 1);
+    ends[depth] = bar.end_seconds;
+    bar.depth = static_cast<int>(depth);
+  }
+}
+
+// Of the wait at the end of a span, what lies in the window.
+double WaitedSeconds(const TraceSpan& span, const Window& window) {
+  if (span.waited_microseconds < 0) return -1;
+  const double end = span.begin_microseconds + span.duration_microseconds;
+  const double begin = end - std::min(span.waited_microseconds, span.duration_microseconds);
+  return std::max(0.0, std::min(end, window.end) - std::max(begin, window.begin)) / kSecond;
+}
+
+std::vector<RankLanes> RanksIn(const TraceContent& trace, const Window& window) {
+  std::map<std::int64_t, std::map<std::int64_t, Lane>> lanes;
+  for (const TraceSpan& span : trace.spans) {
+    const double end = span.begin_microseconds + span.duration_microseconds;
+    if (end <= window.begin || span.begin_microseconds >= window.end) continue;
+    if (trace.names[span.name] == "step") continue;
+    lanes[span.process][span.thread].bars.push_back(
+        {.name = trace.names[span.name],
+         .begin_seconds = (std::max(span.begin_microseconds, window.begin) - window.begin) / kSecond,
+         .end_seconds = (std::min(end, window.end) - window.begin) / kSecond,
+         .bytes = span.bytes,
+         .waited_seconds = WaitedSeconds(span, window)});
+  }
+  std::vector<RankLanes> ranks;
+  for (auto& [process, threads] : lanes) {
+    const auto name = trace.process_names.find(process);
+    ranks.push_back(
+        {process, name == trace.process_names.end() ? absl::StrCat("rank ", process) : name->second, {}});
+    for (auto& [thread, lane] : threads) {
+      const auto thread_name = trace.thread_names.find({process, thread});
+      if (thread_name != trace.thread_names.end()) lane.name = thread_name->second;
+      // The longer of two that begin together lies around the other.
+      std::stable_sort(lane.bars.begin(), lane.bars.end(), [](const Bar& a, const Bar& b) {
+        return a.begin_seconds != b.begin_seconds ? a.begin_seconds < b.begin_seconds
+                                                  : a.end_seconds > b.end_seconds;
+      });
+      SetDepths(lane.bars);
+      ranks.back().lanes.push_back(std::move(lane));
+    }
+  }
+  return ranks;
+}
+
+}  // namespace
+
+absl::StatusOr<StepTimeline> MedianStep(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const TraceContent trace, internal::ReadTrace(path));
+  const std::map<std::int64_t, Window> steps = Steps(trace);
+  StepTimeline timeline;
+  timeline.steps = steps.size();
+  Window window;
+  if (steps.empty()) {
+    for (const TraceSpan& span : trace.spans) window.Take(span);
+  } else {
+    timeline.step = MedianOf(steps);
+    window = steps.at(timeline.step);
+  }
+  timeline.seconds = window.length() / kSecond;
+  timeline.ranks = RanksIn(trace, window);
+  if (trace.cut_short) timeline.note = "the trace ends in the middle; what is there is shown";
+  return timeline;
+}
+
+}  // namespace plait::report
