@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,34 +18,14 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 template <typename T>
-hid_t TypeOf();
-template <>
-hid_t TypeOf<float>() {
-  return H5T_NATIVE_FLOAT;
-}
-template <>
-hid_t TypeOf<double>() {
-  return H5T_NATIVE_DOUBLE;
-}
-template <>
-hid_t TypeOf<std::int64_t>() {
-  return H5T_NATIVE_INT64;
-}
-template <>
-hid_t TypeOf<std::int32_t>() {
-  return H5T_NATIVE_INT32;
-}
-template <>
-hid_t TypeOf<std::uint32_t>() {
-  return H5T_NATIVE_UINT32;
-}
-template <>
-hid_t TypeOf<std::int16_t>() {
-  return H5T_NATIVE_INT16;
-}
-template <>
-hid_t TypeOf<std::uint8_t>() {
-  return H5T_NATIVE_UINT8;
+hid_t TypeOf() {
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
+  if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
 }
 
 std::string Where(const File& file, const std::string& object) {

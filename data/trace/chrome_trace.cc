@@ -10,10 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/hdf5/atomic_file.h"
-#include "data/trace/json_text.h"
+#include "nlohmann/json.hpp"
 
 namespace plait::data {
 namespace {
+
+// As a JSON string; bytes that are not UTF-8 become U+FFFD.
+std::string JsonText(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 // A span as it is written: on the clock of the trace.
 struct Span {

@@ -13,20 +13,20 @@
 namespace plait::dist_test {
 namespace {
 
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 
 std::vector<training_program::Recorded> Metrics() {
-  return {{{"iter", "1", "step, from 0"}, OverRanks::kRankZero},
-          {{"loss", "1", "sum of squared errors of a rank's samples"}, OverRanks::kStatistics},
-          {{"sps", "1/s", "samples per second of a rank"}, OverRanks::kStatistics},
-          {{"sps_world", "1/s", "samples per second of all ranks"}, OverRanks::kRankZero},
-          {{"dt", "s", "time per step"}, OverRanks::kEachRank},
-          {{"dtf", "s", "forward pass and loss"}, OverRanks::kEachRank},
-          {{"dtb", "s", "backward pass, all-reduce and optimizer"}, OverRanks::kEachRank},
-          {{"dto", "s", "the last all-reduces and the optimizer"}, OverRanks::kStatistics},
-          {{"comm_bytes_dp", "bytes", "sent by a rank"}, OverRanks::kStatistics},
-          {{"comm_in_flight_dp", "s", "all-reduces in flight, added up"}, OverRanks::kStatistics},
-          {{"comm_exposed_dp", "s", "of that, a rank stood still"}, OverRanks::kStatistics}};
+  return {{{"iter", "1", "step, from 0"}, RankStatistics::kRankZero},
+          {{"loss", "1", "sum of squared errors of a rank's samples"}, RankStatistics::kStatistics},
+          {{"sps", "1/s", "samples per second of a rank"}, RankStatistics::kStatistics},
+          {{"sps_world", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
+          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+          {{"dtf", "s", "forward pass and loss"}, RankStatistics::kEachRank},
+          {{"dtb", "s", "backward pass, all-reduce and optimizer"}, RankStatistics::kEachRank},
+          {{"dto", "s", "the last all-reduces and the optimizer"}, RankStatistics::kStatistics},
+          {{"comm_bytes_dp", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
+          {{"comm_in_flight_dp", "s", "all-reduces in flight, added up"}, RankStatistics::kStatistics},
+          {{"comm_exposed_dp", "s", "of that, a rank stood still"}, RankStatistics::kStatistics}};
 }
 
 data::Plot PlotOf(const std::string& name, const data::TableMetric& metric, std::vector<double> x,

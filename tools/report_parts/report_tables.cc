@@ -62,7 +62,7 @@ std::vector<std::string> AttributeNames(absl::Span<const RunNumbers> runs) {
 }
 
 // Medians of the least and the largest rank, "1.5 ms .. 1.6 ms"; "" where the run has none.
-std::string RankStatistics(const RunNumbers& run, const MetricNumbers& mean) {
+std::string RangeOverRanks(const RunNumbers& run, const MetricNumbers& mean) {
   const MetricNumbers* least = run.Find(mean.metric.name + "_min");
   const MetricNumbers* largest = run.Find(mean.metric.name + "_max");
   if (least == nullptr || largest == nullptr) return "";
@@ -78,7 +78,7 @@ Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
        {summary.median, summary.p10, summary.p90, summary.mean, summary.min, summary.max, summary.last}) {
     row.push_back(base::FormatQuantity(value, units));
   }
-  row.push_back(RankStatistics(run, numbers));
+  row.push_back(RangeOverRanks(run, numbers));
   row.push_back(Remarks(summary, run.skipped));
   return row;
 }

@@ -31,7 +31,7 @@ namespace plait::training_program {
 
 struct Recorded {
   data::Metric metric;
-  rank_history::OverRanks over;
+  rank_history::RankStatistics over;
 };
 
 struct RunOutputsOptions {
