@@ -16,8 +16,8 @@ namespace plait::base {
 class FileDescriptor {
  public:
   enum class Mode { kRead, kReadWrite, kOpenOrCreate, kCreate };
-  // kOpenOrCreate: for reading and writing, keeps what is there. kCreate: the same, but emptied. Folders can be
-  // opened for reading, to Sync() them.
+  // kOpenOrCreate: for reading and writing, keeps what is there. kCreate: the same, but emptied. Folders can
+  // be opened for reading, to Sync() them.
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, Mode mode);
   FileDescriptor(FileDescriptor&& other) noexcept
       : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)) {}

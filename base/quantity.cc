@@ -57,9 +57,7 @@ std::string FormatPercent(double fraction) {
   return std::isfinite(fraction) ? absl::StrFormat("%.1f %%", 100 * fraction) : "-";
 }
 
-std::string FormatRatio(double ratio) {
-  return std::isfinite(ratio) ? absl::StrFormat("%.3g", ratio) : "-";
-}
+std::string FormatRatio(double ratio) { return std::isfinite(ratio) ? absl::StrFormat("%.3g", ratio) : "-"; }
 
 std::string ShortExponent(absl::string_view number) {
   return absl::StrReplaceAll(number, {{"e+0", "e"}, {"e+", "e"}, {"e-0", "e-"}});

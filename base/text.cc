@@ -54,7 +54,9 @@ std::string Printable(absl::string_view text, absl::string_view invalid, absl::s
   while (!text.empty()) {
     const CodePoint point = FirstCodePoint(text);
     const bool is_control = point.value >= 0 && point.value < 0x80 && absl::ascii_iscntrl(text[0]);
-    absl::StrAppend(&printable, point.value < 0 ? invalid : is_control ? control : text.substr(0, point.bytes));
+    absl::StrAppend(&printable, point.value < 0 ? invalid
+                                : is_control    ? control
+                                                : text.substr(0, point.bytes));
     text.remove_prefix(point.bytes);
   }
   return printable;

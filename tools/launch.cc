@@ -11,7 +11,6 @@
 #include "comm/launch/supervision/rank_keeper.h"
 #include "tools/launch_parts/planning.h"
 #include "tools/launch_parts/running.h"
-#include "tools/launch_parts/summary.h"
 
 namespace plait::launching {
 namespace {

@@ -11,12 +11,12 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "data/plot/plot.h"
-#include "tools/report_parts/run_numbers.h"
-#include "tools/report_parts/page.h"
 #include "tools/report_parts/machine_text.h"
+#include "tools/report_parts/page.h"
 #include "tools/report_parts/report_tables.h"
-#include "tools/report_parts/table_text.h"
+#include "tools/report_parts/run_numbers.h"
 #include "tools/report_parts/run_plots.h"
+#include "tools/report_parts/table_text.h"
 
 ABSL_FLAG(std::string, metrics, "", "only these, separated by commas: loss,dt; all by default");
 ABSL_FLAG(int, skip, 0, "draws at the beginning to leave out, the warm-up");

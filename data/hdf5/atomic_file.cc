@@ -55,8 +55,7 @@ absl::Status CheckFolder(const std::string& folder, std::int64_t expected_bytes)
 }
 
 absl::Status Flush(const std::string& path, base::FileDescriptor::Mode mode) {
-  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
-                         base::FileDescriptor::Open(path, mode));
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file, base::FileDescriptor::Open(path, mode));
   return file.Sync();
 }
 

@@ -25,6 +25,7 @@ hid_t TypeOf() {
   if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
   if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
   if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return H5T_NATIVE_UINT16;
   if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
 }
 
@@ -114,17 +115,6 @@ absl::StatusOr<Handle> OpenAttribute(const File& file, const std::string& object
   Handle attribute(H5Aopen(owner.id(), name.c_str(), H5P_DEFAULT));
   if (!attribute.ok()) return Hdf5Error(AttributeWhere(file, object, name), "cannot be opened");
   return attribute;
-}
-
-template <typename T>
-absl::StatusOr<T> NumberAttribute(const File& file, const std::string& object, const std::string& name) {
-  QuietHdf5 quiet;
-  PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
-  T value{};
-  if (H5Aread(attribute.id(), TypeOf<T>(), &value) < 0) {
-    return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
-  }
-  return value;
 }
 
 Handle AccessList() {
@@ -406,10 +396,6 @@ absl::Status SetAttribute(File& file, const std::string& object, const std::stri
   return WriteAttribute(file, object, name, H5T_NATIVE_INT64, &value);
 }
 
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, double value) {
-  return WriteAttribute(file, object, name, H5T_NATIVE_DOUBLE, &value);
-}
-
 bool HasAttribute(const File& file, const std::string& object, const std::string& name) {
   QuietHdf5 quiet;
   const absl::StatusOr<Handle> owner = OpenObject(file, object);
@@ -434,11 +420,13 @@ absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& o
 
 absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object,
                                           const std::string& name) {
-  return NumberAttribute<std::int64_t>(file, object, name);
-}
-
-absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& object, const std::string& name) {
-  return NumberAttribute<double>(file, object, name);
+  QuietHdf5 quiet;
+  PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
+  std::int64_t value = 0;
+  if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0) {
+    return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
+  }
+  return value;
 }
 
 #define PLAIT_INSTANTIATE(T)                                                                          \
@@ -460,6 +448,7 @@ PLAIT_INSTANTIATE(std::int64_t)
 PLAIT_INSTANTIATE(std::int32_t)
 PLAIT_INSTANTIATE(std::uint32_t)
 PLAIT_INSTANTIATE(std::int16_t)
+PLAIT_INSTANTIATE(std::uint16_t)
 PLAIT_INSTANTIATE(std::uint8_t)
 #undef PLAIT_INSTANTIATE
 

@@ -18,8 +18,8 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
 #include "data/history/history.h"
-#include "data/history/sinks.h"
 #include "data/history/history_file.h"
+#include "data/history/sinks.h"
 #include "data/history/tensorboard_record.h"
 
 namespace plait::data {

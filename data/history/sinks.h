@@ -3,9 +3,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(auto csv, MakeCsvSink("run.csv"));
 //   history->AddSink(std::move(csv));
 //
-// Each draw is one write without a buffer, so that a kill loses nothing and others can read along. A sink that
-// fails takes nothing more; the history continues and Close returns the error. Factories return AlreadyExists
-// if the file of an earlier run is there, or with `move_old_aside` rename it to FILE.1, FILE.2, ...
+// Each draw is one write without a buffer, so that a kill loses nothing and others can read along. A sink
+// that fails takes nothing more; the history continues and Close returns the error. Factories return
+// AlreadyExists if the file of an earlier run is there, or with `move_old_aside` rename it to FILE.1, FILE.2,
+// ...
 #ifndef PLAIT_DATA_HISTORY_SINKS_H_
 #define PLAIT_DATA_HISTORY_SINKS_H_
 

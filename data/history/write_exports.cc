@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "data/history/history.h"
-#include "data/history/sinks.h"
 #include "data/history/run_attributes.h"
 #include "data/history/settings_line.h"
+#include "data/history/sinks.h"
 
 namespace plait::data {
 namespace {

@@ -30,8 +30,9 @@ std::vector<Tick> Ticks(const Axis& axis, int most);
 enum class AxisRange {
   kExact,       // from the smallest to the largest value
   kWithMargin,  // the same, with a margin of 5 %
-  // From percentile 1 to 99 of each series, extended to values at most half that range outside of it, with the
-  // margin. Series of fewer than 20 values, and those that are constant but for outliers, are shown whole.
+  // From percentile 1 to 99 of each series, extended to values at most half that range outside of it, with
+  // the margin. Series of fewer than 20 values, and those that are constant but for outliers, are shown
+  // whole.
   kRobust,
 };
 

@@ -103,8 +103,7 @@ TEST(Ticks, AreRoundAndFew) {
 
 TEST(Ticks, HaveUnitsThatSuitTheirSize) {
   EXPECT_THAT(Labels({0.0014, 0.0017, false, "s"}, 4), ElementsAre("1.4 ms", "1.5 ms", "1.6 ms", "1.7 ms"));
-  EXPECT_THAT(Labels({0, 4 << 20, false, "bytes"}, 5),
-              ElementsAre("0", "1 MiB", "2 MiB", "3 MiB", "4 MiB"));
+  EXPECT_THAT(Labels({0, 4 << 20, false, "bytes"}, 5), ElementsAre("0", "1 MiB", "2 MiB", "3 MiB", "4 MiB"));
 }
 
 TEST(Ticks, OfLogarithmicAxes) {
@@ -127,7 +126,8 @@ TEST(Ticks, LabelsSayTheirValues) {
         EXPECT_LE(static_cast<int>(ticks.size()), most);
         EXPECT_GE(ticks.size(), most > 2 ? 2 : 1) << low << " " << span;
         for (std::size_t i = 0; i < ticks.size(); ++i) {
-          EXPECT_NEAR(std::strtod(absl::StrReplaceAll(ticks[i].label, {{",", ""}}).c_str(), nullptr), ticks[i].value, 1e-6 * span);
+          EXPECT_NEAR(std::strtod(absl::StrReplaceAll(ticks[i].label, {{",", ""}}).c_str(), nullptr),
+                      ticks[i].value, 1e-6 * span);
           EXPECT_NEAR(axis.Position(ticks[i].value), 0.5, 0.5 + 1e-6);
           if (i > 0) {
             EXPECT_GT(ticks[i].value, ticks[i - 1].value);

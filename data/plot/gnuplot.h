@@ -1,10 +1,10 @@
-// One run of gnuplot: a script in, pictures out, through memory. Private to data/plot.
+// One run of gnuplot: a script in, pictures out. Private to data/plot.
 //
 //   std::vector<std::string> pictures;
 //   RunGnuplot(pages, "gnuplot");
 //
-// The program is started without a shell and without the user's settings. It reads its script from memory and
-// writes each page to memory (memfd_create): no temporary files, no pipe that could fill up.
+// The program is started without a shell and without the user's settings; script and pages are files in a
+// temporary folder of its own, which is removed.
 #ifndef PLAIT_DATA_PLOT_GNUPLOT_H_
 #define PLAIT_DATA_PLOT_GNUPLOT_H_
 

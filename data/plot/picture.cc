@@ -31,22 +31,24 @@ constexpr Colours kPageColours = {"#000001", "#000002", "#000003"};
 constexpr int kFirstPageSeries = 16;
 
 std::string SeriesColour(std::size_t series, PictureFormat format) {
-  if (format == PictureFormat::kPage) return absl::StrFormat("#0000%02x", kFirstPageSeries + series % kPageColourCount);
+  if (format == PictureFormat::kPage)
+    return absl::StrFormat("#0000%02x", kFirstPageSeries + series % kPageColourCount);
   return kPalette[series % kPalette.size()];
 }
 
 std::string Terminal(PictureFormat format) {
   switch (format) {
     case PictureFormat::kSvg:
-      return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,14' background '#ffffff'", kPictureWidth,
-                             kPictureHeight);
+      return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,14' background '#ffffff'",
+                             kPictureWidth, kPictureHeight);
     case PictureFormat::kPng:
       return absl::StrFormat("pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background '#ffffff'",
                              kPictureWidth, kPictureHeight);
     case PictureFormat::kPage:
       break;
   }
-  return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,11'", kPageChartWidth, kPageChartHeight);
+  return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,11'", kPageChartWidth,
+                         kPageChartHeight);
 }
 
 std::string TickCommand(const char* name, const Axis& axis, int most) {
@@ -139,7 +141,8 @@ class Drawing {
            index, "band");
     }
     Draw(absl::StrCat(points.empty() ? "NaN" : block, " with ",
-                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", " lw 1.5 dt ", dash, colour, title),
+                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", " lw 1.5 dt ", dash, colour,
+                      title),
          index, "series");
     const auto add_points = [&](const char* name, const std::string& at, const char* type, const char* kind) {
       if (at.empty()) return;
@@ -230,14 +233,16 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
 std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name) {
   std::vector<std::pair<std::string, std::string>> changes;
   const auto colour = [&](int number, const std::string& variable) {
-    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number), absl::StrCat("var(--", variable, ")"));
+    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
+                         absl::StrCat("var(--", variable, ")"));
     changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
   };
   colour(1, "soft");
   colour(2, "line");
   colour(3, "grid");
   for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
-  const std::vector<std::pair<std::size_t, const char*>> kinds = DrawingOf(view, PictureFormat::kPage).kinds();
+  const std::vector<std::pair<std::size_t, const char*>> kinds =
+      DrawingOf(view, PictureFormat::kPage).kinds();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const auto& [series, kind] = kinds[i];
     changes.emplace_back(
@@ -248,11 +253,13 @@ std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, c
   }
   const std::string file = absl::StrReplaceAll(FileSvg(svg, name, ""), changes);
   const double top = (1 - kTop) * kPageChartHeight, height = (kTop - kBottom) * kPageChartHeight;
-  const std::size_t begin = std::min(file.find("<g"), file.size()), end = std::min(file.rfind("</svg>"), file.size());
+  const std::size_t begin = std::min(file.find("<g"), file.size()),
+                    end = std::min(file.rfind("</svg>"), file.size());
   return absl::StrFormat(
       "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-left=\"%g\" "
       "data-width=\"%g\" data-top=\"%g\" data-height=\"%g\" data-x0=\"%.9g\" data-x1=\"%.9g\" "
-      "data-y0=\"%.9g\" data-y1=\"%.9g\" data-unit=\"%s\">%s<line class=\"cursor\" y1=\"%g\" y2=\"%g\"/></svg>",
+      "data-y0=\"%.9g\" data-y1=\"%.9g\" data-unit=\"%s\">%s<line class=\"cursor\" y1=\"%g\" "
+      "y2=\"%g\"/></svg>",
       kPageChartWidth, kPageChartHeight, base::EscapeHtml(plot.title), kLeft * kPageChartWidth,
       (kRight - kLeft) * kPageChartWidth, top, height, view.x.low, view.x.high, view.y.low, view.y.high,
       base::EscapeHtml(view.y.unit), file.substr(begin, end - begin), top, top + height);

@@ -241,7 +241,9 @@ TEST(Page, ChartsHaveClassesColoursAndData) {
   plot.title = "a & b";
   plot.unit = "s";
   const PageChart chart = Chart(plot);
-  EXPECT_THAT(chart.svg, StartsWith("<svg class=\"chart\" viewBox=\"0 0 360 210\" role=\"img\" aria-label=\"a &amp; b\""));
+  EXPECT_THAT(
+      chart.svg,
+      StartsWith("<svg class=\"chart\" viewBox=\"0 0 360 210\" role=\"img\" aria-label=\"a &amp; b\""));
   EXPECT_THAT(chart.svg, HasSubstr("data-x0=\"0\" data-x1=\"99\""));
   EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c0\" data-name=\"dt\" data-values-per-point=\"1\""));
   EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c1\" data-name=\"&lt;b&gt; &quot;x&quot;\""));
@@ -250,8 +252,9 @@ TEST(Page, ChartsHaveClassesColoursAndData) {
   EXPECT_THAT(chart.svg, HasSubstr("fill=\"var(--soft)\""));
   EXPECT_THAT(chart.svg, Not(HasSubstr("rgb(  0")));
   EXPECT_THAT(chart.svg, Not(HasSubstr("gnuplot")));
-  EXPECT_THAT(chart.notes, ElementsAre("dt: 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70",
-                                       "<b> \"x\": 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70"));
+  EXPECT_THAT(chart.notes,
+              ElementsAre("dt: 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70",
+                          "<b> \"x\": 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70"));
   EXPECT_THAT(Chart(PlotOf(Wave(2000))).svg, HasSubstr("<g class=\"band c0\""));
 }
 

@@ -56,9 +56,8 @@ absl::Status CheckNames(absl::Span<const Plot> plots) {
 
 TextStyle TextStyleOf(int file_descriptor) {
   const base::Terminal terminal = base::DetectTerminal(file_descriptor);
-  return {.columns = std::min(terminal.columns, kMostColumns),
-          .utf8 = LocaleIsUtf8(),
-          .colour = terminal.colour};
+  return {
+      .columns = std::min(terminal.columns, kMostColumns), .utf8 = LocaleIsUtf8(), .colour = terminal.colour};
 }
 
 absl::StatusOr<std::string> RenderText(const Plot& plot, const TextStyle& style) {

@@ -7,10 +7,10 @@
 //   if (text.ok()) std::cout << *text;
 //   absl::StatusOr<std::vector<std::string>> files = data::WritePictures({plot}, "plots");
 //
-// Outliers do not flatten a curve: the y axis spans the percentiles 1 to 99 of each series, with a margin, and
-// more where that shows everything. Values outside are marked at the edge and noted: "3 of 99 values above
-// 2.1 ms are not shown; the largest is 247 ms at iter 99". NaN and infinities leave gaps, marks and a note.
-// Long series are drawn as the median and the range of consecutive values.
+// Outliers do not flatten a curve: the y axis spans the percentiles 1 to 99 of each series, with a margin,
+// and more where that shows everything. Values outside are marked at the edge and noted: "3 of 99 values
+// above 2.1 ms are not shown; the largest is 247 ms at iter 99". NaN and infinities leave gaps, marks and a
+// note. Long series are drawn as the median and the range of consecutive values.
 //
 // Errors: INVALID_ARGUMENT if x and y of a series differ in length, or two plots would write the same file;
 // FAILED_PRECONDITION if gnuplot is not installed (names the package): a program should print it and
@@ -67,8 +67,8 @@ absl::StatusOr<std::vector<std::string>> RenderTexts(absl::Span<const Plot> plot
 inline constexpr int kPageColourCount = 6;
 
 // A chart of an HTML page: an <svg class="chart"> with the plot's title as its label, in the page's colours
-// (CSS variables --soft, --line, --grid, --c0, ...). Its <g class="series c0" data-name="...">, likewise band,
-// dots and marks, and the attributes data-* are for scripts. Notes are for a caption.
+// (CSS variables --soft, --line, --grid, --c0, ...). Its <g class="series c0" data-name="...">, likewise
+// band, dots and marks, and the attributes data-* are for scripts. Notes are for a caption.
 struct PageChart {
   std::string svg;
   std::vector<std::string> notes;

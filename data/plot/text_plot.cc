@@ -30,7 +30,10 @@ std::string Spaces(int count) { return std::string(std::max(0, count), ' '); }
 class TextPlotter {
  public:
   TextPlotter(const Plot& plot, const View& view, const TextStyle& style)
-      : plot_(plot), view_(view), style_(style), letters_(view.curves.size() > 1 && !(style.colour && style.utf8)) {
+      : plot_(plot),
+        view_(view),
+        style_(style),
+        letters_(view.curves.size() > 1 && !(style.colour && style.utf8)) {
     cell_columns_ = !letters_ && style.utf8 ? 2 : 1;
     cell_rows_ = letters_ ? 1 : style.utf8 ? 2 : 3;
     height_ = style.rows - kOtherRows;
@@ -61,7 +64,9 @@ class TextPlotter {
   }
 
  private:
-  int Pixel(double position, int pixels) const { return static_cast<int>(std::lround(position * (pixels - 1))); }
+  int Pixel(double position, int pixels) const {
+    return static_cast<int>(std::lround(position * (pixels - 1)));
+  }
   int Column(double position) const { return Pixel(position, width_ * cell_columns_) / cell_columns_; }
   int Row(double position) const { return Pixel(position, height_ * cell_rows_) / cell_rows_; }
 
@@ -168,7 +173,7 @@ class TextPlotter {
       const bool is_tick = tick != y_ticks_.end();
       const std::string label = is_tick ? tick->label : "";
       absl::StrAppend(&text, Spaces(gutter_ - TextWidth(label)), label,
-                      !is_tick       ? side
+                      !is_tick      ? side
                       : style_.utf8 ? "┤"
                                     : "+",
                       CurveRow(row), side, "\n");
@@ -213,7 +218,7 @@ class TextPlotter {
   const TextStyle& style_;
   bool letters_;  // several series without colours are several letters
   int cell_columns_, cell_rows_;
-  int gutter_ = 0;  // columns left of the frame
+  int gutter_ = 0;              // columns left of the frame
   int width_ = 0, height_ = 0;  // of the frame's inside, in characters
   std::vector<Tick> x_ticks_, y_ticks_;
   std::vector<std::vector<std::uint8_t>> pixels_;  // by series and cell

@@ -37,7 +37,8 @@ std::array<Group, kKinds> GroupsOf(const Series& series, const View& view) {
   for (std::size_t i = 0; i < series.y.size(); ++i) {
     const Kind kind = KindOf(series.x[i], series.y[i], view);
     Group& group = groups[kind];
-    const bool extreme = (kind == kAbove && series.y[i] > group.y) || (kind == kBelow && series.y[i] < group.y);
+    const bool extreme =
+        (kind == kAbove && series.y[i] > group.y) || (kind == kBelow && series.y[i] < group.y);
     if (group.count++ == 0 || extreme) group = {group.count, series.x[i], series.y[i]};
   }
   return groups;
@@ -51,8 +52,9 @@ std::string Note(Kind kind, const Group& group, const Series& series, const Plot
   const std::string at = absl::StrCat(
       " at ", plot.x_label, " ",
       view.x.unit == "bytes" ? base::FormatQuantity(group.x, "bytes") : absl::StrFormat("%.10g", group.x));
-  std::string note = absl::StrCat(plot.series.size() > 1 ? series.name + ": " : "", base::FormatCount(group.count), " of ",
-                                  base::FormatCount(series.y.size()), series.y.size() == 1 ? " value" : " values");
+  std::string note =
+      absl::StrCat(plot.series.size() > 1 ? series.name + ": " : "", base::FormatCount(group.count), " of ",
+                   base::FormatCount(series.y.size()), series.y.size() == 1 ? " value" : " values");
   if (kind == kAbove || kind == kBelow) {
     const bool above = kind == kAbove;
     absl::StrAppend(&note, above ? " above " : " below ", number(above ? view.y.high : view.y.low),
@@ -152,8 +154,8 @@ absl::StatusOr<View> ViewOf(const Plot& plot, int resolution) {
     values_per_point = std::max(values_per_point, view.curves.back().values_per_point);
   }
   if (values_per_point > 1) {
-    view.notes.push_back(absl::StrCat("line: medians of ", base::FormatCount(values_per_point),
-                                      " values; band: their range"));
+    view.notes.push_back(
+        absl::StrCat("line: medians of ", base::FormatCount(values_per_point), " values; band: their range"));
   }
   const auto is_empty = [](const Series& series) { return series.y.empty(); };
   if (std::all_of(plot.series.begin(), plot.series.end(), is_empty)) view.notes.push_back("no values");

@@ -28,7 +28,8 @@ void Fill(const nlohmann::json& json, RankEvents& rank) {
   json.at("dropped").get_to(rank.dropped);
   const nlohmann::json::binary_t& bytes = json.at("events").get_binary();
   rank.events.resize(bytes.size() / sizeof(TraceEvent));
-  if (!rank.events.empty()) std::memcpy(rank.events.data(), bytes.data(), rank.events.size() * sizeof(TraceEvent));
+  if (!rank.events.empty())
+    std::memcpy(rank.events.data(), bytes.data(), rank.events.size() * sizeof(TraceEvent));
 }
 
 }  // namespace

@@ -16,12 +16,13 @@ using rank_history::RankStatistics;
 constexpr const char* kPlotted[] = {"dt", "train_loss", "test_loss", "test_acc"};
 
 std::vector<training_program::Recorded> Metrics() {
-  return {{{"epoch", "1", "epoch, from 1"}, RankStatistics::kRankZero},
-          {{"dt", "s", "training in the epoch, by rank"}, RankStatistics::kStatistics},
-          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, RankStatistics::kRankZero},
-          {{"test_loss", "1", "mean over all test samples"}, RankStatistics::kRankZero},
-          {{"test_acc", "%", "share of test samples that are classified correctly"}, RankStatistics::kRankZero},
-          {{"lr", "1", "learning rate in the epoch"}, RankStatistics::kRankZero}};
+  return {
+      {{"epoch", "1", "epoch, from 1"}, RankStatistics::kRankZero},
+      {{"dt", "s", "training in the epoch, by rank"}, RankStatistics::kStatistics},
+      {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, RankStatistics::kRankZero},
+      {{"test_loss", "1", "mean over all test samples"}, RankStatistics::kRankZero},
+      {{"test_acc", "%", "share of test samples that are classified correctly"}, RankStatistics::kRankZero},
+      {{"lr", "1", "learning rate in the epoch"}, RankStatistics::kRankZero}};
 }
 
 absl::StatusOr<std::vector<data::Plot>> PlotsOf(const std::string& history, const std::string& stamp) {

@@ -86,8 +86,8 @@ bool Write(const std::string& path, const comm::Communicator& world, Trial& tria
   if (!trial.Went(set.ok(), "cannot create a data set")) return false;
   Select(file_space, world.rank());
   const std::vector<std::int64_t> values = Pattern(world.rank());
-  const bool written = H5Dwrite(set.id(), H5T_NATIVE_INT64, space.id(), file_space.id(), transfer.id(),
-                                values.data()) >= 0;
+  const bool written =
+      H5Dwrite(set.id(), H5T_NATIVE_INT64, space.id(), file_space.id(), transfer.id(), values.data()) >= 0;
   const bool closed = H5Dclose(set.Release()) >= 0 && H5Fclose(file.Release()) >= 0;
   return trial.Went(written && closed, "cannot write");
 }

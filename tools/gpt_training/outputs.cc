@@ -16,26 +16,27 @@ namespace {
 using rank_history::RankStatistics;
 
 std::vector<training_program::Recorded> Metrics() {
-  return {{{"step", "1", "steps done"}, RankStatistics::kRankZero},
-          {{"loss", "1", "cross entropy of the whole batch"}, RankStatistics::kRankZero},
-          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
-          {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
-          {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
-          {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
-          {{"sps", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
-          {{"tps", "1/s", "tokens per second of all ranks"}, RankStatistics::kRankZero},
-          {{"mfu", "percent", "share of the peak's operations"}, RankStatistics::kStatistics},
-          {{"lr", "1", "learning rate"}, RankStatistics::kRankZero},
-          {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}, RankStatistics::kRankZero},
-          {{"train_loss", "1", "estimate on training text, after the step"}, RankStatistics::kRankZero},
-          {{"val_loss", "1", "estimate on validation text, after the step"}, RankStatistics::kRankZero},
-          {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics},
-          {{"comm_bytes_dp_replicate", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
-          {{"comm_in_flight_dp_replicate", "s", "collectives in flight, added up"}, RankStatistics::kStatistics},
-          {{"comm_exposed_dp_replicate", "s", "of that, a rank stood still"}, RankStatistics::kStatistics},
-          {{"comm_bytes_dp_shard", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
-          {{"comm_in_flight_dp_shard", "s", "collectives in flight, added up"}, RankStatistics::kStatistics},
-          {{"comm_exposed_dp_shard", "s", "of that, a rank stood still"}, RankStatistics::kStatistics}};
+  return {
+      {{"step", "1", "steps done"}, RankStatistics::kRankZero},
+      {{"loss", "1", "cross entropy of the whole batch"}, RankStatistics::kRankZero},
+      {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+      {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+      {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+      {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
+      {{"sps", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
+      {{"tps", "1/s", "tokens per second of all ranks"}, RankStatistics::kRankZero},
+      {{"mfu", "percent", "share of the peak's operations"}, RankStatistics::kStatistics},
+      {{"lr", "1", "learning rate"}, RankStatistics::kRankZero},
+      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}, RankStatistics::kRankZero},
+      {{"train_loss", "1", "estimate on training text, after the step"}, RankStatistics::kRankZero},
+      {{"val_loss", "1", "estimate on validation text, after the step"}, RankStatistics::kRankZero},
+      {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics},
+      {{"comm_bytes_dp_replicate", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
+      {{"comm_in_flight_dp_replicate", "s", "collectives in flight, added up"}, RankStatistics::kStatistics},
+      {{"comm_exposed_dp_replicate", "s", "of that, a rank stood still"}, RankStatistics::kStatistics},
+      {{"comm_bytes_dp_shard", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
+      {{"comm_in_flight_dp_shard", "s", "collectives in flight, added up"}, RankStatistics::kStatistics},
+      {{"comm_exposed_dp_shard", "s", "of that, a rank stood still"}, RankStatistics::kStatistics}};
 }
 
 data::Plot PlotOf(const std::string& name, const std::string& stamp, std::string unit,

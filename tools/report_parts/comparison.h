@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "tools/report_parts/run_numbers.h"
 #include "tools/report_parts/summary.h"
 
 namespace plait::report {
@@ -41,6 +43,18 @@ std::string VerdictText(Verdict verdict);
 
 // How the verdict is found, for the foot of a table.
 std::string VerdictMethod();
+
+// A run's attributes, with the line in attribute `settings` taken apart.
+NamedTexts SettingsOf(const NamedTexts& attributes);
+
+struct ChangedSetting {
+  std::string name;
+  std::vector<std::string> values;  // by run; "-" where a run does not have it
+};
+
+// Settings that are not the same in all runs, in the order of the first run that has them. What differs from
+// run to run anyway (when it started, its command, its other files) is left out.
+std::vector<ChangedSetting> ChangedSettings(absl::Span<const NamedTexts> runs);
 
 }  // namespace plait::report
 

@@ -16,7 +16,8 @@ using base::FormatQuantity;
 // The dot of the run with this label; "" if there is none, or only one run.
 std::string DotOf(const std::string& label, absl::Span<const RunNumbers> runs) {
   for (std::size_t i = 0; i < runs.size() && runs.size() > 1; ++i) {
-    if (runs[i].label == label) return absl::StrCat("<i class=\"dot c", i % data::kPageColourCount, "\"></i>");
+    if (runs[i].label == label)
+      return absl::StrCat("<i class=\"dot c", i % data::kPageColourCount, "\"></i>");
   }
   return "";
 }
@@ -53,8 +54,9 @@ Fact StepTime(const RunNumbers& run) {
   const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt", "time_per_batch"});
   if (dt == nullptr) return {};
   const std::string& units = dt->metric.units;
-  return {FormatQuantity(dt->summary.median, units),
-          absl::StrCat(FormatQuantity(dt->summary.p10, units), " to ", FormatQuantity(dt->summary.p90, units))};
+  return {
+      FormatQuantity(dt->summary.median, units),
+      absl::StrCat(FormatQuantity(dt->summary.p10, units), " to ", FormatQuantity(dt->summary.p90, units))};
 }
 
 Fact Loss(const RunNumbers& run) {
@@ -66,7 +68,8 @@ Fact Loss(const RunNumbers& run) {
 Fact RateNamed(const RunNumbers& run, const std::string& name) {
   for (const Rate& rate : run.rates) {
     if (rate.name == name)
-      return {FormatQuantity(rate.median), absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
+      return {FormatQuantity(rate.median),
+              absl::StrCat(FormatQuantity(rate.p10), " to ", FormatQuantity(rate.p90))};
   }
   return {};
 }
@@ -97,8 +100,8 @@ std::string Tile(const char* title, absl::Span<const RunNumbers> runs, const Fac
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Fact fact = fact_of(runs[i]);
     if (fact.value.empty()) continue;
-    absl::StrAppend(&lines, "<p>", DotOf(runs[i].label, runs), "<b>", EscapeHtml(fact.value), "</b> <small>", EscapeHtml(fact.beside),
-                    "</small></p>");
+    absl::StrAppend(&lines, "<p>", DotOf(runs[i].label, runs), "<b>", EscapeHtml(fact.value), "</b> <small>",
+                    EscapeHtml(fact.beside), "</small></p>");
   }
   return lines.empty() ? "" : absl::StrCat("<div class=\"card tile\"><h3>", title, "</h3>", lines, "</div>");
 }

@@ -16,12 +16,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "data/history/history_table.h"
-#include "tools/report_parts/rank_times.h"
-#include "tools/report_parts/settings.h"
+#include "data/history/settings_line.h"
 #include "tools/report_parts/step_timeline.h"
 #include "tools/report_parts/summary.h"
 
 namespace plait::report {
+
+using data::NamedTexts;
 
 struct RunOptions {
   std::vector<std::string> metrics = {};  // only these, in this order; empty: all
@@ -47,6 +48,17 @@ struct Rate {
   std::string name;  // of the metric, or "steps"
   std::string what;  // "samples per second of one rank"
   double median = kNaN, p10 = kNaN, p90 = kNaN;
+};
+
+struct RankTimes {
+  std::string metric;  // a vector along `rank`, such as dt_per_rank
+  std::string units;
+  std::vector<double> medians = {};         // by rank; NaN for a rank without finite values
+  std::vector<double> slowest_shares = {};  // by rank: in which share of the draws it took longest
+  std::int64_t slowest = -1;                // the rank of the largest median; -1: none
+  double spread = 0;                        // largest median / median of the medians
+  std::int64_t draws = 0;                   // that were looked at ...
+  std::int64_t of_draws = 0;                // ... of so many: long runs of many ranks are looked at in parts
 };
 
 struct RunNumbers {

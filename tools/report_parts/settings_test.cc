@@ -1,4 +1,4 @@
-#include "tools/report_parts/settings.h"
+#include "tools/report_parts/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
