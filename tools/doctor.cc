@@ -19,12 +19,14 @@
 #include "tools/doctor_checks/start_ranks.h"
 #include "tools/revision/revision.h"
 
-ABSL_FLAG(int, nproc, 0,
-          "ranks to start on this host, by default 2; 1: only this process; under mpirun or srun: how many "
-          "are expected");
-ABSL_FLAG(std::string, folder, ".", "where runs will write: all ranks write a small HDF5 file there");
-ABSL_FLAG(bool, json, false, "the findings as JSON");
-ABSL_FLAG(double, timeout, 120, "seconds in which ranks must have started and reported");
+ABSL_FLAG(
+    int, nproc, 0,
+    "number of ranks to start on this host (default: 2; 1: only this process); under mpirun or srun: the "
+    "expected number");
+ABSL_FLAG(std::string, folder, ".",
+          "directory that runs will write to; all ranks write a small HDF5 file there");
+ABSL_FLAG(bool, json, false, "print the findings as JSON");
+ABSL_FLAG(double, timeout, 120, "seconds for ranks to start and report");
 
 namespace plait::doctor {
 namespace {

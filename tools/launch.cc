@@ -1,4 +1,4 @@
-// Starts a program on ranks and stays with it: tools/launch_parts/README.md.
+// Starts a program on ranks and supervises it: tools/launch_parts/README.md.
 #include <unistd.h>
 
 #include <cstdio>

@@ -19,7 +19,8 @@ namespace {
 // The shortest decimal that reads back as the same double; "nan" without a sign.
 void AppendNumber(double value, std::string& out) {
   char text[32];
-  out.append(text, std::to_chars(text, text + sizeof(text), std::isnan(value) ? std::abs(value) : value).ptr - text);
+  out.append(
+      text, std::to_chars(text, text + sizeof(text), std::isnan(value) ? std::abs(value) : value).ptr - text);
 }
 
 constexpr char kUnits[] = "# units: ";

@@ -165,8 +165,10 @@ TEST(Text, SaysWhatItClipsAndMarksIt) {
   many[40] = 90;
   many[50] = 1e6;
   text = Text(PlotOf(many));
-  EXPECT_THAT(text, HasSubstr("2 of 1,000 values above 9.45 s are not shown; the largest is 1e6 s at iter 51\n"));
-  EXPECT_THAT(text, HasSubstr("3 of 1,000 values below 0 s are not shown; the smallest is -500 s at iter 31\n"));
+  EXPECT_THAT(text,
+              HasSubstr("2 of 1,000 values above 9.45 s are not shown; the largest is 1e6 s at iter 51\n"));
+  EXPECT_THAT(text,
+              HasSubstr("3 of 1,000 values below 0 s are not shown; the smallest is -500 s at iter 31\n"));
 }
 
 TEST(Text, NothingClippedNothingSaid) {

@@ -73,8 +73,7 @@ absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const st
                                                       std::int32_t vocabulary_size) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, OrDamage(ArrayShape(file, name)));
   if (shape.size() != 1) return Damaged(file, name + ": expected one dimension");
-  PLAIT_ASSIGN_OR_RETURN(std::vector<std::uint16_t> tokens,
-                         OrDamage(ReadArray<std::uint16_t>(file, name)));
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::uint16_t> tokens, OrDamage(ReadArray<std::uint16_t>(file, name)));
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t expected, OrDamage(IntAttribute(file, name, "crc32")));
   if (expected != Checksum(tokens))
     return Damaged(file, name + ": checksum does not match, the file is damaged");

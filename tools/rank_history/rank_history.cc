@@ -65,8 +65,8 @@ absl::Status RankHistory::Open(const RankHistoryOptions& options) {
                                        ? data::History::Resume(options.path, options.resume_draws, file)
                                        : data::History::Create(options.path, file));
   const bool move_aside = options.move_old_aside || options.resume_draws >= 0;
-  for (const auto& [path, make] : {std::pair(options.exports.csv, data::MakeCsvSink),
-                                   std::pair(options.exports.json_lines, data::MakeJsonLinesSink)}) {
+  for (const auto& [path, make] : {std::pair(options.exports.csv, &data::MakeCsvSink),
+                                   std::pair(options.exports.json_lines, &data::MakeJsonLinesSink)}) {
     if (path.empty()) continue;
     PLAIT_ASSIGN_OR_RETURN(auto sink, make(path, move_aside));
     history_->AddSink(std::move(sink));

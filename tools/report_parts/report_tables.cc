@@ -45,7 +45,8 @@ void DropIfEmpty(ReportTable& table, const std::string& name, bool is_first_text
 std::string DrawsText(const RunNumbers& run) {
   std::string text = base::FormatCount(run.draws);
   if (run.skipped > 0) absl::StrAppend(&text, ", the first ", base::FormatCount(run.skipped), " left out");
-  if (run.journal_draws > 0) absl::StrAppend(&text, ", ", base::FormatCount(run.journal_draws), " from the journal");
+  if (run.journal_draws > 0)
+    absl::StrAppend(&text, ", ", base::FormatCount(run.journal_draws), " from the journal");
   return text;
 }
 
@@ -67,7 +68,8 @@ std::string RangeOverRanks(const RunNumbers& run, const MetricNumbers& mean) {
   const MetricNumbers* largest = run.Find(mean.metric.name + "_max");
   if (least == nullptr || largest == nullptr) return "";
   const std::string& units = mean.metric.units;
-  return absl::StrCat(base::FormatQuantity(least->summary.median, units), " .. ", base::FormatQuantity(largest->summary.median, units));
+  return absl::StrCat(base::FormatQuantity(least->summary.median, units), " .. ",
+                      base::FormatQuantity(largest->summary.median, units));
 }
 
 Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
@@ -107,7 +109,8 @@ void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, 
   const double fastest = *std::min_element(times.medians.begin(), times.medians.end());
   for (auto rank = order.begin(); rank != end; ++rank) {
     table.rows.push_back({times.metric, run.label, absl::StrCat(*rank),
-                          base::FormatQuantity(times.medians[*rank], times.units), base::FormatRatio(times.medians[*rank] / fastest),
+                          base::FormatQuantity(times.medians[*rank], times.units),
+                          base::FormatRatio(times.medians[*rank] / fastest),
                           base::FormatPercent(times.slowest_shares[*rank])});
   }
   // One sentence for each run, about its first vector.
@@ -116,8 +119,8 @@ void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, 
   absl::StrAppend(&table.foot, run.label, ": slowest in ", times.metric, " is rank ", times.slowest, ", ",
                   base::FormatRatio(times.spread), " times the median rank");
   if (times.draws < times.of_draws) {
-    absl::StrAppend(&table.foot, " (", base::FormatCount(times.draws), " of ", base::FormatCount(times.of_draws),
-                    " draws looked at)");
+    absl::StrAppend(&table.foot, " (", base::FormatCount(times.draws), " of ",
+                    base::FormatCount(times.of_draws), " draws looked at)");
   }
   table.foot += ".";
 }
@@ -171,8 +174,8 @@ ReportTable RateTable(absl::Span<const RunNumbers> runs) {
                        .last_texts = 1};
   for (const RunNumbers& run : runs) {
     for (const Rate& rate : run.rates) {
-      table.rows.push_back(
-          {rate.name, run.label, base::FormatQuantity(rate.median), base::FormatQuantity(rate.p10), base::FormatQuantity(rate.p90), rate.what});
+      table.rows.push_back({rate.name, run.label, base::FormatQuantity(rate.median),
+                            base::FormatQuantity(rate.p10), base::FormatQuantity(rate.p90), rate.what});
     }
   }
   return WithRunColumn(std::move(table), runs.size() > 1);
@@ -187,9 +190,10 @@ ReportTable TrafficTable(absl::Span<const RunNumbers> runs) {
       .foot = "Bytes are those that a rank sends; overlap is 1 - exposed / in flight, over all steps."};
   for (const RunNumbers& run : runs) {
     for (const AxisTraffic& axis : run.traffic) {
-      table.rows.push_back({axis.axis, run.label, base::FormatQuantity(axis.bytes_per_step, "bytes"),
-                            base::FormatQuantity(axis.total_bytes, "bytes"), base::FormatQuantity(axis.in_flight_seconds, "s"),
-                            base::FormatQuantity(axis.exposed_seconds, "s"), base::FormatPercent(axis.overlap)});
+      table.rows.push_back(
+          {axis.axis, run.label, base::FormatQuantity(axis.bytes_per_step, "bytes"),
+           base::FormatQuantity(axis.total_bytes, "bytes"), base::FormatQuantity(axis.in_flight_seconds, "s"),
+           base::FormatQuantity(axis.exposed_seconds, "s"), base::FormatPercent(axis.overlap)});
     }
   }
   return WithRunColumn(std::move(table), runs.size() > 1);

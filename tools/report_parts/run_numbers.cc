@@ -2,21 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <set>
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "tools/report_parts/comparison.h"
-#include "absl/status/statusor.h"
 #include "data/history/history_table.h"
+#include "tools/report_parts/comparison.h"
 #include "tools/report_parts/summary.h"
 
 namespace plait::report {

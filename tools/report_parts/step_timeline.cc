@@ -1,20 +1,20 @@
 #include "tools/report_parts/step_timeline.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
-#include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
-#include <cerrno>
-#include <fstream>
-#include <unordered_map>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::report {

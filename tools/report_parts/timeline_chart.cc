@@ -8,9 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "data/plot/axis.h"
-#include "base/text.h"
 #include "base/quantity.h"
+#include "base/text.h"
+#include "data/plot/axis.h"
 
 namespace plait::report {
 namespace {
@@ -82,10 +82,12 @@ double ShortestShown(const RankLanes& rank) {
 
 std::string BarHtml(const Bar& bar, double step_seconds) {
   const double length = bar.end_seconds - bar.begin_seconds;
-  std::string title =
-      absl::StrCat(bar.name, ": ", base::FormatQuantity(length, "s"), " from ", base::FormatQuantity(bar.begin_seconds, "s"));
-  if (bar.waited_seconds >= 0) absl::StrAppend(&title, ", waited ", base::FormatQuantity(bar.waited_seconds, "s"));
-  if (bar.bytes >= 0) absl::StrAppend(&title, ", ", base::FormatQuantity(static_cast<double>(bar.bytes), "bytes"));
+  std::string title = absl::StrCat(bar.name, ": ", base::FormatQuantity(length, "s"), " from ",
+                                   base::FormatQuantity(bar.begin_seconds, "s"));
+  if (bar.waited_seconds >= 0)
+    absl::StrAppend(&title, ", waited ", base::FormatQuantity(bar.waited_seconds, "s"));
+  if (bar.bytes >= 0)
+    absl::StrAppend(&title, ", ", base::FormatQuantity(static_cast<double>(bar.bytes), "bytes"));
   return absl::StrCat("<span class=\"bar ", ClassOf(KindOfBar(bar.name)),
                       "\" style=\"left:", Decimal(100 * bar.begin_seconds / step_seconds),
                       "%;width:", Decimal(100 * length / step_seconds), "%;top:", bar.depth * kRowHeight,
@@ -110,12 +112,13 @@ std::string RankHtml(const RankLanes& rank, double step_seconds) {
   const Overlap overlap = OverlapOf(rank);
   std::string facts;
   if (overlap.message_seconds > 0) {
-    facts = absl::StrCat("messages ", base::FormatQuantity(overlap.message_seconds, "s"), ", ",
-                         base::FormatPercent(overlap.covered_seconds / overlap.message_seconds), " of it while working, ",
-                         base::FormatQuantity(overlap.message_seconds - overlap.covered_seconds, "s"), " exposed");
+    facts = absl::StrCat(
+        "messages ", base::FormatQuantity(overlap.message_seconds, "s"), ", ",
+        base::FormatPercent(overlap.covered_seconds / overlap.message_seconds), " of it while working, ",
+        base::FormatQuantity(overlap.message_seconds - overlap.covered_seconds, "s"), " exposed");
   }
-  std::string html = absl::StrCat("<div class=\"rank\"><p class=\"rank-name\"><b>", base::EscapeHtml(rank.name), "</b> ",
-                                  base::EscapeHtml(facts), "</p>");
+  std::string html = absl::StrCat("<div class=\"rank\"><p class=\"rank-name\"><b>",
+                                  base::EscapeHtml(rank.name), "</b> ", base::EscapeHtml(facts), "</p>");
   const double shortest = ShortestShown(rank);
   for (const Lane& lane : rank.lanes) html += LaneHtml(lane, step_seconds, shortest);
   return html + "</div>";
@@ -184,10 +187,11 @@ Overlap OverlapOf(const RankLanes& rank) {
 std::string TimelineChart(const StepTimeline& timeline, int most_ranks) {
   std::string title = timeline.step < 0
                           ? absl::StrCat("The whole trace, ", base::FormatQuantity(timeline.seconds, "s"))
-                          : absl::StrCat("Step ", base::FormatCount(timeline.step), ", ", base::FormatQuantity(timeline.seconds, "s"),
-                                         ": the median of ", base::FormatCount(timeline.steps), " steps in the trace");
-  std::string html =
-      absl::StrCat("<figure class=\"card timeline\"><h3>", base::EscapeHtml(title), "</h3>", Legend(timeline));
+                          : absl::StrCat("Step ", base::FormatCount(timeline.step), ", ",
+                                         base::FormatQuantity(timeline.seconds, "s"), ": the median of ",
+                                         base::FormatCount(timeline.steps), " steps in the trace");
+  std::string html = absl::StrCat("<figure class=\"card timeline\"><h3>", base::EscapeHtml(title), "</h3>",
+                                  Legend(timeline));
   for (std::size_t i = 0; i < timeline.ranks.size() && i < std::size_t(most_ranks); ++i) {
     html += RankHtml(timeline.ranks[i], timeline.seconds);
   }
