@@ -135,7 +135,9 @@ Result CheckLayerParallel(const Context& context) {
   const auto host = std::make_shared<Residual>(1, at::kDouble);
   const std::vector<at::Tensor> expected = Differentiated(
       [&](at::Tensor u) {
-        for (std::int64_t i = 0; i < kSteps; ++i) u = host->Forward(u, kFinalTime / kSteps);
+        for (std::int64_t i = 0; i < kSteps; ++i) {
+          u = host->Forward({u}, {.dt = kFinalTime / kSteps}).hidden;
+        }
         return u;
       },
       host->Parameters(), at::kDouble);
