@@ -167,8 +167,7 @@ class ArgumentReader {
   }
 
   absl::Status TakePositional(const std::string& argument) {
-    const bool mistaken_truth =
-        previous_ != nullptr && previous_->is_bool() && LooksLikeTruth(argument);
+    const bool mistaken_truth = previous_ != nullptr && previous_->is_bool() && LooksLikeTruth(argument);
     if (positional_ == nullptr || argument.empty() || argument[0] == '-' || mistaken_truth) {
       return Leftover(argument, previous_);
     }

@@ -51,7 +51,7 @@ struct FlagGroup {
 struct BoundFlag {
   using Value = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
                              std::vector<int>*>;  // a list is written 4,2
-  std::string name;  // with underscores
+  std::string name;                               // with underscores
   Value value;
   std::string help;
   std::string old_name = {};  // also accepted; ParseFlagsOrExit then prints a line with the new name

@@ -49,9 +49,8 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const GptSettings& 
 }
 
 absl::StatusOr<Corpus> OpenText(const GptSettings& settings, const Run& run) {
-  PLAIT_ASSIGN_OR_RETURN(Corpus corpus, OpenCorpus(settings, run.world, [&](const std::string& line) {
-                           run.log.Info(line);
-                         }));
+  PLAIT_ASSIGN_OR_RETURN(
+      Corpus corpus, OpenCorpus(settings, run.world, [&](const std::string& line) { run.log.Info(line); }));
   run.log.Info("\n" + CorpusLines(corpus));
   return corpus;
 }
@@ -89,11 +88,11 @@ void ReportModel(const GptSettings& settings, const gpt::Gpt& model, const Run& 
   for (const std::string& line : ParameterLines(model)) run.log.Info(line);
   run.log.Info(absl::StrCat("model=", model.Description()));
   const std::int64_t sequences = settings.SamplesPerRank(run.data.size());
-  run.log.Info("\n" + models::TableText(
-                          gpt::LayersOf(model.options(), sequences, settings.block_size),
-                          {.depth = 5,
-                           .input_bytes = 8 * sequences * settings.block_size,
-                           .element_bytes = static_cast<std::int64_t>(c10::elementSize(settings.compute_type()))}));
+  run.log.Info("\n" + models::TableText(gpt::LayersOf(model.options(), sequences, settings.block_size),
+                                        {.depth = 5,
+                                         .input_bytes = 8 * sequences * settings.block_size,
+                                         .element_bytes = static_cast<std::int64_t>(
+                                             c10::elementSize(settings.compute_type()))}));
 }
 
 absl::Status Train(GptSettings& settings, Run& run) {
@@ -103,7 +102,8 @@ absl::Status Train(GptSettings& settings, Run& run) {
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<GptTask> task, GptTask::Make(settings, run, corpus, files));
   run.log.Info(absl::StrCat("Tokens per iteration: ", WithCommas(settings.TokensPerStep(run.data.size()))));
-  run.log.Info(absl::StrCat("Using dtype=", settings.dtype, " on device_type='", run.environment.device.kind, "'"));
+  run.log.Info(
+      absl::StrCat("Using dtype=", settings.dtype, " on device_type='", run.environment.device.kind, "'"));
   if (files.has_value()) {
     run.log.Info(absl::StrCat("Initializing from the model in ", settings.initial_model()));
   } else if (!run.checkpoint.has_value()) {
@@ -133,16 +133,18 @@ int main(int argc, char** argv) {
   return training::RunProgram(
       argc, argv,
       {.name = "train_gpt",
-       .summary = "Trains a GPT on a text, data-parallel in any way: DDP, ZeRO-1, ZeRO-2, FSDP, with or without "
-                  "replicas.",
+       .summary =
+           "Trains a GPT on a text, data-parallel in any way: DDP, ZeRO-1, ZeRO-2, FSDP, with or without "
+           "replicas.",
        .examples = {"train_gpt --nproc=2 --preset=shakespeare-cpu --strategy=fsdp",
                     "train_gpt --nproc=4 --strategy=fsdp --mesh=dp_replicate=2,dp_shard=2 --data=input.txt",
                     "mpirun -n 2 train_gpt --preset=gpt2 --batch-size=1 --checkpoint-dir=run --keep-last=3"},
        .settings = settings,
        .run = [&](training::Run& run) { return gpt_training::Train(settings, run); },
        .config_block = [&](const training::Run& run) { return gpt_training::ConfigBlock(settings, run); },
-       .choose_defaults = [&](int count, char** arguments) {
-         const std::string preset = gpt_training::PresetOf(count, arguments);
-         return preset.empty() ? absl::OkStatus() : gpt_training::ChoosePreset(preset, settings);
-       }});
+       .choose_defaults =
+           [&](int count, char** arguments) {
+             const std::string preset = gpt_training::PresetOf(count, arguments);
+             return preset.empty() ? absl::OkStatus() : gpt_training::ChoosePreset(preset, settings);
+           }});
 }

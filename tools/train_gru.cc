@@ -85,11 +85,13 @@ int main(int argc, char** argv) {
   return training::RunProgram(
       argc, argv,
       {.name = "train_gru",
-       .summary = "Trains a GRU network on human-activity sequences, the steps of a sequence spread over ranks "
-                  "and solved in parallel by multigrid in time; batches may be split over ranks as well.",
-       .examples = {"train_gru", "train_gru --nproc=4 --lp-levels 3 --lp-cfactor 4 --epochs=4",
-                    "train_gru --mesh=dp_replicate=2,lp=2",
-                    "mpirun -n 4 train_gru --lp-iters=1 --lp-fwd-iters 2 --checkpoint-dir=run --history=run.h5"},
+       .summary =
+           "Trains a GRU network on human-activity sequences, the steps of a sequence spread over ranks "
+           "and solved in parallel by multigrid in time; batches may be split over ranks as well.",
+       .examples =
+           {"train_gru", "train_gru --nproc=4 --lp-levels 3 --lp-cfactor 4 --epochs=4",
+            "train_gru --mesh=dp_replicate=2,lp=2",
+            "mpirun -n 4 train_gru --lp-iters=1 --lp-fwd-iters 2 --checkpoint-dir=run --history=run.h5"},
        .settings = settings,
        .run = [&](training::Run& run) { return gru_training::Train(settings, run); }});
 }

@@ -158,7 +158,8 @@ TEST(ShardedOptimizerTest, AScaledLossMakesTheSameStep) {
 
 // One rank's overflow leaves the step out on all, whatever the options.
 TEST(ShardedOptimizerTest, AnOverflowChangesNothing) {
-  for (const StepOptions& options : {StepOptions{.loss_scale = 2}, StepOptions{}, StepOptions{.clip_norm = 1}}) {
+  for (const StepOptions& options :
+       {StepOptions{.loss_scale = 2}, StepOptions{}, StepOptions{.clip_norm = 1}}) {
     Program program;
     ShardedOptimizer optimizer(*program.dp, {});
     const std::vector<at::Tensor> before = program.Parameters();

@@ -20,8 +20,8 @@
 //   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two such buffers
 //   units in work     zero2: whole gradients e of the units whose reduction is on its way and the one that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
-//   checkpoint        where checkpoints are saved beside training: the copy that is written, e S and the moments;
-//                     values that live in a file take that once more
+//   checkpoint        where checkpoints are saved beside training: the copy that is written, e S and the
+//                     moments; values that live in a file take that once more
 //   fsdp with its parameters offloaded shards them for N = 1 too
 //   activations       bytes per sample times micro-batch, and what does not grow with it; or those of a pass
 //                     without backward, where that takes more
@@ -70,7 +70,7 @@ struct MemoryPlanRequest {
   bool reshard_after_forward = true, prefetch = true;
   bool adds_whole_gradients = false;  // micro-batches that reduce once, in the last pass
   bool saves_asynchronously = false;
-  std::int64_t micro_batch = 1;       // samples in a pass, on this rank
+  std::int64_t micro_batch = 1;  // samples in a pass, on this rank
   std::int64_t activation_bytes_per_sample = 0;
   std::int64_t fixed_activation_bytes = 0;
   std::int64_t evaluation_bytes = 0;  // of the largest pass without backward

@@ -159,8 +159,8 @@ TEST(MemoryPlan, AnEvaluationMayTakeMore) {
   EXPECT_NE(status.message().find("evaluation takes 0.050 GB of it"), absl::string_view::npos) << status;
 }
 
-// The saver copies what a checkpoint keeps of this rank: master and moments of its shard. Values that live in a
-// file are read into memory first, so that there are two copies at once.
+// The saver copies what a checkpoint keeps of this rank: master and moments of its shard. Values that live in
+// a file are read into memory first, so that there are two copies at once.
 TEST(MemoryPlan, AnAsynchronousSaveCopiesTheState) {
   constexpr std::int64_t kPage = std::int64_t{1} << 21;
   for (const auto& [strategy, ranks] : {std::pair{Strategy::kDdp, 1}, std::pair{Strategy::kZero1, kRanks},

@@ -49,8 +49,7 @@ CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const Im
       run_(run),
       images_(images),
       model_(OptionsOf(settings, images.set), at::TensorOptions(settings.master_type()).device(at::kMeta)),
-      schedule_(
-          parallel::LrSchedule::StepLr({.lr = settings.lr, .step_size = 1, .gamma = settings.gamma})),
+      schedule_(parallel::LrSchedule::StepLr({.lr = settings.lr, .step_size = 1, .gamma = settings.gamma})),
       sampler_({.samples = images.set.train.samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
@@ -104,18 +103,18 @@ absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates
   return evaluates ? EndEpoch() : absl::OkStatus();
 }
 
-// The test: every sample once, whatever the ranks; in the last batch ranks have what there is, perhaps nothing.
+// The test: every sample once, whatever the ranks; in the last batch ranks have what there is, perhaps
+// nothing.
 absl::Status CnnTask::EndEpoch() {
   const double begin = SecondsNow();
   const data::ImageSplit& split = images_.set.test;
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
-  const std::vector<double> sums = trainer_->Evaluate(
-      "test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
-        const models::Batch batch =
-            MakeBatch(split, images_.scale,
-                      data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
-                      settings_.compute_type());
+  const std::vector<double> sums =
+      trainer_->Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
+        const models::Batch batch = MakeBatch(
+            split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
+            settings_.compute_type());
         const at::Tensor scores = trainer_->model().Output(batch);
         if (batch.targets.numel() == 0) return;
         sum[0] += at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum).item<double>();

@@ -41,7 +41,8 @@ absl::StatusOr<Images> Read(const CnnSettings& settings) {
 
 absl::StatusOr<Images> OpenImages(const CnnSettings& settings, const comm::Communicator& world) {
   absl::StatusOr<Images> images = Read(settings);
-  const absl::Status mine = settings.data.empty() ? images.status() : base::Prefixed(images.status(), "--data");
+  const absl::Status mine =
+      settings.data.empty() ? images.status() : base::Prefixed(images.status(), "--data");
   PLAIT_RETURN_IF_ERROR(world.Agree(mine));
   return images;
 }
@@ -55,10 +56,10 @@ std::string DataLine(const Images& images) {
 }
 
 models::Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
-                absl::Span<const std::int64_t> indices, at::ScalarType type) {
+                        absl::Span<const std::int64_t> indices, at::ScalarType type) {
   const auto samples = static_cast<std::int64_t>(indices.size());
   models::Batch batch = {.inputs = at::empty({samples, 1, split.rows, split.columns}, at::kFloat),
-                 .targets = at::empty({samples}, at::kLong)};
+                         .targets = at::empty({samples}, at::kLong)};
   data::GatherImages(split, indices, scale,
                      absl::MakeSpan(batch.inputs.mutable_data_ptr<float>(), batch.inputs.numel()),
                      absl::MakeSpan(batch.targets.mutable_data_ptr<std::int64_t>(), samples));

@@ -33,7 +33,7 @@ std::string DataLine(const Images& images);
 
 // Inputs (samples, 1, rows, columns); targets (samples), int64.
 models::Batch MakeBatch(const data::ImageSplit& split, const data::PixelScale& scale,
-                absl::Span<const std::int64_t> indices, at::ScalarType type);
+                        absl::Span<const std::int64_t> indices, at::ScalarType type);
 
 }  // namespace plait::cnn_training
 

@@ -1,4 +1,5 @@
-// All settings of train_cnn, with their defaults. Those of PyTorch's MNIST example for fully sharded training.
+// All settings of train_cnn, with their defaults. Those of PyTorch's MNIST example for fully sharded
+// training.
 #ifndef PLAIT_TOOLS_CNN_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_CNN_TRAINING_SETTINGS_H_
 

@@ -66,14 +66,14 @@ absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts
                                       const comm::Communicator& world) {
   PLAIT_ASSIGN_OR_RETURN(training::RunOutputs run,
                          training::RunOutputs::Open({.program = "test_dist",
-                                                             .outputs = config.outputs,
-                                                             .history = config.history,
-                                                             .trace = config.trace,
-                                                             .metrics = Metrics(),
-                                                             .exports = {.csv = config.csv,
-                                                                         .json_lines = config.json_lines,
-                                                                         .tensorboard = config.tensorboard}},
-                                                            std::move(facts), world));
+                                                     .outputs = config.outputs,
+                                                     .history = config.history,
+                                                     .trace = config.trace,
+                                                     .metrics = Metrics(),
+                                                     .exports = {.csv = config.csv,
+                                                                 .json_lines = config.json_lines,
+                                                                 .tensorboard = config.tensorboard}},
+                                                    std::move(facts), world));
   return Outputs(std::move(run));
 }
 

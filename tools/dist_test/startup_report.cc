@@ -36,8 +36,7 @@ Place Introduce(const Config& config, const device::DevicePlan& device, const co
 }
 
 data::RunFacts FactsOf(const Config& config, const Place& place) {
-  return training::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()},
-                                   place);
+  return training::FactsOf({.program = "test_dist", .seed = config.seed, .settings = FlagSettings()}, place);
 }
 
 }  // namespace plait::dist_test

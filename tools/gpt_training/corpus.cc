@@ -19,8 +19,9 @@ absl::StatusOr<std::string> Prepare(const GptSettings& settings, const comm::Com
                                     const std::function<void(const std::string& line)>& say) {
   absl::StatusOr<data::PreparedTextFile> file = data::PreparedTextFile();
   if (world.rank() == 0) {
-    file = data::PrepareText(
-        {.text = base::FromUser(settings.data), .tokenizer = settings.tokenizer, .bpe_folder = base::FromUser(settings.bpe_folder)});
+    file = data::PrepareText({.text = base::FromUser(settings.data),
+                              .tokenizer = settings.tokenizer,
+                              .bpe_folder = base::FromUser(settings.bpe_folder)});
   }
   PLAIT_RETURN_IF_ERROR(world.Agree(file.status()));
   for (const std::string& note : file->notes) say(note);
@@ -30,7 +31,8 @@ absl::StatusOr<std::string> Prepare(const GptSettings& settings, const comm::Com
 absl::StatusOr<Corpus> Read(const GptSettings& settings, const std::string& path) {
   Corpus corpus;
   PLAIT_ASSIGN_OR_RETURN(corpus.text, data::ReadPreparedText(path));
-  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer, data::OpenTokenizer(corpus.text, base::FromUser(settings.bpe_folder)));
+  PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer,
+                         data::OpenTokenizer(corpus.text, base::FromUser(settings.bpe_folder)));
   return corpus;
 }
 

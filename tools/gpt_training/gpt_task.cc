@@ -64,13 +64,14 @@ absl::StatusOr<gpt::GptOptions> OptionsOf(const GptSettings& settings, const Run
 
 absl::StatusOr<BlockBatches> BatchesOf(const GptSettings& settings, const Run& run,
                                        const std::vector<std::uint16_t>& tokens, const std::string& name) {
-  absl::StatusOr<BlockBatches> batches = BlockBatches::Make({.tokens = tokens,
-                                                             .name = name,
-                                                             .block_size = settings.block_size,
-                                                             .batch_size = settings.GlobalBatch(run.data.size()),
-                                                             .seed = settings.seed,
-                                                             .rank = run.data.rank(),
-                                                             .ranks = run.data.size()});
+  absl::StatusOr<BlockBatches> batches =
+      BlockBatches::Make({.tokens = tokens,
+                          .name = name,
+                          .block_size = settings.block_size,
+                          .batch_size = settings.GlobalBatch(run.data.size()),
+                          .seed = settings.seed,
+                          .rank = run.data.rank(),
+                          .ranks = run.data.size()});
   PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), "--block-size"));
   return batches;
 }
@@ -167,8 +168,9 @@ absl::Status GptTask::EndStep(const training::StepReport& report, bool evaluates
                          .samples = tokens / settings_.block_size,
                          .tokens = tokens,
                          .ranks = run_.data.size()};
-  numbers.mfu_percent = MfuPercent(gpt::FlopsPerToken(model_.options(), settings_.block_size),
-                                   static_cast<double>(tokens) / numbers.ranks, report.dt_seconds, peak_flops_);
+  numbers.mfu_percent =
+      MfuPercent(gpt::FlopsPerToken(model_.options(), settings_.block_size),
+                 static_cast<double>(tokens) / numbers.ranks, report.dt_seconds, peak_flops_);
   if (evaluates) PLAIT_RETURN_IF_ERROR(Evaluate(&numbers.losses.emplace()));
   if (step_ % settings_.log_interval == 0 || evaluates) run_.log.Info(StepLine(numbers));
   return Record(numbers, evaluates ? NowSeconds() - begin : 0);
@@ -188,9 +190,10 @@ double GptTask::MeanLoss(const std::string& label, BlockBatches& batches) {
 // The same seed and step draw the same tokens, on every rank.
 absl::StatusOr<std::string> GptTask::Sample() {
   const at::NoGradGuard no_grad;
-  gpt::Sampler sampler({.temperature = 0.8,
-                        .top_k = 200,
-                        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
+  gpt::Sampler sampler(
+      {.temperature = 0.8,
+       .top_k = 200,
+       .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_.SetTraining(false);
   trainer_->model().Forward([&](const models::BlockRunner& blocks) {

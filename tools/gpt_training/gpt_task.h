@@ -71,7 +71,7 @@ class GptTask final : public training::TrainingTask {
   parallel::LrSchedule schedule_;
   double peak_flops_ = 0;
   std::vector<std::int64_t> prompt_tokens_;
-  std::string prompt_;      // --sample-prompt without characters outside the vocabulary, at least one token
+  std::string prompt_;     // --sample-prompt without characters outside the vocabulary, at least one token
   std::int64_t step_ = 0;  // steps done
 };
 

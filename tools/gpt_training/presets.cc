@@ -18,10 +18,14 @@ struct Preset {
   bool large;
 };
 
-constexpr Preset kPresets[] = {{"shakespeare-cpu", "cpu", 12, false}, {"shakespeare", "shakespeare", 64, false},
-                               {"gpt2", "gpt2", 64, true},            {"gpt2-medium", "gpt2-medium", 64, true},
-                               {"gpt2-large", "gpt2-large", 64, true}, {"gpt2-xl", "gpt2-xl", 64, true},
-                               {"llama2B", "llama2B", 1, true},       {"llama7B", "llama7B", 1, true}};
+constexpr Preset kPresets[] = {{"shakespeare-cpu", "cpu", 12, false},
+                               {"shakespeare", "shakespeare", 64, false},
+                               {"gpt2", "gpt2", 64, true},
+                               {"gpt2-medium", "gpt2-medium", 64, true},
+                               {"gpt2-large", "gpt2-large", 64, true},
+                               {"gpt2-xl", "gpt2-xl", 64, true},
+                               {"llama2B", "llama2B", 1, true},
+                               {"llama7B", "llama7B", 1, true}};
 
 absl::Status Choose(const Preset& preset, GptSettings& s) {
   PLAIT_ASSIGN_OR_RETURN(const gpt::GptOptions sizes, gpt::PresetNamed(preset.sizes));

@@ -1,6 +1,7 @@
 // The model and its vocabulary in a checkpoint of train_gpt.
 //
-//   KeepModel(saved_model, state);                                                   // state: CheckpointState
+//   KeepModel(saved_model, state);                       // state: parallel::CheckpointState
+//
 //   PLAIT_ASSIGN_OR_RETURN(const SavedModel model, SavedModelOf(checkpoint));
 //
 // Local.

@@ -70,7 +70,8 @@ TEST(SavedModelTest, AnotherProgramsCheckpoint) {
   absl::StatusOr<parallel::Checkpoint> checkpoint =
       Save({.texts = {}, .integers = {{"step", 1}}, .rank_state = {}}, "other");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_THAT(std::string(SavedModelOf(*checkpoint).status().message()), testing::HasSubstr("model.vocab_size"));
+  EXPECT_THAT(std::string(SavedModelOf(*checkpoint).status().message()),
+              testing::HasSubstr("model.vocab_size"));
 }
 
 TEST(SavedModelTest, DamagedNumbers) {

@@ -50,8 +50,8 @@ absl::Status CheckRun(const GptSettings& s) {
   double flops = 0;
   if (s.peak_flops != "none" && s.peak_flops != "measure" &&
       !(absl::SimpleAtod(s.peak_flops, &flops) && flops > 0)) {
-    return Invalid(absl::StrCat("--peak-flops=", s.peak_flops,
-                                ": expected a number such as 312e12, measure or none"));
+    return Invalid(
+        absl::StrCat("--peak-flops=", s.peak_flops, ": expected a number such as 312e12, measure or none"));
   }
   if (s.init_from == "resume" && s.resume.empty()) {
     return Invalid("--init-from=resume: say from which directory, with --resume or --checkpoint-dir");
@@ -108,9 +108,10 @@ void GptSettings::Bind(training::SettingsTable& table) {
   table.Add("log_interval", &log_interval, "log every N steps");
   table.Add("sample_prompt", &sample_prompt, "prompt of samples");
   table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");
-  table.Add("peak_flops", &peak_flops,
-            "floating-point operations per second of a rank, for mfu: a number, measure (a matrix product), or "
-            "none");
+  table.Add(
+      "peak_flops", &peak_flops,
+      "floating-point operations per second of a rank, for mfu: a number, measure (a matrix product), or "
+      "none");
   BindFiles(table, "steps");
   table.Add("init_from", &init_from,
             "scratch, resume (from --checkpoint-dir), or a directory with GPT-2 in Hugging Face's layout");

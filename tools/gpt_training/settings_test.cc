@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace plait::gpt_training {
 namespace {
 
@@ -47,7 +46,8 @@ TEST(PresetTest, HaveThePublishedSizes) {
     EXPECT_TRUE(Check(c, 2).ok()) << Check(c, 2);
   }
   GptSettings settings;
-  EXPECT_THAT(ErrorOf(ChoosePreset("gpt3", settings)), HasSubstr("--preset=gpt3: expected one of shakespeare"));
+  EXPECT_THAT(ErrorOf(ChoosePreset("gpt3", settings)),
+              HasSubstr("--preset=gpt3: expected one of shakespeare"));
 }
 
 TEST(PresetTest, TheDefaultIsTheFirst) {
@@ -70,7 +70,8 @@ TEST(CheckTest, NamesTheFlag) {
               HasSubstr("--n-embd=128: must be a multiple of --n-head=3"));
   EXPECT_THAT(error([](GptSettings& c) { c.dropout = 1; }), HasSubstr("--dropout=1: must be"));
   EXPECT_THAT(error([](GptSettings& c) { c.dtype = "half"; }), HasSubstr("--dtype=half: expected float32"));
-  EXPECT_THAT(error([](GptSettings& c) { c.strategy = "zero4"; }), HasSubstr("--strategy=zero4: expected ddp"));
+  EXPECT_THAT(error([](GptSettings& c) { c.strategy = "zero4"; }),
+              HasSubstr("--strategy=zero4: expected ddp"));
   EXPECT_THAT(error([](GptSettings& c) { c.global_batch_size = 1; }), HasSubstr("one sample for each"));
   EXPECT_THAT(error([](GptSettings& c) { c.min_lr = 1; }), HasSubstr("--min-lr=1: must be at most"));
   EXPECT_THAT(error([](GptSettings& c) { c.init_from = "resume"; }), HasSubstr("from which directory"));

@@ -53,9 +53,9 @@ std::string StepLine(const StepNumbers& s) {
   const double ranks = s.ranks;
   std::string line = absl::StrFormat(
       "step=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f sps=%.6f sps_per_rank=%.6f tps=%.6f tps_per_rank=%.6f",
-      s.report.step, s.report.loss, s.report.dt_seconds, s.report.forward_seconds,
-      s.report.backward_seconds, s.samples_per_second(),
-      s.samples_per_second() / ranks, s.tokens_per_second(), s.tokens_per_second() / ranks);
+      s.report.step, s.report.loss, s.report.dt_seconds, s.report.forward_seconds, s.report.backward_seconds,
+      s.samples_per_second(), s.samples_per_second() / ranks, s.tokens_per_second(),
+      s.tokens_per_second() / ranks);
   if (!std::isnan(s.mfu_percent)) absl::StrAppendFormat(&line, " mfu=%.6f", s.mfu_percent);
   if (s.losses.has_value()) {
     absl::StrAppendFormat(&line, " train_loss=%.6f val_loss=%.6f", s.losses->train, s.losses->validation);

@@ -19,14 +19,16 @@ absl::Status CheckLength(const GruSettings& settings, const data::SequenceSet& s
 }
 
 absl::StatusOr<data::SequenceSet> ReadSet(const GruSettings& settings, const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(data::SequenceSet set, data::ReadPrepared(path, {.fraction = settings.percent_data}));
+  PLAIT_ASSIGN_OR_RETURN(data::SequenceSet set,
+                         data::ReadPrepared(path, {.fraction = settings.percent_data}));
   if (set.train.steps <= settings.sequence_length) return set;
   return data::ReadPrepared(path, {.fraction = settings.percent_data, .steps = settings.sequence_length});
 }
 
 }  // namespace
 
-absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings, const comm::Communicator& communicator,
+absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings,
+                                           const comm::Communicator& communicator,
                                            const std::function<void(const std::string&)>& print) {
   absl::StatusOr<data::PreparedHar> prepared = data::PreparedHar();
   if (communicator.rank() == 0) prepared = data::PrepareHar({.data_dir = base::FromUser(settings.data_dir)});
@@ -41,7 +43,7 @@ absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings, const co
 }
 
 models::Batch MakeBatch(const data::SequenceSplit& split, absl::Span<const std::int64_t> indices,
-                at::ScalarType dtype) {
+                        at::ScalarType dtype) {
   const std::int64_t count = static_cast<std::int64_t>(indices.size());
   models::Batch batch = {.inputs = at::empty({count, split.steps, split.channels}, at::kFloat),
                          .targets = at::empty({count}, at::kLong)};

@@ -22,12 +22,13 @@ namespace plait::gru_training {
 
 // Collective. Rank 0 prepares the data (data/har/prepare.h), every rank reads them. An error that one rank
 // has is an error on all. `print` gets, on rank 0, a line for each thing that was done.
-absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings, const comm::Communicator& communicator,
+absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings,
+                                           const comm::Communicator& communicator,
                                            const std::function<void(const std::string&)>& print);
 
 // Inputs (batch, seq, channels); targets (batch), int64.
 models::Batch MakeBatch(const data::SequenceSplit& split, absl::Span<const std::int64_t> indices,
-                at::ScalarType dtype);
+                        at::ScalarType dtype);
 
 }  // namespace plait::gru_training
 

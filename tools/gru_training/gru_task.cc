@@ -54,9 +54,9 @@ GruTask::GruTask(const GruSettings& settings, const training::Run& run, const da
       initial_(SeededClassifier(settings, set)),
       model_(ClassifierOptions(settings, settings.trains_implicit(), set),
              at::TensorOptions(settings.master_type()).device(at::kMeta)),
-      sampler_({.samples = set.train.samples(),
-                .batch_size = settings.global_batch_size,
-                .seed = settings.seed}) {}
+      sampler_(
+          {.samples = set.train.samples(), .batch_size = settings.global_batch_size, .seed = settings.seed}) {
+}
 
 training::TrainedModel GruTask::model() {
   const auto kind = settings_.use_sgd ? parallel::OptimizerKind::kSgd : parallel::OptimizerKind::kAdam;

@@ -26,8 +26,8 @@ struct Outcome {
 
 class GruTask final : public training::TrainingTask {
  public:
-  // All arguments outlive the task. Initial values are drawn in float32 for every type, from the seed, so that
-  // float64 starts from the same numbers.
+  // All arguments outlive the task. Initial values are drawn in float32 for every type, from the seed, so
+  // that float64 starts from the same numbers.
   GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set);
   // Before the trainer's Prepare().
   void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
@@ -44,7 +44,9 @@ class GruTask final : public training::TrainingTask {
   bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
   void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
-  absl::Status Restore(const parallel::Checkpoint& checkpoint) override { return sampler_.Restore(checkpoint); }
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override {
+    return sampler_.Restore(checkpoint);
+  }
   std::vector<training::Recorded> metrics() const override;
   bool always_writes_outputs() const override { return false; }
 

@@ -57,7 +57,8 @@ void GruSettings::Bind(training::SettingsTable& table) {
   table.Group("Run");
   table.Add("seed", &seed, "of the initial parameters and the order of the samples", OnResume::kSame);
   table.Add("log_interval", &log_interval, "log every N batches");
-  table.Add("percent_data", &percent_data, "share of the data to use, above 0 and at most 1", OnResume::kSame);
+  table.Add("percent_data", &percent_data, "share of the data to use, above 0 and at most 1",
+            OnResume::kSame);
   table.Add("ensemble_size", &ensemble_size, "trains so many models, with seeds derived from --seed");
   table.Group("Network");
   table.Add("sequence_length", &sequence_length, "steps of a sequence; the first ones are used",
@@ -68,10 +69,11 @@ void GruSettings::Bind(training::SettingsTable& table) {
   table.Add("gru", &gru,
             "implicit or classic cell; by default implicit, and classic where one rank trains serially",
             OnResume::kSame);
-  table.Add("implicit_serial", &implicit_serial,
-            "the implicit cell in the serial network: that of one rank without --force-lp, and that of serial "
-            "tests",
-            OnResume::kAdopt);
+  table.Add(
+      "implicit_serial", &implicit_serial,
+      "the implicit cell in the serial network: that of one rank without --force-lp, and that of serial "
+      "tests",
+      OnResume::kAdopt);
   table.Group("Training");
   table.Add("batch_size", &global_batch_size, "samples of a batch, over all ranks", OnResume::kSame);
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
@@ -99,15 +101,18 @@ void GruSettings::Bind(training::SettingsTable& table) {
   add("lp_fwd_relax", &lp_fwd_relax, "the same on the other levels");
   add("lp_bwd_relax", &lp_bwd_relax, "the same on the other levels, backward; the finest has F-");
   add("lp_coarse_step", &lp_coarse_step,
-      "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one long step");
+      "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one long "
+      "step");
   add("lp_coarse_hold", &lp_coarse_hold,
-      "for how many items the gates of a coarse step stand still, from the first coarse level on; a step over "
+      "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
+      "over "
       "more is done in parts; 0: never");
   BindParallel(table);
   BindFiles(table, "batches and tests");
-  table.Add("data_dir", &data_dir,
-            "directory in the UCI HAR text layout, or a prepared .h5 file; by default the recordings that set-up "
-            "has fetched, else a synthetic stand-in");
+  table.Add(
+      "data_dir", &data_dir,
+      "directory in the UCI HAR text layout, or a prepared .h5 file; by default the recordings that set-up "
+      "has fetched, else a synthetic stand-in");
 }
 
 void GruSettings::Complete(const std::vector<comm::MeshAxis>& axes) {
@@ -120,7 +125,8 @@ absl::Status GruSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(training::OneOf("gru", gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckSolver(*this));
   if (!SolvesParallel(LayerParallelRanks(axes)) && implicit_serial && gru == "classic") {
-    return Invalid("--gru=classic and --implicit-serial contradict each other where one rank trains serially");
+    return Invalid(
+        "--gru=classic and --implicit-serial contradict each other where one rank trains serially");
   }
   if (ensemble_size > 1 && !(checkpoint_dir + resume + history + outputs).empty()) {
     return Invalid(
@@ -136,9 +142,11 @@ absl::Status GruSettings::CheckResume(const std::string& folder) const {
   const std::string file = fs::is_regular_file(folder, ignored) ? folder : folder + "/last.h5";
   if (!fs::exists(file, ignored)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      file, ": a checkpoint of train_gru in the format of one file, which this version does not read; finish "
-            "that run with Plait at revision b40ebd1 (git checkout b40ebd1; bazel run -c opt "
-            "//tools:train_gru -- --resume=", folder, "), or begin again in another directory"));
+      file,
+      ": a checkpoint of train_gru in the format of one file, which this version does not read; finish "
+      "that run with Plait at revision b40ebd1 (git checkout b40ebd1; bazel run -c opt "
+      "//tools:train_gru -- --resume=",
+      folder, "), or begin again in another directory"));
 }
 
 mgrit::LayerParallelOptions GruSettings::SolverOptions() const {

@@ -22,9 +22,11 @@ TEST(AgreeOnSettings, TheFirstDifferenceIsNamed) {
   const absl::Status status =
       AgreeOnSettings(World(), {{"a", "1"}, {"batch_size", other ? "8" : "4"}, {"z", other ? "x" : "y"}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            absl::StrCat("ranks were started with different flags: --batch-size=4 on rank 0 and --batch-size=8 on "
-                         "rank ", last, "; start all ranks with the same command line"));
+  EXPECT_EQ(
+      status.message(),
+      absl::StrCat("ranks were started with different flags: --batch-size=4 on rank 0 and --batch-size=8 on "
+                   "rank ",
+                   last, "; start all ranks with the same command line"));
 }
 
 }  // namespace

@@ -125,10 +125,10 @@ absl::Status Link(const std::string& path, const std::string& content) {
 }
 
 absl::Status InUse(const std::string& path, const Owner& owner) {
-  return absl::AlreadyExistsError(absl::StrCat(
-      path, ": process ", owner.pid, " on ", owner.host,
-      owner.job.empty() ? "" : absl::StrCat(" (job ", owner.job, ")"),
-      " is writing checkpoints there; wait for it, end it, or name another directory"));
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": process ", owner.pid, " on ", owner.host,
+                   owner.job.empty() ? "" : absl::StrCat(" (job ", owner.job, ")"),
+                   " is writing checkpoints there; wait for it, end it, or name another directory"));
 }
 
 }  // namespace

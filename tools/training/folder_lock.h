@@ -2,9 +2,9 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take("run", {.job_id = id}));
 //
-// The lock is the file DIR/lock with host, process and job of its owner. It is made by link(), which is atomic
-// on NFS, Lustre and GPFS as well, and a thread touches it every `touch_seconds` as long as the process lives.
-// What a job left that was killed does not stop the next one:
+// The lock is the file DIR/lock with host, process and job of its owner. It is made by link(), which is
+// atomic on NFS, Lustre and GPFS as well, and a thread touches it every `touch_seconds` as long as the
+// process lives. What a job left that was killed does not stop the next one:
 //   - an owner on this host is looked up among the processes, so that its lock counts at once as left;
 //   - for an owner on another host the file is watched for `watch_seconds`: untouched means that the owner is
 //     gone. Only times that the file system itself has noted are compared with each other, so clocks of hosts

@@ -25,7 +25,9 @@ std::string NewFolder(const std::string& name) {
   return folder;
 }
 
-void Write(const std::string& folder, const std::string& content) { std::ofstream(folder + "/lock") << content; }
+void Write(const std::string& folder, const std::string& content) {
+  std::ofstream(folder + "/lock") << content;
+}
 
 TEST(FolderLock, OneAtATime) {
   const std::string folder = NewFolder("one");
@@ -34,7 +36,8 @@ TEST(FolderLock, OneAtATime) {
     ASSERT_TRUE(first.ok()) << first.status();
     const absl::Status second = FolderLock::Take(folder, {}).status();
     EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
-    EXPECT_NE(second.message().find(absl::StrCat(folder, "/lock: process ", getpid(), " on ")), std::string::npos)
+    EXPECT_NE(second.message().find(absl::StrCat(folder, "/lock: process ", getpid(), " on ")),
+              std::string::npos)
         << second;
     EXPECT_NE(second.message().find("(job 17) is writing checkpoints there"), std::string::npos) << second;
   }

@@ -73,9 +73,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
 absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxis>& axes, int ranks) {
   const int product = Product(axes);
   if (product == ranks) return absl::OkStatus();
-  const std::string sizes = absl::StrJoin(axes, " x ", [](std::string* out, const comm::MeshAxis& axis) {
-    absl::StrAppend(out, axis.size);
-  });
+  const std::string sizes = absl::StrJoin(
+      axes, " x ", [](std::string* out, const comm::MeshAxis& axis) { absl::StrAppend(out, axis.size); });
   return Invalid(mesh, absl::StrCat(sizes, " = ", product, " ranks, but there are ", ranks,
                                     "; let the sizes multiply to it, or give --nproc=", product));
 }
@@ -90,7 +89,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, cons
   PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes, WrittenMesh(written));
   if (!options.layer_parallel) {
     if (axes.back().size != 1) {
-      return Invalid(mesh, "this program has no layer-parallel solver (lp); expected dp_replicate or dp_shard");
+      return Invalid(mesh,
+                     "this program has no layer-parallel solver (lp); expected dp_replicate or dp_shard");
     }
     axes.pop_back();
   }

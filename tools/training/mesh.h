@@ -1,10 +1,11 @@
 // --mesh and --nproc of training programs: how many ranks a run has, and along which axes.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOfRun(nproc, mesh, comm::DetectLauncher(), cores));
-//   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, MeshOf(mesh, {.strategy = strategy}, ranks));
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes,
+//                          MeshOf(mesh, {.strategy = strategy}, ranks));
 //
-// A mesh is written "dp_replicate=2,dp_shard=2,lp=2", in any order. An axis that is left out has one rank; -1,
-// for one axis, stands for the remaining ranks. Errors are InvalidArgument, one line that begins with the
+// A mesh is written "dp_replicate=2,dp_shard=2,lp=2", in any order. An axis that is left out has one rank;
+// -1, for one axis, stands for the remaining ranks. Errors are InvalidArgument, one line that begins with the
 // flag. Local.
 #ifndef PLAIT_TOOLS_TRAINING_MESH_H_
 #define PLAIT_TOOLS_TRAINING_MESH_H_
@@ -26,8 +27,8 @@ struct MeshOptions {
 };
 
 // dp_replicate, dp_shard and, where the program has it, lp: in this order, the last one fastest. Without a
-// mesh all ranks are on one axis: lp, dp_replicate under ddp, else dp_shard. An error where the mesh cannot be
-// read, names an axis that the program lacks, does not multiply to `ranks`, or shards under ddp.
+// mesh all ranks are on one axis: lp, dp_replicate under ddp, else dp_shard. An error where the mesh cannot
+// be read, names an axis that the program lacks, does not multiply to `ranks`, or shards under ddp.
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks);
 

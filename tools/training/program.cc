@@ -105,7 +105,8 @@ int RunProgram(int argc, char** argv, const Program& program) {
     }
     return code;
   };
-  const absl::Status chosen = program.choose_defaults ? program.choose_defaults(argc, argv) : absl::OkStatus();
+  const absl::Status chosen =
+      program.choose_defaults ? program.choose_defaults(argc, argv) : absl::OkStatus();
   if (!chosen.ok()) return fail(chosen, kUsageError);
   SettingsTable table;
   program.settings.Bind(table);

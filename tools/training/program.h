@@ -47,7 +47,7 @@ struct Run {
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  bool stopped = false;  // by a signal or the job's end: RunProgram returns 143
+  bool stopped = false;                            // by a signal or the job's end: RunProgram returns 143
 };
 
 struct Program {

@@ -23,21 +23,21 @@ constexpr char kPrefix[] = "setting.";
 constexpr char kFormat[] = " 2";  // behind the program's name
 
 absl::Status AnotherRun(const Checkpoint& checkpoint, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(checkpoint.folder(), ": checkpoint of another run: ", what));
+  return absl::InvalidArgumentError(absl::StrCat(checkpoint.folder(), ": checkpoint of another run: ", what));
 }
 
 // Rank 0's part.
-absl::Status OpenFolder(const Settings& settings, FolderLockOptions options, std::unique_ptr<FolderLock>* lock) {
+absl::Status OpenFolder(const Settings& settings, FolderLockOptions options,
+                        std::unique_ptr<FolderLock>* lock) {
   const std::string folder = base::FromUser(settings.checkpoint_dir);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(base::ProbeWritableFolder(folder), "--checkpoint-dir"));
   absl::StatusOr<std::unique_ptr<FolderLock>> taken = FolderLock::Take(folder, options);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(taken.status(), "--checkpoint-dir"));
   *lock = *std::move(taken);
   if (!settings.resume.empty() || parallel::CompleteSteps(folder).empty()) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat("--checkpoint-dir: ", folder,
-                                               " holds the checkpoints of an earlier run; go on with --resume=",
-                                               folder, ", or name another directory"));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "--checkpoint-dir: ", folder, " holds the checkpoints of an earlier run; go on with --resume=", folder,
+      ", or name another directory"));
 }
 
 // The checkpoint that is meant; empty: none, and none is needed.
@@ -51,8 +51,7 @@ absl::StatusOr<std::string> FindCheckpoint(const Settings& settings, const comm:
   if (is_one[0] == 1) return folder;
   const absl::StatusOr<std::string> latest = parallel::FindLatestCheckpoint(world, folder);
   if (latest.ok()) return latest;
-  PLAIT_RETURN_IF_ERROR(
-      world.Agree(world.rank() == 0 ? settings.CheckResume(folder) : absl::OkStatus()));
+  PLAIT_RETURN_IF_ERROR(world.Agree(world.rank() == 0 ? settings.CheckResume(folder) : absl::OkStatus()));
   if (automatic && absl::IsNotFound(latest.status())) return std::string();
   return latest;
 }

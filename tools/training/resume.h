@@ -1,10 +1,13 @@
 // The directory of checkpoints of a run: whether it may write there, and what it resumes from.
 //
-//   PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place, OpenCheckpointPlace("train_cnn", settings, table, world, say));
-//   if (place.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(CompareFacts(*place.checkpoint, facts));
+//   PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
+//                          OpenCheckpointPlace("train_cnn", settings, table, world, job_id, say));
+//   if (place.checkpoint.has_value()) {
+//     PLAIT_RETURN_IF_ERROR(CompareFacts(*place.checkpoint, facts));
+//   }
 //
-// Checkpoints keep every setting that is not OnResume::kFree, and facts that the program finds in its data, as
-// texts named "setting.NAME". Collective; errors are the same on all ranks.
+// Checkpoints keep every setting that is not OnResume::kFree, and facts that the program finds in its data,
+// as texts named "setting.NAME". Collective; errors are the same on all ranks.
 #ifndef PLAIT_TOOLS_TRAINING_RESUME_H_
 #define PLAIT_TOOLS_TRAINING_RESUME_H_
 
@@ -27,8 +30,8 @@ namespace plait::training {
 inline constexpr char kGlobalBatch[] = "batch_size_of_all_ranks";
 
 struct CheckpointPlace {
-  std::unique_ptr<FolderLock> lock;                  // on rank 0, with --checkpoint-dir
-  std::optional<parallel::Checkpoint> checkpoint;    // to resume from
+  std::unique_ptr<FolderLock> lock;                // on rank 0, with --checkpoint-dir
+  std::optional<parallel::Checkpoint> checkpoint;  // to resume from
 };
 
 // Locks --checkpoint-dir, finds the checkpoint that --resume means, and takes over the settings of its run

@@ -92,8 +92,9 @@ absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::stri
 void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
   table.Add("batch_size", &batch_size, samples + " of a micro-batch on each data-parallel rank");
   table.Add("global_batch_size", &global_batch_size,
-            samples + " of a micro-batch on all data-parallel ranks together, which may get unequal parts; 0: "
-                      "--batch-size on each");
+            samples +
+                " of a micro-batch on all data-parallel ranks together, which may get unequal parts; 0: "
+                "--batch-size on each");
   table.Add("gradient_accumulation_steps", &gradient_accumulation_steps, "micro-batches of a step",
             OnResume::kSame);
   table.Add("seed", &seed, "of initial parameters, the order of the data and dropout", OnResume::kSame);
@@ -101,8 +102,9 @@ void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
 
 void Settings::BindParallel(SettingsTable& table) {
   table.Group("Ranks");
-  table.Add("nproc", &nproc,
-            "number of ranks to start where no launcher did; 0: those of --mesh, else one per core, at most 8");
+  table.Add(
+      "nproc", &nproc,
+      "number of ranks to start where no launcher did; 0: those of --mesh, else one per core, at most 8");
   table.Add("strategy", &strategy,
             "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
             "nothing");
@@ -147,9 +149,10 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
             "steps from one checkpoint to the next; 0: after each evaluation", OnResume::kFree,
             /*old_name=*/"checkpoint_every");
   table.Add("keep_last", &keep_last, "number of checkpoints to keep; 0: all");
-  table.Add("resume", &resume,
-            "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
-            "checkpoint, else from the start");
+  table.Add(
+      "resume", &resume,
+      "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
+      "checkpoint, else from the start");
 }
 
 at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }

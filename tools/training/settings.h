@@ -5,7 +5,7 @@
 //     void Bind(SettingsTable& table) override {
 //       table.Group("Training");
 //       table.Add("gamma", &gamma, "factor of the learning rate per epoch", OnResume::kAdopt);
-//       BindRun(table);  // and other groups that all programs share
+//       BindFiles(table, "epochs");  // and other groups that all programs share
 //     }
 //   };
 //
@@ -30,8 +30,8 @@
 
 namespace plait::training {
 
-// What a resumed run does where the checkpoint's run had another value. Where the flag is not given, kSame and
-// kAdopt take the checkpoint's.
+// What a resumed run does where the checkpoint's run had another value. Where the flag is not given, kSame
+// and kAdopt take the checkpoint's.
 enum class OnResume {
   kSame,   // it shapes the model, its arithmetic or the order of the data: an error
   kAdopt,  // goes on with the new value, and says so
@@ -57,9 +57,9 @@ class SettingsTable {
   NamedValues Values() const;
   // Those that a checkpoint keeps: all but kFree.
   NamedValues Kept() const;
-  // Takes over what a checkpoint has kept, for flags that were not given. InvalidArgument "NAME is X there and
-  // Y here" for the first given kSame one that differs. `changes`: "NAME X -> Y" of given kAdopt ones. Names
-  // that `kept` lacks stay as they are.
+  // Takes over what a checkpoint has kept, for flags that were not given. InvalidArgument "NAME is X there
+  // and Y here" for the first given kSame one that differs. `changes`: "NAME X -> Y" of given kAdopt ones.
+  // Names that `kept` lacks stay as they are.
   absl::Status Adopt(const NamedValues& kept, std::vector<std::string>* changes);
 
  private:
@@ -134,7 +134,7 @@ struct Settings {
 absl::Status AtLeast(const char* flag, double value, double least);
 absl::Status Positive(const char* flag, double value);
 absl::Status Between(const char* flag, double value, double low, double high);  // both included
-absl::Status Fraction(const char* flag, double value);                         // 0 to below 1
+absl::Status Fraction(const char* flag, double value);                          // 0 to below 1
 absl::Status OneOf(const char* flag, const std::string& value, const std::vector<std::string>& choices);
 
 int DataRanks(const std::vector<comm::MeshAxis>& axes);

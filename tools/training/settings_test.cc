@@ -54,7 +54,8 @@ TEST(Settings, WhatShapesTheModelOrTheDataMustBeTheSame) {
   const NamedValues kept = Parsed({"--n-head=2", "--seed=9"}).table.Kept();
   std::vector<std::string> changes;
   for (const auto& [flag, message] :
-       {std::pair("--n-head=3", "n_head is 2 there and 3 here"), std::pair("--seed=1", "seed is 9 there and 1 here"),
+       {std::pair("--n-head=3", "n_head is 2 there and 3 here"),
+        std::pair("--seed=1", "seed is 9 there and 1 here"),
         std::pair("--gradient-accumulation-steps=2", "gradient_accumulation_steps is 1 there and 2 here"),
         std::pair("--dtype=bfloat16", "dtype is float32 there and bfloat16 here")}) {
     EXPECT_EQ(Parsed({flag}).table.Adopt(kept, &changes).message(), message);
@@ -74,7 +75,8 @@ TEST(Settings, WhatMayChangeIsTold) {
 TEST(Settings, NamesTheFlagThatIsWrong) {
   const std::pair<const char*, const char*> table[] = {
       {"--batch-size=0", "--batch-size=0: must be at least 1"},
-      {"--global-batch-size=1", "--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each"},
+      {"--global-batch-size=1",
+       "--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each"},
       {"--dtype=int8", "--dtype=int8: expected float32 or float64 or bfloat16"},
       {"--strategy=zero4", "--strategy=zero4: expected ddp or zero1 or zero2 or fsdp"},
       {"--memory-limit=much", "--memory-limit=much: expected a size such as 8G"},

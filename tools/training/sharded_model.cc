@@ -45,7 +45,9 @@ class RunnerBlock final : public models::Block {
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
     return trained_.run_block(index_, input, context);
   }
-  std::vector<at::Tensor> Parameters() const override { return trained_.model->blocks()[index_]->Parameters(); }
+  std::vector<at::Tensor> Parameters() const override {
+    return trained_.model->blocks()[index_]->Parameters();
+  }
 
  private:
   std::size_t index_;
@@ -103,8 +105,7 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
        .offloads_parameters = settings.offload_params,
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
-       .adds_whole_gradients =
-           settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
+       .adds_whole_gradients = settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
        .saves_asynchronously = !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(replicas * shards),
        .activation_bytes_per_sample = trained.activation_bytes_per_sample,
@@ -120,18 +121,18 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
     if (!trained_.initialize) return trained_.model->ResetParameters(units.index[unit]);
     if (initialized.ok()) initialized = trained_.initialize(units.index[unit]);
   };
-  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
-                                      mesh_, std::move(units.units),
-                                      {.strategy = settings.parsed_strategy(),
-                                       .reshard_after_forward = settings.reshard_after_forward,
-                                       .prefetch = settings.prefetch,
-                                       .compute_type = settings.compute_type(),
-                                       .masters_place = settings.state_place(),
-                                       .offloads_parameters = settings.offload_params},
-                                      initialize));
+  PLAIT_ASSIGN_OR_RETURN(
+      engine_, parallel::DataParallel::Create(mesh_, std::move(units.units),
+                                              {.strategy = settings.parsed_strategy(),
+                                               .reshard_after_forward = settings.reshard_after_forward,
+                                               .prefetch = settings.prefetch,
+                                               .compute_type = settings.compute_type(),
+                                               .masters_place = settings.state_place(),
+                                               .offloads_parameters = settings.offload_params},
+                                              initialize));
   PLAIT_RETURN_IF_ERROR(mesh_.world().Agree(initialized));
-  PLAIT_ASSIGN_OR_RETURN(optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer,
-                                                                        settings.state_place()));
+  PLAIT_ASSIGN_OR_RETURN(
+      optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, settings.state_place()));
   std::vector<std::shared_ptr<models::Block>> blocks = trained_.model->blocks();
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_);

@@ -1,8 +1,10 @@
 // A model in the sharding engine with its optimizer: the one place where training programs call the engine.
 //
-//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedModel> sharded, ShardedModel::Create(settings, mesh, model));
+//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedModel> sharded,
+//                          ShardedModel::Create(settings, mesh, trained));
+//
 //   models::LossSum loss = sharded->Loss(batch);
-//   sharded->Backward(loss.sum / nominal_count, {.last = true});
+//   sharded->Backward(loss.sum / nominal_count, /*micro_batch=*/{});
 //   sharded->Step({.clip_norm = 1});
 //
 // The model begins on the meta device, so that no rank ever has more than its shards and one unit. Initial

@@ -12,7 +12,8 @@ namespace {
 constexpr int kMostRankLines = 64;
 
 void LogRanks(const RunEnvironment& environment, const comm::DeviceMesh& mesh, const base::Log& log) {
-  const std::vector<std::string> lines = comm::GatherText(mesh.world(), comm::RankLine(environment.job.host, mesh));
+  const std::vector<std::string> lines =
+      comm::GatherText(mesh.world(), comm::RankLine(environment.job.host, mesh));
   const int count = static_cast<int>(lines.size());
   for (int rank = 0; rank < count; ++rank) {
     const bool edge = rank < kMostRankLines / 2 || rank >= count - kMostRankLines / 2;
@@ -26,7 +27,8 @@ void LogRanks(const RunEnvironment& environment, const comm::DeviceMesh& mesh, c
 
 }  // namespace
 
-RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options, const base::Log& log) {
+RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
+                             const base::Log& log) {
   RunEnvironment environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()};
   comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &environment.job);
   const bool cuda = options.gpu >= 0;

@@ -2,7 +2,8 @@
 //
 //   const RunEnvironment environment = ReportStartup(mesh, {.strategy = "FSDP"}, log);
 //   log.Info("\n\n" + comm::BulletBlock("CONFIG", entries, environment.utf8));
-//   const data::RunFacts facts = FactsOf({.program = "train_gpt", .seed = seed, .settings = flags}, environment);
+//   const data::RunFacts facts = FactsOf({.program = "train_gpt", .seed = seed, .settings = flags},
+//   environment);
 #ifndef PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 #define PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 
@@ -33,7 +34,8 @@ struct StartupOptions {
 
 // Collective. Prints contradictions of the launch, dist_info, device, axes, and each rank's place in the
 // mesh, of more than 64 ranks the first and the last 32.
-RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options, const base::Log& log);
+RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
+                             const base::Log& log);
 
 // Of the program, for its files. Local.
 struct ProgramFacts {

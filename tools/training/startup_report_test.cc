@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // All that a rank says.
-std::string Said(const comm::DeviceMesh& mesh, const StartupOptions& options, RunEnvironment* environment = nullptr) {
+std::string Said(const comm::DeviceMesh& mesh, const StartupOptions& options,
+                 RunEnvironment* environment = nullptr) {
   std::string said;
   const auto lookup = [](const char*) -> const char* { return nullptr; };
   const base::Log log = *base::MakeLog({.rank = World().rank(), .lookup = lookup},

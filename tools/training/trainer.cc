@@ -85,10 +85,10 @@ absl::Status Trainer::Prepare() {
   trained_ = task_.model();
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, task_.facts()), "--resume"));
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(
-        CompareFacts(*run_.checkpoint,
-                     {{kGlobalBatch, absl::StrCat(settings_.GlobalBatch(run_.data.size()))}}),
-        "--resume"));
+    PLAIT_RETURN_IF_ERROR(
+        base::Prefixed(CompareFacts(*run_.checkpoint,
+                                    {{kGlobalBatch, absl::StrCat(settings_.GlobalBatch(run_.data.size()))}}),
+                       "--resume"));
   }
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, trained_));
@@ -126,16 +126,16 @@ absl::Status Trainer::OpenOutputs() {
   const bool begins = history_draws_ < 0;
   PLAIT_ASSIGN_OR_RETURN(
       RunOutputs outputs,
-      RunOutputs::Open(
-          {.program = run_.program,
-           .outputs = base::FromUser(s.outputs),
-           .history = base::FromUser(s.history),
-           .trace = s.trace,
-           .metrics = task_.metrics(),
-           .gather_every = task_.gather_every(),
-           .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
-          FactsOf({.program = run_.program, .seed = s.seed, .settings = run_.settings_line}, run_.environment),
-          run_.world));
+      RunOutputs::Open({.program = run_.program,
+                        .outputs = base::FromUser(s.outputs),
+                        .history = base::FromUser(s.history),
+                        .trace = s.trace,
+                        .metrics = task_.metrics(),
+                        .gather_every = task_.gather_every(),
+                        .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
+                       FactsOf({.program = run_.program, .seed = s.seed, .settings = run_.settings_line},
+                               run_.environment),
+                       run_.world));
   outputs_.emplace(std::move(outputs));
   return absl::OkStatus();
 }

@@ -7,13 +7,14 @@
 //   PLAIT_RETURN_IF_ERROR(trainer.Train());      // steps, evaluations, checkpoints
 //
 // A step: micro-batches forward and backward, the true count of targets summed over the data-parallel ranks,
-// clipping and the optimizer, the task's report, then a checkpoint where one is due. A loss is a sum; gradients
-// are those of sum / nominal count, which is known beforehand, and the optimizer's divisor corrects it by the
-// true count. A step with a loss or gradients that are not finite changes nothing: with loss scaling it is
-// skipped, else the run ends.
+// clipping and the optimizer, the task's report, then a checkpoint where one is due. A loss is a sum;
+// gradients are those of sum / nominal count, which is known beforehand, and the optimizer's divisor corrects
+// it by the true count. A step with a loss or gradients that are not finite changes nothing: with loss
+// scaling it is skipped, else the run ends.
 //
-// All is collective; between two collectives all ranks decide alike: losses and norms are the same bits on all
-// ranks, and what only one rank knows (signals, full disks) is agreed upon. Errors are the same on all ranks.
+// All is collective; between two collectives all ranks decide alike: losses and norms are the same bits on
+// all ranks, and what only one rank knows (signals, full disks) is agreed upon. Errors are the same on all
+// ranks.
 #ifndef PLAIT_TOOLS_TRAINING_TRAINER_H_
 #define PLAIT_TOOLS_TRAINING_TRAINER_H_
 
@@ -122,8 +123,8 @@ class Trainer {
   // Nothing where the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 
-  // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums` over
-  // batches and data-parallel ranks. With a progress bar of its own.
+  // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums`
+  // over batches and data-parallel ranks. With a progress bar of its own.
   using EvaluateOne = std::function<void(std::int64_t batch, absl::Span<double> sums)>;
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
                                const EvaluateOne& one);
@@ -153,9 +154,9 @@ class Trainer {
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;
-  std::int64_t step_ = 0;                    // steps done
-  std::int64_t history_draws_ = -1;          // of the checkpoint; -1: the run begins
-  bool begins_ = true;                       // no step was taken by this program
+  std::int64_t step_ = 0;            // steps done
+  std::int64_t history_draws_ = -1;  // of the checkpoint; -1: the run begins
+  bool begins_ = true;               // no step was taken by this program
   double save_begin_seconds_ = 0;
   std::string bar_label_;
 };
