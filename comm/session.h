@@ -29,6 +29,8 @@ class Backend;
 using DeviceBackendFactory = std::function<std::unique_ptr<Backend>(Backend& host, int device_index)>;
 
 struct SessionOptions {
+  // How long Session::Start may take in one of its steps (MPI, roll call, watchdogs).
+  double start_timeout_seconds = 120;
   // How long a rank may wait in one call before the job ends with a line that names who did not come: until
   // EnterSteps() is called, and from then on. Longer than the longest work that one rank does alone.
   double setup_timeout_seconds = 1800;
@@ -53,7 +55,8 @@ class Session {
  public:
   // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h);
   // otherwise the world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be
-  // started, UNAVAILABLE if the ranks cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
+  // started, UNAVAILABLE if a rank does not come or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
+  // Ends the process with a line that names this rank where MPI itself hangs.
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;

@@ -19,8 +19,7 @@ namespace plait::comm {
 
 class MpiWork : public PendingWork, public Progress::Task {
  public:
-  MpiWork(std::shared_ptr<Progress> progress, bool oversubscribed)
-      : progress_(std::move(progress)), oversubscribed_(oversubscribed) {}
+  explicit MpiWork(std::shared_ptr<Progress> progress) : progress_(std::move(progress)) {}
   ~MpiWork() override { progress_->Remove(this); }
 
   // For an MPI_I... call to fill in. Valid until the next call.
@@ -54,7 +53,6 @@ class MpiWork : public PendingWork, public Progress::Task {
   void Finish();
 
   std::shared_ptr<Progress> progress_;
-  bool oversubscribed_;
   bool in_progress_ = false;  // known to progress_: a rank that waits for anything moves this on
   bool complete_ = false;
   std::vector<MPI_Request> requests_;
@@ -64,9 +62,6 @@ class MpiWork : public PendingWork, public Progress::Task {
   std::size_t next_stage_ = 0;
   std::vector<std::function<void()>> last_steps_;
 };
-
-// A message of `count` elements arrived as `status` says; throws TransportError if the sender sent fewer.
-void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer);
 
 }  // namespace plait::comm
 

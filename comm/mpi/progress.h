@@ -2,7 +2,7 @@
 // all communicators of its session. Private to comm/mpi.
 //
 //   progress->Add(&operation);
-//   progress->WaitFor(operation, oversubscribed);
+//   progress->WaitFor(operation);
 //
 // Whoever waits for one operation moves all of them on. Ranks may therefore wait for them in any order: none
 // stands still because a rank it needs is waiting for another one. One thread at a time.
@@ -15,6 +15,9 @@ namespace plait::comm {
 
 class Progress {
  public:
+  // `oversubscribed`: this node has more ranks than cores, so that waits must leave the cores to others.
+  explicit Progress(bool oversubscribed) : oversubscribed_(oversubscribed) {}
+
   class Task {
    public:
     virtual ~Task() = default;
@@ -26,14 +29,14 @@ class Progress {
   // Kept, not owned, until it is complete or removed.
   void Add(Task* task) { under_way_.push_back(task); }
   void Remove(const Task* task) { std::erase(under_way_, task); }
-  bool idle() const { return under_way_.empty(); }
 
   // Once through all, the oldest first; true if one of them moved.
   bool AdvanceAll();
-  // `task` has been added, or others make it complete. MPI moves on, too.
-  void WaitFor(const Task& task, bool oversubscribed);
+  // `task` has been added. MPI moves on, too.
+  void WaitFor(const Task& task);
 
  private:
+  bool oversubscribed_;
   std::vector<Task*> under_way_;
 };
 

@@ -71,16 +71,17 @@ TEST(SharedMemory, TooLittleForSoManyRanksIsRefusedOnAllOfThem) {
 TEST(SharedMemory, ASlotIsWrittenAgainWhenAllOthersHaveReadIt) {
   const auto segment = NodeSegment::Make(MPI_COMM_WORLD, 1 << 20);
   ASSERT_NE(segment, nullptr);
+  const CallFingerprint call = {.sequence = 1};
   const std::int64_t slots = segment->slots(), post = segment->TakePosts(1);
   EXPECT_EQ(segment->TakePosts(slots), post + 1);
   EXPECT_TRUE(segment->CanWrite(post));
   EXPECT_FALSE(segment->CanWrite(post + slots));
   MPI_Barrier(MPI_COMM_WORLD);
-  if (segment->rank() == 0) segment->Publish(post);
+  if (segment->rank() == 0) segment->Publish(post, call);
   MPI_Barrier(MPI_COMM_WORLD);
-  EXPECT_TRUE(segment->IsPublished(0, post));
-  EXPECT_FALSE(segment->IsPublished(0, post + slots));
-  EXPECT_FALSE(segment->IsPublished(1, post));
+  EXPECT_TRUE(segment->IsPublished(0, post, call));
+  EXPECT_FALSE(segment->IsPublished(0, post + slots, call));
+  EXPECT_FALSE(segment->IsPublished(1, post, call));
   for (int reader = 1; reader < segment->size(); ++reader) {
     EXPECT_TRUE(segment->rank() != 0 || !segment->CanWrite(post + slots));
     MPI_Barrier(MPI_COMM_WORLD);

@@ -182,8 +182,12 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
     }
   }
   if (missing == 0) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("watchdog: ", missing, " ranks did not connect to rank 0 within ", timeout_seconds, " s"));
+  std::string names;
+  for (std::size_t rank = 1; rank < peers->size(); ++rank) {
+    if (!(*peers)[rank].link.open()) absl::StrAppend(&names, names.empty() ? "" : ", ", rank);
+  }
+  return absl::UnavailableError(absl::StrCat("watchdog: rank ", names, " did not connect to rank 0 within ",
+                                             timeout_seconds, " s"));
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ namespace plait::comm {
 namespace {
 
 constexpr int kTickMilliseconds = 50;
-constexpr double kMeetSeconds = 60;
 
 constexpr std::array<int, 5> kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -169,7 +168,7 @@ void Watchdog::HoldSigterm() {
 
 absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(const Communicator& world,
                                                           const WatchdogOptions& options) {
-  absl::StatusOr<std::vector<Peer>> peers = Meet(world, kMeetSeconds);
+  absl::StatusOr<std::vector<Peer>> peers = Meet(world, options.start_timeout_seconds);
   if (!peers.ok()) return peers.status();
   auto state = std::make_shared<State>(world, options);
   state->Begin(*std::move(peers));

@@ -23,6 +23,7 @@ namespace plait::comm {
 inline constexpr int kJobFailedExitCode = 70;  // EX_SOFTWARE of sysexits.h
 
 struct WatchdogOptions {
+  double start_timeout_seconds = 120;  // for the ranks to connect to rank 0
   double timeout_seconds = 600;
   bool stop_on_sigterm = false;
 };
