@@ -101,7 +101,7 @@ bool Session::StopRequested() const {
 void Session::Fail(const std::string& error) {
   std::fflush(stdout);
   if (state_->watchdog != nullptr) state_->watchdog->Fail(error);
-  // Still here: there is no other rank, or no way to reach the hub.
+  // Still here: there is no other rank, or no way to reach the server.
   std::fprintf(stderr, "rank %d: %s\n", world().rank(), error.c_str());
   if (state_->uses_mpi) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
   _exit(kJobFailedExitCode);

@@ -1,10 +1,11 @@
 // Ends a job whose ranks do not come, with one line for each guilty one.
 //
-// A thread per process talks over TCP to the thread of rank 0 (the hub): no MPI call, so it works while the
+// A thread per process talks over TCP to the thread of rank 0 (the server): no MPI call, so it works while the
 // program stands in one. It publishes the rank's position a few times per second. When a rank has waited in
-// one call for longer than the timeout, or a process is gone, the hub gathers all positions, finds the guilty
+// one call for longer than the timeout, or a process is gone, the server gathers all positions, finds the guilty
 // (comm/watchdog/verdict.h), prints one line for each to standard error, and every process ends with
-// kJobFailedExitCode. If rank 0 itself is lost, rank 1 says so.
+// kJobFailedExitCode. If rank 0 itself is lost, the first rank on
+// another node says so (rank 1 where there is one node).
 //
 // SIGTERM reaches this thread (the program's threads must be started after it): a launcher that kills the job
 // because one rank died cannot keep the line from being printed. Without stop_on_sigterm the process then
@@ -42,7 +43,7 @@ class Watchdog {
   void SetTimeout(double seconds);
   bool StopRequested() const;
 
-  // Ends the whole job; `error` is the line that names this rank. Does not return unless the hub is
+  // Ends the whole job; `error` is the line that names this rank. Does not return unless the server is
   // unreachable.
   void Fail(const std::string& error);
   // The program leaves the job in good order. All ranks, after a barrier.

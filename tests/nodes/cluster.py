@@ -10,7 +10,6 @@ takes down everything. No files, interfaces or processes outlive it.
 """
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +24,6 @@ FIRST_PROCESS = """
 set -e
 hostname {name}
 mount -t tmpfs none /dev/shm
-mount -t tmpfs none /sys/fs/cgroup 2>/dev/null || true
 ip link set lo up
 ip link set eth0 up
 ip address add {address}/24 dev eth0
@@ -49,12 +47,8 @@ def ip(*arguments):
 class Run:
     """A program that has ended."""
 
-    def __init__(self, code, out, err, ended):
-        self.code, self.out, self.err, self.ended = code, out, err, ended
-
-    def rank_lines(self):
-        """The lines by which the watchdog names ranks."""
-        return re.findall(r"rank \d+ \([^ ]*, pid \d+\).*", self.err)
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
 
 
 class Cluster:
@@ -133,7 +127,7 @@ class Cluster:
 
     def kill(self, name):
         """Cuts the node off and ends all its processes, as a loss of power does."""
-        self.cut(name)
+        subprocess.run(["ip", "link", "delete", "to" + name], check=False)
         process = self.nodes.pop(name)
         process.kill()
         process.wait()
@@ -147,18 +141,27 @@ class Cluster:
     def environment(self, **more):
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
         return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": self.folder, "LC_ALL": "C.UTF-8",
-                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **more}
+                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                "OMPI_MCA_plm_rsh_agent": self.path("enter"), "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+                "OMPI_MCA_btl": "tcp,self,vader", "OMPI_MCA_btl_tcp_if_include": NETWORK,
+                "OMPI_MCA_oob_tcp_if_include": NETWORK, **more}
+
+    def start_here(self, *command, **environment):
+        """`command` outside of the nodes, with mpirun set up for them. Standard output is a pipe."""
+        with open(self.path("err"), "w", encoding="utf-8") as err:
+            return subprocess.Popen(command, env=self.environment(**environment), cwd=self.folder, text=True,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
 
     def start(self, *command, **environment):
-        """mpirun of `command` on all ranks. Standard output is a pipe."""
+        """mpirun of `command` on all ranks."""
         hosts = ",".join(f"{name}:{count}" for name, count in self.ranks.items())
-        mpirun = ["mpirun", "-H", hosts, "-n", str(sum(self.ranks.values())), "--bind-to", "none",
-                  "--mca", "plm_rsh_agent", self.path("enter"), "--mca", "plm_rsh_no_tree_spawn", "1",
-                  "--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", NETWORK,
-                  "--mca", "oob_tcp_if_include", NETWORK]
-        with open(self.path("err"), "w", encoding="utf-8") as err:
-            return subprocess.Popen(mpirun + list(command), env=self.environment(**environment), cwd=self.folder,
-                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True)
+        return self.start_here("mpirun", "-H", hosts, "-n", str(sum(self.ranks.values())), "--bind-to", "none",
+                               *command, **environment)
+
+    def errors(self):
+        """What has come on standard error so far."""
+        with open(self.path("err"), encoding="utf-8", errors="backslashreplace") as err:
+            return err.read()
 
     def finish(self, process, seconds=SECONDS):
         """Waits for what start() has started; its output so far may have been read."""
@@ -168,9 +171,7 @@ class Cluster:
             process.kill()
             out, _ = process.communicate()
             out += f"\nstill running after {seconds} s"
-        ended = time.monotonic()
-        with open(self.path("err"), encoding="utf-8", errors="backslashreplace") as err:
-            return Run(process.returncode, out, err.read(), ended)
+        return Run(process.returncode, out, self.errors())
 
     def run(self, *command, **environment):
         return self.finish(self.start(*command, **environment))

@@ -1,4 +1,4 @@
-#include "comm/watchdog/post.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
-// The watchdog of every rank but 0: publishes its position, calls the hub, obeys it.
+// The watchdog of every rank but 0: sends its position, asks the server to inquire, ends when told.
 #include <unistd.h>
 
 #include <csignal>
 #include <optional>
 
 #include "comm/watchdog/byte_stream.h"
-#include "comm/watchdog/post.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 
@@ -14,23 +14,26 @@ namespace {
 
 constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
-constexpr double kHubAnswerSeconds = 0.6;
-constexpr double kOrphanSeconds = 0.5;   // rank 1 prints first
-constexpr double kSigtermSeconds = 0.6;  // the hub may have something to say
+constexpr double kServerAnswerSeconds = 0.6;
+constexpr double kOrphanSeconds = 0.5;   // the deputy prints first
+constexpr double kSigtermSeconds = 0.6;  // the server may have something to say
 
-class Outpost : public Post {
+class WatchdogClient : public WatchdogEndpoint {
  public:
-  Outpost(int rank, Peer hub, const FlightRecorder& recorder, Signals& signals)
-      : rank_(rank), hub_(std::move(hub)), recorder_(recorder), signals_(signals) {}
+  WatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder, Signals& signals)
+      : is_deputy_(rank == meeting.deputy),
+        server_(std::move(meeting.peers[0])),
+        recorder_(recorder),
+        signals_(signals) {}
 
   std::vector<Link*> links() override {
-    return hub_.link.open() ? std::vector<Link*>{&hub_.link} : std::vector<Link*>{};
+    return server_.link.open() ? std::vector<Link*>{&server_.link} : std::vector<Link*>{};
   }
 
   void Step() override {
     now_ = FlightRecorder::Now();
-    for (const Frame& frame : hub_.link.Receive()) Hear(frame);
-    if (!hub_.link.open() && !hub_left_) return OnHubLost(RankState::kDead);
+    for (const Frame& frame : server_.link.Receive()) Hear(frame);
+    if (!server_.link.open() && !server_left_) return OnServerLost(RankState::kDead);
     if (sigterm_deadline_ && now_ > *sigterm_deadline_) _exit(128 + SIGTERM);
     Report();
     Suspect();
@@ -42,12 +45,12 @@ class Outpost : public Post {
       signals_.stop_requested = true;
     } else if (!sigterm_deadline_) {
       sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
-      hub_.link.Send(FrameKind::kTerminated);
+      server_.link.Send(FrameKind::kTerminated);
     }
   }
 
   void SayGoodbye() override {
-    hub_.link.Send(FrameKind::kGoodbye);
+    server_.link.Send(FrameKind::kGoodbye);
     CloseInOrder(links(), kGoodbyeSeconds);
   }
 
@@ -61,31 +64,31 @@ class Outpost : public Post {
       case FrameKind::kEnd:
         _exit(ByteReader(frame.payload).Read<int>());
       case FrameKind::kGoodbye:
-        hub_left_ = true;
+        server_left_ = true;
         break;
       case FrameKind::kPosition:
-        if (auto position = DecodePosition(frame.payload)) hub_position_ = std::move(*position);
-        hub_seen_ = now_;
+        if (auto position = DecodePosition(frame.payload)) server_position_ = std::move(*position);
+        server_seen_ = now_;
         break;
       default:
         break;
     }
   }
 
-  void OnHubLost(RankState state) {
-    if (!hub_lost_at_) hub_lost_at_ = now_;
-    if (rank_ == 1) {
+  void OnServerLost(RankState state) {
+    if (!server_lost_at_) server_lost_at_ = now_;
+    if (is_deputy_) {
       RankReport report{.rank = 0,
-                        .host = hub_.host,
-                        .pid = hub_.pid,
+                        .host = server_.host,
+                        .pid = server_.pid,
                         .state = state,
                         .exit_code = 0,
-                        .position = hub_position_,
-                        .received_seconds = hub_seen_};
+                        .position = server_position_,
+                        .received_seconds = server_seen_};
       PrintLines(FindGuilty({report}, signals_.timeout_seconds, now_));
       _exit(kJobFailedExitCode);
     }
-    if (now_ > *hub_lost_at_ + kOrphanSeconds) _exit(kJobFailedExitCode);
+    if (now_ > *server_lost_at_ + kOrphanSeconds) _exit(kJobFailedExitCode);
   }
 
   // An error or an exit() of this rank: once.
@@ -97,7 +100,7 @@ class Outpost : public Post {
     ByteWriter payload;
     payload.Write(EndState(signals_));
     payload.Write(signals_.exit_code.load());
-    hub_.link.Send(FrameKind::kExiting, payload.Take());
+    server_.link.Send(FrameKind::kExiting, payload.Take());
   }
 
   void Suspect() {
@@ -105,9 +108,9 @@ class Outpost : public Post {
       suspected_at_.reset();
     } else if (!suspected_at_) {
       suspected_at_ = now_;
-      hub_.link.Send(FrameKind::kSuspicion);
-    } else if (now_ > *suspected_at_ + kHubAnswerSeconds) {
-      OnHubLost(RankState::kSilent);
+      server_.link.Send(FrameKind::kSuspicion);
+    } else if (now_ > *suspected_at_ + kServerAnswerSeconds) {
+      OnServerLost(RankState::kSilent);
     }
   }
 
@@ -118,28 +121,29 @@ class Outpost : public Post {
 
   void SendPosition() {
     last_published_ = now_;
-    hub_.link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
+    server_.link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
   }
 
-  int rank_;
-  Peer hub_;
+  bool is_deputy_;
+  Peer server_;
   const FlightRecorder& recorder_;
   Signals& signals_;
-  Position hub_position_;
-  double hub_seen_ = 0;
+  Position server_position_;
+  double server_seen_ = 0;
   double now_ = 0;
   double last_published_ = 0;
-  bool hub_left_ = false;
+  bool server_left_ = false;
   bool reported_ = false;
-  std::optional<double> hub_lost_at_;
+  std::optional<double> server_lost_at_;
   std::optional<double> suspected_at_;
   std::optional<double> sigterm_deadline_;
 };
 
 }  // namespace
 
-std::unique_ptr<Post> MakeOutpost(int rank, Peer hub, const FlightRecorder& recorder, Signals& signals) {
-  return std::make_unique<Outpost>(rank, std::move(hub), recorder, signals);
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder,
+                                                     Signals& signals) {
+  return std::make_unique<WatchdogClient>(rank, std::move(meeting), recorder, signals);
 }
 
 }  // namespace plait::comm

@@ -1,7 +1,7 @@
-// The two roles of a watchdog thread: the hub on rank 0, an outpost everywhere else. Private to
+// The two roles of a watchdog thread: the server on rank 0, a client everywhere else. Private to
 // comm/watchdog.
-#ifndef PLAIT_COMM_WATCHDOG_POST_H_
-#define PLAIT_COMM_WATCHDOG_POST_H_
+#ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_ENDPOINT_H_
+#define PLAIT_COMM_WATCHDOG_WATCHDOG_ENDPOINT_H_
 
 #include <atomic>
 #include <functional>
@@ -26,9 +26,9 @@ struct Signals {
   std::string error;                   // written before `failing`
 };
 
-class Post {
+class WatchdogEndpoint {
  public:
-  virtual ~Post() = default;
+  virtual ~WatchdogEndpoint() = default;
   // Sockets to wait on.
   virtual std::vector<Link*> links() = 0;
   // Called a few times per second, and whenever something has arrived. May end the process.
@@ -37,9 +37,11 @@ class Post {
   virtual void SayGoodbye() = 0;
 };
 
-// `peers` as Meet() gives them; the recorder and the signals outlive the post.
-std::unique_ptr<Post> MakeHub(std::vector<Peer> peers, const FlightRecorder& recorder, Signals& signals);
-std::unique_ptr<Post> MakeOutpost(int rank, Peer hub, const FlightRecorder& recorder, Signals& signals);
+// `meeting` as Meet() gives it; the recorder and the signals outlive it.
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const FlightRecorder& recorder,
+                                                     Signals& signals);
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder,
+                                                     Signals& signals);
 
 inline RankState EndState(const Signals& signals) {
   return signals.crashed ? RankState::kCrashed : RankState::kExited;
@@ -50,4 +52,4 @@ void PrintLines(const std::vector<std::string>& lines);
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_WATCHDOG_POST_H_
+#endif  // PLAIT_COMM_WATCHDOG_WATCHDOG_ENDPOINT_H_

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "comm/watchdog/byte_stream.h"
-#include "comm/watchdog/post.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 
@@ -23,7 +23,7 @@ constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
 
 // Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are
-// left, here the hub. The end of a child would wake it; so does the signal alone.
+// left, here the server. The end of a child would wake it; so does the signal alone.
 void WakeLauncher() {
   if (getenv("OMPI_COMM_WORLD_RANK") == nullptr) return;
   for (int i = 0; i < 10; ++i) {
@@ -32,10 +32,11 @@ void WakeLauncher() {
   }
 }
 
-class Hub : public Post {
+class WatchdogServer : public WatchdogEndpoint {
  public:
-  Hub(std::vector<Peer> peers, const FlightRecorder& recorder, Signals& signals)
-      : peers_(std::move(peers)),
+  WatchdogServer(Meeting meeting, const FlightRecorder& recorder, Signals& signals)
+      : peers_(std::move(meeting.peers)),
+        deputy_(meeting.deputy),
         recorder_(recorder),
         signals_(signals),
         innocent_(peers_.size()),
@@ -158,11 +159,11 @@ class Hub : public Post {
     return true;
   }
 
-  // Rank 1 speaks for rank 0 should it be lost.
+  // The deputy reports the loss of rank 0, with its last position.
   void Publish() {
     if (peers_.size() < 2 || now_ < last_published_ + kPublishSeconds) return;
     last_published_ = now_;
-    peers_[1].link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
+    peers_[deputy_].link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
   }
 
   void SendToAll(FrameKind kind, absl::string_view payload) {
@@ -179,6 +180,7 @@ class Hub : public Post {
   }
 
   std::vector<Peer> peers_;
+  int deputy_;
   const FlightRecorder& recorder_;
   Signals& signals_;
   std::vector<RankReport> reports_;
@@ -193,8 +195,9 @@ class Hub : public Post {
 
 }  // namespace
 
-std::unique_ptr<Post> MakeHub(std::vector<Peer> peers, const FlightRecorder& recorder, Signals& signals) {
-  return std::make_unique<Hub>(std::move(peers), recorder, signals);
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const FlightRecorder& recorder,
+                                                     Signals& signals) {
+  return std::make_unique<WatchdogServer>(std::move(meeting), recorder, signals);
 }
 
 }  // namespace plait::comm
