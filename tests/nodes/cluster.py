@@ -4,8 +4,8 @@
         run = cluster.run(PROGRAM, "--train-iters=10")        # under the real mpirun, over TCP
         print(cluster.sent_bytes("A"))                        # that left A's network interface
 
-Each node is a set of Linux namespaces (network, processes, mounts, IPC, host name) with a link to one bridge; mpirun runs
-outside of them, like on a login node. run_test.sh puts the whole test into namespaces of its own: when it ends, the kernel
+Each node is a set of Linux namespaces (network, processes, mounts, IPC, host name) with one core and a link to one bridge;
+mpirun runs outside of them, like on a login node. run_test.sh puts the whole test into namespaces of its own: when it ends, the kernel
 takes down everything. No files, interfaces or processes outlive it.
 """
 import json
@@ -36,7 +36,8 @@ ENTER = """#!/bin/sh
 while case "$1" in -*) true;; *) false;; esac; do shift; done
 node=$1
 shift
-exec nsenter --all --wd={folder} --target "$(cat {folder}/$node.pid)" /bin/sh -c "$*"
+read -r pid core <{folder}/$node.node
+exec nsenter --all --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "$*"
 """
 
 
@@ -55,6 +56,7 @@ class Cluster:
     def __init__(self, **ranks):
         self.ranks = ranks
         self.folder = tempfile.mkdtemp(prefix="nodes", dir="/tmp")
+        self.cores = sorted(os.sched_getaffinity(0))
         self.nodes = {}
 
     def __enter__(self):
@@ -106,7 +108,8 @@ class Cluster:
         process.stdin.close()
         if process.stdout.readline() != "ready\n":
             raise RuntimeError(f"node {name} could not be set up")
-        self.write(name + ".pid", str(first))
+        core = self.cores[len(self.nodes) % len(self.cores)]
+        self.write(name + ".node", f"{first} {core}")
 
     @staticmethod
     def child_of(pid):
