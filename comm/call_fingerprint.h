@@ -1,5 +1,6 @@
-// What the ranks of a group have in common when they make the same call. Each rank sends its fingerprint along
-// with a collective, so that a rank that calls something else is named and no wrong numbers are computed.
+// What the ranks of a group have in common when they make the same call. Each rank sends its fingerprint
+// along with a collective, so that a rank that calls something else is named and no wrong numbers are
+// computed.
 #ifndef PLAIT_COMM_CALL_FINGERPRINT_H_
 #define PLAIT_COMM_CALL_FINGERPRINT_H_
 

@@ -34,14 +34,15 @@ void StartWatch::Watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ended_) {
     const auto timeout = std::chrono::duration<double>(timeout_seconds_);
-    const bool moved = changed_.wait_for(lock, timeout, [this, seen = steps_] { return ended_ || steps_ != seen; });
+    const bool moved =
+        changed_.wait_for(lock, timeout, [this, seen = steps_] { return ended_ || steps_ != seen; });
     if (moved) continue;
     char host[256] = {};
     gethostname(host, sizeof host - 1);
-    const std::string line =
-        absl::StrFormat("rank %d (%s, pid %d) has waited %g s in %s: a rank without such a line has not come, or is "
-                        "cut off\n",
-                        rank_, host, getpid(), timeout_seconds_, step_);
+    const std::string line = absl::StrFormat(
+        "rank %d (%s, pid %d) has waited %g s in %s: a rank without such a line has not come, or is "
+        "cut off\n",
+        rank_, host, getpid(), timeout_seconds_, step_);
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     _exit(kJobFailedExitCode);
   }

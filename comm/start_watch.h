@@ -1,5 +1,5 @@
-// Watches the start of a job, while there is no watchdog: a thread that ends this process, with a line that names
-// rank, host and step, when a step takes too long. Private to comm.
+// Watches the start of a job, while there is no watchdog: a thread that ends this process, with a line that
+// names rank, host and step, when a step takes too long. Private to comm.
 //
 //   StartWatch watch(rank, /*timeout_seconds=*/120);
 //   watch.Enter("MPI_Init_thread");

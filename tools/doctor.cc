@@ -11,7 +11,7 @@
 #include "base/flags.h"
 #include "base/path.h"
 #include "comm/launch/job_on_ranks.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 #include "comm/session_main.h"
 #include "tools/doctor_checks/checks.h"
 #include "tools/doctor_checks/parallel_file.h"
@@ -97,8 +97,8 @@ int ExamineOnRanks(int argc, char** argv, int ranks) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 2 && std::string(argv[1]) == comm::kKeepRankArgument) {
-    return comm::KeepRank(std::vector<std::string>(argv + 2, argv + argc));
+  if (argc > 2 && std::string(argv[1]) == comm::kRankAgentArgument) {
+    return comm::RunRankAgent(std::vector<std::string>(argv + 2, argv + argc));
   }
   const comm::Launcher launcher = comm::DetectLauncher();
   base::ParseFlagsOrExit(argc, argv, Usage(), launcher.starts_mpi() ? launcher.rank : 0);

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "base/terminal.h"
 #include "comm/launch/dist_info.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 #include "tools/launch_parts/planning.h"
 #include "tools/launch_parts/running.h"
 #include "tools/launch_parts/summary.h"
@@ -40,8 +40,8 @@ int Run(const Settings& settings, const PlannedJob& job) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 2 && std::string(argv[1]) == comm::kKeepRankArgument) {
-    return comm::KeepRank(std::vector<std::string>(argv + 2, argv + argc));
+  if (argc > 2 && std::string(argv[1]) == comm::kRankAgentArgument) {
+    return comm::RunRankAgent(std::vector<std::string>(argv + 2, argv + argc));
   }
   EnterUsersFolder();
   const Settings settings = SettingsFromFlags(base::ParseFlagsOrExit(argc, argv, Usage()));

@@ -1,8 +1,9 @@
-// Collectives whose values go through MPI carry no fingerprint, so ranks exchange fingerprints beside them: the
-// check of rank r with its neighbour r - 1, round the ring. If not all ranks make the same call, at least two
-// neighbours differ. Private to comm/mpi.
+// Collectives whose values go through MPI carry no fingerprint, so ranks exchange fingerprints beside them:
+// the check of rank r with its neighbour r - 1, round the ring. If not all ranks make the same call, at least
+// two neighbours differ. Private to comm/mpi.
 //
-// The exchange is one message of 24 bytes each way, in flight together with the operation: it adds no round trip.
+// The exchange is one message of 24 bytes each way, in flight together with the operation: it adds no round
+// trip.
 #ifndef PLAIT_COMM_MPI_CALL_CHECK_H_
 #define PLAIT_COMM_MPI_CALL_CHECK_H_
 

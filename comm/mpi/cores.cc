@@ -47,7 +47,8 @@ int CountOf(const CoreSet& cores) {
 
 int CoreQuota(const std::string& root) {
   const std::string groups = root + "/sys/fs/cgroup";
-  int cores = CoresFor(NumberIn(groups + "/cpu/cpu.cfs_quota_us"), NumberIn(groups + "/cpu/cpu.cfs_period_us"));
+  int cores =
+      CoresFor(NumberIn(groups + "/cpu/cpu.cfs_quota_us"), NumberIn(groups + "/cpu/cpu.cfs_period_us"));
   for (std::string path = GroupPath(root);; path.erase(path.rfind('/'))) {
     std::ifstream file(groups + path + "/cpu.max");
     double quota = 0, period = 0;

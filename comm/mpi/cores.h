@@ -18,8 +18,8 @@ CoreSet UsableCores();
 int CountOf(const CoreSet& cores);
 
 // Cores' worth of time that the process's control groups grant (cpu.max of cgroup v2 and those above it,
-// cpu.cfs_quota_us of v1), rounded up; 1 << 30 without a limit. `root` stands before /proc and /sys: "" but in
-// tests.
+// cpu.cfs_quota_us of v1), rounded up; 1 << 30 without a limit. `root` stands before /proc and /sys: "" but
+// in tests.
 int CoreQuota(const std::string& root = "");
 
 }  // namespace plait::comm

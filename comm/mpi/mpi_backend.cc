@@ -38,7 +38,8 @@ MpiOptions AgreedOptions(MpiOptions options) {
   std::int64_t numbers[] = {options.max_elements_per_message, options.shared_bytes_per_rank,
                             std::max<std::int64_t>(options.ring_bytes, 1)};
   CheckMpi(MPI_Allreduce(MPI_IN_PLACE, numbers, 3, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
-  return {.max_elements_per_message = numbers[0], .shared_bytes_per_rank = numbers[1], .ring_bytes = numbers[2]};
+  return {
+      .max_elements_per_message = numbers[0], .shared_bytes_per_rank = numbers[1], .ring_bytes = numbers[2]};
 }
 
 std::vector<int> FindNodes(MPI_Comm node) {
@@ -54,18 +55,21 @@ std::vector<int> FindNodes(MPI_Comm node) {
 // how a rank waits, not what it calls.
 bool Oversubscribed(MPI_Comm node) {
   CoreSet cores = UsableCores();
-  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR, node),
-           "MPI_Allreduce");
+  CheckMpi(
+      MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR, node),
+      "MPI_Allreduce");
   return SizeOf(node) > std::min(CountOf(cores), CoreQuota());
 }
 
 // Collective.
 std::shared_ptr<const Shared> FindShared(const MpiOptions& options) {
   MPI_Comm node = MPI_COMM_NULL;
-  CheckMpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  auto shared = std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
-                                                .nodes = FindNodes(node),
-                                                .progress = std::make_shared<Progress>(Oversubscribed(node))});
+  CheckMpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+           "MPI_Comm_split_type");
+  auto shared =
+      std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
+                                      .nodes = FindNodes(node),
+                                      .progress = std::make_shared<Progress>(Oversubscribed(node))});
   CheckMpi(MPI_Comm_free(&node), "MPI_Comm_free");
   return shared;
 }
@@ -97,7 +101,8 @@ class MpiBackend : public Backend {
       return std::make_unique<CheckedWork>(std::move(check), Issue(request));
     }
     if (SharedCollective::Handles(request.operation)) return StartShared(request, call);
-    return std::make_unique<CheckedWork>(StartShared({.operation = Operation::kBarrier}, call), Issue(request));
+    return std::make_unique<CheckedWork>(StartShared({.operation = Operation::kBarrier}, call),
+                                         Issue(request));
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override {
@@ -125,7 +130,8 @@ class MpiBackend : public Backend {
 
   std::unique_ptr<PendingWork> Issue(const Request& request) {
     auto work = std::make_unique<MpiWork>(shared_->progress);
-    const MpiGroup group = {comm_, rank_, size_, options_.max_elements_per_message, options_.ring_bytes, collectives_};
+    const MpiGroup group = {comm_,       rank_, size_, options_.max_elements_per_message, options_.ring_bytes,
+                            collectives_};
     IssueOperation(group, request, work.get());
     return work;
   }

@@ -98,9 +98,7 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-bool Issuer::GoesRound(std::int64_t bytes) const {
-  return group_.size > 1 && bytes >= group_.ring_bytes;
-}
+bool Issuer::GoesRound(std::int64_t bytes) const { return group_.size > 1 && bytes >= group_.ring_bytes; }
 
 int Issuer::RingTag() const { return kFirstRingTag + static_cast<int>(group_.operation % kRingTags); }
 
@@ -111,7 +109,7 @@ void Issuer::RingAllReduce(const Request& r) {
     AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, RingTag(), work_);
     AddRingAllGather(group_, parts, RingTag(), work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 // The same piece of every part of `whole`.
@@ -128,7 +126,7 @@ void Issuer::RingReduceScatter(const Request& r) {
     AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce, RingTag(),
                          work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 void Issuer::RingAllGather(const Request& r) {
@@ -137,7 +135,7 @@ void Issuer::RingAllGather(const Request& r) {
   ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     AddRingAllGather(group_, Pieces(r.out, begin, count), RingTag(), work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 void Issuer::AllReduce(const Request& r) {
@@ -155,8 +153,8 @@ void Issuer::Reduce(const Request& r) {
   ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     void* out = is_root ? Slice(r.out, begin, count).data : nullptr;
     const void* in = Slice(r.in, begin, count).data;
-    Call("MPI_Ireduce", MPI_Ireduce, is_root && in == out ? MPI_IN_PLACE : in, out,
-         static_cast<int>(count), MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type), r.root);
+    Call("MPI_Ireduce", MPI_Ireduce, is_root && in == out ? MPI_IN_PLACE : in, out, static_cast<int>(count),
+         MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type), r.root);
   });
 }
 
@@ -185,9 +183,8 @@ void Issuer::ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin
     }
     in = packed;
   }
-  Call("MPI_Ireduce_scatter_block", MPI_Ireduce_scatter_block, in,
-       Slice(out, begin, count).data, static_cast<int>(count), MpiType(r.in.type),
-       MpiReduceOp(r.reduce, r.in.type));
+  Call("MPI_Ireduce_scatter_block", MPI_Ireduce_scatter_block, in, Slice(out, begin, count).data,
+       static_cast<int>(count), MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type));
 }
 
 void Issuer::Broadcast(const Request& r) {
@@ -208,8 +205,8 @@ void Issuer::AllGather(const Request& r) {
                   MpiType(r.out.type));
     }
     const StridedType piece(r.out.type, count, r.in.count);
-    Call("MPI_Iallgather", MPI_Iallgather, in, n, MpiType(r.in.type),
-         Slice(r.out, begin, count).data, 1, piece.get());
+    Call("MPI_Iallgather", MPI_Iallgather, in, n, MpiType(r.in.type), Slice(r.out, begin, count).data, 1,
+         piece.get());
   });
 }
 
@@ -224,8 +221,7 @@ void Issuer::AllToAll(const Request& r) {
                   MpiType(r.out.type));
     }
     const StridedType piece(r.out.type, count, part);
-    Call("MPI_Ialltoall", MPI_Ialltoall, in, 1, piece.get(), Slice(r.out, begin, count).data, 1,
-         piece.get());
+    Call("MPI_Ialltoall", MPI_Ialltoall, in, 1, piece.get(), Slice(r.out, begin, count).data, 1, piece.get());
   });
 }
 
@@ -267,8 +263,8 @@ void Issuer::Scatter(const Request& r) {
   const bool in_place = is_root && r.out.data == Slice(r.in, group_.rank * r.out.count, r.out.count).data;
   ForEachPiece(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     const StridedType piece(r.out.type, count, r.out.count);
-    Call("MPI_Iscatter", MPI_Iscatter, is_root ? Slice(r.in, begin, count).data : nullptr, 1,
-         piece.get(), in_place ? MPI_IN_PLACE : Slice(r.out, begin, count).data, static_cast<int>(count),
+    Call("MPI_Iscatter", MPI_Iscatter, is_root ? Slice(r.in, begin, count).data : nullptr, 1, piece.get(),
+         in_place ? MPI_IN_PLACE : Slice(r.out, begin, count).data, static_cast<int>(count),
          MpiType(r.out.type), r.root);
   });
 }

@@ -37,7 +37,7 @@ void MpiWork::AddToProgress() {
   in_progress_ = true;
 }
 
-void MpiWork::StartStages() {
+void MpiWork::Start() {
   RunStage();
   AddToProgress();
 }

@@ -1,6 +1,6 @@
 // The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
-// operation of several stages posts the next requests when the last ones are complete; it moves on in Test
-// and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
+// operation of several stages posts the next requests when the previous ones are complete; it advances in
+// Test and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -27,11 +27,12 @@ class MpiWork : public PendingWork, public Progress::Task {
   // The latest request is a receive: exactly `count` elements of `type` from `peer`, or TransportError.
   void ExpectCount(int count, MPI_Datatype type, int peer);
   std::byte* AddScratch(std::int64_t bytes);
-  // Runs when all requests so far are complete, and adds others. In order of addition; the first one at once
-  // if StartStages is called.
+  // Runs when all requests so far are complete, and adds others. In order of addition; Start runs the first
+  // one.
   using Stage = std::function<void(MpiWork&)>;
   void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
-  void StartStages();
+  // Runs the first stage, if any. From now on every wait of the session advances this operation.
+  void Start();
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
 

@@ -1,4 +1,4 @@
-// Memory that the ranks of one node share, for one communicator: an outbox per rank, which the others read.
+// Shared memory of the ranks of one communicator on one node: an outbox per rank, which the others read.
 // Private to comm/mpi.
 //
 //   std::shared_ptr<NodeSegment> segment = NodeSegment::Make(comm, /*bytes_per_rank=*/4 << 20);
@@ -13,11 +13,11 @@
 //   }
 //
 // Posts are counted, the same on all ranks: operations take them in the order of their start. Post p lies in
-// slot p mod slots, and all size - 1 other ranks read it exactly once. Each post carries the fingerprint of the
-// call that made it, in the cache line of its flag.
+// slot p mod slots, and all size - 1 other ranks read it exactly once. Each post carries the fingerprint of
+// the call that made it, in the cache line of its flag.
 //
-// The memory belongs to no name: it is reached through the process that made it, and gone with the last one
-// that has mapped it, however that ended. Pages are taken when they are first written.
+// The memory has no name in a file system: it is opened through the process that created it, and freed when
+// the last process that has mapped it ends, however it ends. Pages are allocated when first written.
 #ifndef PLAIT_COMM_MPI_NODE_SEGMENT_H_
 #define PLAIT_COMM_MPI_NODE_SEGMENT_H_
 

@@ -80,9 +80,8 @@ absl::Status RollCall(double timeout_seconds) {
   for (int other = 1; other < size; ++other) reports.Receive(other);
   reports.WaitUntil(MPI_Wtime() + timeout_seconds);
   if (const std::vector<int> missing = reports.Missing(); !missing.empty()) {
-    return absl::UnavailableError(absl::StrCat(
-        NameRanks(missing), " not reported to rank 0 within ", timeout_seconds,
-        " s of the start"));
+    return absl::UnavailableError(absl::StrCat(NameRanks(missing), " not reported to rank 0 within ",
+                                               timeout_seconds, " s of the start"));
   }
   for (int other = 1; other < size; ++other) answers.Send(other);
   answers.WaitUntil(kForever);

@@ -157,7 +157,8 @@ bool SharedCollective::CopyPieceOut() {
   if (!segment_->IsPublished(from, post, call_)) return false;
   const Piece piece = PieceOf(from, finished_rows_);
   if (piece.count > 0) {
-    std::memcpy(out_ + piece.begin * element_bytes_, segment_->Data(from, post), piece.count * element_bytes_);
+    std::memcpy(out_ + piece.begin * element_bytes_, segment_->Data(from, post),
+                piece.count * element_bytes_);
   }
   segment_->MarkRead(from, post);
   if (++copied_pieces_ == size_ - 1) {

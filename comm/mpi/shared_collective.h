@@ -1,5 +1,5 @@
-// All-reduce, reduce-scatter, all-gather, barrier and split between ranks of one node, through memory that they
-// share. Private to comm/mpi.
+// All-reduce, reduce-scatter, all-gather, barrier and split between ranks of one node, through memory that
+// they share. Private to comm/mpi.
 //
 // The values travel in rows, a slot of the outbox each (comm/mpi/node_segment.h). Per row,
 //
@@ -12,8 +12,8 @@
 // Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
 // values, in one piece or many, give the same bits. Half precision travels as it is.
 //
-// Ranks of an empty buffer meet in an empty row. Where another rank has made another call, its fingerprint tells
-// (comm/call_fingerprint.h), before any of its values is read.
+// Ranks of an empty buffer meet in an empty row. Where another rank has made another call, its fingerprint
+// tells (comm/call_fingerprint.h), before any of its values is read.
 //
 // The first rows are posted at the start, as many as there is memory for; the rest is done by Test and Wait.
 // A rank is done once it has read what it needs; the others need no more of its calls.

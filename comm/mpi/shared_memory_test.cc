@@ -1,4 +1,5 @@
-// What the conformance suite cannot see: that shared memory is used, and that its bits do not depend on the operation.
+// What the conformance suite cannot see: that shared memory is used, and that its bits do not depend on the
+// operation.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

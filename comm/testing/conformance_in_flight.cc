@@ -166,8 +166,8 @@ void CheckBlockingBesideWork(const Communicator& comm, Memory& memory) {
     send.Wait();
     EXPECT_EQ(received.Values(), Values{static_cast<double>(before)});
   };
-  for (const std::function<void()>& call : {std::function<void()>(split), std::function<void()>(broadcast),
-                                            std::function<void()>(exchange)}) {
+  for (const std::function<void()>& call :
+       {std::function<void()>(split), std::function<void()>(broadcast), std::function<void()>(exchange)}) {
     for (const int first : {0, 1}) {
       TypedMemory values(memory, DataType::kFloat32, Values(kCount, 1.0));
       Work work = comm.AllReduceAsync(values.buffer());

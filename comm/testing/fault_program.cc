@@ -1,4 +1,5 @@
-// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh. Rank 0 prints when.
+// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh.
+// Rank 0 prints when.
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// Ranks that do not make the same call: mismatch_program CASE [FLAG...], run under mpirun by mismatch_test.sh. Without
-// arguments it lists its cases. The timeouts are long: only the transport itself can end the job.
+// Ranks that do not make the same call: mismatch_program CASE [FLAG...], run under mpirun by
+// mismatch_test.sh. Without arguments it lists its cases. The timeouts are long: only the transport itself
+// can end the job.
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -100,7 +101,8 @@ std::map<std::string, Call> Cases() {
        [](auto& c, bool odd) { AllReduce<float>(c, kLong, odd ? ReduceOp::kMax : ReduceOp::kSum); }},
       {"barrier_and_all_reduce", [](auto& c, bool odd) { odd ? c.Barrier() : AllReduce<float>(c, 3); }},
       {"barrier_and_broadcast", [](auto& c, bool odd) { odd ? c.Barrier() : Broadcast(c, 3, 0); }},
-      {"broadcast_and_all_reduce", [](auto& c, bool odd) { odd ? Broadcast(c, 3, 0) : AllReduce<float>(c, 3); }},
+      {"broadcast_and_all_reduce",
+       [](auto& c, bool odd) { odd ? Broadcast(c, 3, 0) : AllReduce<float>(c, 3); }},
       {"broadcast_roots", [](auto& c, bool odd) { Broadcast(c, 3, odd ? 2 : 0); }},
       {"broadcast_counts", [](auto& c, bool odd) { Broadcast(c, odd ? 3 : 4, 0); }},
       {"broadcast_long_counts", [](auto& c, bool odd) { Broadcast(c, odd ? kLong : kLong + 1, 0); }},
@@ -109,12 +111,14 @@ std::map<std::string, Call> Cases() {
       {"all_gather_long_counts", [](auto& c, bool odd) { AllGather(c, odd ? kLong + 1 : kLong); }},
       {"reduce_scatter_counts", [](auto& c, bool odd) { ReduceScatter(c, odd ? 4 : 3); }},
       {"reduce_scatter_long_counts", [](auto& c, bool odd) { ReduceScatter(c, odd ? kLong + 1 : kLong); }},
-      {"reduce_scatter_and_all_gather", [](auto& c, bool odd) { odd ? ReduceScatter(c, 3) : AllGather(c, 3); }},
+      {"reduce_scatter_and_all_gather",
+       [](auto& c, bool odd) { odd ? ReduceScatter(c, 3) : AllGather(c, 3); }},
       {"gather_counts", [](auto& c, bool odd) { Gather(c, odd ? 4 : 3); }},
       {"scatter_counts", [](auto& c, bool odd) { Scatter(c, odd ? 4 : 3); }},
       {"all_to_all_counts", [](auto& c, bool odd) { AllToAll(c, odd ? 4 : 3); }},
       {"two_in_flight", [](auto& c, bool odd) { TwoInFlight(c, odd); }},
-      {"split_and_barrier", [](auto& c, bool odd) { odd ? c.Barrier() : (void)c.Split(0, c.rank(), "part"); }},
+      {"split_and_barrier",
+       [](auto& c, bool odd) { odd ? c.Barrier() : (void)c.Split(0, c.rank(), "part"); }},
   };
 }
 

@@ -64,7 +64,8 @@ const Communicator& World() { return *WorldOfThisProgram(); }
 }  // namespace plait::comm::testing
 
 int main(int argc, char** argv) {
-  auto session = plait::comm::Session::Start(&argc, &argv, plait::comm::testing::SessionOptionsFromFlags(argc, argv));
+  auto session =
+      plait::comm::Session::Start(&argc, &argv, plait::comm::testing::SessionOptionsFromFlags(argc, argv));
   if (!session.ok()) {
     std::fprintf(stderr, "%s\n", session.status().ToString().c_str());
     return 1;

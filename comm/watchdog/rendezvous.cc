@@ -187,8 +187,8 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
   for (std::size_t rank = 1; rank < peers->size(); ++rank) {
     if (!(*peers)[rank].link.open()) absl::StrAppend(&names, names.empty() ? "" : ", ", rank);
   }
-  return absl::UnavailableError(absl::StrCat("watchdog: rank ", names, " did not connect to rank 0 within ",
-                                             timeout_seconds, " s"));
+  return absl::UnavailableError(
+      absl::StrCat("watchdog: rank ", names, " did not connect to rank 0 within ", timeout_seconds, " s"));
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
   std::vector<Peer> peers(is_server ? world.size() : 1);
   if (is_server) peers[0] = {invitation.host, invitation.pid, Link()};
   const absl::Status mine = is_server ? Accept(listener, invitation.token, timeout_seconds, &peers)
-                                   : Join(world, invitation, timeout_seconds, &peers[0]);
+                                      : Join(world, invitation, timeout_seconds, &peers[0]);
   if (listener >= 0) close(listener);
   if (absl::Status all = world.Agree(mine); !all.ok()) return all;
   return Meeting{.peers = std::move(peers), .deputy = one_node ? 1 : elsewhere};

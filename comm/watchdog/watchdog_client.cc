@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "comm/watchdog/byte_stream.h"
-#include "comm/watchdog/watchdog_endpoint.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 
 namespace plait::comm {
 namespace {
@@ -141,8 +141,8 @@ class WatchdogClient : public WatchdogEndpoint {
 
 }  // namespace
 
-std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder,
-                                                     Signals& signals) {
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting,
+                                                     const FlightRecorder& recorder, Signals& signals) {
   return std::make_unique<WatchdogClient>(rank, std::move(meeting), recorder, signals);
 }
 

@@ -40,8 +40,8 @@ class WatchdogEndpoint {
 // `meeting` as Meet() gives it; the recorder and the signals outlive it.
 std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const FlightRecorder& recorder,
                                                      Signals& signals);
-std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder,
-                                                     Signals& signals);
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting,
+                                                     const FlightRecorder& recorder, Signals& signals);
 
 inline RankState EndState(const Signals& signals) {
   return signals.crashed ? RankState::kCrashed : RankState::kExited;

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "comm/watchdog/byte_stream.h"
-#include "comm/watchdog/watchdog_endpoint.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 
 namespace plait::comm {
 namespace {

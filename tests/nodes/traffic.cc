@@ -14,8 +14,10 @@ using plait::comm::BufferOf;
 using plait::comm::Communicator;
 using plait::comm::ConstBufferOf;
 
-absl::Status Exchange(const Communicator& world, const std::string& operation, std::int64_t megabytes, int calls) {
-  const std::int64_t part_count = megabytes * 1'000'000 / static_cast<std::int64_t>(sizeof(float)) / world.size();
+absl::Status Exchange(const Communicator& world, const std::string& operation, std::int64_t megabytes,
+                      int calls) {
+  const std::int64_t part_count =
+      megabytes * 1'000'000 / static_cast<std::int64_t>(sizeof(float)) / world.size();
   std::vector<float> part(part_count), whole(part_count * world.size());
   const auto part_buffer = BufferOf(absl::MakeSpan(part)), whole_buffer = BufferOf(absl::MakeSpan(whole));
   for (int call = 0; call < calls; ++call) {

@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "comm/launch/relaunch.h"
-#include "comm/launch/supervision/keeper_message.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/agent_message.h"
+#include "comm/launch/supervision/rank_agent.h"
 
 namespace plait::launching {
 
@@ -16,8 +16,8 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   comm::LaunchPlan plan = job.plan;
-  if (!job.this_host_only) plan.passed = {comm::kLaunchCommandVariable, comm::kKeeperVariable};
-  plan.program = {self, comm::kKeepRankArgument};
+  if (!job.this_host_only) plan.passed = {comm::kLaunchCommandVariable, comm::kAgentVariable};
+  plan.program = {self, comm::kRankAgentArgument};
   plan.program.insert(plan.program.end(), job.plan.program.begin(), job.plan.program.end());
   comm::SuperviseOptions options = {.command = comm::LaunchCommand(plan),
                                     .ranks = plan.ranks,
@@ -29,7 +29,7 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
                                     .label = settings.label};
   options.environment = {
       {comm::kLaunchCommandVariable, comm::PrintableCommand(comm::LaunchCommand(job.plan))}};
-  // The ranks write to a pseudo-terminal of their keeper; what is at its end is known here.
+  // The ranks write to a pseudo-terminal of their agent; what is at its end is known here.
   if (isatty(1) == 0)
     options.environment.insert(options.environment.end(), {{"TERM", "dumb"}, {"NO_COLOR", "1"}});
   return options;

@@ -8,7 +8,7 @@
 
 namespace plait::launching {
 
-// The plan's command with its ranks under keepers, which are this program again, and the printable command in
+// The plan's command with its ranks under agents, which are this program again, and the printable command in
 // their environment.
 absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, const PlannedJob& job);
 

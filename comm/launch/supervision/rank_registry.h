@@ -1,14 +1,14 @@
-// The ranks of a job as their keepers report them: who is there, who ended, who failed first.
-#ifndef PLAIT_COMM_LAUNCH_SUPERVISION_RANK_ROLL_H_
-#define PLAIT_COMM_LAUNCH_SUPERVISION_RANK_ROLL_H_
+// The ranks of a job as their agents report them: who is there, who ended, who failed first.
+#ifndef PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
+#define PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
 
 #include <map>
 #include <optional>
 #include <string>
 
+#include "comm/launch/supervision/agent_listener.h"
+#include "comm/launch/supervision/agent_message.h"
 #include "comm/launch/supervision/job_output.h"
-#include "comm/launch/supervision/keeper_listener.h"
-#include "comm/launch/supervision/keeper_message.h"
 
 namespace plait::comm {
 
@@ -20,33 +20,33 @@ struct RankFailure {
   double seconds = 0;  // NowSeconds
 };
 
-class RankRoll {
+class RankRegistry {
  public:
-  RankRoll(std::string token, JobOutput* output) : token_(std::move(token)), output_(output) {}
-  RankRoll(const RankRoll&) = delete;
-  RankRoll& operator=(const RankRoll&) = delete;
-  ~RankRoll();
+  RankRegistry(std::string token, JobOutput* output) : token_(std::move(token)), output_(output) {}
+  RankRegistry(const RankRegistry&) = delete;
+  RankRegistry& operator=(const RankRegistry&) = delete;
+  ~RankRegistry();
 
   void Add(int connection);
   // Reads what has come; drops the connection at its end.
   void Read(int connection);
-  // False if no keeper is there to take it.
+  // False if no agent is there to take it.
   bool Signal(int signal);
 
   const auto& connections() const { return connections_; }
   bool empty() const { return connections_.empty(); }
-  bool started() const { return started_; }  // a keeper has said hello
-  int ended() const { return ended_; }       // ranks whose keepers said how they ended
+  bool started() const { return started_; }  // an agent has said hello
+  int ended() const { return ended_; }       // ranks whose agents said how they ended
   const std::optional<RankFailure>& first_failure() const { return first_failure_; }
 
  private:
   struct Connection {
-    KeeperMessageReader reader;
-    std::optional<KeeperHello> hello = {};
+    AgentMessageReader reader;
+    std::optional<AgentHello> hello = {};
     bool ended = false;
   };
 
-  bool Handle(Connection& connection, const KeeperMessage& message);
+  bool Handle(Connection& connection, const AgentMessage& message);
   void Ended(const Connection& connection, const ProcessEnd& end);
   void Drop(int connection);
 
@@ -60,4 +60,4 @@ class RankRoll {
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_LAUNCH_SUPERVISION_RANK_ROLL_H_
+#endif  // PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_

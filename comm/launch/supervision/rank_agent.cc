@@ -1,4 +1,4 @@
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/supervision/keeper_listener.h"
-#include "comm/launch/supervision/keeper_message.h"
+#include "comm/launch/supervision/agent_listener.h"
+#include "comm/launch/supervision/agent_message.h"
 #include "comm/launch/supervision/process_tree.h"
 
 namespace plait::comm {
@@ -53,9 +53,9 @@ absl::Status OpenRawTerminal(int* ours, int* ranks) {
   return absl::OkStatus();
 }
 
-class Keeper {
+class Agent {
  public:
-  Keeper(int socket, int rank, std::string token) : socket_(socket), rank_(rank), token_(std::move(token)) {}
+  Agent(int socket, int rank, std::string token) : socket_(socket), rank_(rank), token_(std::move(token)) {}
 
   ProcessEnd Run(const std::vector<std::string>& command) {
     const sigset_t kept = KeptSignals();
@@ -66,12 +66,12 @@ class Keeper {
     AdoptOrphans();
     const absl::Status started = Start(command, before);
     if (!started.ok()) {
-      Send({KeeperMessageKind::kHello, Hello()});
+      Send({AgentMessageKind::kHello, Hello()});
       end_ = {.exit_code = 127, .signal = 0, .problem = std::string(started.message())};
     }
     while (!end_) Step(-1);
     Drain();
-    Send({KeeperMessageKind::kEnded, ToText(*end_)});
+    Send({AgentMessageKind::kEnded, ToText(*end_)});
     KillDescendants(kSecondsToEnd);
     close(socket_);
     return *end_;
@@ -93,12 +93,12 @@ class Keeper {
     close(error[1]);
     if (!child.ok()) return child.status();
     child_ = *child;
-    Send({KeeperMessageKind::kHello, Hello()});
+    Send({AgentMessageKind::kHello, Hello()});
     return absl::OkStatus();
   }
 
   std::string Hello() const {
-    return ToText(KeeperHello{
+    return ToText(AgentHello{
         .token = token_, .rank = rank_, .pid = static_cast<int>(child_), .host = NameOfThisHost()});
   }
 
@@ -110,14 +110,14 @@ class Keeper {
                                    {.fd = error_, .events = POLLIN, .revents = 0}}};
     if (kill_at_ > 0) milliseconds = 100;
     poll(wait.data(), wait.size(), milliseconds);
-    if (wait[2].revents != 0) Pass(&output_, KeeperMessageKind::kOutput);
-    if (wait[3].revents != 0) Pass(&error_, KeeperMessageKind::kError);
+    if (wait[2].revents != 0) Pass(&output_, AgentMessageKind::kOutput);
+    if (wait[3].revents != 0) Pass(&error_, AgentMessageKind::kError);
     if (wait[1].revents != 0) ReadSupervisor();
     if (wait[0].revents != 0) ReadSignals();
     if (kill_at_ > 0 && NowSeconds() > kill_at_) SignalRank(SIGKILL);
   }
 
-  void Pass(int* from, KeeperMessageKind kind) {
+  void Pass(int* from, AgentMessageKind kind) {
     char buffer[16384];
     const ssize_t got = read(*from, buffer, sizeof buffer);
     if (got > 0) {
@@ -158,7 +158,7 @@ class Keeper {
     kill_at_ = NowSeconds() + kSecondsToEnd;
   }
 
-  void Send(const KeeperMessage& message) {
+  void Send(const AgentMessage& message) {
     const std::string bytes = Encode(message);
     for (std::size_t sent = 0; sent < bytes.size() && socket_ >= 0;) {
       const ssize_t more = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -210,18 +210,19 @@ int Become(const std::vector<std::string>& command) {
 
 }  // namespace
 
-int KeepRank(const std::vector<std::string>& command) {
-  const char* variable = std::getenv(kKeeperVariable);
-  const std::optional<KeeperAddress> address = ParseKeeperAddress(variable == nullptr ? "" : variable);
-  unsetenv(kKeeperVariable);
+int RunRankAgent(const std::vector<std::string>& command) {
+  const char* variable = std::getenv(kAgentVariable);
+  const std::optional<SupervisorAddress> address =
+      ParseSupervisorAddress(variable == nullptr ? "" : variable);
+  unsetenv(kAgentVariable);
   const int rank = DetectLauncher().rank;
   const int socket = address ? ConnectToSupervisor(*address) : -1;
   if (socket < 0) {
     std::fprintf(stderr, "launch: rank %d on %s cannot reach launch and %s\n", rank, NameOfThisHost().c_str(),
-                 kUnkept);
+                 kWithoutAgent);
     return Become(command);
   }
-  const ProcessEnd end = Keeper(socket, rank, address->token).Run(command);
+  const ProcessEnd end = Agent(socket, rank, address->token).Run(command);
   if (end.signal != 0) EndBySignal(end.signal);
   return end.exit_code;
 }

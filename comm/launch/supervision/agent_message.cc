@@ -1,4 +1,4 @@
-#include "comm/launch/supervision/keeper_message.h"
+#include "comm/launch/supervision/agent_message.h"
 
 #include <sys/wait.h>
 
@@ -18,45 +18,45 @@ constexpr std::uint32_t kLongestPayload = 1 << 20;
 
 }  // namespace
 
-std::string Encode(const KeeperMessage& message) {
+std::string Encode(const AgentMessage& message) {
   std::string bytes(1, static_cast<char>(message.kind));
   const auto length = static_cast<std::uint32_t>(message.payload.size());
   for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>((length >> shift) & 0xff);
   return bytes + message.payload;
 }
 
-std::optional<KeeperMessage> KeeperMessageReader::Next() {
+std::optional<AgentMessage> AgentMessageReader::Next() {
   if (broken_ || bytes_.size() < kHeaderBytes) return std::nullopt;
   std::uint32_t length = 0;
   for (std::size_t i = 1; i < kHeaderBytes; ++i) length = length << 8 | static_cast<unsigned char>(bytes_[i]);
   broken_ = length > kLongestPayload || std::strchr("hoex", bytes_[0]) == nullptr || bytes_[0] == '\0';
   if (broken_ || bytes_.size() < kHeaderBytes + length) return std::nullopt;
-  KeeperMessage message{.kind = static_cast<KeeperMessageKind>(bytes_[0]),
-                        .payload = bytes_.substr(kHeaderBytes, length)};
+  AgentMessage message{.kind = static_cast<AgentMessageKind>(bytes_[0]),
+                       .payload = bytes_.substr(kHeaderBytes, length)};
   bytes_.erase(0, kHeaderBytes + length);
   return message;
 }
 
-std::string ToText(const KeeperAddress& address) {
+std::string ToText(const SupervisorAddress& address) {
   return absl::StrCat(address.token, " ", address.port, " ", absl::StrJoin(address.hosts, ","));
 }
 
-std::optional<KeeperAddress> ParseKeeperAddress(absl::string_view text) {
+std::optional<SupervisorAddress> ParseSupervisorAddress(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
-  KeeperAddress address;
+  SupervisorAddress address;
   if (words.size() != 3 || !absl::SimpleAtoi(words[1], &address.port)) return std::nullopt;
   address.token = std::string(words[0]);
   address.hosts = absl::StrSplit(words[2], ',', absl::SkipEmpty());
   return address;
 }
 
-std::string ToText(const KeeperHello& hello) {
+std::string ToText(const AgentHello& hello) {
   return absl::StrCat(hello.token, " ", hello.rank, " ", hello.pid, " ", hello.host);
 }
 
-std::optional<KeeperHello> ParseKeeperHello(absl::string_view text) {
+std::optional<AgentHello> ParseAgentHello(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
-  KeeperHello hello;
+  AgentHello hello;
   if (words.size() != 4 || !absl::SimpleAtoi(words[1], &hello.rank)) return std::nullopt;
   if (hello.rank < 0 || !absl::SimpleAtoi(words[2], &hello.pid)) return std::nullopt;
   hello.token = std::string(words[0]);

@@ -1,4 +1,4 @@
-#include "comm/launch/supervision/keeper_listener.h"
+#include "comm/launch/supervision/agent_listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ std::vector<std::string> NamesOfThisHost() {
 
 absl::Status SystemError(const char* what) {
   return absl::UnavailableError(
-      absl::StrCat("cannot listen for the ranks' keepers: ", what, ": ", std::strerror(errno)));
+      absl::StrCat("cannot listen for the ranks' agents: ", what, ": ", std::strerror(errno)));
 }
 
 bool WaitUntilConnected(int socket) {
@@ -87,8 +87,8 @@ std::string NameOfThisHost() {
   return name;
 }
 
-absl::StatusOr<KeeperListener> KeeperListener::Open(bool this_host_only) {
-  KeeperListener listener;
+absl::StatusOr<AgentListener> AgentListener::Open(bool this_host_only) {
+  AgentListener listener;
   listener.socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener.socket_ < 0) return SystemError("socket");
   sockaddr_in address{};
@@ -107,14 +107,14 @@ absl::StatusOr<KeeperListener> KeeperListener::Open(bool this_host_only) {
   return listener;
 }
 
-KeeperListener::KeeperListener(KeeperListener&& other) noexcept
+AgentListener::AgentListener(AgentListener&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)), address_(std::move(other.address_)) {}
 
-KeeperListener::~KeeperListener() {
+AgentListener::~AgentListener() {
   if (socket_ >= 0) close(socket_);
 }
 
-int KeeperListener::Accept() const {
+int AgentListener::Accept() const {
   const int connection = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) return -1;
   const int on = 1;
@@ -123,7 +123,7 @@ int KeeperListener::Accept() const {
   return connection;
 }
 
-int ConnectToSupervisor(const KeeperAddress& address) {
+int ConnectToSupervisor(const SupervisorAddress& address) {
   for (const std::string& host : address.hosts) {
     addrinfo wanted{};
     wanted.ai_family = AF_INET;

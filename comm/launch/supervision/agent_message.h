@@ -1,12 +1,12 @@
-// What the supervisor of a job and the keepers of its ranks tell each other.
+// What the supervisor of a job and the agents of its ranks tell each other.
 //
-// A keeper (rank_keeper.h) connects over TCP, says hello, sends what its rank writes as it comes, and at the
+// An agent (rank_agent.h) connects over TCP, says hello, sends what its rank writes as it comes, and at the
 // end how the rank ended. The supervisor sends signals: bytes, each the number of a signal for the rank. When
 // either side goes away, the other ends its part of the job.
 //
 // A message is its kind (1 byte), the length of its payload (4 bytes, big-endian) and the payload.
-#ifndef PLAIT_COMM_LAUNCH_SUPERVISION_KEEPER_MESSAGE_H_
-#define PLAIT_COMM_LAUNCH_SUPERVISION_KEEPER_MESSAGE_H_
+#ifndef PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_MESSAGE_H_
+#define PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_MESSAGE_H_
 
 #include <optional>
 #include <string>
@@ -16,22 +16,22 @@
 
 namespace plait::comm {
 
-inline constexpr char kKeeperVariable[] = "PLAIT_LAUNCH_KEEPER";
+inline constexpr char kAgentVariable[] = "PLAIT_LAUNCH_AGENT";
 
-enum class KeeperMessageKind : char { kHello = 'h', kOutput = 'o', kError = 'e', kEnded = 'x' };
+enum class AgentMessageKind : char { kHello = 'h', kOutput = 'o', kError = 'e', kEnded = 'x' };
 
-struct KeeperMessage {
-  KeeperMessageKind kind = KeeperMessageKind::kOutput;
+struct AgentMessage {
+  AgentMessageKind kind = AgentMessageKind::kOutput;
   std::string payload;
 };
 
-std::string Encode(const KeeperMessage& message);
+std::string Encode(const AgentMessage& message);
 
 // Takes bytes as they come, gives messages when they are whole.
-class KeeperMessageReader {
+class AgentMessageReader {
  public:
   void Feed(absl::string_view bytes) { bytes_.append(bytes.data(), bytes.size()); }
-  std::optional<KeeperMessage> Next();
+  std::optional<AgentMessage> Next();
   bool broken() const { return broken_; }  // what came is no such message: hang up
 
  private:
@@ -39,24 +39,24 @@ class KeeperMessageReader {
   bool broken_ = false;
 };
 
-// Where the supervisor listens. In the environment as "token port host,host": the keeper tries the hosts in
+// Where the supervisor listens. In the environment as "token port host,host": the agent tries the hosts in
 // turn and shows the token, so that no other user's process is taken for a rank.
-struct KeeperAddress {
+struct SupervisorAddress {
   std::string token;
   int port = 0;
   std::vector<std::string> hosts;
 };
-std::string ToText(const KeeperAddress& address);
-std::optional<KeeperAddress> ParseKeeperAddress(absl::string_view text);
+std::string ToText(const SupervisorAddress& address);
+std::optional<SupervisorAddress> ParseSupervisorAddress(absl::string_view text);
 
-struct KeeperHello {
+struct AgentHello {
   std::string token;
   int rank = 0;
   int pid = 0;  // the rank's
   std::string host;
 };
-std::string ToText(const KeeperHello& hello);
-std::optional<KeeperHello> ParseKeeperHello(absl::string_view text);
+std::string ToText(const AgentHello& hello);
+std::optional<AgentHello> ParseAgentHello(absl::string_view text);
 
 // How a process ended.
 struct ProcessEnd {
@@ -75,4 +75,4 @@ std::optional<ProcessEnd> ParseProcessEnd(absl::string_view text);
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_LAUNCH_SUPERVISION_KEEPER_MESSAGE_H_
+#endif  // PLAIT_COMM_LAUNCH_SUPERVISION_AGENT_MESSAGE_H_
