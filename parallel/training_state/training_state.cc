@@ -122,10 +122,9 @@ absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedO
     }));
   }
   for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
-    const models::ParameterSpec& parameter = *replicated.parameter;
-    const TensorSpec tensor =
-        SpecOf(kModel, parameter.tensor, parameter.name, parameter.tensor.sizes().vec());
-    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), /*begin=*/0, parameter.tensor));
+    const models::ParameterSpec& p = *replicated.parameter;
+    const std::string path = PathOf(SpecOf(kModel, p.tensor, p));
+    PLAIT_RETURN_IF_ERROR(ReadPlacement(checkpoint, path, p.placement, /*begin=*/0, p.tensor));
   }
   if (optimizer == nullptr) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t steps, checkpoint.Integer(kOptimizerStep));
