@@ -1,10 +1,11 @@
 """The conformance suite of comm between nodes: equal and unequal ones, MPI's collectives and rings."""
+import os
 import sys
 import unittest
 
 from cluster import Cluster
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 CLUSTERS = [dict(A=1, B=1), dict(A=2, B=2), dict(A=1, B=3), dict(A=1, B=1, C=1)]
 # Each rank brings other thresholds. They decide which function of MPI a rank calls, so the ranks must agree on them.
 UNEQUAL_FLAGS = 'r=$OMPI_COMM_WORLD_RANK; exec "$0" --ring_bytes=$((1 + 2000 * r)) --max_elements_per_message=$((50000 + 300 * r))'

@@ -1,5 +1,6 @@
 """Ranks of different nodes that make different calls: every case of comm/testing/mismatch_program ends at once with a line
 that names two of them and both calls."""
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import unittest
 
 from cluster import Cluster
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 LINE = re.compile(r"rank [0-2] \(\w, pid \d+\) is mismatched: it entered #2 \w+\[tp\].* at mismatch_program.cc:\d+ "
                   r"where rank [0-2] entered #2 \w+\[tp\].* at mismatch_program.cc:\d+")
 

@@ -3,12 +3,13 @@
 Ranks are numbered node by node, so of the ring of n ranks one edge leaves each node: per call it carries (n - 1) / n of the
 buffer in a reduce-scatter and in an all-gather, and twice that in an all-reduce.
 """
+import os
 import sys
 import unittest
 
 from cluster import Cluster
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 MEGABYTES, FEW, MANY = 6, 2, 12
 PASSES = {"all_reduce": 2, "reduce_scatter": 1, "all_gather": 1}
 
