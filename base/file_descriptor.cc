@@ -1,6 +1,7 @@
 #include "base/file_descriptor.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ absl::Status DiskError(int error, const std::string& path, const std::string& do
 }
 
 absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, Mode mode) {
-  constexpr int kFlags[] = {O_RDONLY, O_RDWR, O_RDWR | O_CREAT | O_TRUNC};
+  constexpr int kFlags[] = {O_RDONLY, O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_TRUNC};
   const int id = open(path.c_str(), kFlags[static_cast<int>(mode)] | O_CLOEXEC, 0666);
   if (id < 0) return DiskError(errno, path, mode == Mode::kCreate ? "cannot be made" : "cannot be opened");
   return FileDescriptor(path, id);
@@ -33,6 +34,16 @@ absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path, Mod
 
 FileDescriptor::~FileDescriptor() {
   if (id_ >= 0) close(id_);
+}
+
+absl::Status FileDescriptor::Lock() const {
+  if (flock(id_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path_, ": in use by another process"));
+}
+
+absl::Status FileDescriptor::Truncate(std::int64_t bytes) const {
+  if (ftruncate(id_, bytes) == 0) return absl::OkStatus();
+  return DiskError(errno, path_, "cannot be truncated");
 }
 
 absl::StatusOr<std::int64_t> FileDescriptor::SizeBytes() const {

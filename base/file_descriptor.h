@@ -15,9 +15,9 @@ namespace plait::base {
 // Move-only; closes itself, without telling of errors: Sync() first.
 class FileDescriptor {
  public:
-  enum class Mode { kRead, kReadWrite, kCreate };
-  // kCreate: for writing, empty, in place of what was there. Folders can be opened for reading, to Sync()
-  // them.
+  enum class Mode { kRead, kReadWrite, kOpenOrCreate, kCreate };
+  // kOpenOrCreate: for reading and writing, keeps what is there. kCreate: the same, but emptied. Folders can
+  // be opened for reading, to Sync() them.
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, Mode mode);
   FileDescriptor(FileDescriptor&& other) noexcept
       : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)) {}
@@ -28,7 +28,10 @@ class FileDescriptor {
   }
   ~FileDescriptor();
 
+  // An exclusive lock (flock) that ends with the process. FAILED_PRECONDITION if another process holds it.
+  absl::Status Lock() const;
   absl::StatusOr<std::int64_t> SizeBytes() const;
+  absl::Status Truncate(std::int64_t bytes) const;
   // The file is `bytes` long then, and its room is taken on the disk, so that a full disk is known before the
   // work is done; on file systems that cannot take room, only its length is set.
   absl::Status Reserve(std::int64_t bytes) const;

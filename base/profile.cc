@@ -11,9 +11,9 @@
 namespace plait::base {
 namespace {
 
-double ProcessorSeconds() {
+double SecondsOn(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -25,8 +25,14 @@ struct Line {
 
 }  // namespace
 
-Profile::Profile(std::string_view root) : processor_at_start_(ProcessorSeconds()) {
-  nodes_.push_back({.name = root, .entered = 1, .since = Clock::now(), .open = true});
+ProfileClocks SystemClocks() {
+  return {.wall = [] { return SecondsOn(CLOCK_MONOTONIC); },
+          .processor = [] { return SecondsOn(CLOCK_PROCESS_CPUTIME_ID); }};
+}
+
+Profile::Profile(std::string_view root, ProfileClocks clocks)
+    : clocks_(std::move(clocks)), processor_at_start_(clocks_.processor()) {
+  nodes_.push_back({.name = root, .entered = 1, .since = clocks_.wall(), .open = true});
 }
 
 int Profile::Child(int parent, std::string_view name) const {
@@ -47,24 +53,24 @@ Profile::Scope::Scope(Profile& profile, std::string_view name) : profile_(profil
   ++node.entered;
   node.open = true;
   profile.current_ = child;
-  node.since = Clock::now();
+  node.since = profile.clocks_.wall();
 }
 
 Profile::Scope::~Scope() {
   Node& node = profile_.nodes_[profile_.current_];
-  node.seconds += std::chrono::duration<double>(Clock::now() - node.since).count();
+  node.seconds += profile_.clocks_.wall() - node.since;
   node.open = false;
   profile_.current_ = node.parent;
 }
 
 double Profile::Seconds(int node) const {
   const Node& n = nodes_[node];
-  return n.seconds + (n.open ? std::chrono::duration<double>(Clock::now() - n.since).count() : 0);
+  return n.seconds + (n.open ? clocks_.wall() - n.since : 0);
 }
 
 double Profile::wall_seconds() const { return Seconds(0); }
 
-double Profile::processor_seconds() const { return ProcessorSeconds() - processor_at_start_; }
+double Profile::processor_seconds() const { return clocks_.processor() - processor_at_start_; }
 
 double Profile::SecondsOf(std::string_view path) const {
   int node = 0;

@@ -19,8 +19,8 @@
 #ifndef PLAIT_BASE_PROFILE_H_
 #define PLAIT_BASE_PROFILE_H_
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +32,17 @@ struct TreeStyle {
   bool utf8 = true;           // ASCII branches otherwise
 };
 
+// Seconds since some moment: of the world, and of the processor for all threads of this process together.
+struct ProfileClocks {
+  std::function<double()> wall;
+  std::function<double()> processor;
+};
+ProfileClocks SystemClocks();
+
 class Profile {
  public:
   // The root's clock starts here.
-  explicit Profile(std::string_view root);
+  explicit Profile(std::string_view root, ProfileClocks clocks = SystemClocks());
 
   class Scope {
    public:
@@ -59,20 +66,20 @@ class Profile {
   std::string Tree(const TreeStyle& style) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Node {
     std::string_view name;
     int parent = -1;
     std::vector<int> children = {};
     std::int64_t entered = 0;
     double seconds = 0;
-    Clock::time_point since = {};
+    double since = 0;
     bool open = false;
   };
   int Child(int parent, std::string_view name) const;
   double Seconds(int node) const;
   void Print(int node, const std::string& indent, const TreeStyle& style, std::string& text) const;
 
+  ProfileClocks clocks_;
   std::vector<Node> nodes_;
   int current_ = 0;
   double processor_at_start_ = 0;

@@ -32,16 +32,19 @@ const char* BaseName(const char* path) {
 
 }  // namespace
 
+CallFingerprint CallRecord::Fingerprint() const {
+  return {.sequence = sequence,
+          .count = count,
+          .root = root,
+          .operation = operation,
+          .reduce = reduce,
+          .type = type};
+}
+
 std::string DescribeCall(const CallRecord& call, absl::string_view group) {
-  std::string text = absl::StrCat("#", call.sequence, " ", Name(call.operation), "[", group, "]");
-  const bool moves_data = call.operation != Operation::kBarrier && call.operation != Operation::kSplit;
-  if (moves_data) absl::StrAppend(&text, " ", Name(call.type), "[", call.count, "]");
-  if (IsReduction(call.operation) && call.reduce != ReduceOp::kSum) {
-    absl::StrAppend(&text, " ", Name(call.reduce));
-  }
+  std::string text = Describe(call.Fingerprint(), group);
   if (call.operation == Operation::kSend) absl::StrAppend(&text, " to ", call.root, " tag ", call.tag);
   if (call.operation == Operation::kReceive) absl::StrAppend(&text, " from ", call.root, " tag ", call.tag);
-  if (!IsPointToPoint(call.operation) && call.root >= 0) absl::StrAppend(&text, " root ", call.root);
   return text;
 }
 

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "comm/call_fingerprint.h"
 #include "comm/operation.h"
 
 namespace plait::comm {
@@ -48,6 +49,8 @@ struct CallRecord {
   std::string file;
   int line = 0;
   std::string phase;
+
+  CallFingerprint Fingerprint() const;
 };
 
 // Of a complete call: how long the program stood still in it. The rest of its time something else was done.

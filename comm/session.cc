@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -10,9 +11,11 @@
 #include "absl/status/status.h"
 #include "comm/group.h"
 #include "comm/launch/launcher.h"
-#include "comm/mpi/backoff.h"
+#include "comm/mpi/cores.h"
 #include "comm/mpi/mpi_backend.h"
+#include "comm/mpi/roll_call.h"
 #include "comm/self_backend.h"
+#include "comm/start_watch.h"
 #include "comm/watchdog/watchdog.h"
 
 namespace plait::comm {
@@ -26,8 +29,9 @@ struct Session::State {
 
 namespace {
 
-absl::Status StartMpi(int* argc, char*** argv, bool oversubscribed) {
+absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
   // Read by MPI_Init: an idle rank gives its core away instead of polling on it.
+  const bool oversubscribed = ranks_of_node > std::min<long>(sysconf(_SC_NPROCESSORS_ONLN), CoreQuota());
   if (oversubscribed) setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided = 0;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
@@ -41,12 +45,14 @@ absl::Status StartMpi(int* argc, char*** argv, bool oversubscribed) {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
-                                                      const Launcher& launcher) {
+                                                      const Launcher& launcher, StartWatch& watch) {
   if (!launcher.starts_mpi()) return MakeSelfBackend();
-  const bool oversubscribed = launcher.local_size > AvailableCores();
-  if (absl::Status started = StartMpi(argc, argv, oversubscribed); !started.ok()) return started;
+  watch.Enter("MPI_Init_thread");
+  if (absl::Status started = StartMpi(argc, argv, launcher.local_size); !started.ok()) return started;
+  watch.Enter("the roll call of rank 0");
+  if (absl::Status all = RollCall(options.start_timeout_seconds); !all.ok()) return all;
+  watch.Enter("the exchange of what the nodes share");
   return MakeMpiWorldBackend({.max_elements_per_message = options.max_elements_per_message,
-                              .oversubscribed = oversubscribed,
                               .shared_bytes_per_rank = options.shared_bytes_per_rank,
                               .ring_bytes = options.ring_bytes});
 }
@@ -62,7 +68,9 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   const Launcher launcher = DetectLauncher();
   const bool watched = launcher.starts_mpi() || options.stop_on_sigterm;
   if (watched) Watchdog::HoldSigterm();
-  auto backend = StartBackend(argc, argv, options, launcher);
+  // Later than the steps' own timeouts, which have more to say.
+  StartWatch watch(launcher.rank, options.start_timeout_seconds + 1);
+  auto backend = StartBackend(argc, argv, options, launcher, watch);
   if (!backend.ok()) return backend.status();
   auto journal = std::make_shared<Journal>();
   journal->device_backend = options.device_backend;
@@ -70,7 +78,9 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
       State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::move(journal))), options,
             launcher.starts_mpi(), nullptr});
   if (watched) {
-    auto watchdog = Watchdog::Start(state->world, {.timeout_seconds = options.setup_timeout_seconds,
+    watch.Enter("the meeting of the watchdogs");
+    auto watchdog = Watchdog::Start(state->world, {.start_timeout_seconds = options.start_timeout_seconds,
+                                                   .timeout_seconds = options.setup_timeout_seconds,
                                                    .stop_on_sigterm = options.stop_on_sigterm});
     if (!watchdog.ok()) return watchdog.status();
     state->watchdog = *std::move(watchdog);
@@ -91,7 +101,7 @@ bool Session::StopRequested() const {
 void Session::Fail(const std::string& error) {
   std::fflush(stdout);
   if (state_->watchdog != nullptr) state_->watchdog->Fail(error);
-  // Still here: there is no other rank, or no way to reach the hub.
+  // Still here: there is no other rank, or no way to reach the server.
   std::fprintf(stderr, "rank %d: %s\n", world().rank(), error.c_str());
   if (state_->uses_mpi) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
   _exit(kJobFailedExitCode);

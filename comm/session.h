@@ -29,20 +29,23 @@ class Backend;
 using DeviceBackendFactory = std::function<std::unique_ptr<Backend>(Backend& host, int device_index)>;
 
 struct SessionOptions {
+  // How long Session::Start may take in one of its steps (MPI, roll call, watchdogs).
+  double start_timeout_seconds = 120;
   // How long a rank may wait in one call before the job ends with a line that names who did not come: until
   // EnterSteps() is called, and from then on. Longer than the longest work that one rank does alone.
   double setup_timeout_seconds = 1800;
   double step_timeout_seconds = 600;
   // SIGTERM then makes StopRequested() true and nothing else; by default it ends the process.
   bool stop_on_sigterm = false;
+  // The next three select functions of MPI: where ranks bring different numbers, all take the least.
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
   // Memory that the ranks of a node share, per communicator and rank; its pages are taken when they are
   // first used. All-reduce, reduce-scatter, all-gather and barrier go through it; half of it is what an
   // all-reduce hands over at its start. 0: through messages, as between nodes.
   std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
-  // Through messages, all-reduces, reduce-scatters and all-gathers that do not block go round a ring from
-  // this size on (comm/mpi/ring_collectives.h).
+  // Through messages, all-reduces, reduce-scatters and all-gathers go round a ring from this size on
+  // (comm/mpi/ring_collectives.h).
   std::int64_t ring_bytes = std::int64_t{1} << 16;
   // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host
   // memory.
@@ -53,7 +56,8 @@ class Session {
  public:
   // Collective over the job. Starts MPI if a launcher started this process (comm/launch/launcher.h);
   // otherwise the world is a group of one and MPI is not touched. FAILED_PRECONDITION if MPI cannot be
-  // started, UNAVAILABLE if the ranks cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
+  // started, UNAVAILABLE if a rank does not come or cannot reach rank 0 over TCP (comm/watchdog/watchdog.h).
+  // Ends the process with a line that names this rank where MPI itself hangs.
   static absl::StatusOr<Session> Start(int* argc, char*** argv, const SessionOptions& options = {});
 
   Session(Session&&) noexcept;

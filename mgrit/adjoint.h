@@ -3,23 +3,29 @@
 //
 //   mgrit::Solver forward(problem, time, options, comm);
 //   forward.Solve();
-//   mgrit::AdjointProblem<S> adjoint(problem, time, [&](std::int64_t i) -> const S& { return
-//   forward.state<S>(i); }); adjoint.set_terminal(dJ_du_end); mgrit::Solver backward(adjoint, adjoint.time(),
-//   options, comm, forward.grid().partition().Mirrored()); backward.Solve();
-//   backward.state<S>(adjoint.PointOf(0))                              // dJ/du_0, on the rank that owns step
-//   0
+//   const auto state_at = [&](std::int64_t i) -> const S& { return forward.state<S>(i); };
+//   mgrit::AdjointProblem<S> adjoint(problem, time, state_at);
+//   adjoint.set_terminal(dJ_du_end);
+//   mgrit::Solver backward(adjoint, adjoint.time(), options, comm, forward.grid().partition().Mirrored());
+//   backward.Solve();
+//   backward.state<S>(adjoint.PointOf(0));   // dJ/du_0, on the rank that owns step 0
 //
 // Point j of the adjoint grid is point N - j of the forward grid. A coarse adjoint step uses the forward
 // problem's coarse step over the same fine points, linearised at the fine state at its left end, which its
 // rank owns. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural
-// networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.)
+// networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.) Where the forward problem coarsens space, so does
+// the adjoint, by the same Restrict and Interpolate (lambda is a grid function as u is), and a coarse step is
+// linearised at the restricted state.
 #ifndef PLAIT_MGRIT_ADJOINT_H_
 #define PLAIT_MGRIT_ADJOINT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "mgrit/grid.h"
 #include "mgrit/problem.h"
 
@@ -31,11 +37,13 @@ inline TimeGrid Reversed(const TimeGrid& forward) {
 }
 
 // The forward step that an adjoint step transposes, with the very times that the forward solve used.
+// `index` is StepInterval::kNoIndex where the forward level has no such interval.
 inline StepInterval ForwardInterval(const StepInterval& adjoint, const TimeGrid& forward_time) {
   StepInterval forward = adjoint;
   forward.fine_start = forward_time.steps - adjoint.fine_stop;
   forward.fine_stop = forward_time.steps - adjoint.fine_start;
-  forward.index = forward.fine_start / (forward.fine_stop - forward.fine_start);
+  const std::int64_t stride = forward.fine_stop - forward.fine_start;
+  forward.index = forward.fine_start % stride == 0 ? forward.fine_start / stride : StepInterval::kNoIndex;
   forward.t_start = forward_time.At(forward.fine_start);
   forward.t_stop = forward_time.At(forward.fine_stop);
   return forward;
@@ -66,13 +74,49 @@ class AdjointProblem final : public Problem<S> {
   }
   void Step(const StepInterval& interval, const S& lambda, S& out) override {
     const StepInterval forward = ForwardInterval(interval, forward_time_);
-    problem_.StepAdjoint(forward, state_at_(forward.fine_start), lambda, out);
-    if (interval.level > 0 || !source_at_) return;
-    const S* source = source_at_(forward.fine_start);
-    if (source != nullptr) StateOperations<S>::Combine(1.0, *source, 1.0, out);
+    S restricted{};
+    problem_.StepAdjoint(forward, StateFor(forward, restricted), lambda, out);
+    AddSource(forward, out);
+  }
+  void StepMany(absl::Span<const StepTask> tasks) override {
+    std::vector<AdjointTask<S>> adjoint_tasks;
+    std::vector<S> restricted(tasks.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const StepInterval forward = ForwardInterval(tasks[i].interval, forward_time_);
+      adjoint_tasks.push_back(
+          {forward, &StateFor(forward, restricted[i]), &Value<S>(*tasks[i].u), &Value<S>(*tasks[i].out)});
+    }
+    problem_.StepAdjointMany(adjoint_tasks);
+    for (const AdjointTask<S>& task : adjoint_tasks) AddSource(task.interval, *task.out);
+  }
+  bool PrefersMany() const override { return problem_.PrefersMany(); }
+
+  bool CoarsensSpace() const override { return problem_.CoarsensSpace(); }
+  void Restrict(int fine_level, const S& fine, S& coarse) override {
+    problem_.Restrict(fine_level, fine, coarse);
+  }
+  void Interpolate(int fine_level, const S& coarse, S& fine) override {
+    problem_.Interpolate(fine_level, coarse, fine);
   }
 
  private:
+  // The state at which a forward step is linearised; `restricted` holds it where its level coarsens space.
+  const S& StateFor(const StepInterval& forward, S& restricted) {
+    const S& fine = state_at_(forward.fine_start);
+    if (!problem_.CoarsensSpace()) return fine;
+    for (int level = 0; level < forward.level; ++level) {
+      S coarse = problem_.Make(level + 1);
+      problem_.Restrict(level, level == 0 ? fine : restricted, coarse);
+      restricted = std::move(coarse);
+    }
+    return forward.level == 0 ? fine : restricted;
+  }
+  void AddSource(const StepInterval& forward, S& lambda) {
+    if (forward.level > 0 || !source_at_) return;
+    const S* source = source_at_(forward.fine_start);
+    if (source != nullptr) StateOperations<S>::Combine(1.0, *source, 1.0, lambda);
+  }
+
   Problem<S>& problem_;
   TimeGrid forward_time_;
   StateAt state_at_;

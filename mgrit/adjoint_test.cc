@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/seed.h"
 #include "comm/communicator.h"
 #include "comm/testing/world.h"
 #include "mgrit/examples/dahlquist_problem.h"
+#include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
 #include "mgrit/examples/serial_sweep.h"
 #include "mgrit/solver.h"
@@ -25,6 +27,7 @@ namespace {
 
 using examples::DahlquistProblem;
 using examples::FineInterval;
+using examples::HeatProblem;
 using examples::LorenzProblem;
 using examples::SerialSweep;
 using Vector3 = LorenzProblem::Vector;
@@ -208,6 +211,122 @@ TEST(Adjoint, DotProductIdentityOfTheWholeSolve) {
   // The affine parts, of size 1, round when their difference is taken, and the solve adds some ulp an
   // interval.
   EXPECT_NEAR(Dot(jv, w), Dot(v, lambda[0]), 8 * kEps * 24 * (Norm(v) + 2) * Norm(w));
+}
+
+// The heat equation without its forcing, which is its own adjoint.
+class HomogeneousHeat : public examples::HeatProblem {
+ public:
+  HomogeneousHeat(const Parameters& parameters, Vector first)
+      : HeatProblem(parameters), first_(std::move(first)) {}
+  void Initialize(std::int64_t point, double, Vector& u) override {
+    u.assign(u.size(), 0.0);
+    if (point == 0) u = first_;
+  }
+  void Step(const StepInterval& interval, const Vector& u, Vector& out) override {
+    StepAdjoint(interval, u, u, out);
+  }
+
+ private:
+  Vector first_;
+};
+
+// So the adjoint solve of the heat equation is the solve of a heat equation, space coarsened or not: the same
+// norms and states, but for the rounding of dt at the other end of time.
+TEST(Adjoint, OfHeatIsTheHeatEquationAlsoWithSpaceCoarsened) {
+  for (const bool coarsened : {true, false}) {
+    for (const std::int64_t steps : {64, 23}) {
+      const HeatProblem::Parameters parameters = {.nx = 17, .spatial_coarsening = coarsened};
+      const TimeGrid time = {.start = 0, .stop = 2, .steps = steps};
+      const Options options = {.max_levels = 3, .cfactors = {3}, .max_iterations = 6};
+      HeatProblem problem(parameters);
+      const std::vector<double> terminal = problem.Exact(0.0);
+      Solver forward(problem, time, options, comm::testing::World());
+      forward.Solve();
+      AdjointProblem<std::vector<double>> adjoint(problem, time,
+                                                  [&](std::int64_t i) -> const std::vector<double>& {
+                                                    return forward.state<std::vector<double>>(i);
+                                                  });
+      adjoint.set_terminal(terminal);
+      const Partition partition = forward.grid().partition();
+      Solver backward(adjoint, adjoint.time(), options, comm::testing::World(), partition.Mirrored());
+      const Solution solved = backward.Solve();
+      HomogeneousHeat heat(parameters, terminal);
+      Solver expected(heat, time, options, comm::Communicator::Self());
+      const Solution reference = expected.Solve();
+      ASSERT_EQ(solved.residual_norms.size(), reference.residual_norms.size());
+      // A relative change of dt by N eps changes a step by as much; norms cancel, so the bound is absolute.
+      const double tolerance = 100 * static_cast<double>(steps) * kEps * Norm(terminal);
+      for (std::size_t k = 0; k < reference.residual_norms.size(); ++k) {
+        EXPECT_NEAR(solved.residual_norms[k], reference.residual_norms[k], tolerance) << "iteration " << k;
+      }
+      if (!backward.owns_points()) continue;
+      for (std::int64_t j = backward.first_point(); j <= backward.last_point(); ++j) {
+        EXPECT_LE(Distance(backward.state<std::vector<double>>(j), expected.state<std::vector<double>>(j)),
+                  tolerance)
+            << "point " << j;
+      }
+    }
+  }
+}
+
+// An interval that an adjoint step transposes has the forward level's index, or none where the forward
+// level has no such interval; its ends are right in any case.
+class IntervalsSeen : public DahlquistProblem {
+ public:
+  IntervalsSeen() : DahlquistProblem({.lambda = -1, .initial_guess = 0.3}) {}
+  void StepAdjoint(const StepInterval& interval, const double& u, const double& lambda,
+                   double& out) override {
+    seen.push_back(interval);
+    DahlquistProblem::StepAdjoint(interval, u, lambda, out);
+  }
+  std::vector<StepInterval> seen;
+};
+
+TEST(Adjoint, IntervalsAreThoseOfTheForwardLevelOrHaveNoIndex) {
+  for (const std::int64_t steps : {23, 27}) {
+    IntervalsSeen problem;
+    const TimeGrid time = {.start = 0, .stop = 2, .steps = steps};
+    const Objective<double> objective = {.weights = std::vector<double>(steps + 1, 1.0)};
+    SolvedAdjoint<double>(problem, time, Converged(3, 3), objective, comm::Communicator::Self());
+    const std::int64_t strides[] = {1, 3, 9};
+    for (const StepInterval& interval : problem.seen) {
+      const std::int64_t stride = strides[interval.level];
+      EXPECT_EQ(interval.fine_stop - interval.fine_start, stride);
+      EXPECT_EQ(interval.index,
+                interval.fine_start % stride == 0 ? interval.fine_start / stride : StepInterval::kNoIndex)
+          << "level " << interval.level << " from " << interval.fine_start << " of " << steps;
+    }
+  }
+}
+
+// A problem that prefers many steps at a time gets many adjoint steps at a time: the same states.
+class ManyAtATime : public testing::RandomLinearSystem {
+ public:
+  explicit ManyAtATime(bool many) : RandomLinearSystem(3, 1.2, 4), many_(many) {}
+  bool PrefersMany() const override { return many_; }
+  void StepAdjointMany(absl::Span<const AdjointTask<Vector>> tasks) override {
+    largest = std::max(largest, tasks.size());
+    RandomLinearSystem::StepAdjointMany(tasks);
+  }
+  std::size_t largest = 0;
+
+ private:
+  bool many_;
+};
+
+TEST(Adjoint, TakesManyStepsAtATimeIfTheProblemPrefersThat) {
+  const TimeGrid time = {.start = 0, .stop = 1, .steps = 67};
+  const Objective<std::vector<double>> objective = {
+      .weights = std::vector<std::vector<double>>(68, {0.3, -0.8, 0.5}), .every = 4};
+  Options options = Converged(3, 4);
+  options.max_iterations = 3;
+  ManyAtATime one(false), many(true);
+  const auto expected =
+      SolvedAdjoint<std::vector<double>>(one, time, options, objective, comm::Communicator::Self());
+  EXPECT_EQ(SolvedAdjoint<std::vector<double>>(many, time, options, objective, comm::Communicator::Self()),
+            expected);
+  EXPECT_EQ(one.largest, 0u);
+  EXPECT_EQ(many.largest, 16u);  // one step of each whole C-interval
 }
 
 TEST(Adjoint, SameBitsOnAnyRanks) {

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "base/check.h"
 
 namespace plait::mgrit {
 namespace {
@@ -23,16 +24,31 @@ int NearestOwner(const Partition& partition, int position, int direction, std::i
   return -1;
 }
 
-// The most fine steps that can be handed out together so that every rank still gets some.
-std::int64_t LargestUnit(std::int64_t steps, int ranks, const Options& options) {
+// The steps of the rank that has most, if they are handed out `unit` at a time; the last unit may be short.
+std::int64_t LargestShare(std::int64_t steps, int ranks, std::int64_t unit) {
+  const std::int64_t units = (steps + unit - 1) / unit;
+  return std::min(steps, (units + ranks - 1) / ranks * unit);
+}
+
+// The stride of the coarsest level that is handed out as evenly as that of level 1.
+std::int64_t LargestEvenUnit(std::int64_t steps, int ranks, const Options& options) {
   const int levels = LevelCount(options, steps);
   std::int64_t unit = 1;
+  std::int64_t stride = 1;
   for (int level = 0; level + 1 < levels; ++level) {
-    const std::int64_t coarser = unit * AtLevel(options.cfactors, level);
-    if (steps / coarser < ranks) break;
-    unit = coarser;
+    stride *= AtLevel(options.cfactors, level);
+    const bool as_even = unit == 1 || LargestShare(steps, ranks, stride) <= LargestShare(steps, ranks, unit);
+    if (steps / stride >= ranks && as_even) unit = stride;
   }
   return unit;
+}
+
+const Options& WithCheckedFactors(const Options& options) {
+  PLAIT_CHECK(!options.cfactors.empty()) << "cfactors needs at least one entry";
+  for (int factor : options.cfactors) {
+    PLAIT_CHECK(factor >= 2) << "coarsening factor " << factor << " is too small: use 2 or more";
+  }
+  return options;
 }
 
 }  // namespace
@@ -65,6 +81,14 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
   for (int sweeps : options.cf_sweeps) {
     if (sweeps < 0) return absl::InvalidArgumentError("the number of CF-sweeps must not be negative");
   }
+  if (options.min_coarse_steps < 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a coarse level needs at least 1 step: min_coarse_steps is %d", options.min_coarse_steps));
+  }
+  if (!(options.tolerance >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the tolerance must be 0 (none) or more, is %g", options.tolerance));
+  }
   if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
   const int fit = LevelCount(options, steps);
   if (fit == options.max_levels) return absl::OkStatus();
@@ -76,18 +100,19 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
 }
 
 Partition Partition::Even(std::int64_t steps, int ranks, const Options& options) {
-  return InUnits(steps, ranks, LargestUnit(steps, ranks, options));
+  return InUnits(steps, ranks, LargestEvenUnit(steps, ranks, WithCheckedFactors(options)));
 }
 
 Partition Partition::OfWholeIntervals(std::int64_t steps, int ranks, const Options& options) {
-  const std::int64_t interval = LevelCount(options, steps) > 1 ? AtLevel(options.cfactors, 0) : 1;
-  return InUnits(steps, ranks, std::max(interval, LargestUnit(steps, ranks, options)));
+  const std::int64_t interval =
+      LevelCount(WithCheckedFactors(options), steps) > 1 ? AtLevel(options.cfactors, 0) : 1;
+  return InUnits(steps, ranks, std::max(interval, LargestEvenUnit(steps, ranks, options)));
 }
 
 Partition Partition::InUnits(std::int64_t steps, int ranks, std::int64_t unit) {
-  const std::int64_t units = steps / unit;
+  const std::int64_t units = (steps + unit - 1) / unit;
   Partition partition;
-  for (int p = 0; p < ranks; ++p) partition.bounds_.push_back(units * p / ranks * unit);
+  for (int p = 0; p < ranks; ++p) partition.bounds_.push_back(std::min(steps, units * p / ranks * unit));
   partition.bounds_.push_back(steps);
   return partition;
 }

@@ -28,8 +28,9 @@ struct TimeGrid {
 // Position p is rank p, or, mirrored (for the adjoint, which runs from right to left), rank size - 1 - p.
 class Partition {
  public:
-  // Even shares in units that follow the coarsest level for which every rank gets some, so that relaxation of
-  // no level waits for a neighbour if that can be had.
+  // As even as whole C-intervals of level 0 allow, single steps where there are fewer intervals than ranks.
+  // Of all partitions that are as even, that in whole intervals of the coarsest level possible, so that
+  // relaxation of no level waits for a neighbour if that can be had. Factors below 2 end the program.
   static Partition Even(std::int64_t steps, int ranks, const Options& options);
   // As Even, yet never cutting a C-interval of level 0: further ranks own nothing.
   static Partition OfWholeIntervals(std::int64_t steps, int ranks, const Options& options);

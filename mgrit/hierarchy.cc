@@ -9,7 +9,16 @@
 namespace plait::mgrit {
 
 Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, comm::Communicator communicator)
-    : problem_(problem), options_(options), grid_(std::move(grid)), communicator_(std::move(communicator)) {
+    : problem_(problem),
+      options_(options),
+      grid_(std::move(grid)),
+      communicator_(std::move(communicator)),
+      transport_(communicator_) {
+  const StateMemory memory = problem_.Memory(*problem_.NewState(0));
+  if (memory.cuda_device >= 0) transport_ = communicator_.OnCuda(memory.cuda_device);
+  const bool on_device = transport_.device() == comm::Device::kCuda;
+  sends_from_memory_ = memory.data != nullptr && on_device == (memory.cuda_device >= 0);
+  if (!sends_from_memory_) transport_ = communicator_;
   for (int index = 0; index < grid_.levels(); ++index) {
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
@@ -40,7 +49,7 @@ void Hierarchy::ClearWork() {
   work_.steps.assign(grid_.levels(), 0);
 }
 
-void Hierarchy::Initialize(bool keep_states) {
+bool Hierarchy::Initialize(bool keep_states) {
   Level& fine = at(0);
   const bool keep = keep_states && has_states_;
   for (std::int64_t point = fine.grid.first; point <= fine.grid.last && !fine.grid.empty(); ++point) {
@@ -53,6 +62,7 @@ void Hierarchy::Initialize(bool keep_states) {
   for (auto& level : levels_) level->unchanged_above = false;
   has_states_ = true;
   ShareInitialState();
+  return keep;
 }
 
 // A coarse step belongs to the owner of its last fine step, so the first step of a coarse level may be
@@ -95,19 +105,33 @@ void Hierarchy::Receive(Level& level) {
 
 void Hierarchy::SendState(Level& level, const State& state, int rank) {
   if (level.sending.valid()) level.sending.Wait();
-  level.send_buffer.resize(problem_.PackedBytes(state));
-  problem_.Pack(state, absl::MakeSpan(level.send_buffer));
-  level.sending =
-      communicator_.SendAsync(comm::BufferOf(absl::MakeSpan(level.send_buffer)), rank, level.grid.level);
+  comm::Buffer message;
+  if (sends_from_memory_) {
+    if (level.sent == nullptr) level.sent = problem_.NewState(level.grid.level);
+    problem_.Copy(state, *level.sent);
+    message = MemoryOf(*level.sent);
+  } else {
+    level.send_buffer.resize(problem_.PackedBytes(state));
+    problem_.Pack(state, absl::MakeSpan(level.send_buffer));
+    message = comm::BufferOf(absl::MakeSpan(level.send_buffer));
+  }
+  level.sending = transport_.SendAsync(message, rank, level.grid.level);
   work_.messages += 1;
-  work_.message_bytes += static_cast<std::int64_t>(level.send_buffer.size());
+  work_.message_bytes += message.bytes();
 }
 
 void Hierarchy::ReceiveState(Level& level, State& state, int rank) {
-  level.receive_buffer.resize(problem_.PackedBytes(state));
   const Stopwatch watch(work_.wait_seconds);
-  communicator_.Receive(comm::BufferOf(absl::MakeSpan(level.receive_buffer)), rank, level.grid.level);
+  if (sends_from_memory_) return transport_.Receive(MemoryOf(state), rank, level.grid.level);
+  level.receive_buffer.resize(problem_.PackedBytes(state));
+  transport_.Receive(comm::BufferOf(absl::MakeSpan(level.receive_buffer)), rank, level.grid.level);
   problem_.Unpack(level.receive_buffer, state);
+}
+
+comm::Buffer Hierarchy::MemoryOf(State& state) const {
+  const StateMemory memory = problem_.Memory(state);
+  return {memory.data, memory.bytes, comm::DataType::kUInt8,
+          memory.cuda_device >= 0 ? comm::Device::kCuda : comm::Device::kCpu};
 }
 
 void Hierarchy::FinishMessages() {

@@ -33,7 +33,7 @@ struct WorkCount {
 
 class Hierarchy {
  public:
-  // `problem` outlives the hierarchy.
+  // `problem` outlives the hierarchy. Collective where states are on a CUDA device.
   Hierarchy(AnyProblem& problem, const Options& options, Grid grid, comm::Communicator communicator);
   ~Hierarchy();
 
@@ -42,8 +42,8 @@ class Hierarchy {
   const WorkCount& work() const { return work_; }
   void ClearWork();
 
-  // Initial condition and, unless they are kept from a solve before, initial guess.
-  void Initialize(bool keep_states);
+  // Initial condition and, unless they are kept from a solve before, initial guess. Returns whether they are.
+  bool Initialize(bool keep_states);
   // The state of an own point of level 0; null where it is not stored.
   const State* state(std::int64_t point) const;
 
@@ -54,16 +54,15 @@ class Hierarchy {
   void FRelax(int level);
   // One F-sweep, then every C-point from the F-point before it.
   void FcSweep(int level);
-  // F-sweep, residual at the C-points, and the equations of `level` + 1. Returns this rank's squared norms of
-  // the residual at its C-points through `norms_squared` (indexed by C-point - 1 over the whole level) if not
-  // null.
-  void Restrict(int level, std::vector<double>* norms_squared);
+  // F-sweep, residual at the C-points, and the equations of `level` + 1. With `norms`, the norms of the
+  // residual are put (AnyProblem::PutNorm): C-point k * cfactor in slot k - 1.
+  void Restrict(int level, bool norms);
   // The initial guess of all coarse levels from level 0, with homogeneous equations.
   void RestrictGuess();
   // F-sweep on `level`, then the correction of the C-points of `level` - 1.
   void Interpolate(int level);
-  // Squared norms as in Restrict, of the current states of level 0.
-  void Residual(std::vector<double>* norms_squared);
+  // Puts the norms as Restrict does, of the current states of level 0.
+  void Residual();
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
   // Shows every own point but the ghost, from the right to the left interval, within an interval from left to
@@ -80,6 +79,7 @@ class Hierarchy {
   Level& at(int level) { return *levels_[level]; }
   // Point 0 of every level, which no cycle changes, for the rank that owns the first step of the level.
   void ShareInitialState();
+  StepInterval IntervalOf(const Level& level, std::int64_t index) const;
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
@@ -89,8 +89,7 @@ class Hierarchy {
   // The same for all whole intervals at once, for problems that prefer many steps at a time.
   void MarchTogether(Level& level);
   void Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point);
-  void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,
-                      std::vector<double>* norms_squared);
+  void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before, bool norms);
   void FormCoarseEquations(Level& coarse);
   void CorrectCPoints(Level& fine, Level& coarse);
   void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
@@ -102,11 +101,14 @@ class Hierarchy {
   void Receive(Level& level);  // the ghost, from the left
   void SendState(Level& level, const State& state, int rank);
   void ReceiveState(Level& level, State& state, int rank);
+  comm::Buffer MemoryOf(State& state) const;
 
   AnyProblem& problem_;
   Options options_;
   Grid grid_;
   comm::Communicator communicator_;
+  comm::Communicator transport_;    // of states
+  bool sends_from_memory_ = false;  // messages need no packing
   std::vector<std::unique_ptr<Level>> levels_;
   WorkCount work_;
   bool final_sweep_ = false;

@@ -38,6 +38,8 @@ struct Hierarchy::Level {
   std::unique_ptr<State> scratch[2];
   std::unique_ptr<State> residual;
 
+  // The message under way: a state where its memory can be sent, else its bytes.
+  std::unique_ptr<State> sent;
   std::vector<std::byte> send_buffer;
   std::vector<std::byte> receive_buffer;
   comm::Work sending;

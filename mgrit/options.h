@@ -30,7 +30,7 @@ enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
 
 struct Options {
   int max_levels = 2;
-  // Fewest steps that a coarse level may have.
+  // Fewest steps that a coarse level may have; at least 1.
   std::int64_t min_coarse_steps = 1;
   std::vector<int> cfactors = {2};
   // Number of CF-sweeps after the F-sweep: 0 is F-, 1 is FCF-relaxation, and so on.
@@ -49,7 +49,8 @@ struct Options {
   bool skip_downcycle = false;
 
   int max_iterations = 30;
-  // Stop when the residual is below `tolerance` (times the first residual, if relative). 0: never.
+  // Stop when the residual is below `tolerance` (times the first residual, if relative; a first residual of
+  // zero stops too). 0: never.
   double tolerance = 0;
   bool relative_tolerance = false;
 
@@ -57,7 +58,7 @@ struct Options {
   ResidualTime residual_time = ResidualTime::kRestriction;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
   // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is
-  // always initialised.
+  // always initialised. A solve that starts so does not skip its first down-cycle, which would forget them.
   bool keep_previous_states = false;
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "comm/communicator.h"
@@ -57,6 +59,9 @@ TEST(Validate, RejectsWhatNoSolveCanUse) {
   EXPECT_FALSE(Validate({.cf_sweeps = {}}, 64).ok());
   EXPECT_FALSE(Validate({.c_weights = {}}, 64).ok());
   EXPECT_FALSE(Validate({.max_iterations = 0}, 64).ok());
+  EXPECT_FALSE(Validate({.max_levels = 9, .min_coarse_steps = 0}, 64).ok());
+  EXPECT_FALSE(Validate({.tolerance = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.tolerance = std::numeric_limits<double>::quiet_NaN()}, 64).ok());
 }
 
 // Invalid options that reach the solver end the program with Validate's message, before anything is computed.
@@ -68,6 +73,8 @@ TEST(SolverDeathTest, EndsWithTheMessageOfValidate) {
   EXPECT_DEATH(solve({.max_levels = 5, .cfactors = {4}}), "at most 4 levels");
   EXPECT_DEATH(solve({.cfactors = {}}), "at least one entry");
   EXPECT_DEATH(solve({.cfactors = {0}}), "coarsening factor 0");
+  EXPECT_DEATH(Partition::Even(64, 2, {.cfactors = {0}}), "coarsening factor 0");
+  EXPECT_DEATH(Partition::OfWholeIntervals(64, 2, {.cfactors = {0}}), "coarsening factor 0");
 }
 
 TEST(AtLevel, TheLastEntryServesAllCoarserLevels) {
@@ -107,6 +114,44 @@ TEST(Grid, EveryStepHasOneOwner) {
       }
     }
   }
+}
+
+std::int64_t LargestShare(const Partition& partition) {
+  std::int64_t largest = 0;
+  for (int p = 0; p < partition.positions(); ++p) {
+    largest = std::max(largest, partition.last_step(p) - partition.first_step(p));
+  }
+  return largest;
+}
+
+// No rank has more C-intervals, whole or cut short by the end, than an even distribution gives it.
+TEST(Partition, IsAsEvenAsWholeIntervalsAllow) {
+  EXPECT_EQ(LargestShare(Partition::OfWholeIntervals(128, 6, {.max_levels = 3, .cfactors = {4}})), 24);
+  for (const std::int64_t steps : {5, 23, 64, 103, 128, 211}) {
+    for (const int ranks : {1, 2, 3, 5, 6, 8, 13}) {
+      for (const int factor : {2, 3, 4, 5}) {
+        const Options options = {.max_levels = LevelCount({.max_levels = 3, .cfactors = {factor}}, steps),
+                                 .cfactors = {factor}};
+        const std::int64_t interval = options.max_levels > 1 ? factor : 1;
+        const std::int64_t intervals = (steps + interval - 1) / interval;
+        const std::int64_t even = (intervals + ranks - 1) / ranks * interval;
+        const Partition whole = Partition::OfWholeIntervals(steps, ranks, options);
+        EXPECT_LE(LargestShare(whole), even) << steps << " steps, " << ranks << " ranks, factor " << factor;
+        for (int p = 1; p < ranks; ++p) {
+          EXPECT_TRUE(whole.first_step(p) % interval == 0 || whole.first_step(p) == steps);
+        }
+        if (intervals >= ranks) {
+          EXPECT_LE(LargestShare(Partition::Even(steps, ranks, options)), even);
+        }
+      }
+    }
+  }
+}
+
+// Where it costs no evenness, a rank owns whole intervals of the coarser levels too.
+TEST(Partition, FollowsTheCoarserLevelsWhereTheyAreAsEven) {
+  const Partition partition = Partition::OfWholeIntervals(128, 4, {.max_levels = 3, .cfactors = {4}});
+  for (int p = 0; p < 4; ++p) EXPECT_EQ(partition.first_step(p), 32 * p);
 }
 
 TEST(Grid, CoarseStepsSpanTheirFineSteps) {

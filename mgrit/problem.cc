@@ -11,6 +11,14 @@ void MissingOperation(const char* name) {
   std::abort();
 }
 
+void MismatchedStates(std::size_t x, std::size_t y) {
+  PLAIT_CHECK(false)
+      << "states of " << x << " and " << y
+      << " numbers in one operation; Make, Initialize and Step of the problem must give states "
+         "of a level the same size";
+  std::abort();
+}
+
 void AnyProblem::StepMany(absl::Span<const StepTask> tasks) {
   for (const StepTask& task : tasks) Step(task.interval, *task.u, *task.out);
 }

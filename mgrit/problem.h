@@ -24,14 +24,20 @@ namespace plait::mgrit {
 // One step: from point `index` to point `index + 1` of `level`; level 0 is the finest. A step of a coarse
 // level spans the fine points fine_start ... fine_stop.
 struct StepInterval {
+  static constexpr std::int64_t kNoIndex = -1;
+
   int level = 0;
+  // In an adjoint solve, kNoIndex on a coarse level whose stride does not divide the number of steps: its
+  // intervals, counted from the other end, are not those of the forward level.
   std::int64_t index = 0;
   std::int64_t fine_start = 0;
   std::int64_t fine_stop = 0;
   double t_start = 0;
   double t_stop = 0;
   // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the
-  // solution (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs.
+  // solution (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs. With
+  // all states stored, every step to an F-point of level 0 is final once in a solve; C-points follow from the
+  // coarse levels, and no step to them is final.
   bool final = false;
 
   double dt() const { return t_stop - t_start; }
@@ -42,6 +48,15 @@ struct StepTask {
   StepInterval interval;
   const State* u = nullptr;
   State* out = nullptr;
+};
+
+// The adjoint of one step: *out = (d Phi / d u)^T(*u) *lambda.
+template <typename S>
+struct AdjointTask {
+  StepInterval interval;
+  const S* u = nullptr;
+  const S* lambda = nullptr;
+  S* out = nullptr;
 };
 
 // The problem as the solver sees it; users derive from Problem<S> below. The solver calls no method from two
@@ -63,7 +78,13 @@ class AnyProblem {
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y
   virtual void Combine(double alpha, const State& x, double beta, State& y) = 0;
-  virtual double NormSquared(const State& x) = 0;
+  // Norms of residuals are put one at a time while a cycle runs and taken once an iteration, so that states
+  // on a device are read once. TakeNorms writes the squares of the slots put since it was last called.
+  virtual void PutNorm(std::int64_t slot, const State& x) = 0;
+  virtual void TakeNorms(absl::Span<double> squares) = 0;
+  // The memory of `x` where messages can be sent from and received into: states on a CUDA device then never
+  // pass through the host. Without data, messages are packed.
+  virtual StateMemory Memory(State& x) = 0;
   virtual std::int64_t PackedBytes(const State& x) = 0;
   virtual void Pack(const State& x, absl::Span<std::byte> bytes) = 0;
   virtual void Unpack(absl::Span<const std::byte> bytes, State& x) = 0;
@@ -74,17 +95,31 @@ class AnyProblem {
   virtual void Interpolate(int fine_level, const State& coarse, State& fine) = 0;
 };
 
+// StateOperations<S>::Norms where it is given, else HostNorms<S>.
+template <typename S>
+struct NormsOf {
+  using type = HostNorms<S>;
+};
+template <typename S>
+requires requires { typename StateOperations<S>::Norms; }
+struct NormsOf<S> {
+  using type = typename StateOperations<S>::Norms;
+};
+
 template <typename S>
 class Problem : public AnyProblem {
  public:
   using Operations = StateOperations<S>;
 
-  // A state to write into; its content does not matter, its shape does.
-  virtual S Make(int /*level*/) { return S{}; }
+  // A state to write into; its content does not matter, its shape does. To be defined for states whose type
+  // has no shape (std::vector).
+  virtual S Make(int level);
   virtual void Initialize(std::int64_t point, double t, S& u) = 0;
   virtual void Step(const StepInterval& interval, const S& u, S& out) = 0;
   // (d Phi / d u)^T at `u`, applied to `lambda`: what AdjointProblem (mgrit/adjoint.h) steps with.
   virtual void StepAdjoint(const StepInterval& interval, const S& u, const S& lambda, S& out);
+  // All tasks are independent; called if PrefersMany. The results must be the bits that StepAdjoint gives.
+  virtual void StepAdjointMany(absl::Span<const AdjointTask<S>> tasks);
   // Spatial coarsening, both linear. Restriction serves states and residuals alike.
   virtual void Restrict(int fine_level, const S& fine, S& coarse);
   virtual void Interpolate(int fine_level, const S& coarse, S& fine);
@@ -99,7 +134,12 @@ class Problem : public AnyProblem {
   void Combine(double alpha, const State& x, double beta, State& y) final {
     Operations::Combine(alpha, Value<S>(x), beta, Value<S>(y));
   }
-  double NormSquared(const State& x) final { return Operations::NormSquared(Value<S>(x)); }
+  void PutNorm(std::int64_t slot, const State& x) final { norms_.Put(slot, Value<S>(x)); }
+  void TakeNorms(absl::Span<double> squares) final { norms_.Take(squares); }
+  StateMemory Memory(State& x) final {
+    if constexpr (requires { Operations::Memory(Value<S>(x)); }) return Operations::Memory(Value<S>(x));
+    return {};
+  }
   std::int64_t PackedBytes(const State& x) final { return Operations::PackedBytes(Value<S>(x)); }
   void Pack(const State& x, absl::Span<std::byte> bytes) final { Operations::Pack(Value<S>(x), bytes); }
   void Unpack(absl::Span<const std::byte> bytes, State& x) final { Operations::Unpack(bytes, Value<S>(x)); }
@@ -109,11 +149,23 @@ class Problem : public AnyProblem {
   void Interpolate(int fine_level, const State& coarse, State& fine) final {
     Interpolate(fine_level, Value<S>(coarse), Value<S>(fine));
   }
+
+ private:
+  typename NormsOf<S>::type norms_;
 };
 
-// Ends the program: the problem has no adjoint (or no transfer operator), yet one is asked for.
+// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
 [[noreturn]] void MissingOperation(const char* name);
 
+template <typename S>
+S Problem<S>::Make(int) {
+  if constexpr (!kTypeHasShape<S>) MissingOperation("Make, the shape of a state");
+  return S{};
+}
+template <typename S>
+void Problem<S>::StepAdjointMany(absl::Span<const AdjointTask<S>> tasks) {
+  for (const AdjointTask<S>& task : tasks) StepAdjoint(task.interval, *task.u, *task.lambda, *task.out);
+}
 template <typename S>
 void Problem<S>::StepAdjoint(const StepInterval&, const S&, const S&, S&) {
   MissingOperation("StepAdjoint");

@@ -8,13 +8,17 @@
 
 namespace plait::mgrit {
 
+StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const {
+  StepInterval interval = grid_.Interval(level.grid.level, index);
+  // The F-points of the first interval follow from u_0: they are final whenever they are computed.
+  interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
+  return interval;
+}
+
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
   {
     const Stopwatch watch(work_.step_seconds);
-    StepInterval interval = grid_.Interval(level.grid.level, index);
-    // The F-points of the first interval follow from u_0: they are final whenever they are computed.
-    interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
-    problem_.Step(interval, u, out);
+    problem_.Step(IntervalOf(level, index), u, out);
   }
   ++work_.steps[level.grid.level];
   AddRightHandSide(level, index + 1, out);
@@ -65,7 +69,7 @@ void Hierarchy::MarchTogether(Level& level) {
       auto& c_step = level.step_to_c_point[own];
       if (c_point && c_step == nullptr) c_step = problem_.NewState(grid.level);
       State* out = c_point ? c_step.get() : level.u[grid.local(point)].get();
-      tasks.push_back({grid_.Interval(grid.level, point - 1), level.u[grid.local(point - 1)].get(), out});
+      tasks.push_back({IntervalOf(level, point - 1), level.u[grid.local(point - 1)].get(), out});
     }
     {
       const Stopwatch watch(work_.step_seconds);

@@ -7,29 +7,28 @@
 
 namespace plait::mgrit {
 
-void Hierarchy::Residual(std::vector<double>* norms_squared) {
+void Hierarchy::Residual() {
   Level& level = at(0);
   Sweep(level, 0, [&](std::int64_t point, const State& before) {
     StepToCPoint(level, point, before, *level.residual);
     problem_.Combine(-1.0, level.point(point), 1.0, *level.residual);
-    (*norms_squared)[point / level.grid.cfactor - 1] = problem_.NormSquared(*level.residual);
+    problem_.PutNorm(point / level.grid.cfactor - 1, *level.residual);
   });
 }
 
-void Hierarchy::Restrict(int index, std::vector<double>* norms_squared) {
+void Hierarchy::Restrict(int index, bool norms) {
   Level& fine = at(index);
   Level& coarse = at(index + 1);
   if (coarse.unchanged_above) coarse.g_before.resize(coarse.g.size());
-  Sweep(fine, 0, [&](std::int64_t point, const State& before) {
-    RestrictCPoint(fine, coarse, point, before, norms_squared);
-  });
+  Sweep(fine, 0,
+        [&](std::int64_t point, const State& before) { RestrictCPoint(fine, coarse, point, before, norms); });
   // What this level's coarser level knows of its C-points holds on if they are what they were.
   if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);
 }
 
 void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,
-                               std::vector<double>* norms_squared) {
+                               bool norms) {
   const std::int64_t coarse_point = point / fine.grid.cfactor;
   const std::int64_t own = coarse.grid.local(coarse_point);
   auto& g = coarse.g[own];
@@ -38,7 +37,7 @@ void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, c
   State& residual = problem_.CoarsensSpace() ? *fine.residual : *g;
   StepToCPoint(fine, point, before, residual);
   problem_.Combine(-1.0, fine.point(point), 1.0, residual);
-  if (norms_squared != nullptr) (*norms_squared)[coarse_point - 1] = problem_.NormSquared(residual);
+  if (norms) problem_.PutNorm(coarse_point - 1, residual);
   if (problem_.CoarsensSpace()) {
     problem_.Restrict(fine.grid.level, residual, *g);
     problem_.Restrict(fine.grid.level, fine.point(point), *coarse.u[own]);

@@ -34,15 +34,26 @@ Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm:
     : options_(Checked(options, time.steps)),
       communicator_(std::move(communicator)),
       hierarchy_(problem, options, Grid(time, options, std::move(partition), communicator_.rank()),
-                 communicator_) {}
+                 communicator_),
+      problem_(problem) {
+  const int positions = hierarchy_.grid().partition().positions();
+  PLAIT_CHECK(positions == communicator_.size())
+      << "a partition over " << positions << " ranks for a communicator of " << communicator_.size();
+}
 
 Solver::~Solver() = default;
+
+void Solver::set_max_iterations(int iterations) {
+  PLAIT_CHECK(iterations >= 1) << "at least 1 iteration is needed, got " << iterations;
+  options_.max_iterations = iterations;
+}
 
 Solution Solver::Solve() {
   Solution solution;
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
-  hierarchy_.Initialize(options_.keep_previous_states);
+  const bool kept = hierarchy_.Initialize(options_.keep_previous_states);
+  skips_downcycle_ = options_.skip_downcycle && !kept;
   if (hierarchy_.levels() == 1) {
     hierarchy_.FRelax(0);
     solution.iterations = 1;
@@ -64,23 +75,22 @@ Solution Solver::Solve() {
 
 double Solver::Iterate(int iteration) {
   const bool at_restriction = options_.residual_time == ResidualTime::kRestriction;
-  norms_squared_.assign(hierarchy_.grid().level(0).c_intervals(), 0.0);
-  if (iteration == 0 && options_.skip_downcycle) {
+  if (iteration == 0 && skips_downcycle_) {
     RunFirstCycleFromCoarsest();
     if (at_restriction) return kNoResidual;
   } else {
     RunCycle(0, CycleOf(iteration));
   }
   if (options_.residual_time == ResidualTime::kNever) return kNoResidual;
-  if (!at_restriction) hierarchy_.Residual(&norms_squared_);
-  return GlobalNorm(norms_squared_);
+  if (!at_restriction) hierarchy_.Residual();
+  return GlobalNorm();
 }
 
 void Solver::RunCycle(int level, Cycle cycle) {
   const int coarse = level + 1;
   const bool wants_norm = level == 0 && options_.residual_time == ResidualTime::kRestriction;
   for (int sweep = 0; sweep < AtLevel(options_.cf_sweeps, level); ++sweep) hierarchy_.FcSweep(level);
-  hierarchy_.Restrict(level, wants_norm ? &norms_squared_ : nullptr);
+  hierarchy_.Restrict(level, wants_norm);
   if (coarse + 1 < hierarchy_.levels()) {
     RunCycle(coarse, cycle);
     if (cycle == Cycle::kW) RunCycle(coarse, Cycle::kW);
@@ -106,10 +116,12 @@ Cycle Solver::CycleOf(int iteration) const {
 
 // The squares are added in the order of the points, whoever owns them: every entry has one non-zero
 // contribution, so the all-reduce is exact.
-double Solver::GlobalNorm(std::vector<double>& norms_squared) const {
-  communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(norms_squared)));
+double Solver::GlobalNorm() {
+  norms_squared_.assign(hierarchy_.grid().level(0).c_intervals(), 0.0);
+  problem_.TakeNorms(absl::MakeSpan(norms_squared_));
+  communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(norms_squared_)));
   double sum = 0;
-  for (double norm_squared : norms_squared) sum += norm_squared;
+  for (double norm_squared : norms_squared_) sum += norm_squared;
   return std::sqrt(sum);
 }
 
@@ -118,13 +130,15 @@ bool Solver::ShouldStop(Solution& solution) const {
   for (double norm : solution.residual_norms) {
     if (std::isnan(first)) first = norm;
   }
-  const bool skipped = solution.iterations == 1 && options_.skip_downcycle;
+  const bool skipped = solution.iterations == 1 && skips_downcycle_;
   const bool has_norm = options_.residual_time != ResidualTime::kNever && solution.iterations > 0 &&
                         !(skipped && options_.residual_time == ResidualTime::kRestriction);
   if (has_norm) {
     const double norm = solution.residual_norms.back();
     solution.diverged = !std::isfinite(norm);
-    solution.converged = norm < options_.tolerance * (options_.relative_tolerance ? first : 1.0);
+    const bool zero_from_the_start = options_.relative_tolerance && first == 0 && options_.tolerance > 0;
+    solution.converged =
+        zero_from_the_start || norm < options_.tolerance * (options_.relative_tolerance ? first : 1.0);
   }
   return solution.diverged || solution.converged || solution.iterations >= options_.max_iterations;
 }

@@ -66,6 +66,8 @@ class Solver {
   ~Solver();
 
   void set_observer(Observer observer) { observer_ = std::move(observer); }
+  // At least 1. Takes effect at the next Solve.
+  void set_max_iterations(int iterations);
 
   // Collective. May be called again: memory is reused.
   Solution Solve();
@@ -90,7 +92,7 @@ class Solver {
   void RunFirstCycleFromCoarsest();
   double Iterate(int iteration);
   bool ShouldStop(Solution& solution) const;
-  double GlobalNorm(std::vector<double>& norms_squared) const;
+  double GlobalNorm();
   Cycle CycleOf(int iteration) const;
   void FinalRelaxation();
 
@@ -98,6 +100,8 @@ class Solver {
   comm::Communicator communicator_;
   Hierarchy hierarchy_;
   Observer observer_;
+  bool skips_downcycle_ = false;  // of the first iteration of this solve
+  AnyProblem& problem_;
   std::vector<double> norms_squared_;  // by C-point of level 0, zero where another rank owns it
 };
 

@@ -55,6 +55,15 @@ TEST(Stop, AToleranceRelativeToTheFirstNorm) {
   }
 }
 
+// The guess is the solution: relative to a first norm of zero, nothing more is to be gained.
+TEST(Stop, AtAFirstNormOfZero) {
+  DahlquistProblem problem({.u0 = 0, .initial_guess = 0});
+  const Solution solution = Solve(problem, {.tolerance = 1e-9, .relative_tolerance = true});
+  EXPECT_EQ(solution.last_residual_norm(), 0.0);
+  EXPECT_TRUE(solution.converged);
+  EXPECT_EQ(solution.iterations, 1);
+}
+
 TEST(Stop, WithoutAToleranceAfterTheLastIteration) {
   DahlquistProblem problem({.initial_guess = 0.456});
   const Solution solution = Solve(problem, {.max_iterations = 40});
@@ -110,6 +119,38 @@ TEST(Observer, HearsOfEveryIterationInOrder) {
   for (std::size_t k = 1; k < heard.size(); ++k) EXPECT_EQ(heard[k], solution.residual_norms[k]);
 }
 
+// Every step to an F-point of level 0 is taken once with the mark, at the final state; C-points are not
+// reached by a step at the final states.
+TEST(FinalSteps, AreTheStepsToFPointsOnce) {
+  for (const std::int64_t steps : {64, 103, 23}) {
+    for (const bool many : {false, true}) {
+      for (const bool skip : {false, true}) {
+        const Options options = {
+            .max_levels = 3, .cfactors = {3, 2}, .skip_downcycle = skip, .max_iterations = 3};
+        LinearSystem problem(3u, 1.5, 4u);
+        problem.set_prefers_many(many);
+        const TimeGrid time = {.start = 0, .stop = 1, .steps = steps};
+        Solver solver(problem, time, options, comm::testing::World());
+        solver.Solve();
+        std::vector<std::int64_t> marks(static_cast<std::size_t>(steps), 0);
+        for (const auto& evaluation : problem.evaluations()) {
+          if (!evaluation.interval.final) continue;
+          EXPECT_EQ(evaluation.interval.level, 0);
+          ++marks[static_cast<std::size_t>(evaluation.interval.index)];
+          std::vector<double> input(3);
+          StateOperations<std::vector<double>>::Unpack(evaluation.input, input);
+          EXPECT_EQ(input, solver.state<std::vector<double>>(evaluation.interval.index));
+        }
+        comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(marks)));
+        for (std::int64_t step = 0; step < steps; ++step) {
+          EXPECT_EQ(marks[static_cast<std::size_t>(step)], (step + 1) % 3 == 0 ? 0 : 1)
+              << "step " << step << " of " << steps << ", many " << many;
+        }
+      }
+    }
+  }
+}
+
 // Many steps at a time: the bits, the norms and the work of one at a time.
 TEST(StepMany, EqualsStep) {
   for (const std::int64_t steps : {64, 103, 37}) {
@@ -158,6 +199,43 @@ TEST(KeepPreviousStates, GoesOnWhereTheSolveBeforeEnded) {
        ++point) {
     EXPECT_EQ(solver.state<double>(point), continued.state<double>(point));
   }
+}
+
+// Only the first of the solves starts on the coarsest level: later ones would forget the states there.
+TEST(KeepPreviousStates, GoesOnAlsoWhereTheFirstDownCycleIsSkipped) {
+  DahlquistProblem problem({.initial_guess = 0.456});
+  const Options at_once = {.max_levels = 3, .skip_downcycle = true, .max_iterations = 5};
+  Options one_by_one = at_once;
+  one_by_one.max_iterations = 1;
+  one_by_one.keep_previous_states = true;
+  const Solution expected = Solve(problem, at_once);
+  Solver continued(problem, kTime, one_by_one, comm::testing::World());
+  EXPECT_TRUE(std::isnan(continued.Solve().last_residual_norm()));
+  for (std::size_t k = 1; k < 5; ++k) {
+    EXPECT_EQ(continued.Solve().last_residual_norm(), expected.residual_norms[k]) << k;
+  }
+}
+
+// A state of a type that has no shape of its own needs Make.
+struct Shapeless : Problem<std::vector<double>> {
+  void Initialize(std::int64_t, double, std::vector<double>& u) override { u.assign(3, 1.0); }
+  void Step(const StepInterval&, const std::vector<double>& u, std::vector<double>& out) override {
+    for (std::size_t i = 0; i < u.size(); ++i) out[i] = u[i];
+  }
+};
+// Its guesses are longer than what Make gives.
+struct Misshapen : Shapeless {
+  std::vector<double> Make(int) override { return std::vector<double>(2); }
+};
+
+TEST(SolverDeathTest, StatesWithoutAShapeOrOfAnotherOneAreNamed) {
+  const auto solve = [](AnyProblem& problem) {
+    Solver(problem, kTime, {}, comm::Communicator::Self()).Solve();
+  };
+  Shapeless shapeless;
+  EXPECT_DEATH(solve(shapeless), "does not define Make");
+  Misshapen misshapen;
+  EXPECT_DEATH(solve(misshapen), "states of 3 and 2 numbers");
 }
 
 TEST(Solve, AgainGivesTheSame) {

@@ -2,6 +2,7 @@
 //
 // StateOperations<S> says how to copy, combine, measure and send an S. It is given here for arithmetic types
 // and for contiguous ranges of them (std::vector, std::array); specialise it for a type of your own.
+// Optional members: Memory (StateMemory) and Norms (HostNorms), for states that live on a device.
 #ifndef PLAIT_MGRIT_STATE_H_
 #define PLAIT_MGRIT_STATE_H_
 
@@ -38,10 +39,41 @@ const S& Value(const State& state) {
   return static_cast<const StateOf<S>&>(state).value;
 }
 
+// Where the numbers of a contiguous state are. Not owned.
+struct StateMemory {
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+  int cuda_device = -1;  // index of the CUDA device; -1: host memory
+};
+
+// Ends the program: two states of one operation have different sizes.
+[[noreturn]] void MismatchedStates(std::size_t x, std::size_t y);
+
+// Whether S{} has the shape of every state; else a problem must define Make.
+template <typename S>
+inline constexpr bool kTypeHasShape = true;
+template <typename T>
+inline constexpr bool kTypeHasShape<std::vector<T>> = false;
+
 // Combine: y = alpha x + beta y. NormSquared: the square of the 2-norm, in double whatever the type.
 // Pack writes exactly PackedBytes(x) bytes; Unpack reads them into a state of the same shape.
 template <typename S, typename = void>
 struct StateOperations;
+
+// Squared norms that are put one at a time and read together.
+template <typename S>
+class HostNorms {
+ public:
+  void Put(std::int64_t slot, const S& x) { put_.emplace_back(slot, StateOperations<S>::NormSquared(x)); }
+  // Writes the slots put since the last Take.
+  void Take(absl::Span<double> squares) {
+    for (const auto& [slot, square] : put_) squares[static_cast<std::size_t>(slot)] = square;
+    put_.clear();
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, double>> put_;
+};
 
 // The same for `count` contiguous numbers.
 template <typename T>
@@ -77,6 +109,7 @@ template <typename Range, typename T>
 struct RangeOperations {
   static void Copy(const Range& x, Range& y) { y = x; }
   static void Combine(double alpha, const Range& x, double beta, Range& y) {
+    if (x.size() != y.size()) MismatchedStates(x.size(), y.size());
     ArrayOperations<T>::Combine(alpha, x.data(), beta, y.data(), y.size());
   }
   static double NormSquared(const Range& x) { return ArrayOperations<T>::NormSquared(x.data(), x.size()); }

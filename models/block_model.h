@@ -10,8 +10,8 @@
 // with or without prologue and epilogue, the layer-parallel solver takes blocks as its steps, and generation
 // passes a cache in the context. Blocks are ordinary torch::nn code underneath.
 //
-// This header is the one contract that `mgrit` and `parallel` share with `models`; it depends on nothing but
-// at::Tensor. Everything here is local.
+// This header and placement.h are the one contract that `mgrit` and `parallel` share with `models`; it
+// depends on nothing but at::Tensor. Everything here is local.
 #ifndef PLAIT_MODELS_BLOCK_MODEL_H_
 #define PLAIT_MODELS_BLOCK_MODEL_H_
 
@@ -24,6 +24,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/placement.h"
 
 namespace plait::models {
 
@@ -54,26 +56,6 @@ class Block {
   virtual BlockState Forward(const BlockState& input, const BlockContext& context) = 0;
   // Leaves, in the order of the state dict.
   virtual std::vector<at::Tensor> Parameters() const = 0;
-};
-
-// Part of a tensor: along dimension d the elements begin[d] to begin[d] + size[d] - 1.
-struct Box {
-  std::vector<std::int64_t> begin;
-  std::vector<std::int64_t> size;
-};
-
-// Where a parameter's elements are on the mesh, apart from the unit's replicate and shard axes.
-struct Placement {
-  // Of the whole tensor, and what is local of it: the local tensor, flattened, is the boxes, flattened, one
-  // behind the other (a fused query-key-value weight that is split by columns has three). Without boxes the
-  // whole tensor is local and `shape` is not read.
-  std::vector<std::int64_t> shape = {};
-  std::vector<Box> boxes = {};
-  // Axes along which the other ranks hold the same values and compute the same gradient.
-  std::vector<std::string> replicated = {};
-  // Axes along which the other ranks hold the same values and compute a part of the gradient: the parts are
-  // summed (sequence and context parallelism, weights tied across pipeline stages).
-  std::vector<std::string> partial = {};
 };
 
 // Trained parameters have gradients and optimizer state; frozen ones and buffers (running statistics) are

@@ -5,6 +5,9 @@
 
 # target -> pkg-config modules
 _MODULES = {
+    # All of Abseil that Plait uses but its flags, which register themselves.
+    "absl": "absl_flat_hash_map absl_flat_hash_set absl_hash absl_span absl_status " +
+            "absl_statusor absl_strings absl_str_format absl_synchronization absl_time",
     "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
     "absl_hash": "absl_flat_hash_map absl_flat_hash_set absl_hash",
     "absl_random": "absl_random_random absl_random_distributions",

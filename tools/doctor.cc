@@ -11,7 +11,7 @@
 #include "base/flags.h"
 #include "base/path.h"
 #include "comm/launch/job_on_ranks.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 #include "comm/session_main.h"
 #include "tools/doctor_checks/checks.h"
 #include "tools/doctor_checks/parallel_file.h"
@@ -19,12 +19,14 @@
 #include "tools/doctor_checks/start_ranks.h"
 #include "tools/revision/revision.h"
 
-ABSL_FLAG(int, nproc, 0,
-          "ranks to start on this host, by default 2; 1: only this process; under mpirun or srun: how many "
-          "are expected");
-ABSL_FLAG(std::string, folder, ".", "where runs will write: all ranks write a small HDF5 file there");
-ABSL_FLAG(bool, json, false, "the findings as JSON");
-ABSL_FLAG(double, timeout, 120, "seconds in which ranks must have started and reported");
+ABSL_FLAG(
+    int, nproc, 0,
+    "number of ranks to start on this host (default: 2; 1: only this process); under mpirun or srun: the "
+    "expected number");
+ABSL_FLAG(std::string, folder, ".",
+          "directory that runs will write to; all ranks write a small HDF5 file there");
+ABSL_FLAG(bool, json, false, "print the findings as JSON");
+ABSL_FLAG(double, timeout, 120, "seconds for ranks to start and report");
 
 namespace plait::doctor {
 namespace {
@@ -97,8 +99,8 @@ int ExamineOnRanks(int argc, char** argv, int ranks) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 2 && std::string(argv[1]) == comm::kKeepRankArgument) {
-    return comm::KeepRank(std::vector<std::string>(argv + 2, argv + argc));
+  if (argc > 2 && std::string(argv[1]) == comm::kRankAgentArgument) {
+    return comm::RunRankAgent(std::vector<std::string>(argv + 2, argv + argc));
   }
   const comm::Launcher launcher = comm::DetectLauncher();
   base::ParseFlagsOrExit(argc, argv, Usage(), launcher.starts_mpi() ? launcher.rank : 0);

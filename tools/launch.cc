@@ -1,4 +1,4 @@
-// Starts a program on ranks and stays with it: tools/launch_parts/README.md.
+// Starts a program on ranks and supervises it: tools/launch_parts/README.md.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,10 +8,9 @@
 #include "base/status_macros.h"
 #include "base/terminal.h"
 #include "comm/launch/dist_info.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 #include "tools/launch_parts/planning.h"
 #include "tools/launch_parts/running.h"
-#include "tools/launch_parts/summary.h"
 
 namespace plait::launching {
 namespace {
@@ -40,8 +39,8 @@ int Run(const Settings& settings, const PlannedJob& job) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc > 2 && std::string(argv[1]) == comm::kKeepRankArgument) {
-    return comm::KeepRank(std::vector<std::string>(argv + 2, argv + argc));
+  if (argc > 2 && std::string(argv[1]) == comm::kRankAgentArgument) {
+    return comm::RunRankAgent(std::vector<std::string>(argv + 2, argv + argc));
   }
   EnterUsersFolder();
   const Settings settings = SettingsFromFlags(base::ParseFlagsOrExit(argc, argv, Usage()));

@@ -1,4 +1,4 @@
-// Shows runs from their histories: tables, plots, comparison, a page. See tools/report_text/README.md.
+// Shows runs from their histories: tables, plots, comparison, a page. See tools/report_parts/README.md.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -9,22 +9,22 @@
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "data/plot/plot.h"
-#include "tools/report_numbers/metric_names.h"
-#include "tools/report_numbers/run_numbers.h"
-#include "tools/report_pages/page.h"
-#include "tools/report_text/machine_text.h"
-#include "tools/report_text/report_tables.h"
-#include "tools/report_text/table_text.h"
-#include "tools/report_text/terminal_plots.h"
+#include "tools/report_parts/machine_text.h"
+#include "tools/report_parts/page.h"
+#include "tools/report_parts/report_tables.h"
+#include "tools/report_parts/run_numbers.h"
+#include "tools/report_parts/run_plots.h"
+#include "tools/report_parts/table_text.h"
 
-ABSL_FLAG(std::string, metrics, "", "only these, separated by commas: loss,dt; all by default");
-ABSL_FLAG(int, skip, 0, "draws at the beginning to leave out, the warm-up");
+ABSL_FLAG(std::string, metrics, "", "metrics to show, comma-separated, such as loss,dt (default: all)");
+ABSL_FLAG(int, skip, 0, "number of draws to skip at the start (warm-up)");
 ABSL_FLAG(std::string, format, "text",
-          "of what is printed: text, md (Markdown), json, or csv (the metrics' table)");
+          "output format: text, md (Markdown), json, or csv (the metrics' table)");
 ABSL_FLAG(std::string, plots, "",
-          "metrics to draw in the terminal, separated by commas; all, none; by default loss, times, speed");
-ABSL_FLAG(std::string, html, "", "writes a page to this file: plots, tables, timeline, all in one");
+          "metrics to plot in the terminal, comma-separated; all, none; default: loss, times, speed");
+ABSL_FLAG(std::string, html, "", "write one HTML page with charts, tables and timeline to this file");
 ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
 
 namespace plait::report {
@@ -36,8 +36,8 @@ base::ToolUsage Usage() {
   return {
       .name = "report",
       .summary =
-          "Shows runs from their histories: statistics of each metric, throughput, overlap, slow ranks, and "
-          "what differs between several runs.",
+          "Summarizes runs from their histories: statistics of each metric, throughput, overlap, slow ranks, "
+          "and differences between runs.",
       .examples = {"report run.h5", "report run.h5 other.h5 --skip=10 --html=out.html",
                    "report run.h5 --metrics=loss,dt --format=json"},
       .groups = {{"What", {"metrics", "skip"}}, {"How", {"format", "plots", "html", "columns"}}},
@@ -101,18 +101,18 @@ std::string TextReport(const std::vector<RunNumbers>& runs) {
     absl::StrAppend(&text, TextTable(table, style.columns), "\n");
   }
   for (const std::string& note : Notes(runs)) {
-    for (const std::string& line : WrappedLines(WithoutControl(note), style.columns)) {
+    for (const std::string& line : base::WrapText(base::Printable(note), style.columns)) {
       absl::StrAppend(&text, line, "\n");
     }
   }
-  if (!style.utf8) text = AsciiOnly(text);
+  if (!style.utf8) text = base::AsciiOnly(text);
   return absl::StrCat(text, PlotsText(runs, style));
 }
 
 std::string MarkdownReport(const std::vector<RunNumbers>& runs) {
   std::string text;
   for (const ReportTable& table : ReportTables(runs)) absl::StrAppend(&text, MarkdownTable(table), "\n");
-  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", WithoutControl(note), "\n");
+  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", base::Printable(note), "\n");
   return text;
 }
 

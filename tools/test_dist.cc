@@ -1,9 +1,11 @@
-// Exercises a cluster with a small data-parallel training: tools/dist_test/README.md.
+// Tests a cluster with a small data-parallel training: tools/dist_test/README.md.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
 
+#include "base/keep_freed_memory.h"
+#include "base/status_macros.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
 #include "comm/nccl/nccl_backend.h"
@@ -22,12 +24,16 @@ int Fail(const absl::Status& status, int rank, int code) {
   return code;
 }
 
-int RanksToStart(const Config& config) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return training::RanksToStart(config.nproc, /*mesh=*/"", cores).value();
-}
-
 const char* Environment(const char* name) { return std::getenv(name); }
+
+// The number of ranks that the run will have, after checking the mesh for it.
+absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  PLAIT_ASSIGN_OR_RETURN(const int ranks,
+                         training::RanksOfRun(config.nproc, config.mesh, launcher, cores));
+  PLAIT_RETURN_IF_ERROR(MeshAxes(config, ranks).status());
+  return ranks;
+}
 
 int Main(int argc, char** argv) {
   base::Profile profile("main");
@@ -38,9 +44,10 @@ int Main(int argc, char** argv) {
   base::ParseFlagsOrExit(argc, argv, Usage(), rank);
   const absl::StatusOr<Config> config = ConfigFromFlags();
   if (!config.ok()) return Fail(config.status(), rank, kUsageError);
-  if (!launcher.starts_mpi() && RanksToStart(*config) > 1) {
-    return Fail(comm::RelaunchOnRanks(RanksToStart(*config), argv), 0, 1);
-  }
+  const absl::StatusOr<int> ranks = CheckedRanks(*config, launcher);
+  if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);
+  if (!launcher.starts_mpi() && *ranks > 1) return Fail(comm::RelaunchOnRanks(*ranks, argv), 0, 1);
+  base::KeepFreedMemory();
   const comm::SessionOptions options = {.step_timeout_seconds = config->timeout_seconds,
                                         .device_backend = comm::NcclBackendFactory()};
   return comm::RunMain(argc, argv, options,

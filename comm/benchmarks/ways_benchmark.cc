@@ -4,11 +4,10 @@
 //       [--bytes=N: this size alone] [--shared_bytes_per_rank=N]
 //
 //   milliseconds: least, median and greatest of 15 rounds
-//   operation          MB   blocking MPI           MPI                    ring                   shared
-//   memory all_reduce       3.40   0.51  0.52  0.60       1.22  1.25  1.40       0.41  0.42  0.50       0.17
-//   0.18  0.25
+//   operation          MB   MPI                    ring                   shared memory
+//   all_reduce       3.40   1.22  1.25  1.40       0.41  0.42  0.50       0.17  0.18  0.25
 //
-// The first way blocks in MPI's collective, the others start and wait. MB: of the whole buffer, float32. Each
+// MB: of the whole buffer, float32. Each
 // figure is the slowest rank's mean of some calls in a row. Ranks: those of this job, or --nproc of this
 // machine.
 #include <mpi.h>
@@ -29,7 +28,6 @@
 #include "comm/group.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
-#include "comm/mpi/backoff.h"
 #include "comm/mpi/mpi_backend.h"
 #include "comm/session_main.h"
 
@@ -51,7 +49,6 @@ struct Options {
 struct Way {
   const char* name;
   Communicator ranks;
-  bool blocks;
 };
 
 enum class Exchange { kAllReduce, kReduceScatter, kAllGather };
@@ -67,29 +64,22 @@ void Take(const std::string& flag, int argc, char** argv, Number* number) {
 
 std::vector<Way> Ways(std::int64_t shared_bytes_per_rank) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  const bool oversubscribed = plait::comm::DetectLauncher().local_size > plait::comm::AvailableCores();
   const auto over = [&](std::int64_t shared_bytes, std::int64_t ring_bytes) {
-    const MpiOptions options = {
-        .oversubscribed = oversubscribed, .shared_bytes_per_rank = shared_bytes, .ring_bytes = ring_bytes};
+    const MpiOptions options = {.shared_bytes_per_rank = shared_bytes, .ring_bytes = ring_bytes};
     return Communicator(plait::comm::MakeWorldGroup(plait::comm::MakeMpiWorldBackend(options), "world",
                                                     std::make_shared<plait::comm::Journal>()));
   };
-  const Communicator plain = over(0, kNever);
-  return {{"blocking MPI", plain, true},
-          {"MPI", plain, false},
-          {"ring", over(0, 1), false},
-          {"shared memory", over(shared_bytes_per_rank, 1), false}};
+  return {{"MPI", over(0, kNever)}, {"ring", over(0, 1)}, {"shared memory", over(shared_bytes_per_rank, 1)}};
 }
 
 void Call(const Way& way, Exchange exchange, Buffer values, Buffer part) {
   switch (exchange) {
     case Exchange::kAllReduce:
-      return way.blocks ? way.ranks.AllReduce(values) : way.ranks.AllReduceAsync(values).Wait();
+      return way.ranks.AllReduce(values);
     case Exchange::kReduceScatter:
-      return way.blocks ? way.ranks.ReduceScatter(values, part)
-                        : way.ranks.ReduceScatterAsync(values, part).Wait();
+      return way.ranks.ReduceScatter(values, part);
     case Exchange::kAllGather:
-      return way.blocks ? way.ranks.AllGather(part, values) : way.ranks.AllGatherAsync(part, values).Wait();
+      return way.ranks.AllGather(part, values);
   }
 }
 

@@ -17,18 +17,18 @@ namespace plait::comm {
 namespace {
 
 // What a rank tells the others, one item a line.
-struct Card {
+struct HostReport {
   std::string host, boot_id, fingerprint, launch_command;
   std::vector<std::string> contradictions;
 };
 
-std::string Written(const Card& card) {
-  std::vector<std::string> lines = {card.host, card.boot_id, card.fingerprint, card.launch_command};
-  lines.insert(lines.end(), card.contradictions.begin(), card.contradictions.end());
+std::string Serialize(const HostReport& report) {
+  std::vector<std::string> lines = {report.host, report.boot_id, report.fingerprint, report.launch_command};
+  lines.insert(lines.end(), report.contradictions.begin(), report.contradictions.end());
   return absl::StrJoin(lines, "\n");
 }
 
-Card Read(absl::string_view text) {
+HostReport Parse(absl::string_view text) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   return {lines[0], lines[1], lines[2], lines[3], std::vector<std::string>(lines.begin() + 4, lines.end())};
 }
@@ -38,7 +38,7 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-bool SameHost(const Card& a, const Card& b) { return a.host == b.host && a.boot_id == b.boot_id; }
+bool SameHost(const HostReport& a, const HostReport& b) { return a.host == b.host && a.boot_id == b.boot_id; }
 
 // Ranks by what they say, in the order of the lowest rank that says it.
 std::vector<std::pair<std::string, std::vector<int>>> BySaying(
@@ -70,7 +70,7 @@ std::vector<std::string> OnRanks(const std::vector<std::vector<std::string>>& sa
 }
 
 // The place that `world` gives this rank.
-Job PlaceAmong(const Communicator& world, const std::vector<Card>& cards, Job job) {
+Job PlaceAmong(const Communicator& world, const std::vector<HostReport>& reports, Job job) {
   job.rank = world.rank();
   job.size = world.size();
   job.local_rank = job.local_size = 0;
@@ -78,14 +78,14 @@ Job PlaceAmong(const Communicator& world, const std::vector<Card>& cards, Job jo
   std::vector<int> first_ranks;  // of each host
   for (int rank = 0; rank < world.size(); ++rank) {
     const auto known = std::find_if(first_ranks.begin(), first_ranks.end(),
-                                    [&](int first) { return SameHost(cards[first], cards[rank]); });
+                                    [&](int first) { return SameHost(reports[first], reports[rank]); });
     const int node = static_cast<int>(known - first_ranks.begin());
     if (known == first_ranks.end()) {
       first_ranks.push_back(rank);
-      job.hosts.push_back({.host = cards[rank].host, .slots = 0});
+      job.hosts.push_back({.host = reports[rank].host, .slots = 0});
     }
     ++job.hosts[node].slots;
-    if (!SameHost(cards[rank], cards[world.rank()])) continue;
+    if (!SameHost(reports[rank], reports[world.rank()])) continue;
     job.node_id = node;
     job.local_size = job.hosts[node].slots;
     if (rank < world.rank()) ++job.local_rank;
@@ -118,9 +118,9 @@ std::string Disproved(const Job& said, const Job& found) {
       "out options that reorder ranks");
 }
 
-std::vector<std::string> SharedNames(const std::vector<Card>& cards) {
+std::vector<std::string> SharedNames(const std::vector<HostReport>& reports) {
   std::map<std::string, std::set<std::string>> boots;
-  for (const Card& card : cards) boots[card.host].insert(card.boot_id);
+  for (const HostReport& report : reports) boots[report.host].insert(report.boot_id);
   std::vector<std::string> lines;
   for (const auto& [host, ids] : boots) {
     if (ids.size() > 1) {
@@ -132,32 +132,33 @@ std::vector<std::string> SharedNames(const std::vector<Card>& cards) {
 }
 
 template <typename Member>
-std::vector<std::string> Column(const std::vector<Card>& cards, Member member) {
+std::vector<std::string> Column(const std::vector<HostReport>& reports, Member member) {
   std::vector<std::string> values;
-  for (const Card& card : cards) values.push_back(card.*member);
+  for (const HostReport& report : reports) values.push_back(report.*member);
   return values;
 }
 
 }  // namespace
 
 void CompleteJob(const Communicator& world, absl::string_view fingerprint, Job* job) {
-  std::vector<Card> cards;
-  const Card mine = {job->host, job->boot_id, OneLine(std::string(fingerprint)), OneLine(job->launch_command),
-                     job->contradictions};
-  for (const std::string& text : GatherText(world, Written(mine))) cards.push_back(Read(text));
-  Job placed = PlaceAmong(world, cards, *job);
+  std::vector<HostReport> reports;
+  const HostReport mine = {job->host, job->boot_id, OneLine(std::string(fingerprint)),
+                           OneLine(job->launch_command), job->contradictions};
+  for (const std::string& text : GatherText(world, Serialize(mine))) reports.push_back(Parse(text));
+  Job placed = PlaceAmong(world, reports, *job);
   std::vector<std::vector<std::string>> said, disproved;
-  for (const Card& card : cards) said.push_back(card.contradictions);
+  for (const HostReport& report : reports) said.push_back(report.contradictions);
   for (const std::string& text : GatherText(world, Disproved(*job, placed))) {
     disproved.push_back(text.empty() ? std::vector<std::string>() : std::vector<std::string>{text});
   }
   placed.contradictions.clear();
-  for (const auto& lines : {OnRanks(said), OnRanks(disproved), SharedNames(cards)}) {
+  for (const auto& lines : {OnRanks(said), OnRanks(disproved), SharedNames(reports)}) {
     placed.contradictions.insert(placed.contradictions.end(), lines.begin(), lines.end());
   }
-  const std::string odd = OddBuilds(Column(cards, &Card::fingerprint), Column(cards, &Card::host));
+  const std::string odd =
+      OddBuilds(Column(reports, &HostReport::fingerprint), Column(reports, &HostReport::host));
   if (!odd.empty()) placed.contradictions.push_back(odd);
-  const std::vector<std::string> commands = Column(cards, &Card::launch_command);
+  const std::vector<std::string> commands = Column(reports, &HostReport::launch_command);
   const auto found =
       std::find_if(commands.begin(), commands.end(), [](const auto& text) { return !text.empty(); });
   if (found != commands.end()) placed.launch_command = *found;

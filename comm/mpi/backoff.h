@@ -17,9 +17,6 @@ class Backoff {
   long sleep_nanoseconds_ = 10'000;
 };
 
-// Cores that this process's node offers: online processors, or the container's quota where it is less.
-int AvailableCores();
-
 }  // namespace plait::comm
 
 #endif  // PLAIT_COMM_MPI_BACKOFF_H_

@@ -3,11 +3,12 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "comm/mpi/call_check.h"
+#include "comm/mpi/cores.h"
 #include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/mpi_types.h"
 #include "comm/mpi/mpi_work.h"
@@ -19,36 +20,66 @@
 namespace plait::comm {
 namespace {
 
-// The first world rank on the node of each world rank. Collective.
-std::vector<int> FindNodes() {
-  int rank = 0, size = 1;
-  CheckMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  CheckMpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
-  MPI_Comm node = MPI_COMM_NULL;
-  CheckMpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
-           "MPI_Comm_split_type");
-  int first = rank;
+// What the communicators of a session have in common.
+struct Shared {
+  MpiOptions options;
+  std::vector<int> nodes;  // the first world rank on the node of each world rank
+  std::shared_ptr<Progress> progress;
+};
+
+int SizeOf(MPI_Comm comm) {
+  int size = 1;
+  CheckMpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+// Options decide which calls of MPI an operation makes, so all ranks take the least that one of them has.
+MpiOptions AgreedOptions(MpiOptions options) {
+  std::int64_t numbers[] = {options.max_elements_per_message, options.shared_bytes_per_rank,
+                            std::max<std::int64_t>(options.ring_bytes, 1)};
+  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, numbers, 3, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  return {
+      .max_elements_per_message = numbers[0], .shared_bytes_per_rank = numbers[1], .ring_bytes = numbers[2]};
+}
+
+std::vector<int> FindNodes(MPI_Comm node) {
+  int first = 0;
+  CheckMpi(MPI_Comm_rank(MPI_COMM_WORLD, &first), "MPI_Comm_rank");
   CheckMpi(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
-  CheckMpi(MPI_Comm_free(&node), "MPI_Comm_free");
-  std::vector<int> nodes(size);
+  std::vector<int> nodes(SizeOf(MPI_COMM_WORLD));
   CheckMpi(MPI_Allgather(&first, 1, MPI_INT, nodes.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
   return nodes;
 }
 
-// What the communicators of a session have in common.
-struct Shared {
-  MpiOptions options;
-  std::vector<int> nodes;  // by world rank
-  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
-};
+// Ranks that are bound have a core each; those that are not have the same cores. Nodes may differ: it decides
+// how a rank waits, not what it calls.
+bool Oversubscribed(MPI_Comm node) {
+  CoreSet cores = UsableCores();
+  CheckMpi(
+      MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR, node),
+      "MPI_Allreduce");
+  return SizeOf(node) > std::min(CountOf(cores), CoreQuota());
+}
+
+// Collective.
+std::shared_ptr<const Shared> FindShared(const MpiOptions& options) {
+  MPI_Comm node = MPI_COMM_NULL;
+  CheckMpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+           "MPI_Comm_split_type");
+  auto shared =
+      std::make_shared<Shared>(Shared{.options = AgreedOptions(options),
+                                      .nodes = FindNodes(node),
+                                      .progress = std::make_shared<Progress>(Oversubscribed(node))});
+  CheckMpi(MPI_Comm_free(&node), "MPI_Comm_free");
+  return shared;
+}
 
 class MpiBackend : public Backend {
  public:
   MpiBackend(MPI_Comm comm, std::shared_ptr<const Shared> shared)
-      : comm_(comm), shared_(std::move(shared)), options_(shared_->options) {
+      : comm_(comm), shared_(std::move(shared)), options_(shared_->options), size_(SizeOf(comm)) {
     CheckMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     CheckMpi(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
-    CheckMpi(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
     FindMembers();
     if (options_.shared_bytes_per_rank > 0 && OnOneNode()) {
       segment_ = NodeSegment::Make(comm_, options_.shared_bytes_per_rank);
@@ -59,33 +90,25 @@ class MpiBackend : public Backend {
   int size() const override { return size_; }
   std::vector<int> members() const override { return members_; }
 
-  void Run(const Request& request) override {
-    // An all-gather that blocks is copied once by MPI, from memory to memory.
-    const bool by_mpi = request.operation == Operation::kAllGather && !options_.oversubscribed;
-    if (GoesThroughSharedMemory(request) && !by_mpi) {
-      return SharedCollective(segment_, shared_->progress, request, options_.oversubscribed).Wait();
-    }
-    const bool alone = IsPointToPoint(request.operation);
-    // While MPI blocks, operations under way do not move; a blocking message is the same to its other end.
-    const bool immediate = options_.oversubscribed || (alone && !shared_->progress->idle());
-    if (!alone) AwaitArrivals();
-    MpiWork work(shared_->progress, options_.oversubscribed);
-    Issue(request, immediate ? Mode::kImmediate : Mode::kBlocking, &work);
-    work.Wait();
-  }
+  void Run(const Request& request) override { Start(request)->Wait(); }
 
   std::unique_ptr<PendingWork> Start(const Request& request) override {
-    if (GoesThroughSharedMemory(request)) {
-      return std::make_unique<SharedCollective>(segment_, shared_->progress, request,
-                                                options_.oversubscribed);
+    if (IsPointToPoint(request.operation)) return Issue(request);
+    const CallFingerprint call = FingerprintOf(request, ++collectives_);
+    if (size_ == 1) return Issue(request);
+    if (segment_ == nullptr) {
+      auto check = StartCallCheck(comm_, rank_, size_, call, shared_->progress);
+      return std::make_unique<CheckedWork>(std::move(check), Issue(request));
     }
-    auto work = std::make_unique<MpiWork>(shared_->progress, options_.oversubscribed);
-    Issue(request, Mode::kImmediate, work.get());
-    return work;
+    if (SharedCollective::Handles(request.operation)) return StartShared(request, call);
+    return std::make_unique<CheckedWork>(StartShared({.operation = Operation::kBarrier}, call),
+                                         Issue(request));
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override {
-    AwaitArrivals();
+    // MPI_Comm_split blocks, and operations under way do not move in it. All ranks have come to it now, so it
+    // waits for none.
+    Run({.operation = Operation::kSplit});
     MPI_Comm part = MPI_COMM_NULL;
     CheckMpi(MPI_Comm_split(comm_, color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
     if (part == MPI_COMM_NULL) return nullptr;
@@ -96,8 +119,8 @@ class MpiBackend : public Backend {
   }
 
  private:
-  bool GoesThroughSharedMemory(const Request& request) const {
-    return segment_ != nullptr && SharedCollective::Handles(request.operation);
+  std::unique_ptr<PendingWork> StartShared(const Request& request, const CallFingerprint& call) {
+    return std::make_unique<SharedCollective>(segment_, shared_->progress, request, call);
   }
 
   bool OnOneNode() const {
@@ -105,35 +128,12 @@ class MpiBackend : public Backend {
                        [this](int member) { return shared_->nodes[member] == shared_->nodes[members_[0]]; });
   }
 
-  // A rank with operations under way enters a blocking call of MPI's, in which they do not move, only when
-  // the call does not wait for anybody any more. Ranks without any go ahead.
-  void AwaitArrivals() {
-    if (segment_ == nullptr) return;
-    segment_->Arrive();
-    if (shared_->progress->idle()) return;
-    Arrivals arrivals(*segment_);
-    shared_->progress->WaitFor(arrivals, options_.oversubscribed);
-  }
-  class Arrivals : public Progress::Task {
-   public:
-    explicit Arrivals(const NodeSegment& segment) : segment_(segment) {}
-    bool Advance() override { return false; }
-    bool complete() const override { return segment_.AllArrived(); }
-
-   private:
-    const NodeSegment& segment_;
-  };
-
-  void Issue(const Request& request, Mode mode, MpiWork* work) {
-    // Messages between two ranks are no calls of all.
-    if (request.operation != Operation::kSend && request.operation != Operation::kReceive) ++operations_;
-    const MpiGroup group = {comm_,
-                            rank_,
-                            size_,
-                            options_.max_elements_per_message,
-                            std::max<std::int64_t>(options_.ring_bytes, 1),
-                            operations_};
-    IssueOperation(group, request, mode, work);
+  std::unique_ptr<PendingWork> Issue(const Request& request) {
+    auto work = std::make_unique<MpiWork>(shared_->progress);
+    const MpiGroup group = {comm_,       rank_, size_, options_.max_elements_per_message, options_.ring_bytes,
+                            collectives_};
+    IssueOperation(group, request, work.get());
+    return work;
   }
 
   void FindMembers() {
@@ -154,16 +154,15 @@ class MpiBackend : public Backend {
   const MpiOptions& options_;
   std::shared_ptr<NodeSegment> segment_;  // null: through messages
   int rank_ = 0;
-  int size_ = 1;
-  std::int64_t operations_ = 0;
+  int size_;
+  std::int64_t collectives_ = 0;
   std::vector<int> members_;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> MakeMpiWorldBackend(const MpiOptions& options) {
-  auto shared = std::make_shared<Shared>(Shared{.options = options, .nodes = FindNodes()});
-  return std::make_unique<MpiBackend>(MPI_COMM_WORLD, std::move(shared));
+  return std::make_unique<MpiBackend>(MPI_COMM_WORLD, FindShared(options));
 }
 
 }  // namespace plait::comm

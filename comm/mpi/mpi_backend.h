@@ -1,13 +1,13 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
 // All-reduce, reduce-scatter, all-gather and barrier between ranks of one node go through memory that they
-// share (comm/mpi/shared_collective.h; all-gathers that block only if oversubscribed); between nodes, the
-// non-blocking ones of the first three go round a ring of messages if they are long
-// (comm/mpi/ring_collectives.h).
+// share (comm/mpi/shared_collective.h); between nodes, the first three go round a ring of messages if they
+// are long (comm/mpi/ring_collectives.h), and everything else through MPI's non-blocking calls.
 //
-// Other blocking calls map to MPI's blocking collectives. Where a node has more ranks than cores they start
-// the non-blocking one and wait for it with comm/mpi/backoff.h, so that waiting leaves the cores to the
-// others.
+// A blocking call starts the operation and waits for it, and whoever waits advances everything that the
+// process has in flight (comm/mpi/progress.h). So ranks may wait in any order, on one node and between nodes.
+// Nothing that selects a call of MPI differs between ranks. Every collective is checked against what the
+// other ranks call (comm/call_fingerprint.h).
 #ifndef PLAIT_COMM_MPI_MPI_BACKEND_H_
 #define PLAIT_COMM_MPI_MPI_BACKEND_H_
 
@@ -20,13 +20,13 @@ namespace plait::comm {
 
 struct MpiOptions {
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;  // at most 2^30
-  bool oversubscribed = false;                                    // more ranks than cores on this node
   // As SessionOptions has them.
   std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
   std::int64_t ring_bytes = std::int64_t{1} << 16;
 };
 
-// Over MPI_COMM_WORLD, which must be initialised. Tags of Send and Receive are in [0, 2^30).
+// Over MPI_COMM_WORLD, which must be initialised. Collective; where ranks bring different options, all take
+// the least. Tags of Send and Receive are in [0, 2^30).
 std::unique_ptr<Backend> MakeMpiWorldBackend(const MpiOptions& options);
 
 }  // namespace plait::comm

@@ -13,23 +13,20 @@ namespace {
 // Above the tags of programs.
 constexpr int kAllToAllVTag = 1 << 30;
 constexpr int kFirstRingTag = kAllToAllVTag + 1;
-constexpr std::int64_t kRingTags = 1 << 20;
+constexpr std::int64_t kRingTags = kFirstFreeTag - kFirstRingTag;
 
 // Issues one request; keeps what every part of it needs.
 class Issuer {
  public:
-  Issuer(const MpiGroup& group, Mode mode, MpiWork* work) : group_(group), mode_(mode), work_(work) {}
+  Issuer(const MpiGroup& group, MpiWork* work) : group_(group), work_(work) {}
 
   void Issue(const Request& request);
 
  private:
-  // Every MPI collective and send has a blocking form f(args..., comm) and an immediate one with a request
-  // behind.
-  template <typename Blocking, typename Immediate, typename... Args>
-  void Call(absl::string_view name, Blocking blocking, Immediate immediate, Args... args) {
-    CheckMpi(mode_ == Mode::kBlocking ? blocking(args..., group_.comm)
-                                      : immediate(args..., group_.comm, work_->AddRequest()),
-             name);
+  // Every non-blocking call of MPI ends in the communicator and the request.
+  template <typename Function, typename... Args>
+  void Call(absl::string_view name, Function call, Args... args) {
+    CheckMpi(call(args..., group_.comm, work_->AddRequest()), name);
   }
 
   // step(begin, count) for every message that `count` elements make, at least one.
@@ -70,7 +67,6 @@ class Issuer {
   void DivideBySize(Buffer values);
 
   const MpiGroup& group_;
-  Mode mode_;
   MpiWork* work_;
 };
 
@@ -102,9 +98,7 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-bool Issuer::GoesRound(std::int64_t bytes) const {
-  return mode_ == Mode::kImmediate && group_.size > 1 && bytes >= group_.ring_bytes;
-}
+bool Issuer::GoesRound(std::int64_t bytes) const { return group_.size > 1 && bytes >= group_.ring_bytes; }
 
 int Issuer::RingTag() const { return kFirstRingTag + static_cast<int>(group_.operation % kRingTags); }
 
@@ -115,7 +109,7 @@ void Issuer::RingAllReduce(const Request& r) {
     AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, RingTag(), work_);
     AddRingAllGather(group_, parts, RingTag(), work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 // The same piece of every part of `whole`.
@@ -132,7 +126,7 @@ void Issuer::RingReduceScatter(const Request& r) {
     AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce, RingTag(),
                          work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 void Issuer::RingAllGather(const Request& r) {
@@ -141,14 +135,14 @@ void Issuer::RingAllGather(const Request& r) {
   ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     AddRingAllGather(group_, Pieces(r.out, begin, count), RingTag(), work_);
   });
-  work_->StartStages();
+  work_->Start();
 }
 
 void Issuer::AllReduce(const Request& r) {
   if (GoesRound(r.out.bytes())) return RingAllReduce(r);
   if (r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    Call("MPI_Allreduce", MPI_Allreduce, MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,
+    Call("MPI_Iallreduce", MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,
          static_cast<int>(count), MpiType(r.out.type), MpiReduceOp(r.reduce, r.out.type));
   });
 }
@@ -159,8 +153,8 @@ void Issuer::Reduce(const Request& r) {
   ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     void* out = is_root ? Slice(r.out, begin, count).data : nullptr;
     const void* in = Slice(r.in, begin, count).data;
-    Call("MPI_Reduce", MPI_Reduce, MPI_Ireduce, is_root && in == out ? MPI_IN_PLACE : in, out,
-         static_cast<int>(count), MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type), r.root);
+    Call("MPI_Ireduce", MPI_Ireduce, is_root && in == out ? MPI_IN_PLACE : in, out, static_cast<int>(count),
+         MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type), r.root);
   });
 }
 
@@ -189,14 +183,13 @@ void Issuer::ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin
     }
     in = packed;
   }
-  Call("MPI_Reduce_scatter_block", MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, in,
-       Slice(out, begin, count).data, static_cast<int>(count), MpiType(r.in.type),
-       MpiReduceOp(r.reduce, r.in.type));
+  Call("MPI_Ireduce_scatter_block", MPI_Ireduce_scatter_block, in, Slice(out, begin, count).data,
+       static_cast<int>(count), MpiType(r.in.type), MpiReduceOp(r.reduce, r.in.type));
 }
 
 void Issuer::Broadcast(const Request& r) {
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    Call("MPI_Bcast", MPI_Bcast, MPI_Ibcast, Slice(r.out, begin, count).data, static_cast<int>(count),
+    Call("MPI_Ibcast", MPI_Ibcast, Slice(r.out, begin, count).data, static_cast<int>(count),
          MpiType(r.out.type), r.root);
   });
 }
@@ -208,12 +201,12 @@ void Issuer::AllGather(const Request& r) {
     const void* in = in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data;
     const int n = static_cast<int>(count);
     if (count == r.in.count) {
-      return Call("MPI_Allgather", MPI_Allgather, MPI_Iallgather, in, n, MpiType(r.in.type), r.out.data, n,
+      return Call("MPI_Iallgather", MPI_Iallgather, in, n, MpiType(r.in.type), r.out.data, n,
                   MpiType(r.out.type));
     }
     const StridedType piece(r.out.type, count, r.in.count);
-    Call("MPI_Allgather", MPI_Allgather, MPI_Iallgather, in, n, MpiType(r.in.type),
-         Slice(r.out, begin, count).data, 1, piece.get());
+    Call("MPI_Iallgather", MPI_Iallgather, in, n, MpiType(r.in.type), Slice(r.out, begin, count).data, 1,
+         piece.get());
   });
 }
 
@@ -224,19 +217,17 @@ void Issuer::AllToAll(const Request& r) {
     const void* in = in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data;
     const int n = static_cast<int>(count);
     if (count == part) {
-      return Call("MPI_Alltoall", MPI_Alltoall, MPI_Ialltoall, in, n, MpiType(r.in.type), r.out.data, n,
+      return Call("MPI_Ialltoall", MPI_Ialltoall, in, n, MpiType(r.in.type), r.out.data, n,
                   MpiType(r.out.type));
     }
     const StridedType piece(r.out.type, count, part);
-    Call("MPI_Alltoall", MPI_Alltoall, MPI_Ialltoall, in, 1, piece.get(), Slice(r.out, begin, count).data, 1,
-         piece.get());
+    Call("MPI_Ialltoall", MPI_Ialltoall, in, 1, piece.get(), Slice(r.out, begin, count).data, 1, piece.get());
   });
 }
 
 // Messages between pairs: MPI's own form counts offsets in 32 bits, and ranks could not agree on when that
 // suffices.
 void Issuer::AllToAllV(const Request& r) {
-  mode_ = Mode::kImmediate;
   std::int64_t received = 0;
   for (int from = 0; from < group_.size; ++from) {
     const Buffer part = Slice(r.out, received, r.receive_counts[from]);
@@ -261,7 +252,7 @@ void Issuer::Gather(const Request& r) {
   const bool in_place = is_root && r.in.data == Slice(r.out, group_.rank * r.in.count, r.in.count).data;
   ForEachPiece(r.in.count, [&](std::int64_t begin, std::int64_t count) {
     const StridedType piece(r.in.type, count, r.in.count);
-    Call("MPI_Gather", MPI_Gather, MPI_Igather, in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data,
+    Call("MPI_Igather", MPI_Igather, in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data,
          static_cast<int>(count), MpiType(r.in.type), is_root ? Slice(r.out, begin, count).data : nullptr, 1,
          piece.get(), r.root);
   });
@@ -272,15 +263,15 @@ void Issuer::Scatter(const Request& r) {
   const bool in_place = is_root && r.out.data == Slice(r.in, group_.rank * r.out.count, r.out.count).data;
   ForEachPiece(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     const StridedType piece(r.out.type, count, r.out.count);
-    Call("MPI_Scatter", MPI_Scatter, MPI_Iscatter, is_root ? Slice(r.in, begin, count).data : nullptr, 1,
-         piece.get(), in_place ? MPI_IN_PLACE : Slice(r.out, begin, count).data, static_cast<int>(count),
+    Call("MPI_Iscatter", MPI_Iscatter, is_root ? Slice(r.in, begin, count).data : nullptr, 1, piece.get(),
+         in_place ? MPI_IN_PLACE : Slice(r.out, begin, count).data, static_cast<int>(count),
          MpiType(r.out.type), r.root);
   });
 }
 
 void Issuer::Send(ConstBuffer values, int to, int tag) {
   ForEachMessage(values.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    Call("MPI_Send", MPI_Send, MPI_Isend, Slice(values, begin, count).data, static_cast<int>(count),
+    Call("MPI_Isend", MPI_Isend, Slice(values, begin, count).data, static_cast<int>(count),
          MpiType(values.type), to, tag);
   });
 }
@@ -290,11 +281,6 @@ void Issuer::Receive(Buffer values, int from, int tag) {
   ForEachMessage(values.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     const int n = static_cast<int>(count);
     void* data = Slice(values, begin, count).data;
-    if (mode_ == Mode::kBlocking) {
-      MPI_Status status;
-      CheckMpi(MPI_Recv(data, n, type, from, tag, group_.comm, &status), "MPI_Recv");
-      return CheckCount(status, n, type, from);
-    }
     CheckMpi(MPI_Irecv(data, n, type, from, tag, group_.comm, work_->AddRequest()), "MPI_Irecv");
     work_->ExpectCount(n, type, from);
   });
@@ -326,16 +312,15 @@ void Issuer::Issue(const Request& request) {
     case Operation::kReceive:
       return Receive(request.out, request.root, request.tag);
     case Operation::kBarrier:
-      return Call("MPI_Barrier", MPI_Barrier, MPI_Ibarrier);
     case Operation::kSplit:
-      return;
+      return Call("MPI_Ibarrier", MPI_Ibarrier);
   }
 }
 
 }  // namespace
 
-void IssueOperation(const MpiGroup& group, const Request& request, Mode mode, MpiWork* work) {
-  Issuer(group, mode, work).Issue(request);
+void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work) {
+  Issuer(group, work).Issue(request);
 }
 
 }  // namespace plait::comm

@@ -20,11 +20,11 @@ struct MpiGroup {
   std::int64_t operation;     // counts the calls on this communicator, the same on all ranks
 };
 
-enum class Mode { kBlocking, kImmediate };
+// Tags from here on are not used for messages of operations.
+inline constexpr int kFirstFreeTag = (1 << 30) + 1 + (1 << 20);
 
-// In blocking mode the calls have returned when this does, and work->Wait() has only the last conversions
-// left.
-void IssueOperation(const MpiGroup& group, const Request& request, Mode mode, MpiWork* work);
+// Starts `request`; a split is a barrier.
+void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work);
 
 }  // namespace plait::comm
 

@@ -5,7 +5,9 @@
 #include "comm/transport_error.h"
 
 namespace plait::comm {
+namespace {
 
+// A message of `count` elements arrived as `status` says; throws TransportError if the sender sent fewer.
 void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer) {
   int received = 0;
   CheckMpi(MPI_Get_count(&status, type, &received), "MPI_Get_count");
@@ -13,6 +15,8 @@ void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer
   throw TransportError(
       absl::StrCat("receive from rank ", peer, ": ", received, " elements came, ", count, " were expected"));
 }
+
+}  // namespace
 
 void MpiWork::ExpectCount(int count, MPI_Datatype type, int peer) {
   expectations_.push_back({requests_.size() - 1, count, type, peer});
@@ -33,7 +37,7 @@ void MpiWork::AddToProgress() {
   in_progress_ = true;
 }
 
-void MpiWork::StartStages() {
+void MpiWork::Start() {
   RunStage();
   AddToProgress();
 }
@@ -61,10 +65,10 @@ bool MpiWork::Test() {
 }
 
 void MpiWork::Wait() {
-  if (!in_progress_) Advance();  // at once where the calls blocked
+  if (!in_progress_) Advance();
   if (complete_) return;
   AddToProgress();
-  progress_->WaitFor(*this, oversubscribed_);
+  progress_->WaitFor(*this);
 }
 
 void MpiWork::CheckReceived(const std::vector<MPI_Status>& statuses) const {

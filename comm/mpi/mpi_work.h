@@ -1,6 +1,6 @@
 // The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
-// operation of several stages posts the next requests when the last ones are complete; it moves on in Test
-// and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
+// operation of several stages posts the next requests when the previous ones are complete; it advances in
+// Test and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -19,8 +19,7 @@ namespace plait::comm {
 
 class MpiWork : public PendingWork, public Progress::Task {
  public:
-  MpiWork(std::shared_ptr<Progress> progress, bool oversubscribed)
-      : progress_(std::move(progress)), oversubscribed_(oversubscribed) {}
+  explicit MpiWork(std::shared_ptr<Progress> progress) : progress_(std::move(progress)) {}
   ~MpiWork() override { progress_->Remove(this); }
 
   // For an MPI_I... call to fill in. Valid until the next call.
@@ -28,11 +27,12 @@ class MpiWork : public PendingWork, public Progress::Task {
   // The latest request is a receive: exactly `count` elements of `type` from `peer`, or TransportError.
   void ExpectCount(int count, MPI_Datatype type, int peer);
   std::byte* AddScratch(std::int64_t bytes);
-  // Runs when all requests so far are complete, and adds others. In order of addition; the first one at once
-  // if StartStages is called.
+  // Runs when all requests so far are complete, and adds others. In order of addition; Start runs the first
+  // one.
   using Stage = std::function<void(MpiWork&)>;
   void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
-  void StartStages();
+  // Runs the first stage, if any. From now on every wait of the session advances this operation.
+  void Start();
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
 
@@ -54,7 +54,6 @@ class MpiWork : public PendingWork, public Progress::Task {
   void Finish();
 
   std::shared_ptr<Progress> progress_;
-  bool oversubscribed_;
   bool in_progress_ = false;  // known to progress_: a rank that waits for anything moves this on
   bool complete_ = false;
   std::vector<MPI_Request> requests_;
@@ -64,9 +63,6 @@ class MpiWork : public PendingWork, public Progress::Task {
   std::size_t next_stage_ = 0;
   std::vector<std::function<void()>> last_steps_;
 };
-
-// A message of `count` elements arrived as `status` says; throws TransportError if the sender sent fewer.
-void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer);
 
 }  // namespace plait::comm
 

@@ -35,7 +35,7 @@ NodeSegment::Layout NodeSegment::LayoutFor(int size, std::int64_t bytes_per_rank
   Layout layout{};
   layout.slots = std::max(bytes_per_rank / kSlotBytes, kFewestSlots);
   layout.slot_bytes = std::min(kSlotBytes, bytes_per_rank / layout.slots) / kLineBytes * kLineBytes;
-  const std::int64_t flags = layout.slots * static_cast<std::int64_t>(sizeof(Slot)) + kLineBytes;
+  const std::int64_t flags = layout.slots * static_cast<std::int64_t>(sizeof(Slot));
   layout.data_offset = RoundUp(flags, kPageBytes);
   layout.bytes_per_rank = RoundUp(layout.data_offset + layout.slots * layout.slot_bytes, kPageBytes);
   layout.bytes = kPageBytes + size * layout.bytes_per_rank;
@@ -106,40 +106,31 @@ NodeSegment::Slot& NodeSegment::SlotOf(int rank, std::int64_t post) const {
   return reinterpret_cast<Slot*>(Outbox(rank))[post % layout_.slots];
 }
 
-NodeSegment::Line& NodeSegment::ArrivalOf(int rank) const {
-  return *reinterpret_cast<Line*>(Outbox(rank) + layout_.slots * sizeof(Slot));
-}
-
 std::byte* NodeSegment::Data(int rank, std::int64_t post) const {
   return Outbox(rank) + layout_.data_offset + post % layout_.slots * layout_.slot_bytes;
 }
 
 bool NodeSegment::CanWrite(std::int64_t post) const {
   const std::int64_t posts_before = post / layout_.slots;
-  const std::uint64_t reads = SlotOf(rank_, post).read.value.load(std::memory_order_acquire);
+  const std::uint64_t reads = SlotOf(rank_, post).read.load(std::memory_order_acquire);
   return reads == static_cast<std::uint64_t>(posts_before * (size_ - 1));
 }
 
-void NodeSegment::Publish(std::int64_t post) {
-  SlotOf(rank_, post).published.value.store(post + 1, std::memory_order_release);
+void NodeSegment::Publish(std::int64_t post, const CallFingerprint& call) {
+  Slot& slot = SlotOf(rank_, post);
+  slot.call = call;
+  slot.published.store(post + 1, std::memory_order_release);
 }
 
-bool NodeSegment::IsPublished(int rank, std::int64_t post) const {
-  return SlotOf(rank, post).published.value.load(std::memory_order_acquire) ==
-         static_cast<std::uint64_t>(post + 1);
+bool NodeSegment::IsPublished(int rank, std::int64_t post, const CallFingerprint& mine) const {
+  const Slot& slot = SlotOf(rank, post);
+  if (slot.published.load(std::memory_order_acquire) != static_cast<std::uint64_t>(post + 1)) return false;
+  CheckSameCall(mine, rank_, slot.call, rank);
+  return true;
 }
 
 void NodeSegment::MarkRead(int rank, std::int64_t post) {
-  SlotOf(rank, post).read.value.fetch_add(1, std::memory_order_release);
-}
-
-void NodeSegment::Arrive() { ArrivalOf(rank_).value.store(++arrivals_, std::memory_order_release); }
-
-bool NodeSegment::AllArrived() const {
-  for (int rank = 0; rank < size_; ++rank) {
-    if (ArrivalOf(rank).value.load(std::memory_order_acquire) < arrivals_) return false;
-  }
-  return true;
+  SlotOf(rank, post).read.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace plait::comm

@@ -1,23 +1,23 @@
-// Memory that the ranks of one node share, for one communicator: an outbox per rank, which the others read.
+// Shared memory of the ranks of one communicator on one node: an outbox per rank, which the others read.
 // Private to comm/mpi.
 //
 //   std::shared_ptr<NodeSegment> segment = NodeSegment::Make(comm, /*bytes_per_rank=*/4 << 20);
 //   const std::int64_t post = segment->TakePosts(1);
 //   if (segment->CanWrite(post)) {                     // until all others have read what lay there before
 //     std::memcpy(segment->Data(rank, post), ...);
-//     segment->Publish(post);
+//     segment->Publish(post, call);
 //   }
-//   if (segment->IsPublished(other, post)) {
+//   if (segment->IsPublished(other, post, call)) {
 //     std::memcpy(..., segment->Data(other, post), ...);
 //     segment->MarkRead(other, post);
 //   }
 //
 // Posts are counted, the same on all ranks: operations take them in the order of their start. Post p lies in
-// slot p mod slots, and all size - 1 other ranks read it exactly once. Every flag has a cache line of its
-// own.
+// slot p mod slots, and all size - 1 other ranks read it exactly once. Each post carries the fingerprint of
+// the call that made it, in the cache line of its flag.
 //
-// The memory belongs to no name: it is reached through the process that made it, and gone with the last one
-// that has mapped it, however that ended. Pages are taken when they are first written.
+// The memory has no name in a file system: it is opened through the process that created it, and freed when
+// the last process that has mapped it ends, however it ends. Pages are allocated when first written.
 #ifndef PLAIT_COMM_MPI_NODE_SEGMENT_H_
 #define PLAIT_COMM_MPI_NODE_SEGMENT_H_
 
@@ -28,6 +28,8 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+
+#include "comm/call_fingerprint.h"
 
 namespace plait::comm {
 
@@ -48,22 +50,17 @@ class NodeSegment {
   // The first of `count` posts that follow those taken before.
   std::int64_t TakePosts(std::int64_t count) { return std::exchange(next_post_, next_post_ + count); }
   bool CanWrite(std::int64_t post) const;  // of this rank
-  void Publish(std::int64_t post);
-  bool IsPublished(int rank, std::int64_t post) const;
+  void Publish(std::int64_t post, const CallFingerprint& call);
+  // Throws TransportError if the post of `rank` belongs to another call than `mine`.
+  bool IsPublished(int rank, std::int64_t post, const CallFingerprint& mine) const;
   void MarkRead(int rank, std::int64_t post);
   std::byte* Data(int rank, std::int64_t post) const;
 
-  // Calls in which a rank blocks, numbered alike on all ranks.
-  void Arrive();
-  bool AllArrived() const;  // at the call in which this rank arrived last
-
  private:
-  struct alignas(64) Line {
-    std::atomic<std::uint64_t> value;
-  };
   struct Slot {
-    Line published;  // 1 + the post that lies here
-    Line read;       // how often posts have been read from here
+    alignas(64) std::atomic<std::uint64_t> published;  // 1 + the post that lies here
+    CallFingerprint call;                              // of that post
+    alignas(64) std::atomic<std::uint64_t> read;       // how often posts have been read from here
   };
   struct Layout {
     std::int64_t slots, slot_bytes, data_offset, bytes_per_rank, bytes;
@@ -76,13 +73,11 @@ class NodeSegment {
   bool Map(int file);
   std::byte* Outbox(int rank) const;
   Slot& SlotOf(int rank, std::int64_t post) const;
-  Line& ArrivalOf(int rank) const;
 
   int rank_ = 0, size_ = 1;
   Layout layout_{};
   std::byte* memory_ = nullptr;
   std::int64_t next_post_ = 0;
-  std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace plait::comm

@@ -23,14 +23,14 @@ bool Progress::AdvanceAll() {
   return moved;
 }
 
-void Progress::WaitFor(const Task& task, bool oversubscribed) {
+void Progress::WaitFor(const Task& task) {
   constexpr int kPollsPerMpiCall = 16;  // polls of shared memory take some nanoseconds, calls of MPI hundreds
-  Backoff backoff(oversubscribed);
+  Backoff backoff(oversubscribed_);
   for (int polls = 1; !task.complete(); ++polls) {
     if (AdvanceAll()) {
-      backoff = Backoff(oversubscribed);
+      backoff = Backoff(oversubscribed_);
     } else {
-      if (oversubscribed || polls % kPollsPerMpiCall == 0) LetMpiMove();
+      if (oversubscribed_ || polls % kPollsPerMpiCall == 0) LetMpiMove();
       backoff.Pause();
     }
   }

@@ -1,11 +1,11 @@
-// Operations of several steps, which move on only when their process calls: all that a rank has under way, on
-// all communicators of its session. Private to comm/mpi.
+// The operations that a process has in flight, on all communicators of its session, and the wait that
+// advances all of them. Private to comm/mpi.
 //
 //   progress->Add(&operation);
-//   progress->WaitFor(operation, oversubscribed);
+//   progress->WaitFor(operation);
 //
-// Whoever waits for one operation moves all of them on. Ranks may therefore wait for them in any order: none
-// stands still because a rank it needs is waiting for another one. One thread at a time.
+// Operations of several steps advance only when their process calls. Since a wait for one operation advances
+// all of them, ranks may wait for their operations in any order without a deadlock. Not thread-safe.
 #ifndef PLAIT_COMM_MPI_PROGRESS_H_
 #define PLAIT_COMM_MPI_PROGRESS_H_
 
@@ -15,25 +15,28 @@ namespace plait::comm {
 
 class Progress {
  public:
+  // `oversubscribed`: this node has more ranks than cores, so a waiting rank must yield its core.
+  explicit Progress(bool oversubscribed) : oversubscribed_(oversubscribed) {}
+
   class Task {
    public:
     virtual ~Task() = default;
-    // Does what can be done without waiting; true if there was something. May throw TransportError.
+    // Does what is possible without blocking. Returns true if it did anything. May throw TransportError.
     virtual bool Advance() = 0;
     virtual bool complete() const = 0;
   };
 
-  // Kept, not owned, until it is complete or removed.
+  // Not owned; removed when complete.
   void Add(Task* task) { under_way_.push_back(task); }
   void Remove(const Task* task) { std::erase(under_way_, task); }
-  bool idle() const { return under_way_.empty(); }
 
-  // Once through all, the oldest first; true if one of them moved.
+  // Advances each operation once, oldest first. Returns true if any of them did something.
   bool AdvanceAll();
-  // `task` has been added, or others make it complete. MPI moves on, too.
-  void WaitFor(const Task& task, bool oversubscribed);
+  // Blocks until `task`, which has been added, is complete. Advances MPI, too.
+  void WaitFor(const Task& task);
 
  private:
+  bool oversubscribed_;
   std::vector<Task*> under_way_;
 };
 

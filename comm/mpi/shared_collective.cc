@@ -17,14 +17,15 @@ constexpr std::int64_t kLineBytes = 64;
 
 bool SharedCollective::Handles(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kReduceScatter ||
-         operation == Operation::kAllGather || operation == Operation::kBarrier;
+         operation == Operation::kAllGather || operation == Operation::kBarrier ||
+         operation == Operation::kSplit;
 }
 
 SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
-                                   const Request& request, bool oversubscribed)
+                                   const Request& request, const CallFingerprint& call)
     : segment_(std::move(segment)),
       progress_(std::move(progress)),
-      oversubscribed_(oversubscribed),
+      call_(call),
       rank_(segment_->rank()),
       size_(segment_->size()),
       op_(request.reduce),
@@ -54,7 +55,6 @@ SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::sh
       break;
   }
   PlanRows();
-  if (scheme_ == Scheme::kPostAll && request.operation == Operation::kAllReduce && count_ == 0) rows_ = 0;
   first_post_ = segment_->TakePosts(rows_ * posts_per_row_);
   Advance();
   if (!complete()) progress_->Add(this);
@@ -71,7 +71,7 @@ void SharedCollective::PlanRows() {
   const std::int64_t parcel_bytes = segment_->slot_bytes() / parcels / kLineBytes * kLineBytes;
   row_count_ = parcel_bytes / element_bytes_;
   const std::int64_t longest_part = (count_ + size_ - 1) / size_;
-  rows_ = (longest_part + row_count_ - 1) / row_count_;
+  rows_ = std::max<std::int64_t>((longest_part + row_count_ - 1) / row_count_, 1);
   posts_per_row_ = scheme_ == Scheme::kAllReduce ? 2 : 1;
 }
 
@@ -104,18 +104,19 @@ bool SharedCollective::PostRow() {
     for (int part = 0; part < size_; ++part) {
       if (part == rank_) continue;
       const Piece piece = PieceOf(part, row);
+      if (piece.count == 0) continue;
       std::memcpy(Parcel(rank_, part, post), in_ + piece.begin * element_bytes_,
                   piece.count * element_bytes_);
     }
   }
-  segment_->Publish(post);
+  segment_->Publish(post, call_);
   ++posted_rows_;
   return true;
 }
 
 bool SharedCollective::RowHasCome(std::int64_t row) const {
   for (int rank = 0; rank < size_; ++rank) {
-    if (rank != rank_ && !segment_->IsPublished(rank, PostOf(row))) return false;
+    if (rank != rank_ && !segment_->IsPublished(rank, PostOf(row), call_)) return false;
   }
   return true;
 }
@@ -140,7 +141,7 @@ bool SharedCollective::ReduceRow() {
   }
   ++reduced_rows_;
   if (passes_on) {
-    segment_->Publish(post + 1);
+    segment_->Publish(post + 1, call_);
   } else {
     finished_rows_ = reduced_rows_;
   }
@@ -153,9 +154,12 @@ bool SharedCollective::CopyPieceOut() {
   if (!copies || finished_rows_ == ready_rows) return false;
   const int from = (rank_ + 1 + copied_pieces_) % size_;
   const std::int64_t post = PostOf(finished_rows_) + posts_per_row_ - 1;
-  if (!segment_->IsPublished(from, post)) return false;
+  if (!segment_->IsPublished(from, post, call_)) return false;
   const Piece piece = PieceOf(from, finished_rows_);
-  std::memcpy(out_ + piece.begin * element_bytes_, segment_->Data(from, post), piece.count * element_bytes_);
+  if (piece.count > 0) {
+    std::memcpy(out_ + piece.begin * element_bytes_, segment_->Data(from, post),
+                piece.count * element_bytes_);
+  }
   segment_->MarkRead(from, post);
   if (++copied_pieces_ == size_ - 1) {
     copied_pieces_ = 0;

@@ -1,5 +1,5 @@
-// All-reduce, reduce-scatter, all-gather and barrier between ranks of one node, through memory that they
-// share. Private to comm/mpi.
+// All-reduce, reduce-scatter, all-gather, barrier and split between ranks of one node, through memory that
+// they share. Private to comm/mpi.
 //
 // The values travel in rows, a slot of the outbox each (comm/mpi/node_segment.h). Per row,
 //
@@ -7,10 +7,13 @@
 //                    the result; copies the results of the others out
 //   reduce-scatter   the first two of these
 //   all-gather       every rank posts its part and copies the parts of the others out
-//   barrier          an empty post; short all-reduces are done so, too: all post all, each reduces all
+//   barrier, split   an empty post; short all-reduces are done so, too: all post all, each reduces all
 //
 // Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
 // values, in one piece or many, give the same bits. Half precision travels as it is.
+//
+// Ranks of an empty buffer meet in an empty row. Where another rank has made another call, its fingerprint
+// tells (comm/call_fingerprint.h), before any of its values is read.
 //
 // The first rows are posted at the start, as many as there is memory for; the rest is done by Test and Wait.
 // A rank is done once it has read what it needs; the others need no more of its calls.
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include "comm/backend.h"
+#include "comm/call_fingerprint.h"
 #include "comm/mpi/node_segment.h"
 #include "comm/mpi/progress.h"
 #include "comm/operation.h"
@@ -36,13 +40,14 @@ namespace plait::comm {
 class SharedCollective : public PendingWork, public Progress::Task {
  public:
   static bool Handles(Operation operation);
-  // Starts `request`, checked, on all ranks of the segment.
+  // Starts `request`, checked, on all ranks of the segment. `call` is what the others are compared with; with
+  // a barrier as `request` it may be of an operation whose values take another way.
   SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
-                   const Request& request, bool oversubscribed);
+                   const Request& request, const CallFingerprint& call);
   ~SharedCollective() override { progress_->Remove(this); }
 
   bool Test() override;
-  void Wait() override { progress_->WaitFor(*this, oversubscribed_); }
+  void Wait() override { progress_->WaitFor(*this); }
   bool Advance() override;
   bool complete() const override { return finished_rows_ == rows_; }
 
@@ -63,7 +68,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
 
   std::shared_ptr<NodeSegment> segment_;
   std::shared_ptr<Progress> progress_;
-  bool oversubscribed_;
+  CallFingerprint call_;
   int rank_, size_;
 
   Scheme scheme_ = Scheme::kPostAll;

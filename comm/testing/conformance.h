@@ -47,6 +47,9 @@ void CheckSplit(const Communicator& comm, Memory& memory);
 void CheckOverlappingWork(const Communicator& comm, Memory& memory);
 // Many more, on two communicators with ranks in common; every rank waits for them in an order of its own.
 void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory);
+// Blocking collectives, messages and a split while a long operation is in flight: some ranks make them before
+// they wait for it, others afterwards.
+void CheckBlockingBesideWork(const Communicator& comm, Memory& memory);
 // All-reduce, reduce-scatter and all-gather of some hundred thousand elements, not dividing by anything.
 void CheckLongBuffers(const Communicator& comm, Memory& memory);
 // Random values: float sums within the bound of recursive summation, half precision rounded once, and the

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -143,6 +144,37 @@ void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory) {
         }
       }
       Finish(all[order[i]]);
+    }
+  }
+}
+
+void CheckBlockingBesideWork(const Communicator& comm, Memory& memory) {
+  // In shared memory, more rows than slots: it needs calls of all ranks until its end.
+  constexpr std::int64_t kCount = 3'000'011;
+  const auto split = [&] { EXPECT_EQ(comm.Split(0, comm.rank(), "again").size(), comm.size()); };
+  const auto broadcast = [&] {
+    TypedMemory word(memory, DataType::kInt32, {comm.rank() == 0 ? 42.0 : 0.0});
+    comm.Broadcast(word.buffer(), 0);
+    EXPECT_EQ(word.Values(), Values{42.0});
+  };
+  const auto exchange = [&] {
+    const int next = (comm.rank() + 1) % comm.size(), before = (comm.rank() + comm.size() - 1) % comm.size();
+    TypedMemory sent(memory, DataType::kInt32, {static_cast<double>(comm.rank())});
+    TypedMemory received(memory, DataType::kInt32, {-1.0});
+    Work send = comm.SendAsync(sent.buffer(), next, 3);
+    comm.Receive(received.buffer(), before, 3);
+    send.Wait();
+    EXPECT_EQ(received.Values(), Values{static_cast<double>(before)});
+  };
+  for (const std::function<void()>& call :
+       {std::function<void()>(split), std::function<void()>(broadcast), std::function<void()>(exchange)}) {
+    for (const int first : {0, 1}) {
+      TypedMemory values(memory, DataType::kFloat32, Values(kCount, 1.0));
+      Work work = comm.AllReduceAsync(values.buffer());
+      if (comm.rank() % 2 == first) call();
+      work.Wait();
+      if (comm.rank() % 2 != first) call();
+      EXPECT_EQ(values.Values(), Values(kCount, comm.size()));
     }
   }
 }

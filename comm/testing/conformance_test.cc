@@ -25,6 +25,7 @@ TEST(Conformance, SendReceive) { CheckSendReceive(Ranks(), Where()); }
 TEST(Conformance, Split) { CheckSplit(Ranks(), Where()); }
 TEST(Conformance, OverlappingWork) { CheckOverlappingWork(Ranks(), Where()); }
 TEST(Conformance, OrdersOfWaiting) { CheckOrdersOfWaiting(Ranks(), Where()); }
+TEST(Conformance, BlockingBesideWork) { CheckBlockingBesideWork(Ranks(), Where()); }
 TEST(Conformance, LongBuffers) { CheckLongBuffers(Ranks(), Where()); }
 TEST(Conformance, Rounding) { CheckRounding(Ranks(), Where()); }
 

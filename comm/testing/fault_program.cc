@@ -1,4 +1,6 @@
-// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh. Rank 0 prints when.
+// A job that one rank ruins: fault_program FAULT RANK, run under mpirun by fault_test.sh and start_test.sh.
+// Rank 0 prints when.
+#include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -50,12 +52,22 @@ void MissSend(const Communicator& tp, int guilty) {
   if (tp.rank() == guilty) sleep(600);
 }
 
+// Before the session: the rank is known from mpirun alone.
+void MissStart(const std::string& fault, int guilty) {
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == nullptr || std::stoi(rank) != guilty) return;
+  if (fault == "no_roll_call") MPI_Init(nullptr, nullptr);
+  if (fault == "no_mpi" || fault == "no_roll_call") sleep(600);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string fault = argc > 1 ? argv[1] : "";
   const int guilty = argc > 2 ? std::stoi(argv[2]) : 0;
-  const plait::comm::SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 2};
+  MissStart(fault, guilty);
+  const plait::comm::SessionOptions options = {
+      .start_timeout_seconds = 2, .setup_timeout_seconds = 60, .step_timeout_seconds = 2};
   return plait::comm::RunMain(argc, argv, options, [&](plait::comm::Session& session) -> absl::Status {
     const Communicator tp = session.world().Split(0, session.world().rank(), "tp");
     std::int32_t pid[1] = {getpid()};

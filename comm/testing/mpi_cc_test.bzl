@@ -37,7 +37,7 @@ def mpi_cc_test(
       tags: further tags of the tests.
       size: of each test.
       timeout: of each test.
-      visibility: of the tests.
+      visibility: of the tests and of the binary, NAME_on_ranks.
       **kwargs: passed on to the cc_binary.
     """
     binary = name + "_on_ranks"
@@ -45,6 +45,7 @@ def mpi_cc_test(
         name = binary,
         testonly = True,
         srcs = srcs,
+        visibility = visibility,
         deps = deps + [
             str(Label("//comm/testing:mpi_test_main")),
             str(Label("//comm/testing:world")),

@@ -6,12 +6,11 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "comm/session.h"
+#include "comm/testing/session_flags.h"
 #include "comm/testing/world.h"
 
 namespace plait::comm::testing {
@@ -58,23 +57,6 @@ int RunTests(const Communicator& world) {
   return result;
 }
 
-// "--name=N" among the arguments sets a number.
-void TakeNumber(const std::string& flag, int argc, char** argv, std::int64_t* number) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::StartsWith(argv[i], flag)) *number = std::atoll(argv[i] + flag.size());
-  }
-}
-
-// Short messages make long ones of many; a low threshold sends everything round the ring; little shared
-// memory makes many rows.
-SessionOptions OptionsFor(int argc, char** argv) {
-  SessionOptions options = {.setup_timeout_seconds = 60, .step_timeout_seconds = 60};
-  TakeNumber("--max_elements_per_message=", argc, argv, &options.max_elements_per_message);
-  TakeNumber("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
-  TakeNumber("--ring_bytes=", argc, argv, &options.ring_bytes);
-  return options;
-}
-
 }  // namespace
 
 const Communicator& World() { return *WorldOfThisProgram(); }
@@ -82,7 +64,8 @@ const Communicator& World() { return *WorldOfThisProgram(); }
 }  // namespace plait::comm::testing
 
 int main(int argc, char** argv) {
-  auto session = plait::comm::Session::Start(&argc, &argv, plait::comm::testing::OptionsFor(argc, argv));
+  auto session =
+      plait::comm::Session::Start(&argc, &argv, plait::comm::testing::SessionOptionsFromFlags(argc, argv));
   if (!session.ok()) {
     std::fprintf(stderr, "%s\n", session.status().ToString().c_str());
     return 1;

@@ -12,10 +12,10 @@
 namespace plait::comm {
 
 enum class FrameKind : std::uint8_t {
-  kHello,       // token, rank, host, pid: the first frame, to the hub
+  kHello,       // token, rank, host, pid: the first frame, to the server
   kPosition,    // where a rank is
   kSuspicion,   // a rank has waited longer than its timeout
-  kQuery,       // the hub asks for positions
+  kQuery,       // the server asks for positions
   kExiting,     // state, code: the process called exit() or crashes
   kTerminated,  // the process received SIGTERM and goes without guilt
   kGoodbye,     // the session ends in good order

@@ -96,14 +96,15 @@ void BroadcastText(const Communicator& world, std::string* text) {
   world.Broadcast({text->data(), size[0], DataType::kUInt8}, 0);
 }
 
-bool AllOnOneHost(const Communicator& world) {
+// The first rank on another host than rank 0; size() if there is none.
+int FirstRankElsewhere(const Communicator& world) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   std::string root_name = name;
   BroadcastText(world, &root_name);
-  bool differs[1] = {root_name != name};
-  world.AllReduce(BufferOf(absl::MakeSpan(differs)), ReduceOp::kMax);
-  return !differs[0];
+  std::int32_t first[1] = {root_name == name ? world.size() : world.rank()};
+  world.AllReduce(BufferOf(absl::MakeSpan(first)), ReduceOp::kMin);
+  return first[0];
 }
 
 // A connected socket, or -1.
@@ -125,20 +126,20 @@ int Connect(std::uint32_t address, std::uint16_t port, double timeout_seconds) {
 }
 
 absl::Status Join(const Communicator& world, const Invitation& invitation, double timeout_seconds,
-                  Peer* hub) {
+                  Peer* server) {
   std::vector<std::uint32_t> addresses = invitation.addresses;
   if (invitation.host == HostName()) addresses.insert(addresses.begin(), htonl(INADDR_LOOPBACK));
-  *hub = {invitation.host, invitation.pid, Link()};
+  *server = {invitation.host, invitation.pid, Link()};
   for (const std::uint32_t address : addresses) {
     const int connection = Connect(address, invitation.port, timeout_seconds / addresses.size());
     if (connection < 0) continue;
-    hub->link = Link(connection);
+    server->link = Link(connection);
     ByteWriter hello;
     hello.Write(invitation.token);
     hello.Write(world.rank());
     hello.WriteText(HostName());
     hello.Write(static_cast<int>(getpid()));
-    hub->link.Send(FrameKind::kHello, hello.Take());
+    server->link.Send(FrameKind::kHello, hello.Take());
     return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat("watchdog: rank ", world.rank(), " on ", HostName(),
@@ -182,8 +183,12 @@ absl::Status Accept(int listener, std::uint64_t token, double timeout_seconds, s
     }
   }
   if (missing == 0) return absl::OkStatus();
+  std::string names;
+  for (std::size_t rank = 1; rank < peers->size(); ++rank) {
+    if (!(*peers)[rank].link.open()) absl::StrAppend(&names, names.empty() ? "" : ", ", rank);
+  }
   return absl::UnavailableError(
-      absl::StrCat("watchdog: ", missing, " ranks did not connect to rank 0 within ", timeout_seconds, " s"));
+      absl::StrCat("watchdog: rank ", names, " did not connect to rank 0 within ", timeout_seconds, " s"));
 }
 
 }  // namespace
@@ -194,12 +199,13 @@ std::string HostName() {
   return name;
 }
 
-absl::StatusOr<std::vector<Peer>> Meet(const Communicator& world, double timeout_seconds) {
-  const bool is_hub = world.rank() == 0;
-  const bool one_node = AllOnOneHost(world);
+absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) {
+  const bool is_server = world.rank() == 0;
+  const int elsewhere = FirstRankElsewhere(world);
+  const bool one_node = elsewhere == world.size();
   int listener = -1;
   Invitation invitation;
-  if (is_hub) {
+  if (is_server) {
     invitation = {.token = 0, .host = HostName(), .pid = getpid(), .port = 0, .addresses = OwnAddresses()};
     if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
     listener = Listen(one_node, world.size(), &invitation.port);
@@ -210,13 +216,13 @@ absl::StatusOr<std::vector<Peer>> Meet(const Communicator& world, double timeout
   if (invitation.port == 0) {
     return absl::UnavailableError("watchdog: rank 0 on " + invitation.host + " cannot open a TCP port");
   }
-  std::vector<Peer> peers(is_hub ? world.size() : 1);
-  if (is_hub) peers[0] = {invitation.host, invitation.pid, Link()};
-  const absl::Status mine = is_hub ? Accept(listener, invitation.token, timeout_seconds, &peers)
-                                   : Join(world, invitation, timeout_seconds, &peers[0]);
+  std::vector<Peer> peers(is_server ? world.size() : 1);
+  if (is_server) peers[0] = {invitation.host, invitation.pid, Link()};
+  const absl::Status mine = is_server ? Accept(listener, invitation.token, timeout_seconds, &peers)
+                                      : Join(world, invitation, timeout_seconds, &peers[0]);
   if (listener >= 0) close(listener);
   if (absl::Status all = world.Agree(mine); !all.ok()) return all;
-  return peers;
+  return Meeting{.peers = std::move(peers), .deputy = one_node ? 1 : elsewhere};
 }
 
 }  // namespace plait::comm

@@ -18,9 +18,15 @@ struct Peer {
   Link link;
 };
 
-// Collective. On rank 0 one peer per rank, its own entry without a link; elsewhere the entry of rank 0 alone.
-// UNAVAILABLE, on all ranks, if one cannot reach rank 0.
-absl::StatusOr<std::vector<Peer>> Meet(const Communicator& world, double timeout_seconds);
+struct Meeting {
+  std::vector<Peer> peers;  // on rank 0 one per rank, its own without a link; elsewhere that of rank 0 alone
+  // The rank that reports the loss of rank 0: the first one on another node, which is not lost with rank 0's;
+  // rank 1 where there is one node.
+  int deputy = 1;
+};
+
+// Collective. UNAVAILABLE, on all ranks, if one cannot reach rank 0.
+absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds);
 
 std::string HostName();
 

@@ -58,10 +58,10 @@ Lines FindGone(const Reports& reports, double now_seconds) {
 
 // Whether two ranks' records of one call of a group fit together.
 bool Match(const CallRecord& a, const CallRecord& b) {
-  if (a.operation != b.operation) return false;
-  if (a.operation == Operation::kBarrier || a.operation == Operation::kSplit) return true;
-  if (a.type != b.type || a.root != b.root || a.reduce != b.reduce) return false;
-  return a.operation == Operation::kAllToAllV || a.count == b.count;
+  const CallFingerprint first = a.Fingerprint();
+  CallFingerprint second = b.Fingerprint();
+  if (first.operation == Operation::kAllToAllV) second.count = first.count;
+  return first == second;
 }
 
 struct Sighting {

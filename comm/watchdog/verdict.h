@@ -1,9 +1,9 @@
-// Who is to blame for a job that stands still: a pure function of what the ranks report.
+// Which ranks are at fault when a job hangs: a pure function of what the ranks report.
 //
 //   rank 3 (node7, pid 4711) has not entered #12 all_reduce[tp] f32[180736]; last entered #9 broadcast[tp]
 //   f32[10], 4.1 s ago, in phase optimizer
 //
-// Looked for in this order, and the first kind found is reported, one line per guilty rank: ranks that
+// Looked for in this order, and the first kind found is reported, one line per rank at fault: ranks that
 // called another collective than the others; ranks that are gone; ranks that end with an error; ranks that
 // others wait for and that are not in any call (late); ranks that wait for each other in a circle.
 #ifndef PLAIT_COMM_WATCHDOG_VERDICT_H_

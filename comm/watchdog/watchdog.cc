@@ -12,13 +12,12 @@
 #include <thread>
 #include <utility>
 
-#include "comm/watchdog/post.h"
+#include "comm/watchdog/watchdog_endpoint.h"
 
 namespace plait::comm {
 namespace {
 
 constexpr int kTickMilliseconds = 50;
-constexpr double kMeetSeconds = 60;
 
 constexpr std::array<int, 5> kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -96,10 +95,10 @@ class Watchdog::State {
     close(sigterm_);
   }
 
-  void Begin(std::vector<Peer> peers) {
-    const bool is_hub = world_.rank() == 0;
-    post_ = is_hub ? MakeHub(std::move(peers), world_.recorder(), signals_)
-                   : MakeOutpost(world_.rank(), std::move(peers[0]), world_.recorder(), signals_);
+  void Begin(Meeting meeting) {
+    endpoint_ = world_.rank() == 0
+                    ? MakeWatchdogServer(std::move(meeting), world_.recorder(), signals_)
+                    : MakeWatchdogClient(world_.rank(), std::move(meeting), world_.recorder(), signals_);
     thread_ = std::thread([this] { Loop(); });
     WatchCrashes(&signals_, wake_);
   }
@@ -111,7 +110,7 @@ class Watchdog::State {
     [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
   }
 
-  // exit() in mid-run: the hub ends the job while this waits.
+  // exit() in mid-run: the server ends the job while this waits.
   void OnExit(int code) {
     if (getpid() != owner_ || signals_.finishing) return;
     signals_.exit_code = code;
@@ -130,15 +129,15 @@ class Watchdog::State {
     signals_.finishing = true;
     IgnoreCrashes();
     Stop();
-    if (post_ != nullptr) post_->SayGoodbye();
-    post_.reset();
+    if (endpoint_ != nullptr) endpoint_->SayGoodbye();
+    endpoint_.reset();
   }
 
  private:
   void Loop() {
     while (!stopped_) {
       std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {sigterm_, POLLIN, 0}};
-      for (Link* link : post_->links()) {
+      for (Link* link : endpoint_->links()) {
         link->Flush();
         wait.push_back(
             {link->socket(), static_cast<short>(link->has_unsent() ? POLLIN | POLLOUT : POLLIN), 0});
@@ -147,8 +146,8 @@ class Watchdog::State {
       std::uint64_t woken;
       [[maybe_unused]] ssize_t count = read(wake_, &woken, sizeof woken);
       signalfd_siginfo info;
-      if (read(sigterm_, &info, sizeof info) == sizeof info) post_->OnSigterm();
-      if (!stopped_) post_->Step();
+      if (read(sigterm_, &info, sizeof info) == sizeof info) endpoint_->OnSigterm();
+      if (!stopped_) endpoint_->Step();
     }
   }
 
@@ -157,7 +156,7 @@ class Watchdog::State {
   int wake_;
   int sigterm_;
   Signals signals_;
-  std::unique_ptr<Post> post_;
+  std::unique_ptr<WatchdogEndpoint> endpoint_;
   std::atomic<bool> stopped_{false};
   std::thread thread_;
 };
@@ -169,10 +168,10 @@ void Watchdog::HoldSigterm() {
 
 absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(const Communicator& world,
                                                           const WatchdogOptions& options) {
-  absl::StatusOr<std::vector<Peer>> peers = Meet(world, kMeetSeconds);
-  if (!peers.ok()) return peers.status();
+  absl::StatusOr<Meeting> meeting = Meet(world, options.start_timeout_seconds);
+  if (!meeting.ok()) return meeting.status();
   auto state = std::make_shared<State>(world, options);
-  state->Begin(*std::move(peers));
+  state->Begin(*std::move(meeting));
   // Lives until the process ends: exit() may come at any time.
   auto* for_exit = new std::weak_ptr<State>(state);
   on_exit(

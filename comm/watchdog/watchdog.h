@@ -1,14 +1,15 @@
-// Ends a job whose ranks do not come, with one line for each guilty one.
+// Ends a job that hangs or has lost a rank, with one line for each rank at fault.
 //
-// A thread per process talks over TCP to the thread of rank 0 (the hub): no MPI call, so it works while the
-// program stands in one. It publishes the rank's position a few times per second. When a rank has waited in
-// one call for longer than the timeout, or a process is gone, the hub gathers all positions, finds the guilty
-// (comm/watchdog/verdict.h), prints one line for each to standard error, and every process ends with
-// kJobFailedExitCode. If rank 0 itself is lost, rank 1 says so.
+// A thread per process (the client) talks over TCP to a thread of rank 0 (the server). It makes no MPI calls,
+// so it works while the program blocks in one. Clients send their rank's position a few times per second.
+// When a rank has waited in one call for longer than the timeout, or a process is gone, the server gathers
+// all positions, decides which ranks are at fault (comm/watchdog/verdict.h) and prints one line for each to
+// standard error; every process exits with kJobFailedExitCode. The loss of rank 0 is reported by the first
+// rank on another node, or by rank 1 if there is only one node.
 //
-// SIGTERM reaches this thread (the program's threads must be started after it): a launcher that kills the job
-// because one rank died cannot keep the line from being printed. Without stop_on_sigterm the process then
-// ends; with it, StopRequested() turns true and the program ends by itself.
+// SIGTERM is delivered to this thread (threads of the program must be started after it), so a launcher that
+// kills the job because one rank died cannot prevent the line. Without stop_on_sigterm the process then
+// exits; with it, StopRequested() becomes true and the program ends by itself.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 
@@ -23,25 +24,26 @@ namespace plait::comm {
 inline constexpr int kJobFailedExitCode = 70;  // EX_SOFTWARE of sysexits.h
 
 struct WatchdogOptions {
+  double start_timeout_seconds = 120;  // for the ranks to connect to rank 0
   double timeout_seconds = 600;
   bool stop_on_sigterm = false;
 };
 
 class Watchdog {
  public:
-  // Before other threads exist: from now on SIGTERM waits for the watchdog.
+  // Blocks SIGTERM until the watchdog runs. Call before other threads exist.
   static void HoldSigterm();
 
   // Collective.
   static absl::StatusOr<std::unique_ptr<Watchdog>> Start(const Communicator& world,
                                                          const WatchdogOptions& options);
-  // Does not communicate: to the others the rank is gone.
+  // Does not communicate: the others see a lost rank.
   ~Watchdog();
 
   void SetTimeout(double seconds);
   bool StopRequested() const;
 
-  // Ends the whole job; `error` is the line that names this rank. Does not return unless the hub is
+  // Ends the whole job; `error` is the line that names this rank. Does not return unless the server is
   // unreachable.
   void Fail(const std::string& error);
   // The program leaves the job in good order. All ranks, after a barrier.

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
@@ -155,12 +154,7 @@ absl::Status WriteRecordings(const std::string& path, const Recordings& recordin
   std::string bytes;
   AppendBytes(bytes, header);
   bytes += payload;
-  return WriteAtomically(path, bytes.size(), [&](const std::string& partial) {
-    std::ofstream file(partial, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, "cannot be written");
-  });
+  return WriteWholeFile(path, bytes);
 }
 
 std::array<std::vector<double>, 9> HarSignals(const Recording& recording, double sample_rate_hz) {

@@ -1,6 +1,5 @@
 #include "data/hdf5/atomic_file.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 
 namespace plait::data {
@@ -54,14 +54,9 @@ absl::Status CheckFolder(const std::string& folder, std::int64_t expected_bytes)
                                                       expected_bytes / 1e6, free_bytes / 1e6));
 }
 
-absl::Status Flush(const std::string& path, int flags) {
-  const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
-  const int failed = fsync(descriptor);
-  const int cause = errno;
-  close(descriptor);
-  if (failed != 0) return absl::ErrnoToStatus(cause, absl::StrCat(path, ": cannot be written to the disk"));
-  return absl::OkStatus();
+absl::Status Flush(const std::string& path, base::FileDescriptor::Mode mode) {
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file, base::FileDescriptor::Open(path, mode));
+  return file.Sync();
 }
 
 }  // namespace
@@ -95,7 +90,7 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
   RemoveLeftovers(folder, prefix);
   const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
   absl::Status status = write(partial);
-  if (status.ok()) status = Flush(partial, O_RDWR);
+  if (status.ok()) status = Flush(partial, base::FileDescriptor::Mode::kReadWrite);
   if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) {
     status = absl::ErrnoToStatus(errno, "cannot be renamed");
   }
@@ -104,8 +99,17 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
     return base::Prefixed(status, absl::StrCat(path, " not written"));
   }
   // A folder that cannot be flushed (some network file systems) does not undo a finished write.
-  Flush(folder, O_RDONLY).IgnoreError();
+  Flush(folder, base::FileDescriptor::Mode::kRead).IgnoreError();
   return absl::OkStatus();
+}
+
+absl::Status WriteWholeFile(const std::string& path, absl::string_view contents) {
+  const auto size = static_cast<std::int64_t>(contents.size());
+  return WriteAtomically(path, size, [&](const std::string& partial) -> absl::Status {
+    PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                           base::FileDescriptor::Open(partial, base::FileDescriptor::Mode::kCreate));
+    return file.WriteAt(contents.data(), size, 0);
+  });
 }
 
 }  // namespace plait::data

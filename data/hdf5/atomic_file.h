@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace plait::data {
 
@@ -24,6 +25,9 @@ namespace plait::data {
 // folder, NotFound for a missing one; else the writer's own error. Local; one writer per target at a time.
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string& partial)>& write);
+
+// The same for contents that are in memory.
+absl::Status WriteWholeFile(const std::string& path, absl::string_view contents);
 
 // The folder part of a path: "." where there is none.
 std::string FolderOf(const std::string& path);

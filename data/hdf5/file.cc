@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,34 +18,15 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 template <typename T>
-hid_t TypeOf();
-template <>
-hid_t TypeOf<float>() {
-  return H5T_NATIVE_FLOAT;
-}
-template <>
-hid_t TypeOf<double>() {
-  return H5T_NATIVE_DOUBLE;
-}
-template <>
-hid_t TypeOf<std::int64_t>() {
-  return H5T_NATIVE_INT64;
-}
-template <>
-hid_t TypeOf<std::int32_t>() {
-  return H5T_NATIVE_INT32;
-}
-template <>
-hid_t TypeOf<std::uint32_t>() {
-  return H5T_NATIVE_UINT32;
-}
-template <>
-hid_t TypeOf<std::int16_t>() {
-  return H5T_NATIVE_INT16;
-}
-template <>
-hid_t TypeOf<std::uint8_t>() {
-  return H5T_NATIVE_UINT8;
+hid_t TypeOf() {
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
+  if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return H5T_NATIVE_UINT16;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
 }
 
 std::string Where(const File& file, const std::string& object) {
@@ -133,17 +115,6 @@ absl::StatusOr<Handle> OpenAttribute(const File& file, const std::string& object
   Handle attribute(H5Aopen(owner.id(), name.c_str(), H5P_DEFAULT));
   if (!attribute.ok()) return Hdf5Error(AttributeWhere(file, object, name), "cannot be opened");
   return attribute;
-}
-
-template <typename T>
-absl::StatusOr<T> NumberAttribute(const File& file, const std::string& object, const std::string& name) {
-  QuietHdf5 quiet;
-  PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
-  T value{};
-  if (H5Aread(attribute.id(), TypeOf<T>(), &value) < 0) {
-    return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
-  }
-  return value;
 }
 
 Handle AccessList() {
@@ -425,10 +396,6 @@ absl::Status SetAttribute(File& file, const std::string& object, const std::stri
   return WriteAttribute(file, object, name, H5T_NATIVE_INT64, &value);
 }
 
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, double value) {
-  return WriteAttribute(file, object, name, H5T_NATIVE_DOUBLE, &value);
-}
-
 bool HasAttribute(const File& file, const std::string& object, const std::string& name) {
   QuietHdf5 quiet;
   const absl::StatusOr<Handle> owner = OpenObject(file, object);
@@ -453,11 +420,13 @@ absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& o
 
 absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object,
                                           const std::string& name) {
-  return NumberAttribute<std::int64_t>(file, object, name);
-}
-
-absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& object, const std::string& name) {
-  return NumberAttribute<double>(file, object, name);
+  QuietHdf5 quiet;
+  PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
+  std::int64_t value = 0;
+  if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0) {
+    return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");
+  }
+  return value;
 }
 
 #define PLAIT_INSTANTIATE(T)                                                                          \
@@ -479,6 +448,7 @@ PLAIT_INSTANTIATE(std::int64_t)
 PLAIT_INSTANTIATE(std::int32_t)
 PLAIT_INSTANTIATE(std::uint32_t)
 PLAIT_INSTANTIATE(std::int16_t)
+PLAIT_INSTANTIATE(std::uint16_t)
 PLAIT_INSTANTIATE(std::uint8_t)
 #undef PLAIT_INSTANTIATE
 

@@ -59,7 +59,8 @@ class File {
   Handle handle_;
 };
 
-// T below is one of float, double, std::int64_t, std::int32_t, std::uint32_t, std::int16_t, std::uint8_t.
+// T below is one of float, double, std::int64_t, std::int32_t, std::uint32_t, std::int16_t, std::uint16_t,
+// std::uint8_t.
 
 // The shape of array `name`; empty for a scalar.
 absl::StatusOr<std::vector<std::int64_t>> ArrayShape(const File& file, const std::string& name);
@@ -103,13 +104,11 @@ absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, 
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
                           const std::string& text);
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, std::int64_t value);
-absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, double value);
 bool HasAttribute(const File& file, const std::string& object, const std::string& name);
 absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& object,
                                           const std::string& name);
 absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& object,
                                           const std::string& name);
-absl::StatusOr<double> DoubleAttribute(const File& file, const std::string& object, const std::string& name);
 
 }  // namespace plait::data
 

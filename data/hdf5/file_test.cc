@@ -58,11 +58,9 @@ TEST(File, AttributesComeBackAndCanBeReplaced) {
   ASSERT_TRUE(SetAttribute(file, "/", "source", "second").ok());
   ASSERT_TRUE(SetAttribute(file, "/", "empty", "").ok());
   ASSERT_TRUE(SetAttribute(file, "/", "count", std::int64_t{1} << 40).ok());
-  ASSERT_TRUE(SetAttribute(file, "/", "rate", 0.1).ok());
   EXPECT_EQ(*TextAttribute(file, "/", "source"), "second");
   EXPECT_EQ(*TextAttribute(file, "/", "empty"), "");
   EXPECT_EQ(*IntAttribute(file, "/", "count"), std::int64_t{1} << 40);
-  EXPECT_EQ(*DoubleAttribute(file, "/", "rate"), 0.1);
   EXPECT_EQ(IntAttribute(file, "/", "none").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(TextAttribute(file, "/", "count").status().code(), absl::StatusCode::kInvalidArgument);
 }

@@ -1,4 +1,4 @@
-// A FileImage as a file on the disk, and back: written by our own calls, whose errors are told, where HDF5
+// A FileImage as a file on the disk: written by our own calls, whose errors are told, where HDF5
 // would not survive them.
 //
 //   FileImage image;
@@ -22,9 +22,6 @@ namespace plait::data {
 // a full disk is known before anything is written: ResourceExhausted, also for a quota or a limit on the size
 // of files.
 absl::Status WriteImage(const FileImage& image, const std::string& path);
-
-// What the file holds, into an empty image. Takes as much memory as the file is long.
-absl::Status ReadImage(const std::string& path, FileImage& image);
 
 }  // namespace plait::data
 

@@ -1,62 +1,60 @@
 #include "data/history/append_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "data/history/set_aside.h"
 
 namespace plait::data {
 
-AppendFile::AppendFile(std::string path, int descriptor, std::int64_t size)
-    : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
-
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
+namespace fs = std::filesystem;
 
 absl::StatusOr<AppendFile> AppendFile::Create(const std::string& path, bool move_old_aside) {
-  PLAIT_RETURN_IF_ERROR(MakeRoomFor(path, move_old_aside));
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be created"));
-  return AppendFile(path, descriptor, 0);
+  std::error_code ignored;
+  if (move_old_aside) {
+    PLAIT_RETURN_IF_ERROR(MoveAside(path));
+  } else if (fs::exists(path, ignored)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(path, ": holds an earlier run: choose another name or remove the file"));
+  }
+  PLAIT_ASSIGN_OR_RETURN(base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kCreate));
+  return AppendFile(path, std::move(file), 0);
 }
 
 absl::StatusOr<AppendFile> AppendFile::OpenAtEnd(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
-  return AppendFile(path, descriptor, lseek(descriptor, 0, SEEK_END));
+  PLAIT_ASSIGN_OR_RETURN(base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kOpenOrCreate));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t size, file.SizeBytes());
+  return AppendFile(path, std::move(file), size);
 }
 
 absl::Status AppendFile::Write(absl::string_view record) {
-  std::size_t done = 0;
-  while (done < record.size()) {
-    const ssize_t written = pwrite(descriptor_, record.data() + done, record.size() - done, size_ + done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const int cause = errno;
-      if (ftruncate(descriptor_, size_) != 0)
-        return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": is damaged"));
-      return absl::ErrnoToStatus(cause, absl::StrCat(path_, ": cannot be written"));
-    }
-    done += written;
+  const auto bytes = static_cast<std::int64_t>(record.size());
+  const absl::Status written = file_.WriteAt(record.data(), bytes, size_);
+  if (!written.ok()) {
+    PLAIT_RETURN_IF_ERROR(file_.Truncate(size_));
+    return written;
   }
-  size_ += static_cast<std::int64_t>(record.size());
+  size_ += bytes;
   return absl::OkStatus();
+}
+
+absl::Status AppendFile::Clear() {
+  size_ = 0;
+  return file_.Truncate(0);
+}
+
+absl::Status MoveAside(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return absl::OkStatus();
+  int number = 1;
+  while (fs::exists(absl::StrCat(path, ".", number), error)) ++number;
+  fs::rename(path, absl::StrCat(path, ".", number), error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat(path, ": cannot be moved aside"));
 }
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// A file that grows by whole records: each is written at once, and taken back where it does not fit.
+// A file that grows by complete records, and moving the files of earlier runs aside.
 #ifndef PLAIT_DATA_HISTORY_APPEND_FILE_H_
 #define PLAIT_DATA_HISTORY_APPEND_FILE_H_
 
@@ -8,31 +8,37 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/file_descriptor.h"
 
 namespace plait::data {
 
 class AppendFile {
  public:
-  // A new file. AlreadyExists where there is one, unless it is to be moved aside (set_aside.h).
+  // A new file. AlreadyExists if there is one, unless it is to be moved aside.
   static absl::StatusOr<AppendFile> Create(const std::string& path, bool move_old_aside);
-  // Goes on at the end of a file that is there.
+  // Continues at the end of the file, which is created if it is missing.
   static absl::StatusOr<AppendFile> OpenAtEnd(const std::string& path);
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
-  ~AppendFile();
 
-  // ResourceExhausted (disk full) and others; the file then ends with the record before.
+  // Each record is one write. ResourceExhausted (disk full) and others; the file then ends with the previous
+  // record.
   absl::Status Write(absl::string_view record);
+  absl::Status Clear();
+  // See FileDescriptor.
+  absl::Status Lock() const { return file_.Lock(); }
   const std::string& path() const { return path_; }
   std::int64_t size() const { return size_; }
 
  private:
-  AppendFile(std::string path, int descriptor, std::int64_t size);
+  AppendFile(std::string path, base::FileDescriptor file, std::int64_t size)
+      : path_(std::move(path)), file_(std::move(file)), size_(size) {}
 
   std::string path_;
-  int descriptor_;
+  base::FileDescriptor file_;
   std::int64_t size_;
 };
+
+// Renames an existing file to FILE.1, FILE.2, ..., the first that is free.
+absl::Status MoveAside(const std::string& path);
 
 }  // namespace plait::data
 

@@ -13,8 +13,8 @@
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
+#include "data/history/append_file.h"
 #include "data/history/history_file.h"
-#include "data/history/set_aside.h"
 
 namespace plait::data {
 namespace {
@@ -47,7 +47,7 @@ bool HasDraws(const std::string& journal_path) {
 absl::Status MakeRoom(const std::string& path, bool move_old_aside) {
   if (move_old_aside) {
     if (fs::exists(path)) PLAIT_RETURN_IF_ERROR(History::Recover(path));
-    return SetAside(path);
+    return MoveAside(path);
   }
   if (!fs::exists(path) && !HasDraws(JournalPath(path))) return absl::OkStatus();
   return absl::AlreadyExistsError(

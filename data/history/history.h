@@ -37,9 +37,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "data/history/history_sink.h"
 #include "data/history/journal.h"
 #include "data/history/metric.h"
+#include "data/history/sinks.h"
 
 namespace plait::data {
 

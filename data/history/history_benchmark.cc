@@ -5,10 +5,8 @@
 
 #include <filesystem>
 
-#include "data/history/csv_sink.h"
 #include "data/history/history.h"
-#include "data/history/json_lines_sink.h"
-#include "data/history/tensorboard_sink.h"
+#include "data/history/sinks.h"
 
 namespace plait::data {
 namespace {
@@ -65,7 +63,7 @@ BENCHMARK(BM_Append)->ArgName("vectors")->Arg(0)->Arg(2);
 void BM_AppendWithCsv(benchmark::State& state) {
   const Folder folder;
   auto history = *History::Create(folder / "run.h5", {});
-  history->AddSink(*CsvSink::Create(folder / "run.csv", {}));
+  history->AddSink(*MakeCsvSink(folder / "run.csv"));
   AppendAll(state, *history, 0);
 }
 BENCHMARK(BM_AppendWithCsv);
@@ -73,7 +71,7 @@ BENCHMARK(BM_AppendWithCsv);
 void BM_AppendWithJsonLines(benchmark::State& state) {
   const Folder folder;
   auto history = *History::Create(folder / "run.h5", {});
-  history->AddSink(*JsonLinesSink::Create(folder / "run.jsonl", {}));
+  history->AddSink(*MakeJsonLinesSink(folder / "run.jsonl"));
   AppendAll(state, *history, 0);
 }
 BENCHMARK(BM_AppendWithJsonLines);
@@ -81,7 +79,7 @@ BENCHMARK(BM_AppendWithJsonLines);
 void BM_AppendWithTensorboard(benchmark::State& state) {
   const Folder folder;
   auto history = *History::Create(folder / "run.h5", {});
-  history->AddSink(*TensorboardSink::Create(folder / "tb", {}));
+  history->AddSink(*MakeTensorboardSink(folder / "tb", {}));
   AppendAll(state, *history, 0);
 }
 BENCHMARK(BM_AppendWithTensorboard);
@@ -89,9 +87,9 @@ BENCHMARK(BM_AppendWithTensorboard);
 void BM_AppendWithAllExports(benchmark::State& state) {
   const Folder folder;
   auto history = *History::Create(folder / "run.h5", {});
-  history->AddSink(*CsvSink::Create(folder / "run.csv", {}));
-  history->AddSink(*JsonLinesSink::Create(folder / "run.jsonl", {}));
-  history->AddSink(*TensorboardSink::Create(folder / "tb", {}));
+  history->AddSink(*MakeCsvSink(folder / "run.csv"));
+  history->AddSink(*MakeJsonLinesSink(folder / "run.jsonl"));
+  history->AddSink(*MakeTensorboardSink(folder / "tb", {}));
   AppendAll(state, *history, 0);
 }
 BENCHMARK(BM_AppendWithAllExports);

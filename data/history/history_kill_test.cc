@@ -17,12 +17,10 @@
 #include "absl/strings/str_split.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
-#include "data/history/csv_sink.h"
 #include "data/history/history.h"
 #include "data/history/history_file.h"
-#include "data/history/json_lines_sink.h"
+#include "data/history/sinks.h"
 #include "data/history/tensorboard_record.h"
-#include "data/history/tensorboard_sink.h"
 
 namespace plait::data {
 namespace {
@@ -41,9 +39,9 @@ Paths PathsOf(int round) {
 }
 
 void AddExports(History& history, const Paths& paths) {
-  auto csv = CsvSink::Create(paths.csv, {});
-  auto lines = JsonLinesSink::Create(paths.lines, {});
-  auto tensorboard = TensorboardSink::Create(paths.tensorboard, {});
+  auto csv = MakeCsvSink(paths.csv);
+  auto lines = MakeJsonLinesSink(paths.lines);
+  auto tensorboard = MakeTensorboardSink(paths.tensorboard, {});
   if (!csv.ok() || !lines.ok() || !tensorboard.ok()) _exit(4);
   history.AddSink(*std::move(csv));
   history.AddSink(*std::move(lines));

@@ -1,20 +1,110 @@
 #include "data/history/history_table.h"
 
+#include <hdf5.h>
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "data/hdf5/handle.h"
 #include "data/history/history_file.h"
-#include "data/history/history_table_attributes.h"
 #include "data/history/journal.h"
 
 namespace plait::data {
 namespace {
+
+constexpr hssize_t kMostElements = 64;
+
+bool IsOfTheFormat(const std::string& name) {
+  static const std::set<std::string>& names = *new std::set<std::string>{
+      "CLASS",         "NAME",          "REFERENCE_LIST",      "DIMENSION_LIST", "DIMENSION_LABELS",
+      "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict",    "Conventions",
+      "_FillValue"};
+  return names.count(name) > 0;
+}
+
+std::string FixedText(const Handle& attribute, const Handle& type) {
+  std::string text(H5Tget_size(type.id()), '\0');
+  if (H5Aread(attribute.id(), type.id(), text.data()) < 0) return "";
+  text.resize(strnlen(text.data(), text.size()));
+  return text;
+}
+
+std::string VariableText(const Handle& attribute, const Handle& type) {
+  char* text = nullptr;
+  if (H5Aread(attribute.id(), type.id(), &text) < 0 || text == nullptr) return "";
+  std::string copy(text);
+  H5free_memory(text);
+  return copy;
+}
+
+template <typename T>
+std::string Numbers(const Handle& attribute, hid_t type, hssize_t elements) {
+  std::vector<T> values(elements);
+  if (H5Aread(attribute.id(), type, values.data()) < 0) return "";
+  return absl::StrJoin(values, ", ");
+}
+
+// Whether there is a text for it, and which.
+std::pair<bool, std::string> Text(const Handle& attribute) {
+  const Handle type(H5Aget_type(attribute.id()));
+  const Handle space(H5Aget_space(attribute.id()));
+  const hssize_t elements = H5Sget_simple_extent_npoints(space.id());
+  if (elements < 0 || elements > kMostElements) return {false, ""};
+  switch (H5Tget_class(type.id())) {
+    case H5T_STRING:
+      if (elements != 1) return {elements == 0, ""};
+      return {true,
+              H5Tis_variable_str(type.id()) > 0 ? VariableText(attribute, type) : FixedText(attribute, type)};
+    case H5T_INTEGER:
+      return {true, Numbers<std::int64_t>(attribute, H5T_NATIVE_INT64, elements)};
+    case H5T_FLOAT:
+      return {true, Numbers<double>(attribute, H5T_NATIVE_DOUBLE, elements)};
+    default:
+      return {false, ""};
+  }
+}
+
+herr_t KeepName(hid_t, const char* name, const H5A_info_t*, void* data) {
+  static_cast<std::vector<std::string>*>(data)->push_back(name);
+  return 0;
+}
+
+std::vector<std::string> Names(hid_t object) {
+  std::vector<std::string> names;
+  if (H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, KeepName, &names) >= 0) return names;
+  names.clear();
+  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, KeepName, &names);
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> AttributesAsText(hid_t object) {
+  QuietHdf5 quiet;
+  std::vector<std::pair<std::string, std::string>> attributes;
+  for (const std::string& name : Names(object)) {
+    if (IsOfTheFormat(name)) continue;
+    const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT));
+    auto [has_text, text] = Text(attribute);
+    if (has_text) attributes.emplace_back(name, std::move(text));
+  }
+  return attributes;
+}
+
+std::string AttributeAsText(hid_t object, const std::string& name) {
+  QuietHdf5 quiet;
+  if (H5Aexists(object, name.c_str()) <= 0) return "";
+  return Text(Handle(H5Aopen(object, name.c_str(), H5P_DEFAULT))).second;
+}
 
 constexpr char kFormat[] = "plait history";
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -41,8 +131,7 @@ bool HoldsNumbers(const Handle& array) {
 
 // netCDF-4 writes a dimension without coordinates as an array that nobody is to read.
 bool IsBareDimension(const Handle& array) {
-  return absl::StartsWith(internal::AttributeAsText(array.id(), "NAME"),
-                          "This is a netCDF dimension but not");
+  return absl::StartsWith(AttributeAsText(array.id(), "NAME"), "This is a netCDF dimension but not");
 }
 
 H5I_type_t KindOf(const File& file, const std::string& name) {
@@ -111,7 +200,7 @@ absl::StatusOr<HistoryTable> HistoryTable::Open(const std::string& path) {
 }
 
 absl::Status HistoryTable::Load() {
-  is_history_ = internal::AttributeAsText(file_.id(), "format") == kFormat;
+  is_history_ = AttributeAsText(file_.id(), "format") == kFormat;
   // Says what is wrong with the format's version.
   if (is_history_) PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path(), File::Mode::kRead));
   ReadAttributes();
@@ -119,11 +208,11 @@ absl::Status HistoryTable::Load() {
 }
 
 void HistoryTable::ReadAttributes() {
-  for (auto& [name, text] : internal::AttributesAsText(file_.id())) {
+  for (auto& [name, text] : AttributesAsText(file_.id())) {
     if (is_history_ && name == "complete") continue;
     if (name != "format" && name != "format_version") attributes_.emplace_back(name, std::move(text));
   }
-  complete_ = !is_history_ || internal::AttributeAsText(file_.id(), "complete") == "1";
+  complete_ = !is_history_ || AttributeAsText(file_.id(), "complete") == "1";
 }
 
 absl::Status HistoryTable::ReadMetrics() {
@@ -147,9 +236,9 @@ absl::Status HistoryTable::ReadMetric(const std::string& name) {
   if (H5DSis_scale(array.id()) > 0 || name == coordinate_ || !HoldsNumbers(array)) return absl::OkStatus();
   if (shape.empty() || shape.size() > 2) return absl::OkStatus();
   TableMetric metric = {.name = name,
-                        .units = internal::AttributeAsText(array.id(), "units"),
-                        .long_name = internal::AttributeAsText(array.id(), "long_name"),
-                        .statistic = internal::AttributeAsText(array.id(), "statistic"),
+                        .units = AttributeAsText(array.id(), "units"),
+                        .long_name = AttributeAsText(array.id(), "long_name"),
+                        .statistic = AttributeAsText(array.id(), "statistic"),
                         .dimension = shape.size() == 2 ? ScaleOf(array, 1) : "",
                         .width = shape.size() == 2 ? shape[1] : 1,
                         .is_vector = shape.size() == 2};

@@ -1,17 +1,13 @@
 #include "data/history/journal.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 
 namespace plait::data {
 namespace {
@@ -61,53 +57,20 @@ std::string MetricRecord(std::uint32_t id, const Metric& metric) {
 }  // namespace
 
 absl::StatusOr<JournalWriter> JournalWriter::Open(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(descriptor);
-    return absl::FailedPreconditionError(absl::StrCat(path, ": in use, another process writes this history"));
-  }
-  JournalWriter writer(path, descriptor);
-  writer.size_ = lseek(descriptor, 0, SEEK_END);
-  return writer;
-}
-
-JournalWriter::JournalWriter(JournalWriter&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-
-JournalWriter::~JournalWriter() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-// A record that did not fit (disk full) is taken back, so that later ones can still be read.
-absl::Status JournalWriter::Write(const std::string& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written = pwrite(descriptor_, bytes.data() + done, bytes.size() - done, size_ + done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const int cause = errno;
-      if (ftruncate(descriptor_, size_) != 0)
-        return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": is damaged"));
-      return absl::ErrnoToStatus(cause, absl::StrCat(path_, ": cannot be written"));
-    }
-    done += written;
-  }
-  size_ += bytes.size();
-  return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(AppendFile file, AppendFile::OpenAtEnd(path));
+  PLAIT_RETURN_IF_ERROR(file.Lock());
+  return JournalWriter(std::move(file));
 }
 
 absl::Status JournalWriter::Restart(absl::Span<const Metric> metrics) {
   std::string bytes(kMagic);
   for (std::uint32_t id = 0; id < metrics.size(); ++id) bytes += MetricRecord(id, metrics[id]);
-  if (ftruncate(descriptor_, 0) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be emptied"));
-  size_ = 0;
-  return Write(bytes);
+  PLAIT_RETURN_IF_ERROR(file_.Clear());
+  return file_.Write(bytes);
 }
 
 absl::Status JournalWriter::AddMetric(std::uint32_t id, const Metric& metric) {
-  return Write(MetricRecord(id, metric));
+  return file_.Write(MetricRecord(id, metric));
 }
 
 void JournalWriter::BeginDraw(std::int64_t draw) {
@@ -123,10 +86,10 @@ void JournalWriter::AddToDraw(std::uint32_t id, absl::Span<const double> numbers
 absl::Status JournalWriter::EndDraw() {
   if (record_.size() > kLargestRecord) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": a draw of ", record_.size(), " bytes, at most ", kLargestRecord));
+        absl::StrCat(path(), ": a draw of ", record_.size(), " bytes, at most ", kLargestRecord));
   }
   Seal(record_);
-  return Write(record_);
+  return file_.Write(record_);
 }
 
 JournalReader::JournalReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {

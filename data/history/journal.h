@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/history/append_file.h"
 #include "data/history/metric.h"
 
 namespace plait::data {
@@ -28,17 +29,11 @@ struct JournalDraw {
   std::vector<double> numbers;     // those of all ids, one after the other: max(length, 1) of each
 };
 
-// How many numbers a metric has per draw.
-inline std::int64_t NumbersOf(const Metric& metric) { return metric.length == 0 ? 1 : metric.length; }
-
 // Owns the open journal and an exclusive lock on it, which ends with the process.
 class JournalWriter {
  public:
-  // Opens or creates; keeps what is there. FailedPrecondition where another process holds it.
+  // Opens or creates; keeps what is there. FailedPrecondition if another process writes it.
   static absl::StatusOr<JournalWriter> Open(const std::string& path);
-  JournalWriter(JournalWriter&& other) noexcept;
-  JournalWriter& operator=(JournalWriter&&) = delete;
-  ~JournalWriter();
 
   // Empties it and names the metrics, whose indices later draws use.
   absl::Status Restart(absl::Span<const Metric> metrics);
@@ -48,15 +43,12 @@ class JournalWriter {
   void BeginDraw(std::int64_t draw);
   void AddToDraw(std::uint32_t id, absl::Span<const double> numbers);
   absl::Status EndDraw();
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
-  JournalWriter(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
-  absl::Status Write(const std::string& bytes);
+  explicit JournalWriter(AppendFile file) : file_(std::move(file)) {}
 
-  std::string path_;
-  int descriptor_;
-  std::int64_t size_ = 0;
+  AppendFile file_;
   std::string record_;
 };
 

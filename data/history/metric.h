@@ -52,6 +52,9 @@ absl::Status CheckMetricName(absl::string_view name);
 // Of a vector, with the default filled in; empty for a number.
 std::string DimensionOf(const Metric& metric);
 
+// How many numbers a metric has per draw.
+inline std::int64_t NumbersOf(const Metric& metric) { return metric.length == 0 ? 1 : metric.length; }
+
 }  // namespace plait::data
 
 #endif  // PLAIT_DATA_HISTORY_METRIC_H_

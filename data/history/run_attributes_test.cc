@@ -20,7 +20,7 @@ TEST(RunAttributes, KnowTheProcess) {
   EXPECT_EQ(attributes.at("ranks"), "3");
   EXPECT_EQ(attributes.at("seed"), "5");
   EXPECT_EQ(attributes.at("settings"), "--a=1");
-  EXPECT_THAT(attributes.at("command"), HasSubstr("run_attributes_test"));
+  EXPECT_THAT(attributes.at("command"), HasSubstr("history_test"));
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   EXPECT_EQ(attributes.at("host"), host);

@@ -10,11 +10,9 @@
 #include <limits>
 
 #include "data/hdf5/atomic_file.h"
-#include "data/history/csv_sink.h"
 #include "data/history/history.h"
-#include "data/history/json_lines_sink.h"
+#include "data/history/sinks.h"
 #include "data/history/tensorboard_record.h"
-#include "data/history/tensorboard_sink.h"
 
 namespace plait::data {
 namespace {
@@ -38,7 +36,7 @@ TEST(CsvSink, LateMetricsWidenTheTable) {
   const std::string path = NewPath("late.csv");
   auto history = *History::Create(NewPath("csv.h5"), {.commit_seconds = kNever});
   ASSERT_TRUE(history->Declare({"dt", "s, \"wall\""}).ok());
-  history->AddSink(*CsvSink::Create(path, {}));
+  history->AddSink(*MakeCsvSink(path));
   ASSERT_TRUE(history->Append({{"dt", 0.1}, {"loss", -kNaN}}).ok());
   EXPECT_EQ(*ReadWholeFile(path), "draw,dt,loss\n# units: ,\"s, \"\"wall\"\"\",\n0,0.1,nan\n");
   ASSERT_TRUE(history->Append({{"loss", -kInf}}).ok());
@@ -55,7 +53,7 @@ TEST(CsvSink, LateMetricsWidenTheTable) {
 TEST(JsonLinesSink, KeepsWhatJsonHasNoNumbersFor) {
   const std::string path = NewPath("lines.jsonl");
   auto history = *History::Create(NewPath("jsonl.h5"), {.commit_seconds = kNever});
-  history->AddSink(*JsonLinesSink::Create(path, {}));
+  history->AddSink(*MakeJsonLinesSink(path));
   ASSERT_TRUE(history->Append({{"loss", 1e-300}, {"dt", kNaN}}, {{"v", {1.5, -kInf}}}).ok());
   ASSERT_TRUE(history->Append({}).ok());
   EXPECT_EQ(*ReadWholeFile(path),
@@ -67,24 +65,24 @@ TEST(Sinks, NeverTouchAnOldRun) {
   for (const char* name : {"old.csv", "old.jsonl"}) {
     const std::string path = NewPath(name);
     std::ofstream(path) << "old";
-    const auto create = [&](const SinkOptions& options) {
-      return std::string(name) == "old.csv" ? CsvSink::Create(path, options).status()
-                                            : JsonLinesSink::Create(path, options).status();
+    const auto create = [&](bool options) {
+      return std::string(name) == "old.csv" ? MakeCsvSink(path, options).status()
+                                            : MakeJsonLinesSink(path, options).status();
     };
-    EXPECT_EQ(create({}).code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(create(false).code(), absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(*ReadWholeFile(path), "old");
-    EXPECT_TRUE(create({.move_old_aside = true}).ok());
+    EXPECT_TRUE(create(true).ok());
     EXPECT_EQ(*ReadWholeFile(path + ".1"), "old");
   }
   const std::string folder = NewPath("old_tb");
-  ASSERT_TRUE(TensorboardSink::Create(folder, {}).ok());
-  EXPECT_EQ(TensorboardSink::Create(folder, {}).status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_TRUE(TensorboardSink::Create(folder, {.resume = true}).ok());
+  ASSERT_TRUE(MakeTensorboardSink(folder, {}).ok());
+  EXPECT_EQ(MakeTensorboardSink(folder, {}).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(MakeTensorboardSink(folder, {.resume = true}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
-  EXPECT_TRUE(TensorboardSink::Create(folder, {.move_old_aside = true}).ok());
+  EXPECT_TRUE(MakeTensorboardSink(folder, {.move_old_aside = true}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder + ".1"), {}), 2);
-  EXPECT_EQ(CsvSink::Create(testing::TempDir() + "/no/folder/x.csv", {}).status().code(),
+  EXPECT_EQ(MakeCsvSink(testing::TempDir() + "/no/folder/x.csv").status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -95,7 +93,7 @@ TEST(Sinks, AFullDiskForASinkDoesNotDisturbTheHistory) {
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
     auto history = *History::Create(path, {.commit_seconds = kNever});
-    history->AddSink(*CsvSink::Create(csv, {}));
+    history->AddSink(*MakeCsvSink(csv));
     if (!history->Append({{"loss", 1}}, {{"v", std::vector<double>(400, 1.0 / 3)}}).ok()) _exit(1);
     // The row of numbers takes more as text than the journal's record does.
     const rlimit limit{20000, 20000};

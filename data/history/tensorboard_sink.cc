@@ -1,5 +1,4 @@
-#include "data/history/tensorboard_sink.h"
-
+// TensorBoard event files.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,8 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
-#include "data/history/set_aside.h"
+#include "data/history/append_file.h"
+#include "data/history/sinks.h"
 #include "data/history/tensorboard_event.pb.h"
 #include "data/history/tensorboard_record.h"
 
@@ -50,7 +50,7 @@ absl::Status MakeRoomIn(const std::string& folder, const TensorboardOptions& opt
       return absl::AlreadyExistsError(
           absl::StrCat(folder, ": holds an earlier run: choose another folder or remove its event files"));
     }
-    PLAIT_RETURN_IF_ERROR(SetAside(folder));
+    PLAIT_RETURN_IF_ERROR(MoveAside(folder));
   }
   return MakeFolders(folder);
 }
@@ -123,22 +123,30 @@ std::string MarkdownTable(const std::map<std::string, std::string>& attributes) 
   return table;
 }
 
-}  // namespace
+class TensorboardSink : public HistorySink {
+ public:
+  TensorboardSink(AppendFile file, bool has_hyperparameters)
+      : file_(std::move(file)), has_hyperparameters_(has_hyperparameters) {}
+  absl::Status Begin(const TensorboardOptions& options);
+  absl::Status Add(const Draw& draw) override;
+  absl::Status Close(bool complete) override;
 
-absl::StatusOr<std::unique_ptr<TensorboardSink>> TensorboardSink::Create(const std::string& folder,
-                                                                         const TensorboardOptions& options) {
-  PLAIT_RETURN_IF_ERROR(MakeRoomIn(folder, options));
-  PLAIT_ASSIGN_OR_RETURN(AppendFile file, AppendFile::Create(EventFileName(folder), false));
+ private:
+  absl::Status Write(const tensorboard::Summary& summary, std::int64_t step, double unix_seconds);
+  absl::Status WriteText(const std::string& tag, const std::string& markdown);
+  absl::Status WriteHyperparameters(const std::vector<std::pair<std::string, std::string>>& hyperparameters);
+
+  AppendFile file_;
+  bool has_hyperparameters_;
+};
+
+absl::Status TensorboardSink::Begin(const TensorboardOptions& options) {
   tensorboard::Event first;
   first.set_wall_time(UnixSeconds());
   first.set_file_version(kVersion);
-  PLAIT_RETURN_IF_ERROR(file.Write(TfRecord(first.SerializeAsString())));
-  auto sink = std::unique_ptr<TensorboardSink>(
-      new TensorboardSink(std::move(file), !options.hyperparameters.empty()));
-  if (!options.attributes.empty())
-    PLAIT_RETURN_IF_ERROR(sink->AddText("run", 0, MarkdownTable(options.attributes)));
-  PLAIT_RETURN_IF_ERROR(sink->WriteHyperparameters(options.hyperparameters));
-  return sink;
+  PLAIT_RETURN_IF_ERROR(file_.Write(TfRecord(first.SerializeAsString())));
+  if (!options.attributes.empty()) PLAIT_RETURN_IF_ERROR(WriteText("run", MarkdownTable(options.attributes)));
+  return WriteHyperparameters(options.hyperparameters);
 }
 
 absl::Status TensorboardSink::Write(const tensorboard::Summary& summary, std::int64_t step,
@@ -169,8 +177,7 @@ absl::Status TensorboardSink::Add(const Draw& draw) {
   return Write(summary, draw.draw, draw.unix_seconds);
 }
 
-absl::Status TensorboardSink::AddText(const std::string& tag, std::int64_t step,
-                                      const std::string& markdown) {
+absl::Status TensorboardSink::WriteText(const std::string& tag, const std::string& markdown) {
   tensorboard::Summary summary;
   tensorboard::SummaryValue& value = *summary.add_value();
   value.set_tag(tag);
@@ -178,7 +185,7 @@ absl::Status TensorboardSink::AddText(const std::string& tag, std::int64_t step,
   value.mutable_tensor()->mutable_tensor_shape();
   value.mutable_tensor()->add_string_val(markdown);
   value.mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
-  return Write(summary, step, UnixSeconds());
+  return Write(summary, 0, UnixSeconds());
 }
 
 absl::Status TensorboardSink::WriteHyperparameters(
@@ -202,6 +209,17 @@ absl::Status TensorboardSink::Close(bool complete) {
   tensorboard::Summary summary;
   AddPluginValue("_hparams_/session_end_info", data, summary);
   return Write(summary, 0, UnixSeconds());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HistorySink>> MakeTensorboardSink(const std::string& folder,
+                                                                 const TensorboardOptions& options) {
+  PLAIT_RETURN_IF_ERROR(MakeRoomIn(folder, options));
+  PLAIT_ASSIGN_OR_RETURN(AppendFile file, AppendFile::Create(EventFileName(folder), false));
+  auto sink = std::make_unique<TensorboardSink>(std::move(file), !options.hyperparameters.empty());
+  PLAIT_RETURN_IF_ERROR(sink->Begin(options));
+  return sink;
 }
 
 }  // namespace plait::data

@@ -2,12 +2,10 @@
 #include <cstdio>
 #include <limits>
 
-#include "data/history/csv_sink.h"
 #include "data/history/history.h"
-#include "data/history/json_lines_sink.h"
 #include "data/history/run_attributes.h"
 #include "data/history/settings_line.h"
-#include "data/history/tensorboard_sink.h"
+#include "data/history/sinks.h"
 
 namespace plait::data {
 namespace {
@@ -20,9 +18,9 @@ absl::Status Write(const std::string& folder) {
       .program = "write_exports", .seed = "7", .ranks = 3, .settings = "--batch-size=64 --bf16"};
   const auto attributes = RunAttributes(facts);
   auto history = *History::Create(folder + "/run.h5", {.attributes = attributes});
-  history->AddSink(*CsvSink::Create(folder + "/run.csv", {}));
-  history->AddSink(*JsonLinesSink::Create(folder + "/run.jsonl", {}));
-  history->AddSink(*TensorboardSink::Create(
+  history->AddSink(*MakeCsvSink(folder + "/run.csv"));
+  history->AddSink(*MakeJsonLinesSink(folder + "/run.jsonl"));
+  history->AddSink(*MakeTensorboardSink(
       folder + "/tb", {.attributes = attributes, .hyperparameters = ParseSettings(facts.settings)}));
   Metric per_rank{"dt_per_rank", "s", "time of a step", "value of each rank", "rank", 3};
   absl::Status status = history->Declare({"dt", "s", "time of a step", "mean over ranks"});

@@ -1,4 +1,4 @@
-// Where values stand on an axis, and its ticks. Private to data/plot.
+// Axes of plots: their range and their ticks.
 #ifndef PLAIT_DATA_PLOT_AXIS_H_
 #define PLAIT_DATA_PLOT_AXIS_H_
 
@@ -13,10 +13,9 @@ struct Axis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;  // low and high are positive
-  bool bytes = false;
+  std::string unit = "";     // ticks of "s" and "bytes" have a prefix that suits their size: "1.5 ms"
 
-  // 0 at `low`, 1 at `high`, beyond them outside. NaN for what has no place: NaN itself, and values that are
-  // not positive on a logarithmic axis.
+  // 0 at `low`, 1 at `high`. NaN for NaN, and for values <= 0 on a logarithmic axis.
   double Position(double value) const;
 };
 
@@ -25,20 +24,21 @@ struct Tick {
   std::string label;
 };
 
-// Round values within the axis, at most `most` (at least 2); their labels tell them apart.
+// At most `most` (>= 2) round values within the axis, with distinct labels.
 std::vector<Tick> Ticks(const Axis& axis, int most);
 
-// From the smallest to the largest of all `values`; [0, 1] where there are none. Only finite values, and on a
-// logarithmic axis only positive ones, count.
-Axis FullAxis(absl::Span<const std::vector<double>* const> values, bool logarithmic);
+enum class AxisRange {
+  kExact,       // from the smallest to the largest value
+  kWithMargin,  // the same, with a margin of 5 %
+  // From percentile 1 to 99 of each series, extended to values at most half that range outside of it, with
+  // the margin. Series of fewer than 20 values, and those that are constant but for outliers, are shown
+  // whole.
+  kRobust,
+};
 
-// The axis for y values: from percentile 1 to 99 of every series, extended to values that lie at most half
-// that far outside, and a margin of 5 %. Series shorter than 20 values, and those that are constant but for
-// the outliers, count whole. `robust` false: everything, and the margin.
-Axis AxisOfValues(absl::Span<const std::vector<double>* const> values, bool logarithmic, bool robust);
-
-// In a sentence: three digits, "0.00213", "1.2e-7", or "1.5Ki".
-std::string Short(double value, bool bytes);
+// The axis for `values`, one entry per series. Only finite values count, on a logarithmic axis only positive
+// ones; [0, 1] if there are none.
+Axis AxisFor(absl::Span<const std::vector<double>* const> values, bool logarithmic, AxisRange range);
 
 }  // namespace plait::data
 

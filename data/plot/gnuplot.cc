@@ -3,84 +3,57 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/text.h"
+#include "data/hdf5/atomic_file.h"
 
 extern char** environ;
 
 namespace plait::data {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr auto kLongestRun = std::chrono::seconds(60);
 
-// A file in memory.
-class MemoryFile {
+// A temporary folder, removed with its contents.
+class TemporaryFolder {
  public:
-  MemoryFile() : descriptor_(memfd_create("plot", MFD_CLOEXEC)) {}
-  MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  MemoryFile& operator=(MemoryFile&&) = delete;
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
+  TemporaryFolder() : path_(fs::temp_directory_path(error_).string() + "/plait-plot-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
   }
-
-  int descriptor() const { return descriptor_; }
-
-  bool Write(absl::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = write(descriptor_, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return lseek(descriptor_, 0, SEEK_SET) == 0;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    if (!path_.empty()) fs::remove_all(path_, error_);
   }
-
-  std::string Contents() const {
-    const off_t size = lseek(descriptor_, 0, SEEK_END);
-    std::string text(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-    std::size_t done = 0;
-    while (done < text.size()) {
-      const ssize_t got =
-          pread(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    text.resize(done);
-    return text;
-  }
+  bool ok() const { return !path_.empty(); }
+  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
 
  private:
-  int descriptor_;
+  std::error_code error_;
+  std::string path_;
 };
 
-struct Files {
-  MemoryFile script, messages;
-  std::vector<MemoryFile> pages;
-};
-
-absl::Status NoMemoryFile() {
-  return absl::ErrnoToStatus(errno, "plots: no file in memory can be made for gnuplot");
-}
-
-std::string Script(absl::Span<const GnuplotPage> pages, const Files& files) {
+std::string Script(absl::Span<const GnuplotPage> pages, const TemporaryFolder& folder) {
   std::string script = "set encoding utf8\n";
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    absl::StrAppend(&script, "reset\nset terminal ", pages[i].terminal, "\nset output '/dev/fd/",
-                    files.pages[i].descriptor(), "'\n", pages[i].commands, "\nunset output\n");
+    absl::StrAppend(&script, "reset\nset terminal ", pages[i].terminal, "\nset output ",
+                    Quoted(folder / absl::StrCat(i)), "\n", pages[i].commands, "\nunset output\n");
   }
   return script;
 }
@@ -95,18 +68,15 @@ absl::Status CannotStart(const std::string& program, int error) {
       absl::StrCat("no plots: ", program, " cannot be started: ", std::generic_category().message(error)));
 }
 
-absl::StatusOr<pid_t> Start(const std::string& program, const Files& files) {
+absl::StatusOr<pid_t> Start(const std::string& program, const TemporaryFolder& folder) {
+  const std::string messages = folder / "messages";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, files.script.descriptor(), 0);
-  posix_spawn_file_actions_adddup2(&actions, files.messages.descriptor(), 1);
-  posix_spawn_file_actions_adddup2(&actions, files.messages.descriptor(), 2);
-  // Onto itself: the descriptor stays open in the new program.
-  for (const MemoryFile& page : files.pages) {
-    posix_spawn_file_actions_adddup2(&actions, page.descriptor(), page.descriptor());
-  }
-  std::string name = program, defaults = "-d";
-  char* arguments[] = {name.data(), defaults.data(), nullptr};
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, messages.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  std::string name = program, defaults = "-d", script = folder / "script";
+  char* arguments[] = {name.data(), defaults.data(), script.data(), nullptr};
   pid_t process = 0;
   const int error = posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -126,7 +96,7 @@ absl::StatusOr<int> WaitFor(pid_t process) {
   }
   kill(process, SIGKILL);
   waitpid(process, &result, 0);
-  return absl::DeadlineExceededError("no plots: gnuplot did not end within a minute");
+  return absl::DeadlineExceededError("no plots: gnuplot did not finish within a minute");
 }
 
 // gnuplot quotes the line, points at the place and tells line number and error last.
@@ -140,63 +110,29 @@ std::string FirstMessage(const std::string& messages) {
   return messages.substr(0, messages.find('\n'));
 }
 
-// Length of the UTF-8 sequence at the start of `text`; 0 if there is none.
-std::size_t SequenceLength(absl::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0x80             ? 1
-                             : (byte(0) & 0xE0) == 0xC0 ? 2
-                             : (byte(0) & 0xF0) == 0xE0 ? 3
-                             : (byte(0) & 0xF8) == 0xF0 ? 4
-                                                        : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
                                                     const std::string& program) {
-  Files files;
-  if (files.script.descriptor() < 0 || files.messages.descriptor() < 0) return NoMemoryFile();
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (files.pages.emplace_back().descriptor() < 0) return NoMemoryFile();
-  }
-  if (!files.script.Write(Script(pages, files))) return NoMemoryFile();
-  PLAIT_ASSIGN_OR_RETURN(const pid_t process, Start(program, files));
+  const TemporaryFolder folder;
+  if (!folder.ok()) return absl::ErrnoToStatus(errno, "no plots: no temporary folder can be made");
+  PLAIT_RETURN_IF_ERROR(WriteWholeFile(folder / "script", Script(pages, folder)));
+  PLAIT_ASSIGN_OR_RETURN(const pid_t process, Start(program, folder));
   PLAIT_ASSIGN_OR_RETURN(const int result, WaitFor(process));
-  const std::string messages = files.messages.Contents();
   std::vector<std::string> drawn;
-  for (const MemoryFile& page : files.pages) {
-    drawn.push_back(page.Contents());
-    if (result != 0 || drawn.back().empty()) {
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const absl::StatusOr<std::string> page = ReadWholeFile(folder / absl::StrCat(i));
+    if (result != 0 || !page.ok() || page->empty()) {
+      const std::string messages = ReadWholeFile(folder / "messages").value_or("");
       return absl::InternalError(absl::StrCat("no plots: ", program, " failed: ", FirstMessage(messages)));
     }
+    drawn.push_back(*page);
   }
   return drawn;
 }
 
-std::string Printable(absl::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0) {
-      printable += '?';
-    } else if (length == 1 && (first < 0x20 || first == 0x7F)) {
-      printable += ' ';
-    } else {
-      absl::StrAppend(&printable, text.substr(0, length));
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return printable;
-}
-
 std::string Quoted(absl::string_view text) {
-  std::string rest = Printable(text);
+  std::string rest = base::Printable(text);
   // gnuplot takes a doubled quote for one quote, except at the beginning.
   const std::string leading = rest.substr(0, rest.find_first_not_of('\''));
   rest = absl::StrReplaceAll(rest.substr(leading.size()), {{"'", "''"}});

@@ -1,10 +1,10 @@
-// One run of gnuplot: a script in, pictures out, through memory. Private to data/plot.
+// One run of gnuplot: a script in, pictures out. Private to data/plot.
 //
 //   std::vector<std::string> pictures;
 //   RunGnuplot(pages, "gnuplot");
 //
-// The program is started directly, never by a shell, and takes no settings of the user's. It reads its script
-// from memory and writes each page to memory (memfd_create): no temporary files, no pipe that could fill up.
+// The program is started without a shell and without the user's settings; script and pages are files in a
+// temporary folder of its own, which is removed.
 #ifndef PLAIT_DATA_PLOT_GNUPLOT_H_
 #define PLAIT_DATA_PLOT_GNUPLOT_H_
 
@@ -22,17 +22,14 @@ struct GnuplotPage {
   std::string commands;  // settings and one plot; begins from gnuplot's defaults
 };
 
-// What every page wrote, in order. FAILED_PRECONDITION: `program` is not there, with the package to install;
-// INTERNAL: it failed or drew nothing, with its first message; DEADLINE_EXCEEDED after a minute.
+// The output of each page, in order. FAILED_PRECONDITION: `program` is not installed (names the package);
+// INTERNAL: it failed or drew nothing (its first message); DEADLINE_EXCEEDED after a minute.
 absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
                                                     const std::string& program = "gnuplot");
 
-// `text` as a string expression of gnuplot's language: nothing in it is a command, an escape or the end of
-// the string. Control characters become spaces, bytes that are no UTF-8 question marks.
+// `text` as a string expression of gnuplot: nothing in it is a command, an escape or the end of the string.
+// Printable() (base/text.h) is applied.
 std::string Quoted(absl::string_view text);
-
-// Bytes that are no UTF-8 as '?', control characters as spaces.
-std::string Printable(absl::string_view text);
 
 }  // namespace plait::data
 

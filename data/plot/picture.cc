@@ -2,177 +2,189 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/text.h"
 
 namespace plait::data {
 namespace {
 
-// Okabe and Ito's palette, which colour-blind readers can tell apart, the stronger colours first.
-constexpr std::array<const char*, 7> kOnLight = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+constexpr int kPictureHeight = 500, kPageChartHeight = 210;
+// Of a page's chart, as fractions of its size.
+constexpr double kLeft = 0.16, kRight = 0.96, kTop = 0.95, kBottom = 0.13;
+
+// Okabe and Ito's palette for colour-blind readers, the stronger colours first.
+constexpr std::array<const char*, 7> kPalette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                  "#E69F00", "#56B4E9", "#000000"};
-constexpr std::array<const char*, 7> kOnDark = {"#56B4E9", "#E69F00", "#2DC79B", "#E29BC2",
-                                                "#F0E442", "#FF8A4C", "#FFFFFF"};
-constexpr int kNoteLetters = 100;  // on a line of 800 pixels
 
+// Those of a page are placeholders: PageSvg puts CSS variables in their place.
 struct Colours {
-  const char* background;
-  const char* letters;
-  const char* frame;
-  const char* grid;
+  const char *letters, *frame, *grid;
 };
+constexpr Colours kFileColours = {"#202428", "#80868c", "#e3e6e9"};
+constexpr Colours kPageColours = {"#000001", "#000002", "#000003"};
+constexpr int kFirstPageSeries = 16;
 
-Colours ColoursOf(const PictureStyle& style) {
-  if (style.dark) return {"#16191d", "#d5d9de", "#8b929a", "#343a40"};
-  return {"#ffffff", "#202428", "#80868c", "#e3e6e9"};
+std::string SeriesColour(std::size_t series, PictureFormat format) {
+  if (format == PictureFormat::kPage)
+    return absl::StrFormat("#0000%02x", kFirstPageSeries + series % kPageColourCount);
+  return kPalette[series % kPalette.size()];
 }
 
-std::string CurveColour(const PictureStyle& style, std::size_t series) {
-  return (style.dark ? kOnDark : kOnLight)[series % kOnLight.size()];
-}
-
-// Where the colours are used up, dashes tell lines apart.
-int DashOf(std::size_t series) { return 1 + static_cast<int>(series / kOnLight.size()) % 4; }
-
-std::string Terminal(const PictureStyle& style, PictureFormat format) {
-  const std::string background =
-      style.transparent ? "" : absl::StrCat(" background '", ColoursOf(style).background, "'");
-  if (format == PictureFormat::kSvg) {
-    return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,14'%s", style.width, style.height,
-                           background);
+std::string Terminal(PictureFormat format) {
+  switch (format) {
+    case PictureFormat::kSvg:
+      return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,14' background '#ffffff'",
+                             kPictureWidth, kPictureHeight);
+    case PictureFormat::kPng:
+      return absl::StrFormat("pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background '#ffffff'",
+                             kPictureWidth, kPictureHeight);
+    case PictureFormat::kPage:
+      break;
   }
-  return absl::StrFormat("pngcairo size %d,%d noenhanced font 'DejaVu Sans,11'%s%s", style.width,
-                         style.height, background, style.transparent ? " transparent" : "");
+  return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,11'", kPageChartWidth,
+                         kPageChartHeight);
 }
 
-std::string TickCommand(const char* axis, const Axis& scale, const std::vector<Tick>& ticks) {
-  std::string list;
-  for (const Tick& tick : ticks) {
-    absl::StrAppendFormat(&list, "%s%s %.7g", list.empty() ? "" : ", ", Quoted(tick.label),
-                          scale.Position(tick.value));
+std::string TickCommand(const char* name, const Axis& axis, int most) {
+  std::vector<std::string> list;
+  for (const Tick& tick : Ticks(axis, most)) {
+    list.push_back(absl::StrFormat("%s %.7g", Quoted(tick.label), axis.Position(tick.value)));
   }
-  return absl::StrCat("set ", axis, "tics (", list, ")\n");
+  return absl::StrCat("set ", name, "tics (", absl::StrJoin(list, ", "), ")\n");
 }
 
-std::vector<std::string> NoteLines(const View& view, const PictureStyle& style) {
-  const std::size_t longest = std::max(20, kNoteLetters * style.width / 800);
-  std::vector<std::string> lines;
-  for (std::string rest : view.notes) {
-    while (rest.size() > longest) {
-      std::size_t end = rest.rfind(' ', longest);
-      if (end == std::string::npos || end == 0) end = longest;
-      lines.push_back(rest.substr(0, end));
-      rest = "   " + rest.substr(end);
-      if (end < 4) break;
-    }
-    lines.push_back(rest);
-  }
+std::vector<std::string> NoteLines(const View& view) {
+  constexpr int kColumns = 100;
   constexpr std::size_t kMost = 6;
+  std::vector<std::string> lines;
+  for (const std::string& note : view.notes) {
+    for (std::string& line : base::WrapText(note, kColumns, 3)) lines.push_back(std::move(line));
+  }
   if (lines.size() > kMost) {
     lines.resize(kMost - 1);
-    lines.push_back("and more; the text picture lists them all");
+    lines.push_back("and more; the text plot lists them all");
   }
   return lines;
 }
 
-std::string Frame(const Plot& plot, const View& view, const PictureStyle& style, int note_lines) {
-  const Colours colours = ColoursOf(style);
-  const std::string letters = absl::StrCat(" textcolor rgb '", colours.letters, "'");
-  std::string text = absl::StrFormat(
-      "set border 3 lw 1 lc rgb '%s'\n"
-      "set tics nomirror out scale 0.5%s\n"
-      "set grid lt 1 lw 0.8 lc rgb '%s'\n"
-      "set xrange [0:1]\nset yrange [0:1]\nset clip two\n"
-      "set rmargin 3\nset bmargin %g\n",
-      colours.frame, letters, colours.grid, 3.4 + 1.1 * note_lines);
-  absl::StrAppend(&text, TickCommand("x", view.x, Ticks(view.x, std::max(3, style.width / 90))),
-                  TickCommand("y", view.y, Ticks(view.y, std::max(3, style.height / 60))));
-  absl::StrAppend(&text, "set xlabel ", Quoted(Labelled(plot.x_label, plot.x_unit)), letters, "\n");
-  absl::StrAppend(&text, "set ylabel ", Quoted(Labelled(plot.y_label, plot.unit)), letters, "\n");
-  if (view.curves.size() < 2) {
-    return absl::StrCat(text, "unset key\nset title ", Quoted(plot.title), letters, "\n");
-  }
-  // A title of the plot would stand between the legend and the curves.
-  return absl::StrCat(text, "set key outside top center horizontal Left reverse samplen 2 width 1", letters,
-                      "\nset key title ", Quoted(plot.title), letters, "\n");
+// Axes in positions from 0 to 1.
+std::string Frame(const View& view, const Colours& colours, int x_ticks, int y_ticks) {
+  return absl::StrFormat(
+             "set border 3 lw 1 lc rgb '%s'\nset tics nomirror out scale 0.5 textcolor rgb '%s'\n"
+             "set grid lt 1 lw 0.8 lc rgb '%s'\nset xrange [0:1]\nset yrange [0:1]\nset clip two\n",
+             colours.frame, colours.letters, colours.grid) +
+         TickCommand("x", view.x, x_ticks) + TickCommand("y", view.y, y_ticks);
 }
 
-std::string NoteCommands(const std::vector<std::string>& lines, const PictureStyle& style, int font) {
-  std::string text;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const double y = (6.0 + 16.0 * static_cast<double>(lines.size() - 1 - i)) / style.height;
-    absl::StrAppendFormat(
-        &text, "set label %d %s at screen %.4f,%.4f left font 'DejaVu Sans,%d' textcolor rgb '%s'\n", i + 1,
-        Quoted(lines[i]), 10.0 / style.width, y + 8.0 / style.height, font, ColoursOf(style).letters);
+// Labels, title, legend and notes of a file.
+std::string Lettering(const Plot& plot, const View& view, PictureFormat format) {
+  const std::string letters = absl::StrCat(" textcolor rgb '", kFileColours.letters, "'");
+  const std::vector<std::string> notes = NoteLines(view);
+  std::string text = absl::StrFormat("set rmargin 3\nset bmargin %g\nset xlabel %s%s\nset ylabel %s%s\n",
+                                     3.4 + 1.1 * static_cast<double>(notes.size()),
+                                     Quoted(AxisLabel(plot.x_label, plot.x_unit)), letters,
+                                     Quoted(AxisLabel(plot.y_label, plot.unit)), letters);
+  // A title of the plot would stand between the legend and the curves.
+  absl::StrAppend(&text,
+                  view.curves.size() < 2
+                      ? "unset key\nset title "
+                      : "set key outside top center horizontal Left reverse samplen 2 width 1" + letters +
+                            "\nset key title ",
+                  Quoted(plot.title), letters, "\n");
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const double y = 14 + 16.0 * static_cast<double>(notes.size() - 1 - i);
+    absl::StrAppendFormat(&text, "set label %d %s at screen %.4f,%.4f left font 'DejaVu Sans,%d'%s\n", i + 1,
+                          Quoted(notes[i]), 10.0 / kPictureWidth, y / kPictureHeight,
+                          format == PictureFormat::kSvg ? 11 : 9, letters);
   }
   return text;
 }
 
-// A named block of points; true if there are any.
-bool AppendBlock(std::string& text, const std::string& name, const std::vector<Stretch>& stretches) {
-  if (stretches.empty()) return false;
-  absl::StrAppend(&text, "$", name, " << END_OF_DATA\n");
-  for (const Stretch& stretch : stretches) {
-    for (const Position& p : stretch) absl::StrAppendFormat(&text, "%.7g %.7g\n", p.x, p.y);
-    absl::StrAppend(&text, "\n");
-  }
-  absl::StrAppend(&text, "END_OF_DATA\n");
-  return true;
-}
-
 // gnuplot leaves entries out of a legend that would be wider than the picture.
 std::string LegendName(const std::string& name) {
-  constexpr std::size_t kLongest = 48;
-  if (name.size() <= kLongest) return name;
-  std::size_t end = kLongest - 3;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return name.substr(0, end) + "...";
+  constexpr int kLongest = 48;
+  if (base::TextWidth(name) <= kLongest) return name;
+  return absl::StrCat(base::TextPrefix(name, kLongest - 3), "...");
 }
 
-Stretch AtHeight(const std::vector<double>& marks, double y) {
-  Stretch points;
-  for (const double x : marks) points.push_back({x, y});
-  return points;
-}
+// What gnuplot is to draw: named blocks of data, and how to draw each of them.
+class Drawing {
+ public:
+  explicit Drawing(PictureFormat format) : format_(format) {}
 
-// Blocks of data go to `blocks`, what to draw of them to `drawn`.
-struct Drawing {
-  std::string blocks;
-  std::vector<std::string> drawn;
-
-  void AddMarks(const std::string& name, const std::vector<double>& marks, double y, int point_type,
-                const std::string& colour) {
-    if (marks.empty() || !AppendBlock(blocks, name, {AtHeight(marks, y)})) return;
-    drawn.push_back(
-        absl::StrFormat("$%s with points pt %d ps 0.7 lc rgb '%s' notitle", name, point_type, colour));
+  void Add(const Curve& curve, std::size_t index) {
+    const std::string colour = absl::StrCat(" lc rgb '", SeriesColour(index, format_), "'");
+    const std::string block = absl::StrCat("$c", index);
+    std::string points, lonely;
+    for (const auto& stretch : curve.stretches) {
+      for (const CurvePoint& p : stretch) {
+        // Bands are filled by gnuplot without regard to the frame.
+        absl::StrAppendFormat(&points, "%.7g %.7g %.7g %.7g\n", p.x, p.middle, std::clamp(p.low, 0.0, 1.0),
+                              std::clamp(p.high, 0.0, 1.0));
+      }
+      points += "\n";
+      if (stretch.size() == 1) absl::StrAppendFormat(&lonely, "%.7g %.7g\n", stretch[0].x, stretch[0].middle);
+    }
+    const bool band = curve.values_per_point > 1 && !points.empty();
+    // Where the colours are used up, dashes tell lines apart.
+    const int dash = 1 + static_cast<int>(index / kPalette.size()) % 4;
+    const std::string title = absl::StrCat(" title ", Quoted(LegendName(curve.name)));
+    if (!points.empty()) AddBlock(block, points);
+    if (band) {
+      Draw(block + " using 1:3:4 with filledcurves fs transparent solid 0.22 noborder" + colour + " notitle",
+           index, "band");
+    }
+    Draw(absl::StrCat(points.empty() ? "NaN" : block, " with ",
+                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", " lw 1.5 dt ", dash, colour,
+                      title),
+         index, "series");
+    const auto add_points = [&](const char* name, const std::string& at, const char* type, const char* kind) {
+      if (at.empty()) return;
+      AddBlock(block + name, at);
+      Draw(absl::StrCat(block, name, " with points pt ", type, colour, " notitle"), index, kind);
+    };
+    add_points("lonely", curve.few_points ? "" : lonely, "7 ps 0.35", "dots");
+    add_points("above", AtHeight(curve.above, 1), "9 ps 0.7", "marks");
+    add_points("below", AtHeight(curve.below, 0), "11 ps 0.7", "marks");
+    add_points("nan", AtHeight(curve.not_a_number, 0), "2 ps 0.7", "marks");
   }
 
-  void AddCurve(const Curve& curve, std::size_t index, const std::string& colour) {
-    const std::string name = absl::StrCat("c", index);
-    std::vector<Stretch> lonely;
-    for (const Stretch& s : curve.stretches) {
-      if (s.size() == 1) lonely.push_back(s);
-    }
-    const std::string title = absl::StrCat("title ", Quoted(LegendName(curve.name)));
-    if (AppendBlock(blocks, name, curve.stretches)) {
-      drawn.push_back(absl::StrFormat("$%s with %s lw 1.5 dt %d lc rgb '%s' %s", name,
-                                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", DashOf(index),
-                                      colour, title));
-    } else {
-      drawn.push_back(absl::StrFormat("NaN with lines lw 1.5 lc rgb '%s' %s", colour, title));
-    }
-    if (!curve.few_points && AppendBlock(blocks, name + "lonely", lonely)) {
-      drawn.push_back(
-          absl::StrFormat("$%slonely with points pt 7 ps 0.35 lc rgb '%s' notitle", name, colour));
-    }
-    AddMarks(name + "above", curve.above, 1, 9, colour);
-    AddMarks(name + "below", curve.below, 0, 11, colour);
-    AddMarks(name + "nan", curve.not_a_number, 0, 2, colour);
+  const std::vector<std::pair<std::size_t, const char*>>& kinds() const { return kinds_; }
+  std::string Commands() const {
+    return absl::StrCat(blocks_, "plot ", drawn_.empty() ? "NaN notitle" : absl::StrJoin(drawn_, ", "));
   }
+
+ private:
+  static std::string AtHeight(const std::vector<double>& marks, int y) {
+    std::string points;
+    for (const double x : marks) absl::StrAppendFormat(&points, "%.7g %d\n", x, y);
+    return points;
+  }
+  void AddBlock(const std::string& name, const std::string& points) {
+    absl::StrAppend(&blocks_, name, " << END_OF_DATA\n", points, "END_OF_DATA\n");
+  }
+  void Draw(std::string what, std::size_t series, const char* kind) {
+    drawn_.push_back(std::move(what));
+    kinds_.emplace_back(series, kind);
+  }
+
+  PictureFormat format_;
+  std::string blocks_;
+  std::vector<std::string> drawn_;
+  std::vector<std::pair<std::size_t, const char*>> kinds_;  // of what is drawn: series, class in a page
 };
+
+Drawing DrawingOf(const View& view, PictureFormat format) {
+  Drawing drawing(format);
+  for (std::size_t i = 0; i < view.curves.size(); ++i) drawing.Add(view.curves[i], i);
+  return drawing;
+}
 
 // gnuplot names what it draws, "gnuplot_plot_1", in titles that browsers show under the pointer.
 std::string WithoutInnerTitles(absl::string_view svg) {
@@ -187,30 +199,26 @@ std::string WithoutInnerTitles(absl::string_view svg) {
 
 }  // namespace
 
-GnuplotPage PicturePage(const Plot& plot, const View& view, const PictureStyle& style, PictureFormat format) {
-  Drawing drawing;
-  for (std::size_t i = 0; i < view.curves.size(); ++i) {
-    drawing.AddCurve(view.curves[i], i, CurveColour(style, i));
+GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format) {
+  std::string commands;
+  if (format == PictureFormat::kPage) {
+    commands = Frame(view, kPageColours, 5, 5);
+    absl::StrAppendFormat(&commands,
+                          "unset key\nset lmargin at screen %g\nset rmargin at screen %g\n"
+                          "set tmargin at screen %g\nset bmargin at screen %g\n",
+                          kLeft, kRight, kTop, kBottom);
+  } else {
+    commands = Frame(view, kFileColours, 8, 8) + Lettering(plot, view, format);
   }
-  if (drawing.drawn.empty()) drawing.drawn.push_back("NaN notitle");
-  const std::vector<std::string> notes = NoteLines(view, style);
-  std::string commands = Frame(plot, view, style, static_cast<int>(notes.size()));
-  absl::StrAppend(&commands, NoteCommands(notes, style, format == PictureFormat::kSvg ? 11 : 9),
-                  drawing.blocks, "plot ");
-  for (std::size_t i = 0; i < drawing.drawn.size(); ++i) {
-    absl::StrAppend(&commands, i == 0 ? "" : ", ", drawing.drawn[i]);
-  }
-  return {Terminal(style, format), std::move(commands)};
+  return {Terminal(format), commands + DrawingOf(view, format).Commands()};
 }
 
-std::string TidySvg(absl::string_view svg, const std::string& name, const std::string& title) {
-  if (const std::size_t begin = svg.find("<svg"); begin != absl::string_view::npos) svg.remove_prefix(begin);
-  const std::string escaped =
-      absl::StrReplaceAll(Printable(title), {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
+std::string FileSvg(absl::string_view svg, const std::string& name, const std::string& title) {
+  svg.remove_prefix(std::min(svg.find("<svg"), svg.size()));
   const std::string prefix = name + "_";
   return absl::StrReplaceAll(
       WithoutInnerTitles(svg),
-      {{"<title>Gnuplot</title>", absl::StrCat("<title>", escaped, "</title>")},
+      {{"<title>Gnuplot</title>", absl::StrCat("<title>", base::EscapeHtml(title), "</title>")},
        {"font-family=\"DejaVu Sans\"", "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""},
        {"'gpDot'", "'" + prefix + "gpDot'"},
        {"'gpPt", "'" + prefix + "gpPt"},
@@ -220,6 +228,41 @@ std::string TidySvg(absl::string_view svg, const std::string& name, const std::s
        {"id='greybox'", "id='" + prefix + "greybox'"},
        {"\"gnuplot_plot_", "\"" + prefix + "plot_"},
        {"\"gnuplot_canvas\"", "\"" + prefix + "canvas\""}});
+}
+
+std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> changes;
+  const auto colour = [&](int number, const std::string& variable) {
+    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
+                         absl::StrCat("var(--", variable, ")"));
+    changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
+  };
+  colour(1, "soft");
+  colour(2, "line");
+  colour(3, "grid");
+  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
+  const std::vector<std::pair<std::size_t, const char*>> kinds =
+      DrawingOf(view, PictureFormat::kPage).kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& [series, kind] = kinds[i];
+    changes.emplace_back(
+        absl::StrCat("<g id=\"", name, "_plot_", i + 1, "\""),
+        absl::StrCat("<g class=\"", kind, " c", series % kPageColourCount, "\" data-name=\"",
+                     base::EscapeHtml(view.curves[series].name), "\" data-values-per-point=\"",
+                     view.curves[series].values_per_point, "\""));
+  }
+  const std::string file = absl::StrReplaceAll(FileSvg(svg, name, ""), changes);
+  const double top = (1 - kTop) * kPageChartHeight, height = (kTop - kBottom) * kPageChartHeight;
+  const std::size_t begin = std::min(file.find("<g"), file.size()),
+                    end = std::min(file.rfind("</svg>"), file.size());
+  return absl::StrFormat(
+      "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-left=\"%g\" "
+      "data-width=\"%g\" data-top=\"%g\" data-height=\"%g\" data-x0=\"%.9g\" data-x1=\"%.9g\" "
+      "data-y0=\"%.9g\" data-y1=\"%.9g\" data-unit=\"%s\">%s<line class=\"cursor\" y1=\"%g\" "
+      "y2=\"%g\"/></svg>",
+      kPageChartWidth, kPageChartHeight, base::EscapeHtml(plot.title), kLeft * kPageChartWidth,
+      (kRight - kLeft) * kPageChartWidth, top, height, view.x.low, view.x.high, view.y.low, view.y.high,
+      base::EscapeHtml(view.y.unit), file.substr(begin, end - begin), top, top + height);
 }
 
 }  // namespace plait::data

@@ -1,23 +1,29 @@
-// A plot as an SVG or PNG page of gnuplot's. Private to data/plot.
+// A plot as an SVG or PNG file, or as a chart of a page, drawn by gnuplot. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_PICTURE_H_
 #define PLAIT_DATA_PLOT_PICTURE_H_
 
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "data/plot/curve.h"
 #include "data/plot/gnuplot.h"
 #include "data/plot/plot.h"
+#include "data/plot/view.h"
 
 namespace plait::data {
 
-enum class PictureFormat { kSvg, kPng };
+enum class PictureFormat { kSvg, kPng, kPage };
 
-GnuplotPage PicturePage(const Plot& plot, const View& view, const PictureStyle& style, PictureFormat format);
+inline constexpr int kPictureWidth = 800;
+inline constexpr int kPageChartWidth = 360;
 
-// gnuplot's SVG with the plot's title, fonts that every browser has, ids that stay apart from those of other
-// pictures on the same page (they begin with `name`), and without the XML declaration.
-std::string TidySvg(absl::string_view svg, const std::string& name, const std::string& title);
+GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format);
+
+// gnuplot's SVG with the plot's title, fonts that every browser has, and without the XML declaration; ids
+// begin with `name`.
+std::string FileSvg(absl::string_view svg, const std::string& name, const std::string& title);
+
+// gnuplot's SVG as RenderPageCharts (plot.h) describes it; ids begin with `name`.
+std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name);
 
 }  // namespace plait::data
 

@@ -29,7 +29,7 @@ using ::testing::StartsWith;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Plot PlotOf(std::vector<double> y) {
-  Plot plot = {.name = "dt", .title = "train/dt", .y_label = "dt", .unit = "s"};
+  Plot plot = {.name = "dt", .title = "train/dt", .y_label = "dt", .unit = "K"};
   Series series = {.name = "dt", .y = std::move(y)};
   for (std::size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
   plot.series = {series};
@@ -42,10 +42,18 @@ std::vector<double> Wave(int count) {
   return y;
 }
 
-std::string Svg(const Plot& plot, const PictureStyle& style = {}) {
-  const absl::StatusOr<std::string> svg = RenderSvg(plot, style);
-  EXPECT_TRUE(svg.ok()) << svg.status();
-  return svg.ok() ? *svg : "";
+// As it is written.
+std::string Svg(const Plot& plot) {
+  const std::string folder = ::testing::TempDir() + "/svg";
+  const auto files = WritePictures({plot}, folder);
+  EXPECT_TRUE(files.ok()) << files.status();
+  return files.ok() ? *ReadWholeFile(files->at(1)) : "";
+}
+
+PageChart Chart(const Plot& plot) {
+  const auto charts = RenderPageCharts(1, [&](int) { return plot; });
+  EXPECT_TRUE(charts.ok()) << charts.status();
+  return charts.ok() ? charts->at(0) : PageChart();
 }
 
 struct Point {
@@ -174,18 +182,28 @@ TEST(Svg, SaysWhatItClipsAndStaysInside) {
   }
 }
 
-TEST(Svg, ThinsLongSeriesAndKeepsExtremes) {
+// Of 1250 values each: a line of medians in a band that reaches the extremes.
+TEST(Svg, LongSeriesAreMediansInABand) {
   Plot plot = PlotOf(Wave(1000000));
   plot.robust = false;
   plot.series[0].y[123456] = 9;
   const std::string svg = Svg(plot);
   EXPECT_LT(svg.size(), 150000);
-  double top = 500;
-  for (const auto& path : CurvePaths(svg, 1)) {
-    for (const Point& p : path) top = std::min(top, p.y);
-  }
+  EXPECT_THAT(svg, HasSubstr("line: medians of 1,250 values; band: their range"));
   const Scale y = Scales(svg).second;
+  const std::string band = PlotGroup(svg, 1);
+  const std::size_t begin = band.find("points = '") + 10;
+  double top = 500;
+  for (const absl::string_view pair :
+       absl::StrSplit(band.substr(begin, band.find('\'', begin) - begin), ' ', absl::SkipEmpty())) {
+    top = std::min(top, std::strtod(std::string(pair.substr(pair.find(',') + 1)).c_str(), nullptr));
+  }
   EXPECT_NEAR(y(top), 9, kPixels * std::abs(y.factor));
+  const auto paths = CurvePaths(svg, 2);
+  ASSERT_EQ(paths.size(), 1);
+  ASSERT_EQ(paths[0].size(), 800);
+  // The median of whole periods of the wave is 2; 1250 values are nearly 20 periods.
+  for (const Point& p : paths[0]) EXPECT_NEAR(y(p.y), 2, 0.1);
 }
 
 TEST(Svg, SeveralSeriesHaveALegendAndColoursOfTheirOwn) {
@@ -207,13 +225,55 @@ TEST(Svg, LongNamesStayInTheLegendShortened) {
   EXPECT_THAT(Svg(plot), HasSubstr("<text>" + std::string(45, 'n') + "...</text>"));
 }
 
-TEST(Svg, StandsInAPage) {
-  const std::string svg = Svg(PlotOf(Wave(100)), {.transparent = true});
+TEST(Svg, HasItsTitleAndNoSharedIds) {
+  const std::string svg = Svg(PlotOf(Wave(100)));
   EXPECT_THAT(svg, StartsWith("<svg"));
   EXPECT_THAT(svg, HasSubstr("<title>train/dt</title>"));
-  EXPECT_THAT(svg, HasSubstr("<text>dt [s]</text>"));
-  EXPECT_THAT(svg, Not(HasSubstr("fill=\"#ffffff\"")));
+  EXPECT_THAT(svg, HasSubstr("<text>dt [K]</text>"));
   EXPECT_THAT(svg, Not(HasSubstr("'gpPt")));
+}
+
+TEST(Page, ChartsHaveClassesColoursAndData) {
+  Plot plot = PlotOf(Wave(100));
+  plot.series[0].y[70] = 1e300;
+  plot.series.push_back(plot.series[0]);
+  plot.series[1].name = "<b> \"x\"";
+  plot.title = "a & b";
+  plot.unit = "s";
+  const PageChart chart = Chart(plot);
+  EXPECT_THAT(
+      chart.svg,
+      StartsWith("<svg class=\"chart\" viewBox=\"0 0 360 210\" role=\"img\" aria-label=\"a &amp; b\""));
+  EXPECT_THAT(chart.svg, HasSubstr("data-x0=\"0\" data-x1=\"99\""));
+  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c0\" data-name=\"dt\" data-values-per-point=\"1\""));
+  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c1\" data-name=\"&lt;b&gt; &quot;x&quot;\""));
+  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"marks c1\""));
+  EXPECT_THAT(chart.svg, HasSubstr("stroke='var(--c1)'"));
+  EXPECT_THAT(chart.svg, HasSubstr("fill=\"var(--soft)\""));
+  EXPECT_THAT(chart.svg, Not(HasSubstr("rgb(  0")));
+  EXPECT_THAT(chart.svg, Not(HasSubstr("gnuplot")));
+  EXPECT_THAT(chart.notes,
+              ElementsAre("dt: 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70",
+                          "<b> \"x\": 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70"));
+  EXPECT_THAT(Chart(PlotOf(Wave(2000))).svg, HasSubstr("<g class=\"band c0\""));
+}
+
+// A point of the drawing is that of the data, by the attributes that the page's script uses.
+TEST(Page, AttributesGiveTheScale) {
+  const PageChart chart = Chart(PlotOf(Wave(50)));
+  const auto number = [&](const std::string& name) {
+    const std::size_t at = chart.svg.find(" data-" + name + "=\"");
+    EXPECT_NE(at, std::string::npos) << name;
+    return std::strtod(chart.svg.c_str() + at + name.size() + 8, nullptr);
+  };
+  const auto paths = PathsIn(chart.svg.substr(chart.svg.find("<g class=\"series")), "<path ");
+  ASSERT_EQ(paths.at(0).size(), 50);
+  const double x_step = (number("x1") - number("x0")) / number("width");
+  const double y_step = (number("y1") - number("y0")) / number("height");
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_NEAR(number("x0") + (paths[0][i].x - number("left")) * x_step, i, kPixels * x_step);
+    EXPECT_NEAR(number("y1") - (paths[0][i].y - number("top")) * y_step, Wave(50)[i], kPixels * y_step);
+  }
 }
 
 TEST(Svg, TextIsNeverACommand) {
@@ -270,10 +330,10 @@ TEST_F(Files, StandInTheirFolders) {
 }
 
 TEST_F(Files, TakeTheOldOnesPlaceWhole) {
-  ASSERT_TRUE(WritePictures({PlotOf({1, 2})}, folder_, {.svg = false, .png = false}).ok());
+  ASSERT_TRUE(WritePictures({PlotOf({1, 2})}, folder_).ok());
   const std::string path = folder_ + "/tplots/dt.txt", old = ReadWholeFile(path).value();
   std::ifstream reader(path);  // has the old file open: it must not change under its reader
-  ASSERT_TRUE(WritePictures({PlotOf({5, 9})}, folder_, {.svg = false, .png = false}).ok());
+  ASSERT_TRUE(WritePictures({PlotOf({5, 9})}, folder_).ok());
   const std::string read((std::istreambuf_iterator<char>(reader)), {});
   EXPECT_EQ(read, old);
   EXPECT_NE(ReadWholeFile(path).value(), old);
@@ -295,13 +355,14 @@ TEST_F(Files, TwoPlotsOfOneNameAreRefused) {
 TEST_F(Files, WithoutGnuplotItSaysWhatToInstall) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  const absl::Status text = RenderText(PlotOf({1, 2}), {}).status();
+  EXPECT_TRUE(RenderText(PlotOf({1, 2}), {}).ok());
+  const absl::Status charts = RenderPageCharts(1, [](int) { return PlotOf({1, 2}); }).status();
   const absl::Status files = WritePictures({PlotOf({1, 2})}, folder_).status();
   setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(text.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(text.message(),
+  EXPECT_EQ(files.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(files.message(),
             "no plots: the program gnuplot was not found; install it (Debian: apt-get install gnuplot-nox)");
-  EXPECT_EQ(files, text);
+  EXPECT_EQ(charts, files);
   EXPECT_FALSE(fs::exists(folder_));
 }
 

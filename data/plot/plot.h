@@ -1,4 +1,5 @@
-// Curves as text for a terminal, as SVG and as PNG. gnuplot draws them.
+// Line plots as text for a terminal, as SVG and PNG files, and as charts of an HTML page. gnuplot draws the
+// pictures; text needs nothing.
 //
 //   data::Plot plot = {.name = "dt", .title = "train/dt [2024-07-17-073537]", .x_label = "iter",
 //                      .y_label = "dt", .unit = "s", .series = {{"dt", iterations, seconds}}};
@@ -6,19 +7,19 @@
 //   if (text.ok()) std::cout << *text;
 //   absl::StatusOr<std::vector<std::string>> files = data::WritePictures({plot}, "plots");
 //
-// One far value does not flatten the curve: the y axis spans the percentiles 1 to 99 of each series, with a
-// margin, and a little further where that shows everything. What lies outside is marked at the edge, and the
-// picture says so: "3 of 99 values above 0.0021 are not shown; the largest is 0.247 at iter 99". NaN and
-// infinities leave gaps, marks on the axis and a note. Long series are thinned to what the picture can show;
-// extremes stay.
+// Outliers do not flatten a curve: the y axis spans the percentiles 1 to 99 of each series, with a margin,
+// and more where that shows everything. Values outside are marked at the edge and noted: "3 of 99 values
+// above 2.1 ms are not shown; the largest is 247 ms at iter 99". NaN and infinities leave gaps, marks and a
+// note. Long series are drawn as the median and the range of consecutive values.
 //
-// Errors: INVALID_ARGUMENT where x and y of a series differ in length, or two plots would write one file;
-// FAILED_PRECONDITION where gnuplot is not installed, naming the package: pictures are no reason to end a
-// run. Local; one short-lived gnuplot process per call, whatever the number of plots. Nothing is read from
-// the user's gnuplot settings, and no text reaches a shell.
+// Errors: INVALID_ARGUMENT if x and y of a series differ in length, or two plots would write the same file;
+// FAILED_PRECONDITION if gnuplot is not installed (names the package): a program should print it and
+// continue. Local; each call starts at most one gnuplot process. Nothing is read from the user's gnuplot
+// settings, and no text reaches a shell.
 #ifndef PLAIT_DATA_PLOT_PLOT_H_
 #define PLAIT_DATA_PLOT_PLOT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,67 +30,58 @@
 namespace plait::data {
 
 struct Series {
-  std::string name = "";       // for the legend, which is there from two series on
+  std::string name = "";       // for the legend, shown from two series on
   std::vector<double> x = {};  // usually ascending
   std::vector<double> y = {};  // as long as x; NaN and infinities are allowed
 };
 
 struct Plot {
-  std::string name = "";  // of its files: "dt" gives dt.svg; other characters than [A-Za-z0-9._+-] become _
+  std::string name = "";  // of its files: "dt" gives dt.svg; characters outside [A-Za-z0-9._+-] become _
   std::string title = "";
   std::string x_label = "iter";
   std::string y_label = "";
-  std::string unit = "";    // of y, "s": the axis reads "dt [s]"; "" and "1" show none
+  std::string unit = "";    // of y; "s" and "bytes" are scaled: 1.5 ms, 64 MiB; others are part of the label
   std::string x_unit = "";  // of x
   std::vector<Series> series = {};
   bool log_y = false;
   bool log_x = false;
-  // x counts bytes: ticks at powers of two, written 8, 1Ki, 64Mi.
-  bool x_in_bytes = false;
-  bool y_in_bytes = false;
-  // The axis ends near the percentiles 1 and 99 (see above); false: it spans all finite values.
-  bool robust = true;
+  bool robust = true;  // false: the y axis spans all finite values
 };
 
 struct TextStyle {
   int columns = 80;  // no line is longer; at least 40 are used
-  int rows = 22;     // of the picture, at least 8; notes come below
+  int rows = 22;     // of the plot, at least 9; notes come below
   bool utf8 = true;  // quadrant blocks and box-drawing characters, else ASCII
   bool colour = false;
 };
 
-// What a file descriptor, usually 1, can show: width (at most 120 columns are used) and colour from the
-// terminal and NO_COLOR, UTF-8 from LC_ALL, LC_CTYPE or LANG.
+// What a file descriptor, usually 1, can show: width (at most 120 columns) and colour from the terminal and
+// NO_COLOR, UTF-8 from LC_ALL, LC_CTYPE or LANG.
 TextStyle TextStyleOf(int file_descriptor);
 
 // Each line ends in a newline. Series are told apart by colour, without colour by characters.
 absl::StatusOr<std::string> RenderText(const Plot& plot, const TextStyle& style);
 absl::StatusOr<std::vector<std::string>> RenderTexts(absl::Span<const Plot> plots, const TextStyle& style);
 
-struct PictureStyle {
-  int width = 800;
-  int height = 500;
-  bool dark = false;         // light lines and letters, for a dark background
-  bool transparent = false;  // no background: the page's shows
+// Series i of a page's chart has the CSS variable --c(i modulo this) as its colour.
+inline constexpr int kPageColourCount = 6;
+
+// A chart of an HTML page: an <svg class="chart"> with the plot's title as its label, in the page's colours
+// (CSS variables --soft, --line, --grid, --c0, ...). Its <g class="series c0" data-name="...">, likewise
+// band, dots and marks, and the attributes data-* are for scripts. Notes are for a caption.
+struct PageChart {
+  std::string svg;
+  std::vector<std::string> notes;
 };
 
-// An SVG document, without the XML declaration: it may stand in an HTML page.
-absl::StatusOr<std::string> RenderSvg(const Plot& plot, const PictureStyle& style);
-absl::StatusOr<std::vector<std::string>> RenderSvgs(absl::Span<const Plot> plots, const PictureStyle& style);
-
-struct PictureOptions {
-  bool text = true;
-  bool svg = true;
-  bool png = true;
-  TextStyle text_style = {};
-  PictureStyle picture_style = {};
-};
+// Charts of the plots 0 .. count-1, which are asked for one at a time, as they may be large.
+absl::StatusOr<std::vector<PageChart>> RenderPageCharts(
+    int count, const std::function<absl::StatusOr<Plot>(int index)>& plot);
 
 // Writes folder/tplots/NAME.txt, folder/svgs/NAME.svg and folder/pngs/NAME.png for every plot and returns
-// their paths. Missing folders are made; each file appears whole or not at all, in place of an older one.
+// their paths. Missing folders are made; each file appears complete or not at all, replacing an older one.
 absl::StatusOr<std::vector<std::string>> WritePictures(absl::Span<const Plot> plots,
-                                                       const std::string& folder,
-                                                       const PictureOptions& options = {});
+                                                       const std::string& folder);
 
 }  // namespace plait::data
 

@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/safetensors/shard_index.h"
-#include "data/safetensors/shards.h"
 
 namespace plait::data::safetensors {
 namespace {

@@ -1,4 +1,4 @@
-// model.safetensors.index.json: which shard holds which tensor.
+// model.safetensors.index.json: which shard holds which tensor; and how a model is split into shards.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const ShardIndex index, ReadShardIndex("gpt2/model.safetensors.index.json"));
 //   index.files.at("wte.weight");  // "model-00001-of-00003.safetensors"
@@ -9,9 +9,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "data/safetensors/tensor.h"
 
 namespace plait::data::safetensors {
 
@@ -28,6 +31,26 @@ absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
 
 // As Transformers writes it: indented by two, keys sorted, ASCII, a line end. Names must be UTF-8.
 std::string IndexText(const ShardIndex& index);
+
+inline constexpr char kModelFile[] = "model.safetensors";
+inline constexpr char kIndexFile[] = "model.safetensors.index.json";
+
+struct Shard {
+  std::size_t first = 0;  // of the tensors
+  std::size_t count = 0;
+  std::int64_t bytes = 0;
+};
+
+// Tensors in their order, as many in a shard as fit into `max_shard_bytes`, at least one: never empty, save
+// the only shard of no tensors. InvalidArgument: sizes that ByteCount() refuses, more than 2^63 - 1 bytes.
+absl::StatusOr<std::vector<Shard>> CutIntoShards(absl::Span<const TensorView> tensors,
+                                                 std::int64_t max_shard_bytes);
+
+// "model.safetensors" where it is the only one, else "model-00002-of-00003.safetensors" for index 1 of 3.
+std::string ShardName(std::size_t index, std::size_t shards);
+
+// Whether a file is named as shards are, of whatever number.
+bool IsShardName(absl::string_view file);
 
 }  // namespace plait::data::safetensors
 

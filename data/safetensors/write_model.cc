@@ -1,17 +1,13 @@
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/safetensors/model.h"
 #include "data/safetensors/shard_index.h"
-#include "data/safetensors/shards.h"
 #include "data/safetensors/writer.h"
 
 namespace plait::data::safetensors {
@@ -50,16 +46,6 @@ absl::Status RemoveOthers(const std::string& folder, const std::set<std::string>
   return absl::OkStatus();
 }
 
-absl::Status WriteIndex(const std::string& path, const ShardIndex& index) {
-  const std::string text = IndexText(index);
-  return WriteAtomically(path, static_cast<std::int64_t>(text.size()), [&](const std::string& partial) {
-    std::ofstream file(partial, std::ios::binary);
-    file << text;
-    file.close();
-    return file ? absl::OkStatus() : absl::ErrnoToStatus(errno, absl::StrCat(partial, ": cannot be written"));
-  });
-}
-
 absl::Status WriteShards(const std::string& folder, absl::Span<const TensorView> tensors,
                          const std::vector<Shard>& shards, const ModelOptions& options, ShardIndex* index) {
   std::int64_t left = *index->total_bytes;
@@ -88,7 +74,7 @@ absl::Status WriteModel(const std::string& folder, absl::Span<const TensorView> 
   std::set<std::string> kept;
   for (std::size_t i = 0; i < shards->size(); ++i) kept.insert(ShardName(i, shards->size()));
   if (shards->size() > 1) {
-    PLAIT_RETURN_IF_ERROR(WriteIndex(absl::StrCat(folder, "/", kIndexFile), index));
+    PLAIT_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(folder, "/", kIndexFile), IndexText(index)));
     kept.insert(kIndexFile);
   }
   return RemoveOthers(folder, kept);

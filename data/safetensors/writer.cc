@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 
@@ -45,45 +43,22 @@ absl::StatusOr<Header> Lay(const std::vector<const TensorView*>& order, const Me
   return header;
 }
 
-// Streams of C keep errno; those of C++ need not.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path)
-      : path_(path), file_(std::fopen(path.c_str(), "wb"), &std::fclose) {}
-
-  absl::Status Append(const void* data, std::int64_t bytes) {
-    if (file_ == nullptr) return Failed();
-    if (bytes == 0 || std::fwrite(data, 1, bytes, file_.get()) == static_cast<std::size_t>(bytes)) {
-      return absl::OkStatus();
-    }
-    return Failed();
-  }
-
-  absl::Status Close() {
-    std::FILE* file = file_.release();
-    if (file == nullptr || std::fclose(file) != 0) return Failed();
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Failed() const {
-    return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be written"));
-  }
-
-  std::string path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-};
-
 absl::Status Fill(const std::string& path, const std::string& header,
                   const std::vector<const TensorView*>& order) {
-  OutputFile file(path);
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kCreate));
+  std::int64_t written = 0;
+  const auto append = [&](const void* data, std::int64_t bytes) {
+    written += bytes;
+    return file.WriteAt(data, bytes, written - bytes);
+  };
   const auto length = std::bit_cast<std::array<char, 8>>(static_cast<std::uint64_t>(header.size()));
-  PLAIT_RETURN_IF_ERROR(file.Append(length.data(), length.size()));
-  PLAIT_RETURN_IF_ERROR(file.Append(header.data(), static_cast<std::int64_t>(header.size())));
+  PLAIT_RETURN_IF_ERROR(append(length.data(), length.size()));
+  PLAIT_RETURN_IF_ERROR(append(header.data(), static_cast<std::int64_t>(header.size())));
   for (const TensorView* tensor : order) {
-    PLAIT_RETURN_IF_ERROR(file.Append(tensor->data, *ByteCount(tensor->info)));
+    PLAIT_RETURN_IF_ERROR(append(tensor->data, *ByteCount(tensor->info)));
   }
-  return file.Close();
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/text/byte_pair_tokenizer.h"
-#include "data/text/unicode_class.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::data {
@@ -76,7 +76,7 @@ class BytePairReader {
   std::optional<std::string> BytesOf(absl::string_view token) const {
     std::string bytes;
     while (!token.empty()) {
-      const CodePoint point = FirstCodePoint(token);
+      const base::CodePoint point = base::FirstCodePoint(token);
       const auto found = byte_of_.find(point.value);
       if (found == byte_of_.end()) return std::nullopt;
       bytes += found->second;

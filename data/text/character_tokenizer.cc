@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "data/text/unicode_class.h"
+#include "base/text.h"
 
 namespace plait::data {
 
@@ -16,7 +16,7 @@ absl::StatusOr<std::vector<std::int32_t>> CodePointsOf(absl::string_view text) {
   std::vector<std::int32_t> points;
   points.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = FirstCodePoint(text.substr(at));
+    const base::CodePoint point = base::FirstCodePoint(text.substr(at));
     if (point.value < 0) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "byte %d of the text, 0x%02x, is not UTF-8; convert it (iconv -t UTF-8) or take byte pairs", at,
@@ -77,7 +77,7 @@ absl::StatusOr<std::string> CharacterTokenizer::Decode(absl::Span<const std::int
       return absl::InvalidArgumentError(
           absl::StrCat("token ", id, " is unknown: the vocabulary is 0..", vocabulary_size() - 1));
     }
-    AppendUtf8(code_points_[id], text);
+    base::AppendUtf8(code_points_[id], text);
   }
   return text;
 }

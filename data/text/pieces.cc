@@ -1,6 +1,7 @@
 #include "data/text/pieces.h"
 
 #include "absl/strings/match.h"
+#include "base/text.h"
 #include "data/text/unicode_class.h"
 
 namespace plait::data {
@@ -10,7 +11,7 @@ namespace {
 std::size_t RunLength(absl::string_view text, std::size_t begin, UnicodeClass kind, std::size_t& last) {
   std::size_t end = begin;
   while (end < text.size()) {
-    const CodePoint point = FirstCodePoint(text.substr(end));
+    const base::CodePoint point = base::FirstCodePoint(text.substr(end));
     if (ClassOf(point.value) != kind) break;
     last = point.bytes;
     end += point.bytes;
@@ -40,7 +41,7 @@ absl::string_view NextPiece(absl::string_view text) {
   if (const std::size_t length = ContractionLength(text); length > 0) return text.substr(0, length);
   const std::size_t blank = text[0] == ' ' ? 1 : 0;
   if (blank < text.size()) {
-    const UnicodeClass kind = ClassOf(FirstCodePoint(text.substr(blank)).value);
+    const UnicodeClass kind = ClassOf(base::FirstCodePoint(text.substr(blank)).value);
     std::size_t last = 0;
     if (kind != UnicodeClass::kSpace) return text.substr(0, blank + RunLength(text, blank, kind, last));
   }

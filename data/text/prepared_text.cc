@@ -8,9 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "data/text/character_tokenizer.h"
-#include "data/text/unicode_class.h"
 
 namespace plait::data {
 namespace {
@@ -24,13 +25,13 @@ struct Cut {
 
 std::size_t BytesOfCharacters(absl::string_view text, std::int64_t characters) {
   std::size_t at = 0;
-  for (std::int64_t i = 0; i < characters; ++i) at += FirstCodePoint(text.substr(at)).bytes;
+  for (std::int64_t i = 0; i < characters; ++i) at += base::FirstCodePoint(text.substr(at)).bytes;
   return at;
 }
 
 Cut CutOf(absl::string_view text) {
   std::int64_t characters = 0;
-  for (std::size_t at = 0; at < text.size(); ++characters) at += FirstCodePoint(text.substr(at)).bytes;
+  for (std::size_t at = 0; at < text.size(); ++characters) at += base::FirstCodePoint(text.substr(at)).bytes;
   return {BytesOfCharacters(text, characters * 9 / 10), characters};
 }
 
@@ -39,18 +40,12 @@ absl::StatusOr<std::vector<std::uint16_t>> Tokens(const Tokenizer& tokenizer, ab
   return std::vector<std::uint16_t>(ids.begin(), ids.end());
 }
 
-std::string WithCommas(std::int64_t number) {
-  std::string digits = absl::StrCat(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, 1, ',');
-  return digits;
-}
-
 }  // namespace
 
 std::string PreparedText::Summary() const {
   return absl::StrFormat("%s characters; vocabulary %s (%s); %s tokens for training, %s for validation",
-                         WithCommas(characters), WithCommas(vocabulary_size), tokenizer,
-                         WithCommas(train.size()), WithCommas(validation.size()));
+                         base::FormatCount(characters), base::FormatCount(vocabulary_size), tokenizer,
+                         base::FormatCount(train.size()), base::FormatCount(validation.size()));
 }
 
 absl::StatusOr<PreparedText> Tokenize(const TextInput& input, const Tokenizer& tokenizer) {

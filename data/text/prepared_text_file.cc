@@ -1,5 +1,4 @@
 // Prepared text in HDF5.
-#include <hdf5.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,30 +16,14 @@ namespace {
 
 constexpr char kFormat[] = "plait text";
 constexpr std::int64_t kVersion = 1;
-// Tokens go through HDF5 as 32-bit integers, which it narrows and widens; so many at a time.
-constexpr std::int64_t kPieceTokens = 1 << 20;
 
 std::int64_t Checksum(const std::vector<std::uint16_t>& tokens) {
   return crc32_z(0, reinterpret_cast<const Bytef*>(tokens.data()), tokens.size() * sizeof(tokens[0]));
 }
 
-absl::Status CreateTokens(File& file, const std::string& name, hsize_t count) {
-  QuietHdf5 quiet;
-  const Handle space(H5Screate_simple(1, &count, nullptr));
-  const Handle array(
-      H5Dcreate2(file.id(), name.c_str(), H5T_STD_U16LE, space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  if (!array.ok()) return Hdf5Error(absl::StrCat(file.path(), ": ", name), "cannot be created");
-  return absl::OkStatus();
-}
-
 absl::Status WriteTokens(File& file, const std::string& name, const std::vector<std::uint16_t>& tokens) {
   const std::int64_t count = tokens.size();
-  PLAIT_RETURN_IF_ERROR(CreateTokens(file, name, count));
-  for (std::int64_t first = 0; first < count; first += kPieceTokens) {
-    const std::int64_t end = std::min(count, first + kPieceTokens);
-    const std::vector<std::int32_t> piece(tokens.begin() + first, tokens.begin() + end);
-    PLAIT_RETURN_IF_ERROR(WriteRows<std::int32_t>(file, name, first, piece));
-  }
+  PLAIT_RETURN_IF_ERROR(WriteArray<std::uint16_t>(file, name, tokens, {count}));
   return SetAttribute(file, name, "crc32", Checksum(tokens));
 }
 
@@ -90,14 +73,7 @@ absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const st
                                                       std::int32_t vocabulary_size) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, OrDamage(ArrayShape(file, name)));
   if (shape.size() != 1) return Damaged(file, name + ": expected one dimension");
-  std::vector<std::uint16_t> tokens;
-  tokens.reserve(shape[0]);
-  for (std::int64_t first = 0; first < shape[0]; first += kPieceTokens) {
-    const std::int64_t count = std::min(shape[0] - first, kPieceTokens);
-    PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> piece,
-                           OrDamage(ReadRows<std::int32_t>(file, name, first, count)));
-    tokens.insert(tokens.end(), piece.begin(), piece.end());
-  }
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::uint16_t> tokens, OrDamage(ReadArray<std::uint16_t>(file, name)));
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t expected, OrDamage(IntAttribute(file, name, "crc32")));
   if (expected != Checksum(tokens))
     return Damaged(file, name + ": checksum does not match, the file is damaged");

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/seed.h"
+#include "base/text.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/pieces.h"
-#include "data/text/unicode_class.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::data {
@@ -18,7 +18,7 @@ using Pair = std::pair<std::string, std::string>;
 
 std::string AsPrintable(const std::string& bytes) {
   std::string text;
-  for (const char byte : bytes) AppendUtf8(CharacterOfByte(static_cast<std::uint8_t>(byte)), text);
+  for (const char byte : bytes) base::AppendUtf8(CharacterOfByte(static_cast<std::uint8_t>(byte)), text);
   return text;
 }
 
@@ -90,8 +90,8 @@ std::string EveryCharacter() {
   for (std::int32_t c = 0; c < 0x32000; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     text += 'a';
-    AppendUtf8(c, text);
-    AppendUtf8(c, text);
+    base::AppendUtf8(c, text);
+    base::AppendUtf8(c, text);
     text += "1 ";
   }
   return text;

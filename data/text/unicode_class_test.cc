@@ -35,33 +35,5 @@ TEST(UnicodeRanges, AscendAndAreDisjoint) {
   }
 }
 
-TEST(Utf8, EveryCharacterComesBack) {
-  for (std::int32_t c = 0; c <= 0x10FFFF; ++c) {
-    if (c >= 0xD800 && c <= 0xDFFF) continue;
-    std::string text;
-    AppendUtf8(c, text);
-    const std::size_t expected = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    ASSERT_EQ(text.size(), expected);
-    const CodePoint point = FirstCodePoint(text + "x");
-    ASSERT_EQ(point.value, c);
-    ASSERT_EQ(point.bytes, static_cast<std::int32_t>(expected));
-    // Cut short it is no character.
-    if (expected > 1) {
-      ASSERT_EQ(FirstCodePoint(absl::string_view(text).substr(0, expected - 1)).value, -1);
-    }
-  }
-}
-
-// The tables of RFC 3629 and of chapter 3.9 of the Unicode Standard.
-TEST(Utf8, WhatIsNotValidIsOneByte) {
-  for (const absl::string_view text : {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF",
-                                       "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
-                                       "\xF5\x80\x80\x80", "\xFF", "\xC3(", "\xE2\x82(", "\xF0\x9F\x99("}) {
-    const CodePoint point = FirstCodePoint(text);
-    EXPECT_EQ(point.value, -1);
-    EXPECT_EQ(point.bytes, 1);
-  }
-}
-
 }  // namespace
 }  // namespace plait::data

@@ -10,10 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/hdf5/atomic_file.h"
-#include "data/trace/json_text.h"
+#include "nlohmann/json.hpp"
 
 namespace plait::data {
 namespace {
+
+// Between two measurements. No clock is so wrong: what seems to be is an error of measurement, larger than a
+// short trace.
+constexpr double kLargestDrift = 0.1;
+
+// As a JSON string; bytes that are not UTF-8 become U+FFFD.
+std::string JsonText(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 // A span as it is written: on the clock of the trace.
 struct Span {
@@ -196,12 +205,12 @@ absl::Status WriteTo(const std::string& path, absl::Span<const RankEvents> ranks
 
 std::int64_t OnTraceClock(const RankEvents& rank, std::int64_t ns) {
   const double span = rank.moments_seconds[1] - rank.moments_seconds[0];
-  double offset = rank.offsets_seconds[0];
-  if (span > 0) {
-    const double drift = (rank.offsets_seconds[1] - rank.offsets_seconds[0]) / span;
-    offset += drift * (1e-9 * static_cast<double>(ns) - rank.moments_seconds[0]);
-  }
-  return ns + std::llround(1e9 * offset);
+  const double change = rank.offsets_seconds[1] - rank.offsets_seconds[0];
+  // Where one measurement is all there is, it holds always.
+  const double since = 1e-9 * static_cast<double>(ns) - rank.moments_seconds[0];
+  double share = 0;
+  if (span > 0) share = std::abs(change) <= kLargestDrift * span ? since / span : 0.5;
+  return ns + std::llround(1e9 * (rank.offsets_seconds[0] + share * change));
 }
 
 absl::Status WriteChromeTrace(const std::string& path, absl::Span<const RankEvents> ranks,

@@ -13,9 +13,9 @@
 //        own.
 // Format: "Trace Event Format", Google, 2016; the arrows end with "bp": "e" (in the enclosing span).
 //
-// Within a rank and track, events are sorted by time. The clock of a rank is corrected by its offsets;
-// spans of a track stay nested under that, whatever the offsets. Local; the file appears whole or not at
-// all.
+// Within a rank and track, events are sorted by time. The clock of a rank is corrected by its offsets: along
+// a straight line, or by their mean where they differ by more than a tenth of the time between them; spans of
+// a track stay nested under that. Local; the file appears whole or not at all.
 #ifndef PLAIT_DATA_TRACE_CHROME_TRACE_H_
 #define PLAIT_DATA_TRACE_CHROME_TRACE_H_
 

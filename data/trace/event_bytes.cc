@@ -1,73 +1,14 @@
-// RankEvents as bytes: numbers as they lie in memory (all ranks run the same program), texts with their
-// length.
+// RankEvents as CBOR; the events as they lie in memory, since all ranks run the same program.
 #include <cstring>
 #include <type_traits>
 
-#include "absl/strings/string_view.h"
 #include "data/trace/chrome_trace.h"
+#include "nlohmann/json.hpp"
 
 namespace plait::data {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x32435254544c50;  // "PLTTRC2"
-
-template <typename T>
-void Put(std::string& bytes, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-void PutText(std::string& bytes, const std::string& text) {
-  Put(bytes, static_cast<std::int64_t>(text.size()));
-  bytes += text;
-}
-
-void PutTexts(std::string& bytes, const std::vector<std::string>& texts) {
-  Put(bytes, static_cast<std::int64_t>(texts.size()));
-  for (const std::string& text : texts) PutText(bytes, text);
-}
-
-// Takes values from the front; once something is missing, everything fails.
-class Bytes {
- public:
-  explicit Bytes(absl::string_view bytes) : rest_(bytes) {}
-  bool ok() const { return ok_; }
-  bool empty() const { return rest_.empty(); }
-
-  template <typename T>
-  T Take() {
-    T value{};
-    if (const char* at = Skip(sizeof(T))) std::memcpy(&value, at, sizeof(T));
-    return value;
-  }
-  std::string TakeText() {
-    const std::int64_t size = TakeCount(1);
-    const char* at = Skip(size);
-    return at == nullptr ? std::string() : std::string(at, size);
-  }
-  // A number of things that take at least `bytes` each.
-  std::int64_t TakeCount(std::int64_t bytes) {
-    const auto count = Take<std::int64_t>();
-    ok_ = ok_ && count >= 0 && count <= static_cast<std::int64_t>(rest_.size()) / bytes;
-    return ok_ ? count : 0;
-  }
-  std::vector<std::string> TakeTexts() {
-    std::vector<std::string> texts(TakeCount(sizeof(std::int64_t)));
-    for (std::string& text : texts) text = TakeText();
-    return texts;
-  }
-
- private:
-  const char* Skip(std::size_t size) {
-    ok_ = ok_ && rest_.size() >= size;
-    if (!ok_) return nullptr;
-    const char* at = rest_.data();
-    rest_.remove_prefix(size);
-    return at;
-  }
-  absl::string_view rest_;
-  bool ok_ = true;
-};
+static_assert(std::is_trivially_copyable_v<TraceEvent>);
 
 bool IndicesFit(const RankEvents& rank) {
   for (const TraceEvent& event : rank.events) {
@@ -77,43 +18,47 @@ bool IndicesFit(const RankEvents& rank) {
   return true;
 }
 
+void Fill(const nlohmann::json& json, RankEvents& rank) {
+  json.at("rank").get_to(rank.rank);
+  json.at("host").get_to(rank.host);
+  json.at("moments").get_to(rank.moments_seconds);
+  json.at("offsets").get_to(rank.offsets_seconds);
+  json.at("names").get_to(rank.names);
+  json.at("tracks").get_to(rank.tracks);
+  json.at("dropped").get_to(rank.dropped);
+  const nlohmann::json::binary_t& bytes = json.at("events").get_binary();
+  rank.events.resize(bytes.size() / sizeof(TraceEvent));
+  if (!rank.events.empty())
+    std::memcpy(rank.events.data(), bytes.data(), rank.events.size() * sizeof(TraceEvent));
+}
+
 }  // namespace
 
 std::string ToBytes(const RankEvents& rank) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(rank.events.data());
+  const nlohmann::json json = {
+      {"rank", rank.rank},
+      {"host", rank.host},
+      {"moments", rank.moments_seconds},
+      {"offsets", rank.offsets_seconds},
+      {"names", rank.names},
+      {"tracks", rank.tracks},
+      {"dropped", rank.dropped},
+      {"events", nlohmann::json::binary({begin, begin + rank.events.size() * sizeof(TraceEvent)})}};
   std::string bytes;
-  bytes.reserve(4096 + rank.events.size() * sizeof(TraceEvent));
-  Put(bytes, kMagic);
-  Put(bytes, rank.rank);
-  PutText(bytes, rank.host);
-  for (int i : {0, 1}) {
-    Put(bytes, rank.moments_seconds[i]);
-    Put(bytes, rank.offsets_seconds[i]);
-  }
-  PutTexts(bytes, rank.names);
-  PutTexts(bytes, rank.tracks);
-  Put(bytes, rank.dropped);
-  Put(bytes, static_cast<std::int64_t>(rank.events.size()));
-  for (const TraceEvent& event : rank.events) Put(bytes, event);
+  nlohmann::json::to_cbor(json, bytes);
   return bytes;
 }
 
 absl::StatusOr<RankEvents> FromBytes(absl::string_view text) {
-  Bytes bytes(text);
   RankEvents rank;
-  const bool known = bytes.Take<std::uint64_t>() == kMagic;
-  rank.rank = bytes.Take<int>();
-  rank.host = bytes.TakeText();
-  for (int i : {0, 1}) {
-    rank.moments_seconds[i] = bytes.Take<double>();
-    rank.offsets_seconds[i] = bytes.Take<double>();
+  try {
+    Fill(nlohmann::json::from_cbor(text.begin(), text.end()), rank);
+    if (IndicesFit(rank)) return rank;
+  } catch (const nlohmann::json::exception&) {
+    // Told below.
   }
-  rank.names = bytes.TakeTexts();
-  rank.tracks = bytes.TakeTexts();
-  rank.dropped = bytes.Take<std::int64_t>();
-  rank.events.resize(bytes.TakeCount(sizeof(TraceEvent)));
-  for (TraceEvent& event : rank.events) event = bytes.Take<TraceEvent>();
-  if (known && bytes.ok() && bytes.empty() && IndicesFit(rank)) return rank;
-  return absl::DataLossError("bytes that are no trace events: are all ranks of one build?");
+  return absl::DataLossError("not trace events: do all ranks run the same build?");
 }
 
 }  // namespace plait::data

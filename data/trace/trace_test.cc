@@ -189,6 +189,21 @@ TEST(ChromeTrace, CorrectionKeepsNesting) {
   EXPECT_EQ(OfPhase(json, "X").size(), 6000u);
 }
 
+// On a busy machine, the measurements of a short trace differ by more than the trace lasts: time must not run
+// backwards.
+TEST(ChromeTrace, ErrorsOfMeasurementAreNoDrift) {
+  for (const double sign : {-1.0, 1.0}) {
+    RankEvents rank = Rank(0, {{1'001'000'000, 1'002'000'000, 0, 0}, {1'001'000'000, 1'001'500'000, 1, 0}});
+    rank.moments_seconds[0] = 1;
+    rank.moments_seconds[1] = 1.004;
+    rank.offsets_seconds[1] = 0.25 * sign;
+    EXPECT_EQ(OnTraceClock(rank, 1'001'000'000), 1'001'000'000 + 125'000'000 * sign) << "their mean holds";
+    const Json json = Written({rank});
+    ExpectNested(json);
+    EXPECT_EQ(OfPhase(json, "X").at(0).at("dur"), 1000);
+  }
+}
+
 // Rank 2 comes last to link 9, which ranks 0 and 1 wait for; rank 3 left before (a broadcast's root may).
 TEST(ChromeTrace, ArrowsLeadFromTheLastToThoseThatWaited) {
   const auto part = [](std::int64_t begin, std::int64_t end, std::uint64_t link) {

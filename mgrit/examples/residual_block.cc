@@ -1,4 +1,4 @@
-// A residual block of one's own, made layer-parallel and trained: 64 layers on two spirals (synthetic data).
+// Your own residual block, made layer-parallel and trained: 64 layers on two spirals (synthetic data).
 //
 //   bazel run //mgrit/examples:residual_block -- --nproc=2
 #include <ATen/Parallel.h>
@@ -26,11 +26,11 @@ namespace {
 constexpr int kWidth = 8;
 
 // u + dt tanh(W u + b): everything that a layer-parallel network needs to know of its block.
-struct ResidualBlock : Block {
-  at::Tensor Forward(const at::Tensor& u, double dt) override {
-    return u + dt * torch::tanh(linear->forward(u));
+struct ResidualBlock : models::Block {
+  models::BlockState Forward(const models::BlockState& in, const models::BlockContext& context) override {
+    return {in.hidden + context.dt * torch::tanh(linear->forward(in.hidden))};
   }
-  std::vector<at::Tensor> Parameters() override { return linear->parameters(); }
+  std::vector<at::Tensor> Parameters() const override { return linear->parameters(); }
   torch::nn::Linear linear{kWidth, kWidth};
 };
 

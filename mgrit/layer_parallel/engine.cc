@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,42 +13,53 @@
 #include "comm/tensor_collectives.h"
 
 namespace plait::mgrit {
+namespace {
 
-at::Tensor NetworkProblem::Make(int) { return at::zeros_like(u_0_, at::MemoryFormat::Contiguous); }
+// Solves whose memory is kept: of a training batch, a last short batch and test batches.
+constexpr std::size_t kKeptSolves = 3;
 
-void NetworkProblem::Initialize(std::int64_t, double, at::Tensor& u) {
-  StateOperations<at::Tensor>::Copy(u_0_, u);
+const LayerParallelOptions& Checked(const LayerParallelOptions& options, std::int64_t steps) {
+  const absl::Status fits = LayerParallel::Check(options, steps);
+  PLAIT_CHECK(fits.ok()) << fits.message();
+  return options;
 }
 
-void NetworkProblem::Step(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  step_.Forward(interval, u, out);
-}
-
-void NetworkProblem::StepMany(absl::Span<const StepTask> tasks) {
-  std::vector<TensorStep::Task> tensor_tasks;
-  for (const StepTask& task : tasks) {
-    tensor_tasks.push_back({task.interval, &Value<at::Tensor>(*task.u), &Value<at::Tensor>(*task.out)});
+// A flat tensor for all of `parameters`; undefined if they have no elements.
+at::Tensor EmptyFlat(at::TensorList parameters) {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : parameters) {
+    TORCH_CHECK(parameter.dtype() == parameters[0].dtype() && parameter.device() == parameters[0].device(),
+                "LayerParallel: shared parameters must have one type and device, are ",
+                parameters[0].toString(), " and ", parameter.toString());
+    count += parameter.numel();
   }
-  step_.ForwardMany(tensor_tasks);
+  return count == 0 ? at::Tensor() : at::empty({count}, parameters[0].options().requires_grad(false));
 }
 
-void NetworkProblem::StepAdjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
-                                 at::Tensor& out) {
-  step_.Adjoint(interval, u, lambda, out);
+std::vector<at::Tensor> ViewsOf(const at::Tensor& flat, at::TensorList parameters) {
+  std::vector<at::Tensor> views;
+  std::int64_t offset = 0;
+  for (const at::Tensor& parameter : parameters) {
+    if (!flat.defined()) {
+      views.push_back(at::empty_like(parameter));
+      continue;
+    }
+    views.push_back(flat.narrow(0, offset, parameter.numel()).view(parameter.sizes()));
+    offset += parameter.numel();
+  }
+  return views;
 }
+
+}  // namespace
 
 LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
                               std::int64_t steps, double final_time, const LayerParallelOptions& options)
     : communicator_(std::move(communicator)),
       step_(std::move(step)),
       time_{.start = 0, .stop = final_time, .steps = steps},
-      options_(options),
+      options_(Checked(options, steps)),
       partition_(Partition::OfWholeIntervals(steps, communicator_.size(), options.forward)),
-      position_(partition_.PositionOf(communicator_.rank())),
-      problem_(*step_),
-      adjoint_(problem_, time_, [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); }) {
-  const absl::Status fits = LayerParallel::Check(options, steps);
-  PLAIT_CHECK(fits.ok()) << fits.message();
+      position_(partition_.PositionOf(communicator_.rank())) {
   step_->SetOwnSteps(first_step(), last_step());
   std::vector<std::int64_t> bounds;
   std::vector<int> owners;
@@ -57,6 +69,8 @@ LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<T
     owners.push_back(partition_.RankAt(p));
   }
   bounds.push_back((steps + interval - 1) / interval);
+  first_leaf_ = bounds[position_];
+  last_leaf_ = bounds[position_ + 1];
   gradient_sum_ = std::make_unique<TreeSum>(std::move(bounds), std::move(owners), communicator_);
 }
 
@@ -65,121 +79,94 @@ std::int64_t LayerParallel::Engine::LeafBegin(std::int64_t leaf) const {
   return std::min(leaf * interval, time_.steps);
 }
 
-// The memory of a solve is kept as long as the states keep their shape.
-void LayerParallel::Engine::PrepareSolvers(const at::Tensor& u_0, bool differentiable) {
-  problem_.set_input(u_0);
-  const bool same_states =
-      forward_ != nullptr && u_0.sizes() == state_sizes_ && u_0.dtype() == state_options_.dtype();
-  if (same_states && differentiable == differentiable_) return;
-  state_sizes_ = u_0.sizes().vec();
-  state_options_ = u_0.options();
-  differentiable_ = differentiable;
-  Options forward = options_.forward;
-  forward.storage = Storage::kAllPoints;
-  forward.final_relaxation = differentiable ? FinalRelaxation::kAllPoints : FinalRelaxation::kLastInterval;
-  Options backward = options_.backward;
-  backward.storage = Storage::kAllPoints;
-  backward.final_relaxation = FinalRelaxation::kAllPoints;
-  forward_ = std::make_unique<Solver>(problem_, time_, forward, communicator_, partition_);
-  backward_.reset();
-  if (!differentiable) return;
-  backward_ =
-      std::make_unique<Solver>(adjoint_, adjoint_.time(), backward, communicator_, partition_.Mirrored());
-}
-
-at::Tensor LayerParallel::Engine::Forward(const at::Tensor& u_0, bool differentiable) {
-  const at::NoGradGuard no_grad;
-  PrepareSolvers(u_0.detach().contiguous(), differentiable);
-  step_->Begin(differentiable);
-  last_forward_ = forward_->Solve();
-  const int end_owner = partition_.OwnerPosition(time_.steps - 1);
-  at::Tensor end =
-      position_ == end_owner ? StateAt(time_.steps).clone() : at::empty(state_sizes_, state_options_);
-  if (communicator_.size() > 1) comm::Broadcast(communicator_, end, partition_.RankAt(end_owner));
-  return end;
-}
-
-// Final: the adjoints that gradients are taken with are those of the solution.
-std::vector<StepInterval> LayerParallel::Engine::FineSteps(std::int64_t first, std::int64_t last) const {
-  std::vector<StepInterval> steps;
-  for (std::int64_t step = first; step < last; ++step) {
-    steps.push_back(forward_->grid().Interval(0, step));
-    steps.back().final = true;
+std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0, bool recorded) {
+  const auto fits = [&](const auto& solve) { return solve->Fits(u_0, recorded); };
+  const auto found = std::find_if(free_.rbegin(), free_.rend(), fits);
+  std::unique_ptr<NetworkSolve> solve;
+  if (found == free_.rend()) {
+    solve = std::make_unique<NetworkSolve>(*step_, time_, options_, communicator_, partition_,
+                                           u_0.detach().contiguous(), recorded);
+  } else {
+    solve = std::move(*found);
+    free_.erase(std::next(found).base());
   }
-  return steps;
+  solve->set_iterations(options_.forward.max_iterations, options_.backward.max_iterations);
+  return solve;
 }
 
-const at::Tensor& LayerParallel::Engine::AdjointAt(std::int64_t point) const {
-  return backward_->state<at::Tensor>(adjoint_.PointOf(point));
+void LayerParallel::Engine::Return(std::unique_ptr<NetworkSolve> solve) {
+  solve->Clear();
+  free_.push_back(std::move(solve));
+  if (free_.size() > kKeptSolves) free_.erase(free_.begin());
 }
 
-std::vector<at::Tensor> LayerParallel::Engine::Backward(const at::Tensor& lambda, bool wants_input_gradient) {
-  PLAIT_CHECK(backward_ != nullptr) << "backward was called, but the last Forward recorded no gradients";
+at::Tensor LayerParallel::Engine::FromOwnerOf(std::int64_t step, const at::Tensor& like,
+                                              const at::Tensor* mine) {
+  at::Tensor state = mine != nullptr ? mine->clone() : at::empty(like.sizes(), like.options());
+  if (communicator_.size() > 1) {
+    comm::Broadcast(communicator_, state, partition_.RankAt(partition_.OwnerPosition(step)));
+  }
+  return state;
+}
+
+at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0) {
   const at::NoGradGuard no_grad;
-  adjoint_.set_terminal(lambda.detach().contiguous());
-  step_->BeginAdjoint();
-  last_backward_ = backward_->Solve();
+  const at::Tensor input = u_0.detach().contiguous();
+  last_forward_ = solve.Forward(input);
+  const bool owns_end = position_ == partition_.OwnerPosition(time_.steps - 1);
+  return FromOwnerOf(time_.steps - 1, input, owns_end ? &solve.StateAt(time_.steps) : nullptr);
+}
+
+std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, const at::Tensor& lambda,
+                                                        bool wants_input_gradient,
+                                                        const std::vector<at::Tensor>& parameters) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor terminal = lambda.detach().contiguous();
+  last_backward_ = solve.Adjoint(terminal);
   at::Tensor input_gradient;
   if (wants_input_gradient) {
-    const int owner = partition_.OwnerPosition(0);
-    input_gradient = position_ == owner ? AdjointAt(0).clone() : at::empty(state_sizes_, state_options_);
-    if (communicator_.size() > 1) comm::Broadcast(communicator_, input_gradient, partition_.RankAt(owner));
+    const bool owns_start = position_ == partition_.OwnerPosition(0);
+    input_gradient = FromOwnerOf(0, terminal, owns_start ? &solve.AdjointAt(0) : nullptr);
   }
-  std::vector<at::Tensor> gradients = step_->SharedParameters() ? SharedGradients() : OwnGradients();
+  std::vector<at::Tensor> gradients = Gradients(solve, parameters);
   gradients.insert(gradients.begin(), input_gradient);
   return gradients;
 }
 
-namespace {
-
-// One flat tensor and a view of it per parameter.
-std::vector<at::Tensor> ViewsOf(at::Tensor& flat, const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> views;
-  std::int64_t offset = 0;
-  for (const at::Tensor& parameter : parameters) {
-    views.push_back(flat.narrow(0, offset, parameter.numel()).view(parameter.sizes()));
-    offset += parameter.numel();
+// One term per C-interval: the gradients of shared parameters are summed over the tree, those of parameters
+// of own steps are added where they are.
+std::vector<at::Tensor> LayerParallel::Engine::Gradients(NetworkSolve& solve,
+                                                         const std::vector<at::Tensor>& parameters) {
+  const at::TensorList all(parameters);
+  const at::TensorList shared = all.slice(0, static_cast<std::size_t>(step_->SharedParameters()));
+  at::Tensor flat = EmptyFlat(shared);
+  std::vector<at::Tensor> own;
+  for (const at::Tensor& parameter : all.slice(shared.size())) {
+    own.push_back(at::zeros_like(parameter, at::MemoryFormat::Contiguous));
   }
-  return views;
-}
-
-}  // namespace
-
-std::vector<at::Tensor> LayerParallel::Engine::SharedGradients() {
-  const std::vector<at::Tensor> parameters = step_->Parameters();
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : parameters) count += parameter.numel();
-  if (count == 0) return {};
-  at::Tensor sum = at::empty({count}, parameters[0].options().requires_grad(false));
-  const auto state_at = [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); };
-  const auto adjoint_at = [this](std::int64_t point) -> const at::Tensor& { return AdjointAt(point); };
-  gradient_sum_->Compute(
-      [&](std::int64_t leaf, at::Tensor& flat) {
-        std::vector<at::Tensor> views = ViewsOf(flat, parameters);
-        step_->AddGradients(FineSteps(LeafBegin(leaf), LeafBegin(leaf + 1)), state_at, adjoint_at,
-                            absl::MakeSpan(views));
-      },
-      sum);
-  return ViewsOf(sum, parameters);
-}
-
-std::vector<at::Tensor> LayerParallel::Engine::OwnGradients() {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : step_->Parameters()) {
-    gradients.push_back(at::zeros_like(parameter, at::MemoryFormat::Contiguous));
+  const auto state_at = [&](std::int64_t point) -> const at::Tensor& { return solve.StateAt(point); };
+  const auto adjoint_at = [&](std::int64_t point) -> const at::Tensor& { return solve.AdjointAt(point); };
+  const TreeSum::Term term = [&](std::int64_t leaf, at::Tensor& sum) {
+    std::vector<at::Tensor> gradients = ViewsOf(sum, shared);
+    gradients.insert(gradients.end(), own.begin(), own.end());
+    step_->AddGradients(solve.FineSteps(LeafBegin(leaf), LeafBegin(leaf + 1)), state_at, adjoint_at,
+                        absl::MakeSpan(gradients));
+  };
+  if (flat.defined()) {
+    gradient_sum_->Compute(term, flat);
+  } else {
+    for (std::int64_t leaf = first_leaf_; leaf < last_leaf_; ++leaf) term(leaf, flat);
   }
-  const auto state_at = [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); };
-  const auto adjoint_at = [this](std::int64_t point) -> const at::Tensor& { return AdjointAt(point); };
-  if (first_step() == last_step()) return gradients;
-  step_->AddGradients(FineSteps(first_step(), last_step()), state_at, adjoint_at, absl::MakeSpan(gradients));
+  std::vector<at::Tensor> gradients = ViewsOf(flat, shared);
+  gradients.insert(gradients.end(), own.begin(), own.end());
   return gradients;
 }
 
 void LayerParallel::Engine::set_iterations(int forward, int backward) {
-  if (forward == options_.forward.max_iterations && backward == options_.backward.max_iterations) return;
+  PLAIT_CHECK(forward >= 1 && backward >= 1)
+      << "at least 1 iteration is needed, got " << forward << " and " << backward;
   options_.forward.max_iterations = forward;
   options_.backward.max_iterations = backward;
-  forward_.reset();
 }
 
 }  // namespace plait::mgrit

@@ -1,4 +1,4 @@
-// The two solves behind LayerParallel and the gradient between them. Private to LayerParallel.
+// The solves behind LayerParallel and the gradients of parameters. Private to LayerParallel.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_ENGINE_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_ENGINE_H_
 
@@ -8,42 +8,27 @@
 #include <memory>
 #include <vector>
 
-#include "mgrit/adjoint.h"
 #include "mgrit/layer_parallel/layer_parallel.h"
-#include "mgrit/layer_parallel/tensor_state.h"
+#include "mgrit/layer_parallel/network_solve.h"
 #include "mgrit/layer_parallel/tree_sum.h"
 
 namespace plait::mgrit {
-
-// The network as a time-stepping problem.
-class NetworkProblem final : public Problem<at::Tensor> {
- public:
-  explicit NetworkProblem(TensorStep& step) : step_(step) {}
-
-  void set_input(const at::Tensor& u_0) { u_0_ = u_0; }
-  at::Tensor Make(int level) override;
-  // The input is also the initial guess of every layer.
-  void Initialize(std::int64_t point, double t, at::Tensor& u) override;
-  void Step(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
-  void StepMany(absl::Span<const StepTask> tasks) override;
-  bool PrefersMany() const override { return step_.PrefersMany(); }
-  void StepAdjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
-                   at::Tensor& out) override;
-
- private:
-  TensorStep& step_;
-  at::Tensor u_0_;
-};
 
 class LayerParallel::Engine {
  public:
   Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
          double final_time, const LayerParallelOptions& options);
 
+  // A solve for states like u_0, and back when no backward will follow: its memory serves the next one.
+  std::unique_ptr<NetworkSolve> Take(const at::Tensor& u_0, bool recorded);
+  void Return(std::unique_ptr<NetworkSolve> solve);
+
   // u_N on every rank, detached.
-  at::Tensor Forward(const at::Tensor& u_0, bool differentiable);
-  // From dJ/du_N: dJ/du_0 (undefined unless asked for), then dJ/dp for each of Parameters().
-  std::vector<at::Tensor> Backward(const at::Tensor& lambda, bool wants_input_gradient);
+  at::Tensor Forward(NetworkSolve& solve, const at::Tensor& u_0);
+  // From dJ/du_N: dJ/du_0 (undefined unless asked for), then dJ/dp for each of `parameters`, which are those
+  // of the step at the time of Forward.
+  std::vector<at::Tensor> Backward(NetworkSolve& solve, const at::Tensor& lambda, bool wants_input_gradient,
+                                   const std::vector<at::Tensor>& parameters);
 
   TensorStep& step() { return *step_; }
   std::int64_t first_step() const { return partition_.first_step(position_); }
@@ -53,12 +38,9 @@ class LayerParallel::Engine {
   void set_iterations(int forward, int backward);
 
  private:
-  void PrepareSolvers(const at::Tensor& u_0, bool differentiable);
-  const at::Tensor& StateAt(std::int64_t point) const { return forward_->state<at::Tensor>(point); }
-  const at::Tensor& AdjointAt(std::int64_t point) const;
-  std::vector<at::Tensor> SharedGradients();
-  std::vector<at::Tensor> OwnGradients();
-  std::vector<StepInterval> FineSteps(std::int64_t first, std::int64_t last) const;
+  // The state of `point` of whoever owns step `step`, on every rank.
+  at::Tensor FromOwnerOf(std::int64_t step, const at::Tensor& like, const at::Tensor* mine);
+  std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& parameters);
   std::int64_t LeafBegin(std::int64_t leaf) const;
 
   comm::Communicator communicator_;
@@ -67,14 +49,10 @@ class LayerParallel::Engine {
   LayerParallelOptions options_;
   Partition partition_;
   int position_;
-  NetworkProblem problem_;
-  AdjointProblem<at::Tensor> adjoint_;
-  std::unique_ptr<Solver> forward_;
-  std::unique_ptr<Solver> backward_;
-  bool differentiable_ = false;  // forward_ was made for an adjoint to follow
-  at::TensorOptions state_options_;
-  std::vector<std::int64_t> state_sizes_;
+  std::vector<std::unique_ptr<NetworkSolve>> free_;  // the one returned last at the back
   std::unique_ptr<TreeSum> gradient_sum_;
+  std::int64_t first_leaf_ = 0;  // own C-intervals
+  std::int64_t last_leaf_ = 0;
   Solution last_forward_;
   Solution last_backward_;
 };

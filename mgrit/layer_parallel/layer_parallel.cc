@@ -2,10 +2,15 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/graph_task.h>
 
+#include <sstream>
 #include <utility>
 
+#include "mgrit/layer_parallel/block_step.h"
 #include "mgrit/layer_parallel/engine.h"
 
 namespace plait::mgrit {
@@ -13,25 +18,55 @@ namespace plait::mgrit {
 // Enters the two solves into autograd as one function of u_0 and the parameters.
 class LayerParallel::Function : public torch::autograd::Function<LayerParallel::Function> {
  public:
-  struct Holder : torch::CustomClassHolder {
-    explicit Holder(std::shared_ptr<Engine> held) : engine(std::move(held)) {}
-    std::shared_ptr<Engine> engine;
+  // Autograd's node owns it: the solve goes back when the node goes, or after a backward that frees the
+  // graph.
+  class Holder final : public torch::CustomClassHolder {
+   public:
+    Holder(std::shared_ptr<Engine> engine, std::unique_ptr<NetworkSolve> solve)
+        : engine_(std::move(engine)), solve_(std::move(solve)) {}
+    ~Holder() override { Release(); }
+    void Release() {
+      if (solve_ != nullptr) engine_->Return(std::move(solve_));
+    }
+    Engine& engine() { return *engine_; }
+    NetworkSolve* solve() { return solve_.get(); }
+
+   private:
+    std::shared_ptr<Engine> engine_;
+    std::unique_ptr<NetworkSolve> solve_;
   };
 
+  // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps
+  // have nothing that does.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const std::shared_ptr<Engine>& engine,
-                            const at::Tensor& u_0, at::TensorList /*parameters*/) {
-    context->saved_data["engine"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(engine));
+                            const at::Tensor& u_0, const at::Tensor& /*anchor*/, at::TensorList parameters) {
+    std::unique_ptr<NetworkSolve> solve = engine->Take(u_0, /*recorded=*/true);
+    const at::Tensor end = engine->Forward(*solve, u_0);
+    context->save_for_backward(parameters.vec());
     context->saved_data["wants_input_gradient"] = u_0.requires_grad();
-    return engine->Forward(u_0, /*differentiable=*/true);
+    context->saved_data["solve"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Holder>(engine, std::move(solve)));
+    return end;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list output_gradients) {
-    const auto capsule = context->saved_data["engine"].toCapsule();
-    Engine& engine = *static_cast<Holder*>(capsule.get())->engine;
+    TORCH_CHECK(!at::GradMode::is_enabled(),
+                "LayerParallel: the backward pass cannot be differentiated again; call backward without "
+                "create_graph");
+    const auto capsule = context->saved_data["solve"].toCapsule();
+    Holder& holder = *static_cast<Holder*>(capsule.get());
+    TORCH_CHECK(holder.solve() != nullptr,
+                "LayerParallel: backward through the same graph a second time; the first call needs "
+                "retain_graph");
+    // Throws if a parameter was changed since forward.
+    const torch::autograd::variable_list parameters = context->get_saved_variables();
     torch::autograd::variable_list gradients =
-        engine.Backward(output_gradients[0], context->saved_data["wants_input_gradient"].toBool());
-    gradients.insert(gradients.begin(), at::Tensor());  // the engine itself
+        holder.engine().Backward(*holder.solve(), output_gradients[0],
+                                 context->saved_data["wants_input_gradient"].toBool(), parameters);
+    if (!torch::autograd::get_current_graph_task_keep_graph()) holder.Release();
+    gradients.insert(gradients.begin(), at::Tensor());      // the engine
+    gradients.insert(gradients.begin() + 2, at::Tensor());  // the anchor
     return gradients;
   }
 };
@@ -49,12 +84,37 @@ LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forwa
   return options;
 }
 
-LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block,
-                             std::int64_t steps, double final_time, const LayerParallelOptions& options)
-    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(make_block), steps, final_time,
-                    options) {}
+namespace {
 
-LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<Block> shared_block,
+// Collective. OK if all ranks name the same tied parameters.
+absl::Status AgreeOnTied(const comm::Communicator& communicator, const LayerParallel::TiedParameters& tied) {
+  std::ostringstream text;
+  for (const auto& [name, tensor] : tied) text << name << " " << tensor.toString() << tensor.sizes() << "; ";
+  const std::string mine = text.str();
+  std::string first = mine;
+  std::int64_t length[1] = {static_cast<std::int64_t>(mine.size())};
+  communicator.Broadcast(comm::BufferOf(absl::MakeSpan(length)), 0);
+  first.resize(static_cast<std::size_t>(length[0]));
+  communicator.Broadcast({first.data(), length[0], comm::DataType::kUInt8}, 0);
+  if (first == mine) return absl::OkStatus();
+  return absl::InvalidArgumentError("LayerParallel: ranks name different tied parameters: rank 0 \"" + first +
+                                    "\", rank " + std::to_string(communicator.rank()) + " \"" + mine + "\"");
+}
+
+}  // namespace
+
+LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block,
+                             std::int64_t steps, double final_time, const LayerParallelOptions& options,
+                             const TiedParameters& tied) {
+  const auto step = std::make_shared<BlockStep>(make_block, tied);
+  engine_ = std::make_shared<Engine>(communicator, step, steps, final_time, options);
+  absl::Status status = AgreeOnTied(communicator, tied);
+  status.Update(step->status());
+  status = communicator.Agree(status);
+  TORCH_CHECK(status.ok(), std::string(status.message()));
+}
+
+LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<models::Block> shared_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options)
     : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(std::move(shared_block)), steps,
                     final_time, options) {}
@@ -76,9 +136,16 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
 }
 
 at::Tensor LayerParallel::Forward(const at::Tensor& u_0) {
-  if (!at::GradMode::is_enabled()) return engine_->Forward(u_0, /*differentiable=*/false);
-  const std::vector<at::Tensor> parameters = Parameters();
-  return Function::apply(engine_, u_0, at::TensorList(parameters));
+  // Whether another rank's parameters require gradients cannot be told here: all ranks record.
+  if (at::GradMode::is_enabled()) {
+    const std::vector<at::Tensor> parameters = Parameters();
+    const at::Tensor anchor = at::empty({0}).requires_grad_(true);
+    return Function::apply(engine_, u_0, anchor, at::TensorList(parameters));
+  }
+  std::unique_ptr<NetworkSolve> solve = engine_->Take(u_0, /*recorded=*/false);
+  const at::Tensor end = engine_->Forward(*solve, u_0);
+  engine_->Return(std::move(solve));
+  return end;
 }
 
 std::vector<at::Tensor> LayerParallel::Parameters() const { return engine_->step().Parameters(); }

@@ -6,11 +6,23 @@
 //   at::Tensor u_end = net.Forward(u_0);                       // (batch, ...), recorded by autograd
 //   Loss(u_end, target).backward();
 //
+// A block is a models::Block (models/block_model.h) whose natural form is u + dt F(u): coarse levels call it
+// with a larger dt. The same arguments give the same result within a batch (randomness is fixed for that
+// time). It is called many times per batch; in a recorded pass exactly one call of each step, on one rank, is
+// final (BlockContext), at the final state of the step: running statistics move then. In a pass without
+// gradients no call is final. Each rank moves the statistics of the steps that it owns; those of one block
+// for all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws
+// c10::Error.
+//
 // Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the
-// same u_end and, for shared parameters, the same gradients, bit for bit and for any number of ranks; work
+// same u_end and, for shared parameters, the same gradients, bitwise identical for any number of ranks; work
 // and states are distributed over the steps. With parameters per step, each rank holds, and gets gradients
-// of, those of its own steps. While gradients are recorded, one Forward is followed by at most one backward
-// before the next Forward.
+// of, those of its own steps.
+//
+// Each recorded Forward keeps its states until its graph has gone: several may wait for their backward, in
+// any order, with others in between. (Options::keep_previous_states goes on from the pass of this shape whose
+// graph went last.) Parameters that are changed in place before the backward, a second backward without
+// retain_graph, and gradients of gradients (create_graph) throw c10::Error.
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_LAYER_PARALLEL_H_
 
@@ -19,14 +31,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "comm/communicator.h"
-#include "mgrit/layer_parallel/block.h"
 #include "mgrit/layer_parallel/tensor_step.h"
 #include "mgrit/options.h"
 #include "mgrit/solver.h"
+#include "models/block_model.h"
 
 namespace plait::mgrit {
 
@@ -45,14 +59,20 @@ class LayerParallel {
  public:
   // A block per step: `make_block(i)` is called for the own steps i alone, so that no rank holds the whole
   // network.
-  using BlockFactory = std::function<std::shared_ptr<Block>(std::int64_t step)>;
+  using BlockFactory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
+  // Parameters that blocks of several steps have in common, by name. Every rank holds all of them, whether
+  // its own blocks use them or not, and gives the same names, shapes and types in the same order; their
+  // gradients are summed over all steps and ranks.
+  using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
-  // Collective. The options fit `steps` (Check), else the program ends.
+  // Collective. The options fit `steps` (Check), else the program ends. Throws c10::Error on all ranks if
+  // ranks name different tied parameters, or if blocks of two steps of a rank have a parameter that is not
+  // tied. (What only blocks of different ranks have in common cannot be seen: on one rank it is an error.)
   LayerParallel(comm::Communicator communicator, const BlockFactory& make_block, std::int64_t steps,
-                double final_time, const LayerParallelOptions& options);
+                double final_time, const LayerParallelOptions& options, const TiedParameters& tied = {});
   // One block for all steps: a recurrent net.
-  LayerParallel(comm::Communicator communicator, std::shared_ptr<Block> shared_block, std::int64_t steps,
-                double final_time, const LayerParallelOptions& options);
+  LayerParallel(comm::Communicator communicator, std::shared_ptr<models::Block> shared_block,
+                std::int64_t steps, double final_time, const LayerParallelOptions& options);
   // A step that brings its own kernels.
   LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step, std::int64_t steps,
                 double final_time, const LayerParallelOptions& options);
@@ -62,7 +82,7 @@ class LayerParallel {
 
   // (batch, ...) -> (batch, ...). Without gradients (at::NoGradGuard) only the last point is made valid.
   at::Tensor Forward(const at::Tensor& u_0);
-  // Leaves; see TensorStep::Parameters.
+  // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 
   // The own steps first_step() ... last_step() - 1.
@@ -71,7 +91,7 @@ class LayerParallel {
   // What the last solves came to. The backward one is empty before the first backward.
   const Solution& last_forward() const;
   const Solution& last_backward() const;
-  // Takes effect at the next Forward. Levels and factors stay as they are.
+  // At least 1 each. Takes effect at the next Forward and its backward. Levels and factors stay as they are.
   void set_iterations(int forward, int backward);
 
  private:

@@ -1,53 +1,24 @@
 // LayerParallel against plain autograd over the same blocks, one after another.
 #include "mgrit/layer_parallel/layer_parallel.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/tanh.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <cmath>
 #include <memory>
 #include <vector>
 
 #include "comm/testing/world.h"
+#include "mgrit/layer_parallel/testing/residual.h"
 
 namespace plait::mgrit {
 namespace {
 
+using namespace testing;  // NOLINT: the parts of these tests
+
 constexpr std::int64_t kBatch = 3;
-constexpr std::int64_t kWidth = 4;
 constexpr double kFinalTime = 1.5;
-
-// Numbers in [-1, 1) from a recurrence: the same on every rank.
-at::Tensor Numbers(std::vector<std::int64_t> sizes, std::uint64_t seed) {
-  at::Tensor tensor = at::empty(sizes, at::kDouble);
-  double* data = tensor.mutable_data_ptr<double>();
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-    data[i] = static_cast<double>(seed >> 11) * 0x1p-52 - 1.0;
-  }
-  return tensor;
-}
-
-// u + dt tanh(u W^T + b)
-struct Residual : Block {
-  explicit Residual(std::uint64_t seed)
-      : weight(Numbers({kWidth, kWidth}, seed).requires_grad_(true)),
-        bias(Numbers({kWidth}, seed + 1000).requires_grad_(true)) {}
-  at::Tensor Forward(const at::Tensor& u, double dt) override {
-    return u + dt * at::tanh(at::addmm(bias, u, weight.t()));
-  }
-  std::vector<at::Tensor> Parameters() override { return {weight, bias}; }
-
-  at::Tensor weight;
-  at::Tensor bias;
-};
 
 struct Result {
   at::Tensor output;
@@ -55,20 +26,18 @@ struct Result {
   std::vector<at::Tensor> gradients;
 };
 
-at::Tensor Loss(const at::Tensor& output) { return (output * Numbers({kBatch, kWidth}, 77)).sum(); }
-
 Result Serial(const std::vector<std::shared_ptr<Residual>>& blocks) {
   Result result;
   at::Tensor u_0 = Numbers({kBatch, kWidth}, 5).requires_grad_(true);
-  at::Tensor u = u_0;
-  for (const auto& block : blocks) u = block->Forward(u, kFinalTime / static_cast<double>(blocks.size()));
+  const at::Tensor u = SerialForward([&](std::int64_t step) { return blocks[step]; },
+                                     static_cast<std::int64_t>(blocks.size()), kFinalTime, u_0);
   std::vector<at::Tensor> leaves = {u_0};
   for (const auto& block : blocks) {
     if (block != blocks[0] && block->weight.is_same(blocks[0]->weight)) continue;
     for (const auto& parameter : block->Parameters()) leaves.push_back(parameter);
     if (blocks.size() > 1 && blocks[0] == blocks[1]) break;
   }
-  auto gradients = torch::autograd::grad({Loss(u)}, leaves);
+  auto gradients = Gradients(LossOf(u), leaves);
   result.output = u.detach();
   result.input_gradient = gradients[0];
   result.gradients.assign(gradients.begin() + 1, gradients.end());
@@ -81,17 +50,12 @@ Result Parallel(LayerParallel& net) {
   at::Tensor u = net.Forward(u_0);
   std::vector<at::Tensor> leaves = net.Parameters();
   leaves.push_back(u_0);
-  auto gradients = torch::autograd::grad({Loss(u)}, leaves);
+  auto gradients = Gradients(LossOf(u), leaves);
   result.output = u.detach();
   result.input_gradient = gradients.back();
   gradients.pop_back();
   result.gradients = gradients;
   return result;
-}
-
-double RelativeError(const at::Tensor& x, const at::Tensor& exact) {
-  const at::NoGradGuard no_grad;
-  return (x - exact).norm().item<double>() / exact.norm().item<double>();
 }
 
 LayerParallelOptions Converged(int levels, int cfactor) {

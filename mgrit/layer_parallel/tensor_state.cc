@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <cstring>
 
@@ -14,6 +16,30 @@ at::Tensor OnHost(absl::Span<const std::byte> bytes, const at::Tensor& like) {
 }
 
 }  // namespace
+
+void TensorNorms::Put(std::int64_t slot, const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  const std::size_t index = slots_.size();
+  if (index == views_.size()) {
+    const at::Tensor larger =
+        at::zeros({static_cast<std::int64_t>(2 * index + 16)}, x.options().dtype(at::kDouble));
+    if (index > 0) larger.narrow(0, 0, static_cast<std::int64_t>(index)).copy_(norms_);
+    norms_ = larger;
+    views_ = norms_.unbind();
+  }
+  at::linalg_vector_norm_out(views_[index], x, 2, at::OptionalIntArrayRef(), false, at::kDouble);
+  slots_.push_back(slot);
+}
+
+void TensorNorms::Take(absl::Span<double> squares) {
+  if (slots_.empty()) return;
+  const at::Tensor host = norms_.cpu();
+  const double* norms = host.const_data_ptr<double>();
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    squares[static_cast<std::size_t>(slots_[i])] = norms[i] * norms[i];
+  }
+  slots_.clear();
+}
 
 void StateOperations<at::Tensor>::Copy(const at::Tensor& x, at::Tensor& y) {
   if (x.is_cpu() && x.is_contiguous() && y.is_contiguous() && x.nbytes() == y.nbytes()) {
@@ -39,6 +65,12 @@ double StateOperations<at::Tensor>::NormSquared(const at::Tensor& x) {
   const double norm =
       at::linalg_vector_norm(x, 2, at::OptionalIntArrayRef(), false, at::kDouble).item<double>();
   return norm * norm;
+}
+
+StateMemory StateOperations<at::Tensor>::Memory(at::Tensor& x) {
+  TORCH_CHECK(x.is_contiguous(), "states of the solver must be contiguous, one has sizes ", x.sizes(),
+              " and strides ", x.strides());
+  return {x.data_ptr(), static_cast<std::int64_t>(x.nbytes()), x.is_cuda() ? x.get_device() : -1};
 }
 
 std::int64_t StateOperations<at::Tensor>::PackedBytes(const at::Tensor& x) {

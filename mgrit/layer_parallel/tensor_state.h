@@ -6,11 +6,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "mgrit/state.h"
 
 namespace plait::mgrit {
+
+template <>
+inline constexpr bool kTypeHasShape<at::Tensor> = false;
+
+// Norms stay on the states' device until they are taken: one copy to the host.
+class TensorNorms {
+ public:
+  void Put(std::int64_t slot, const at::Tensor& x);
+  void Take(absl::Span<double> squares);
+
+ private:
+  std::vector<std::int64_t> slots_;  // put since the last Take
+  std::vector<at::Tensor> views_;    // of single elements of norms_
+  at::Tensor norms_;                 // float64
+};
 
 // None is recorded by autograd.
 template <>
@@ -19,6 +35,8 @@ struct StateOperations<at::Tensor> {
   static void Combine(double alpha, const at::Tensor& x, double beta, at::Tensor& y);
   // Accumulated in float64.
   static double NormSquared(const at::Tensor& x);
+  using Norms = TensorNorms;
+  static StateMemory Memory(at::Tensor& x);
   static std::int64_t PackedBytes(const at::Tensor& x);
   static void Pack(const at::Tensor& x, absl::Span<std::byte> bytes);
   static void Unpack(absl::Span<const std::byte> bytes, at::Tensor& x);

@@ -1,7 +1,7 @@
-// One step of a network (a layer, an item of a sequence) as LayerParallel drives it.
+// One step of a network (a layer, a step of a sequence) as LayerParallel drives it.
 //
-// Users with a module of their own need only Block (mgrit/layer_parallel/block.h); this interface is for
-// steps that bring fast kernels and a hand-written adjoint, such as the GRU's (models/gru/gru_step.h).
+// Users with blocks of their own need only models::Block (models/block_model.h); this interface is for steps
+// that bring fast kernels and a hand-written adjoint, such as the GRU's (models/gru/layer_parallel).
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STEP_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STEP_H_
 
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,24 +26,41 @@ class TensorStep {
     at::Tensor* out;
   };
 
+  // What one recorded forward solve keeps for its adjoint solves. Several are in use where several forward
+  // passes wait for their backward.
+  class Tape {
+   public:
+    virtual ~Tape() = default;
+    // No adjoint will follow: drops graphs and inputs. Memory may stay for the next solve of this shape.
+    virtual void Clear() = 0;
+  };
+
   virtual ~TensorStep() = default;
 
-  // The leaves that the gradient is taken of besides u_0. The same list on every rank if the parameters are
-  // shared by all steps; else those of the own steps.
+  // The leaves that the gradient is taken of besides u_0: first the shared ones, the same list on every rank,
+  // then those of the own steps alone.
   virtual std::vector<at::Tensor> Parameters() = 0;
-  virtual bool SharedParameters() const = 0;
+  // How many of Parameters() are shared: their gradients are summed over all steps and ranks.
+  virtual std::int64_t SharedParameters() const = 0;
   // This rank will be asked for the steps [first, last) of level 0, and for the coarse steps that end there
   // (Forward) or begin there (Adjoint). Called before any step.
   virtual void SetOwnSteps(std::int64_t first, std::int64_t last) = 0;
-  // A forward solve begins; with `differentiable`, an adjoint solve may follow.
-  virtual void Begin(bool differentiable) = 0;
-  // An adjoint solve begins, at the states of the last forward solve.
-  virtual void BeginAdjoint() {}
 
-  // out = Phi(u): written into `out`, or `out` replaced by a tensor that shares no memory with u. If
-  // interval.final, `u` is the final state of its point: what the adjoint needs may be kept.
+  virtual std::unique_ptr<Tape> NewTape() const = 0;
+  // A forward solve begins. An adjoint may follow if it has a tape, else (null) none will.
+  virtual void Begin(Tape* tape) = 0;
+  // A forward solve with a tape has ended at the states u. `steps` are the own steps of level 0; those to
+  // C-points have not been taken from these states yet.
+  virtual void EndForward(absl::Span<const StepInterval> /*steps*/, const TensorAt& /*u*/) {}
+  // An adjoint solve begins, at the states of the forward solve that had `tape`.
+  virtual void BeginAdjoint(Tape& tape) = 0;
+
+  // out = Phi(u): written into `out`, or `out` replaced by a contiguous tensor that shares no memory with u.
+  // If interval.final, `u` is the final state of its point: what the adjoint needs may be kept.
   virtual void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) = 0;
-  virtual void ForwardMany(absl::Span<const Task> tasks);
+  virtual void ForwardMany(absl::Span<const Task> tasks) {
+    for (const Task& task : tasks) Forward(task.interval, *task.u, *task.out);
+  }
   virtual bool PrefersMany() const { return false; }
   // out = (dPhi/du)^T(u) lambda. `interval` is the forward step; all calls of one adjoint solve for the same
   // interval bring the same u. If interval.final, `lambda` is the final adjoint of its point.

@@ -4,8 +4,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sin.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -43,51 +45,93 @@ at::Tensor Reference(const at::Tensor& product, const Shape& s) {
       .reshape({s.batch * s.seq, s.heads * s.width});
 }
 
-void ExpectNear(const at::Tensor& a, const at::Tensor& b, double tolerance, const std::string& what) {
-  const double difference = (a.to(at::kDouble) - b).abs().max().item<double>();
-  EXPECT_LE(difference, tolerance * b.abs().max().item<double>()) << what;
+struct Precision {
+  double sums;    // unit roundoff of sums
+  double stored;  // of what is stored: scores, probabilities, their gradients, results
+};
+
+// Bounds of rounding, element by element, of the values and the gradient of `product`.
+struct Bounds {
+  at::Tensor values, gradients;
+};
+
+// From the inside out, with u = sums: a sum of products errs by 8 u sum |a b| (terms of independent signs:
+// the standard deviation is below u sum |a b|), the exponential by 4 u of itself, the normalizer, a sum of
+// one sign, by (sqrt(seq) + 4) u of itself (4 standard deviations of 16 sums of seq / 16 terms each). A
+// probability has a relative error of twice the largest error of its row's scores. Behind it, what is
+// multiplied passes its error on, and each stored result adds its own. 1e-30: probabilities that underflow.
+Bounds BoundsOf(const at::Tensor& product, const at::Tensor& of_out, const Shape& s, const Precision& p) {
+  const double u = p.sums, c = 8 * u, scale = 1 / std::sqrt(static_cast<double>(s.width));
+  const std::vector<at::Tensor> parts =
+      product.detach().view({s.batch, s.seq, 3, s.heads, s.width}).permute({2, 0, 3, 1, 4}).unbind(0);
+  const at::Tensor &q = parts[0], &k = parts[1], &v = parts[2];
+  const at::Tensor g = of_out.view({s.batch, s.seq, s.heads, s.width}).transpose(1, 2);
+  const auto across = [](const at::Tensor& a, const at::Tensor& b) { return a.matmul(b.transpose(-1, -2)); };
+  const auto down = [](const at::Tensor& a, const at::Tensor& b) { return a.transpose(-1, -2).matmul(b); };
+
+  const at::Tensor later = at::ones({s.seq, s.seq}, at::kBool).triu(1);
+  const at::Tensor scores = across(q, k) * scale, seen = scores.masked_fill(later, -INFINITY);
+  const at::Tensor largest = seen.amax(-1, true);
+  const at::Tensor weights = (seen - largest).exp(), probabilities = weights / weights.sum(-1, true);
+  // A score is scaled, and the largest subtracted: each rounds.
+  const at::Tensor of_score =
+      across(q.abs(), k.abs()) * (c * scale) + (scores.abs() + largest.abs()) * (3 * u + p.stored);
+  const at::Tensor relative = of_score.masked_fill(later, 0).amax(-1, true) * 2 +
+                              ((std::sqrt(static_cast<double>(s.seq)) + 8) * u + p.stored);
+  const at::Tensor out = probabilities.matmul(v);
+  const at::Tensor values = probabilities.matmul(v.abs()) * (relative + c) + out.abs() * p.stored;
+
+  const at::Tensor of_p = across(g, v), of_p_error = across(g.abs(), v.abs()) * c + of_p.abs() * p.stored;
+  const at::Tensor mean = (probabilities * of_p).sum(-1, true);
+  const at::Tensor mean_error = (probabilities * (of_p.abs() * (relative + c) + of_p_error)).sum(-1, true);
+  const at::Tensor of_s = probabilities * (of_p - mean);
+  const at::Tensor of_s_error = of_s.abs() * (relative + p.stored) +
+                                probabilities * (of_p_error + mean_error + (of_p.abs() + mean.abs()) * 4 * u);
+  const at::Tensor dq = of_s.matmul(k), dk = down(of_s, q), dv = down(probabilities, g);
+  const at::Tensor dq_error = (of_s_error + of_s.abs() * c).matmul(k.abs()) + dq.abs() * p.stored;
+  const at::Tensor dk_error = down(of_s_error + of_s.abs() * c, q.abs()) + dk.abs() * p.stored;
+  const at::Tensor dv_error = down(probabilities * (relative + c), g.abs()) + dv.abs() * p.stored;
+  const at::Tensor gradients = at::stack({dq_error * scale, dk_error * scale, dv_error});  // (3, b, h, s, w)
+  return {values.transpose(1, 2).reshape({s.batch * s.seq, s.heads * s.width}) + 1e-30,
+          gradients.permute({1, 3, 0, 2, 4}).reshape(product.sizes()) + 1e-30};
 }
 
-// Numbers are below 1 in size, so a score errs by at most (width + 2) u sqrt(width), which is a relative
-// error of the probabilities; sums over seq and width add theirs. A gradient goes through one softmax and two
-// products more. `u` is the unit roundoff of sums, `rounded` that of what is stored.
-double Tolerance(const Shape& s, double u, double rounded) {
-  const double width = static_cast<double>(s.width), seq = static_cast<double>(s.seq);
-  return ((width + 2) * std::sqrt(width) + seq + 8) * u * 4 + 4 * rounded;
+void ExpectNear(const at::Tensor& a, const at::Tensor& exact, const at::Tensor& bound,
+                const std::string& what) {
+  EXPECT_LE(((a.to(at::kDouble) - exact).abs() / bound).max().item<double>(), 1) << what;
 }
 
-void ExpectIsLibTorchs(const Shape& s, at::ScalarType type, double u, double rounded) {
+void ExpectIsLibTorchs(const Shape& s, at::ScalarType type, const Precision& precision,
+                       const at::Tensor& product) {
   const std::string what = std::to_string(s.batch) + " x " + std::to_string(s.heads) + " heads, " +
                            std::to_string(s.seq) + " positions, width " + std::to_string(s.width);
-  const at::Tensor mine = Products(s, 1).to(type).requires_grad_(true);
+  const at::Tensor mine = product.to(type).requires_grad_(true);
   const at::Tensor theirs = mine.detach().to(at::kDouble).requires_grad_(true);
   const at::Tensor weights = Numbers({s.batch * s.seq, s.heads * s.width}, 2).to(type);
   const at::Tensor out = ShortCausalAttention(mine, {.batch = s.batch, .heads = s.heads});
   const at::Tensor expected = Reference(theirs, s);
   ASSERT_EQ(out.scalar_type(), type);
-  const double tolerance = Tolerance(s, u, rounded);
-  ExpectNear(out.detach(), expected, tolerance, what + ": values");
+  const Bounds bounds = BoundsOf(theirs, weights.to(at::kDouble), s, precision);
+  ExpectNear(out.detach(), expected.detach(), bounds.values, what + ": values");
   const at::Tensor of_mine = torch::autograd::grad({out}, {mine}, {weights})[0];
   const at::Tensor of_theirs = torch::autograd::grad({expected}, {theirs}, {weights.to(at::kDouble)})[0];
-  // One position has nothing to choose from: queries and keys have no gradient, and no size to compare with.
-  ExpectNear(of_mine, of_theirs, 2 * tolerance, what + ": gradients");
+  ExpectNear(of_mine, of_theirs, bounds.gradients, what + ": gradients");
 }
 
 TEST(ShortAttentionTest, ValuesAndGradientsAreThoseOfFloat64) {
   for (const Shape& shape : kShapes) {
-    ExpectIsLibTorchs(shape, at::kDouble, 0x1p-53, 0x1p-53);
-    ExpectIsLibTorchs(shape, at::kFloat, 0x1p-24, 0x1p-24);
-    ExpectIsLibTorchs(shape, at::kBFloat16, 0x1p-24, 0x1p-8);
+    const at::Tensor product = Products(shape, 1);
+    // The reference rounds as well.
+    ExpectIsLibTorchs(shape, at::kDouble, {2 * 0x1p-53, 2 * 0x1p-53}, product);
+    ExpectIsLibTorchs(shape, at::kFloat, {0x1p-24, 0x1p-24}, product);
+    ExpectIsLibTorchs(shape, at::kBFloat16, {0x1p-24, 0x1p-8}, product);
   }
 }
 
 // Scores of some hundreds, of both signs: exponentials neither overflow nor turn into NaN.
 TEST(ShortAttentionTest, LargeScores) {
   const Shape s{1, 2, 40, 16};
-  const at::Tensor exact = (Products(s, 5) * 30).to(at::kFloat);
-  const at::Tensor out = ShortCausalAttention(exact, {.batch = s.batch, .heads = s.heads});
-  // A score of up to 30 * 30 * sqrt(16) = 3600 errs by 18 * 2^-24 of that: 0.004.
-  ExpectNear(out, Reference(exact.to(at::kDouble), s), 0.01, "scores of up to 3600");
+  ExpectIsLibTorchs(s, at::kFloat, {0x1p-24, 0x1p-24}, Products(s, 5) * 30);
 }
 
 TEST(ShortAttentionTest, LaterTokensDoNotMatter) {

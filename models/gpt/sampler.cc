@@ -64,6 +64,24 @@ void CutNucleus(Candidates& candidates, double top_p) {
   candidates.weights.resize(count);
 }
 
+// OK if some token has a probability.
+absl::Status CheckLogits(const std::vector<double>& logits) {
+  const auto count = [&](const auto& is) { return std::count_if(logits.begin(), logits.end(), is); };
+  const auto nan = count([](double value) { return std::isnan(value); });
+  const auto infinite = count([](double value) { return value == HUGE_VAL; });
+  const auto impossible = count([](double value) { return value == -HUGE_VAL; });
+  const auto all = static_cast<std::ptrdiff_t>(logits.size());
+  if (nan == 0 && infinite == 0 && impossible < all) return absl::OkStatus();
+  const absl::string_view what = nan > 0 ? "NaN" : infinite > 0 ? "inf" : "-inf";
+  return absl::OutOfRangeError(
+      absl::StrCat(nan > 0        ? nan
+                   : infinite > 0 ? infinite
+                                  : impossible,
+                   " of ", all, " logits are ", what,
+                   "; the model's parameters are not finite, or it overflows in this dtype: take an earlier "
+                   "checkpoint, or --dtype=float32"));
+}
+
 at::Tensor Row(absl::Span<const std::int64_t> tokens, at::Device device) {
   const at::ArrayRef<std::int64_t> values(tokens.data(), tokens.size());
   return at::tensor(values, at::kLong).unsqueeze(0).to(device);
@@ -93,14 +111,8 @@ Sampler::Sampler(const SamplingOptions& options)
 absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   PLAIT_CHECK(logits.dim() == 1 && logits.numel() > 0) << "logits of shape " << logits.sizes();
   const std::vector<double> values = Values(logits);
-  const auto largest = std::max_element(values.begin(), values.end());
-  const bool has_nan = std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
-  if (has_nan || !std::isfinite(*largest)) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "no token can be sampled: ", has_nan ? "a logit is NaN" : "the largest logit is infinite",
-        "; the model's parameters are not finite, or its activations exceed the range of their type"));
-  }
-  if (options_.temperature == 0) return largest - values.begin();
+  PLAIT_RETURN_IF_ERROR(CheckLogits(values));
+  if (options_.temperature == 0) return std::max_element(values.begin(), values.end()) - values.begin();
   Candidates candidates = Chosen(values, options_);
   if (options_.top_p < 1) CutNucleus(candidates, options_.top_p);
   double left =
@@ -128,8 +140,9 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const st
     const at::Tensor hidden =
         models::RunBlocks(gpt, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache}).hidden;
     const at::Tensor logits = gpt.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
-    PLAIT_ASSIGN_OR_RETURN(const std::int64_t token, sampler.Next(logits.flatten()));
-    tokens.push_back(token);
+    const absl::StatusOr<std::int64_t> token = sampler.Next(logits.flatten());
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(token.status(), absl::StrCat("token ", i + 1)));
+    tokens.push_back(*token);
     if (on_token) on_token(tokens.back());
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));

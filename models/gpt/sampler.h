@@ -52,7 +52,7 @@ class Sampler {
 // `count` tokens that follow `prompt`, which has at least one. `on_token` is called for each as it is drawn;
 // blocks run through `run`. Call SetTraining(false) before. A context longer than block_size is truncated in
 // front, as in nanoGPT; from then on each token costs a whole pass, because every position moves. Not
-// recorded by autograd. Errors of Sampler::Next.
+// recorded by autograd. Errors of Sampler::Next, with the number of the token.
 absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const std::int64_t> prompt,
                                                    std::int64_t count, Sampler& sampler,
                                                    const std::function<void(std::int64_t)>& on_token = {},

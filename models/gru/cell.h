@@ -12,9 +12,8 @@
 // One layer, with x the step's input or the new state of the layer below in the same step (s = sigmoid):
 //   r = s(W_ir x + b_ir + W_hr h + b_hr)      z = s(W_iz x + b_iz + W_hz h + b_hz)
 //   n = tanh(W_in x + b_in + r (W_hn h + b_hn))
-//   classic   h' = h + dt (1 - z) (n - h)                      dt = 1: h' = z h + (1 - z) n, as
-//   torch::nn::GRU implicit  (1 + dt (1 - z)) h' = h + dt (1 - z) n           (Moon and Cyr, ICLR 2022, arXiv
-//   2203.04738)
+//   classic   h' = h + dt (1 - z) (n - h)              with dt = 1: h' = z h + (1 - z) n, as torch::nn::GRU
+//   implicit  (1 + dt (1 - z)) h' = h + dt (1 - z) n   (Moon and Cyr, ICLR 2022, arXiv 2203.04738)
 // The coarse levels of a solver in time call the same step with sizes of their own.
 //
 // Tensors of one cell have one dtype (float32 or float64) and one device. On CPUs, kernels of this library
@@ -61,8 +60,9 @@ struct GruConfig {
 // Inputs of all steps, in the form that Step reads. Holds x or a copy.
 struct GruInputs {
   at::Tensor x;      // (batch, steps, input), last dimension contiguous
-  at::Tensor gates;  // (steps, private layout): bias and product with layer 0's weights; undefined where Step
-                     // forms it
+  at::Tensor gates;  // (count, private layout): bias and product with layer 0's weights of the steps from
+                     // `first` on; undefined where Step forms them
+  std::int64_t first = 0;
 };
 
 // One step's share in the weight gradients.
@@ -85,8 +85,10 @@ class GruCell {
   // step.
   virtual void SetParameters(at::TensorList parameters) = 0;
 
-  // x: (batch, steps, input). Once for all levels and iterations, after SetParameters.
-  virtual GruInputs PrepareInputs(const at::Tensor& x) = 0;
+  // x: (batch, steps, input). Once for all levels and iterations, after SetParameters. Work that pays to be
+  // done once is done for the steps first ... first + count - 1; Step does it for the others.
+  virtual GruInputs PrepareInputs(const at::Tensor& x, std::int64_t first, std::int64_t count) = 0;
+  GruInputs PrepareInputs(const at::Tensor& x) { return PrepareInputs(x, 0, x.size(1)); }
 
   // (layers, batch, hidden), zero.
   at::Tensor NewState(std::int64_t batch) const;

@@ -32,8 +32,9 @@ class CpuGruCell final : public GruCell {
     for (std::int64_t layer = 0; layer < config.layers; ++layer) layers_.push_back(EmptyLayer(layer));
   }
 
+  using GruCell::PrepareInputs;
   void SetParameters(at::TensorList parameters) override;
-  GruInputs PrepareInputs(const at::Tensor& x) override;
+  GruInputs PrepareInputs(const at::Tensor& x, std::int64_t first, std::int64_t count) override;
   at::Tensor NewSaved(std::int64_t batch) const override { return Empty(config().layers * SavedSlot(batch)); }
   at::Tensor NewGateGradients(std::int64_t batch) const override {
     return Empty(config().layers * GateSlot(batch));
@@ -110,7 +111,7 @@ void CpuGruCell<T>::SetParameters(at::TensorList parameters) {
 }
 
 template <typename T>
-GruInputs CpuGruCell<T>::PrepareInputs(const at::Tensor& x) {
+GruInputs CpuGruCell<T>::PrepareInputs(const at::Tensor& x, std::int64_t first, std::int64_t count) {
   CheckInputs(x);
   GruInputs inputs;
   inputs.x = x.stride(2) == 1 || x.size(2) == 1 ? x : x.contiguous();
@@ -120,10 +121,13 @@ GruInputs CpuGruCell<T>::PrepareInputs(const at::Tensor& x) {
   layer.hidden = hidden();
   layer.input_weights = Read(layers_[0].input_weights);
   layer.bias = Read(layers_[0].bias);
-  inputs.gates = at::empty({x.size(1), 3 * padded_ * x.size(0)}, options());
-  for (std::int64_t step = 0; step < x.size(1); ++step) {
-    layer.input = Operand(layer.rows, StepRows(inputs.x, step), input_operand_);
-    kernels_->input_gates(layer, Write(inputs.gates) + step * inputs.gates.stride(0));
+  TORCH_CHECK(first >= 0 && count >= 0 && first + count <= x.size(1), "GruCell: inputs of the steps ", first,
+              " to ", first + count, " asked for, x has ", x.size(1));
+  inputs.first = first;
+  inputs.gates = at::empty({count, 3 * padded_ * x.size(0)}, options());
+  for (std::int64_t i = 0; i < count; ++i) {
+    layer.input = Operand(layer.rows, StepRows(inputs.x, first + i), input_operand_);
+    kernels_->input_gates(layer, Write(inputs.gates) + i * inputs.gates.stride(0));
   }
   return inputs;
 }
@@ -150,8 +154,9 @@ void CpuGruCell<T>::Step(GruStepSize size, const GruInputs& inputs, std::int64_t
   p.implicit = config().kind == GruKind::kImplicit;
   p.dt = static_cast<T>(size.dt);
   p.repeats = size.repeats;
-  if (inputs.gates.defined()) {
-    p.input_gates = Read(inputs.gates) + step * inputs.gates.stride(0);
+  const std::int64_t prepared = step - inputs.first;
+  if (inputs.gates.defined() && prepared >= 0 && prepared < inputs.gates.size(0)) {
+    p.input_gates = Read(inputs.gates) + prepared * inputs.gates.stride(0);
   } else {
     p.input = Operand(batch, StepRows(inputs.x, step), input_operand_);
   }

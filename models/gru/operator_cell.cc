@@ -31,7 +31,8 @@ class OperatorGruCell final : public GruCell {
     }
   }
 
-  GruInputs PrepareInputs(const at::Tensor& x) override {
+  using GruCell::PrepareInputs;
+  GruInputs PrepareInputs(const at::Tensor& x, std::int64_t /*first*/, std::int64_t /*count*/) override {
     CheckInputs(x);
     return {x.detach(), {}};
   }

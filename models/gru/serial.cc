@@ -166,6 +166,9 @@ struct SerialFunction : torch::autograd::Function<SerialFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    TORCH_CHECK(
+        !c10::GradMode::is_enabled(),
+        "SerialGru: the backward pass cannot be differentiated again; call backward without create_graph");
     const auto capsule = context->saved_data["sweep"].toCapsule();
     SweepHolder& holder = static_cast<SweepHolder&>(*capsule);
     GruCell& cell = holder.cell();

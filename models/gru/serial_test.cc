@@ -236,6 +236,13 @@ TEST(SerialGruTest, ParametersChangedBeforeBackwardAreRefused) {
   EXPECT_THROW(loss.backward(), c10::Error);
 }
 
+TEST(SerialGruTest, GradientsOfGradientsAreRefused) {
+  SerialGru gru({.cell = {.input = 3, .hidden = 4}}, at::kDouble);
+  const at::Tensor loss = gru.Forward(at::randn({2, 5, 3}, at::kDouble)).output.sum();
+  EXPECT_THROW(loss.backward({}, /*retain_graph=*/true, /*create_graph=*/true), c10::Error);
+  loss.backward();
+}
+
 TEST(SerialGruTest, FollowsItsModuleToAnotherType) {
   const Case c = kCases[1];
   SerialGru gru(Options(c, GruKind::kClassic), at::kFloat);

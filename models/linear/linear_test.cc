@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -46,16 +45,30 @@ Results RunLayer(const Inputs& inputs, at::ScalarType type, const Layer& layer) 
   return results;
 }
 
-// Of a sum of `terms` products of standard normal numbers with unit roundoff u: its rounding is below
-// (terms + 2) u sum |a b|, and E |a b| = 2 / pi < 1, so 2 terms is a bound for the sum with room for its
-// spread; in bfloat16 the result's own rounding, u_16 |value|, is added.
-void ExpectNear(const at::Tensor& actual, const at::Tensor& exact, double terms, const std::string& what) {
+// Sums of products of the same inputs' absolute values, which rounding is measured by.
+Inputs Magnitudes(const Inputs& inputs) {
+  const auto of = [](const at::Tensor& t) { return t.to(at::kDouble).abs(); };
+  return {of(inputs.x), of(inputs.weight), of(inputs.bias), of(inputs.residual), of(inputs.of_out)};
+}
+
+// Element by element: 8 u sum |a b|, with u = 2^-24, the unit roundoff of the sums, and sum |a b| in
+// `magnitude`. The addition of term i rounds by at most u |s_i|. The terms' signs are independent, so the
+// partial sum s_i of products of standard normal numbers is about sqrt(i), not i, and with independent
+// rounding errors of up to u |s_i| the standard deviation of the total is u sqrt(sum s_i^2 / 3) = 0.41 u k,
+// which is 0.64 u sum |a b|: 8 are twelve of these, and room for elements whose partial sums are larger. Of
+// up to 6 terms, a bias and a residual, 8 is a bound for any numbers. `rounded` is what is rounded to the
+// result's own type, in bfloat16 with 2^-8.
+void ExpectNear(const at::Tensor& actual, const at::Tensor& exact, const at::Tensor& magnitude,
+                const std::string& what, const at::Tensor& rounded) {
   ASSERT_EQ(actual.sizes(), exact.sizes()) << what;
-  const double u = std::ldexp(1.0, -24);
-  const double own = actual.scalar_type() == at::kBFloat16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -24);
-  const at::Tensor bound = exact.abs() * own + (terms + 2) * u * 2 * (terms + 2);
+  const double own = actual.scalar_type() == at::kBFloat16 ? 0x1p-8 : 0;
+  const at::Tensor bound = rounded * own + magnitude * (8 * 0x1p-24);
   const at::Tensor excess = ((actual.to(at::kDouble) - exact).abs() / bound).max();
   EXPECT_LE(excess.item<double>(), 1.0) << what;
+}
+void ExpectNear(const at::Tensor& actual, const at::Tensor& exact, const at::Tensor& magnitude,
+                const std::string& what) {
+  ExpectNear(actual, exact, magnitude, what, exact.abs());
 }
 
 class LinearTest : public testing::TestWithParam<at::ScalarType> {};
@@ -80,12 +93,15 @@ TEST_P(LinearTest, ValuesAndGradientsAreThoseOfFloat64) {
     const auto exact = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
                           const at::Tensor& r) { return at::linear(x, w, b) + r; };
     const Results actual = RunLayer(inputs, GetParam(), own), expected = RunLayer(inputs, at::kDouble, exact);
-    ExpectNear(actual[0], expected[0], static_cast<double>(s.in), what + ": values");
-    ExpectNear(actual[1], expected[1], static_cast<double>(s.out), what + ": gradient of x");
-    ExpectNear(actual[2], expected[2], static_cast<double>(s.rows), what + ": gradient of the weight");
+    const Results sizes = RunLayer(Magnitudes(inputs), at::kDouble, exact);
+    // LibTorch rounds before it adds the residual, too.
+    const at::Tensor before = (expected[0] - inputs.residual.to(at::kDouble)).abs();
+    const at::Tensor rounded = expected[0].abs() + (HasOwnProducts(inputs.x) ? 0 : 1) * before;
+    ExpectNear(actual[0], expected[0], sizes[0], what + ": values", rounded);
+    ExpectNear(actual[1], expected[1], sizes[1], what + ": gradient of x");
+    ExpectNear(actual[2], expected[2], sizes[2], what + ": gradient of the weight");
+    ExpectNear(actual[3], expected[3], sizes[3], what + ": gradient of the bias");
     EXPECT_TRUE(SameBits(actual[4], inputs.of_out)) << what << ": gradient of the residual";
-    const double rows = static_cast<double>(s.rows);
-    ExpectNear(actual[3], expected[3], rows, what + ": gradient of the bias");
   }
 }
 
@@ -93,14 +109,16 @@ TEST_P(LinearTest, ValuesAndGradientsAreThoseOfFloat64) {
 TEST_P(LinearTest, InputsMayBeMissing) {
   const Inputs inputs = Draw({40, 24, 48}, GetParam());
   const at::Tensor exact = at::linear(inputs.x.to(at::kDouble), inputs.weight.to(at::kDouble));
-  ExpectNear(Linear(inputs.x, inputs.weight), exact, 24, "no bias");
+  const Inputs sizes = Magnitudes(inputs);
+  const at::Tensor magnitude = at::linear(sizes.x, sizes.weight);
+  ExpectNear(Linear(inputs.x, inputs.weight), exact, magnitude, "no bias");
   const at::Tensor with_bias = Linear(inputs.x, inputs.weight, inputs.bias);
-  ExpectNear(with_bias, exact + inputs.bias.to(at::kDouble), 24, "bias");
+  ExpectNear(with_bias, exact + inputs.bias.to(at::kDouble), magnitude + sizes.bias, "bias");
   const at::Tensor x = inputs.x.clone().requires_grad_();
   const at::Tensor out = AddLinear(inputs.residual, x, inputs.weight);
   const auto gradients = torch::autograd::grad({out}, {x}, {inputs.of_out});
-  ExpectNear(gradients[0], at::matmul(inputs.of_out.to(at::kDouble), inputs.weight.to(at::kDouble)), 48,
-             "gradient of x alone");
+  ExpectNear(gradients[0], at::matmul(inputs.of_out.to(at::kDouble), inputs.weight.to(at::kDouble)),
+             at::matmul(sizes.of_out, sizes.weight), "gradient of x alone");
   const at::Tensor residual = inputs.residual.clone().requires_grad_();
   const at::Tensor sum = AddLinear(residual, inputs.x, inputs.weight);
   EXPECT_TRUE(SameBits(torch::autograd::grad({sum}, {residual}, {inputs.of_out})[0], inputs.of_out));
@@ -110,19 +128,22 @@ TEST_P(LinearTest, InputsMayBeMissing) {
 TEST_P(LinearTest, OperandsMayBeViews) {
   const Inputs inputs = Draw({96, 40, 50}, GetParam());
   const at::Tensor exact = at::linear(inputs.x.to(at::kDouble), inputs.weight.to(at::kDouble));
+  const Inputs sizes = Magnitudes(inputs);
+  const at::Tensor magnitude = at::linear(sizes.x, sizes.weight);
   const at::Tensor apart = inputs.x.t().contiguous().t();
-  ExpectNear(Linear(apart, inputs.weight), exact, 40, "transposed x");
+  ExpectNear(Linear(apart, inputs.weight), exact, magnitude, "transposed x");
   const at::Tensor wide = at::zeros({50, 83}, inputs.weight.options());
   wide.narrow(1, 3, 40).copy_(inputs.weight);
-  ExpectNear(Linear(inputs.x, wide.narrow(1, 3, 40)), exact, 40, "part of a weight");
+  ExpectNear(Linear(inputs.x, wide.narrow(1, 3, 40)), exact, magnitude, "part of a weight");
   const at::Tensor strided = at::zeros({96, 80}, inputs.x.options());
   strided.as_strided({96, 40}, {80, 2}).copy_(inputs.x);
-  ExpectNear(Linear(strided.as_strided({96, 40}, {80, 2}), inputs.weight), exact, 40, "every other number");
+  ExpectNear(Linear(strided.as_strided({96, 40}, {80, 2}), inputs.weight), exact, magnitude,
+             "every other number");
   const at::Tensor x = inputs.x.clone().requires_grad_();
   const at::Tensor sum = Linear(x, inputs.weight).sum();  // its gradient has strides of zero
   sum.backward();
   const at::Tensor expected = inputs.weight.to(at::kDouble).sum(0).expand({96, 40});
-  ExpectNear(x.grad(), expected, 50, "expanded gradient");
+  ExpectNear(x.grad(), expected, sizes.weight.sum(0).expand({96, 40}), "expanded gradient");
 }
 
 // The same row has the same bits whatever is computed beside it, and on any number of threads.

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "models/rowwise/kernels/row_functions.h"
+
 namespace plait::rowwise {
 namespace {
 
@@ -17,6 +19,9 @@ class RowwiseTest : public testing::TestWithParam<at::ScalarType> {
  protected:
   // Relative size of the rounding of what is stored.
   double Rounded() const { return GetParam() == at::kBFloat16 ? 0x1p-8 : 0x1p-24; }
+  bool HasOwnKernels() const {
+    return GetParam() == at::kFloat ? UsableRows<float>() != nullptr : UsableRows<BFloat16>() != nullptr;
+  }
   at::Tensor Draw(at::IntArrayRef shape, double shift = 0) const {
     return (at::randn(shape, at::kDouble) + shift).to(GetParam());
   }
@@ -26,50 +31,118 @@ at::Tensor Leaf(const at::Tensor& t, at::ScalarType type) {
   return t.to(type).detach().clone().requires_grad_();
 }
 
-void ExpectNear(const at::Tensor& a, const at::Tensor& b, double tolerance, const std::string& what) {
-  const double difference = (a.detach().to(at::kDouble) - b.detach()).abs().max().item<double>();
-  EXPECT_LE(difference, tolerance * std::max(1.0, b.detach().abs().max().item<double>())) << what;
+// Element by element.
+void ExpectNear(const at::Tensor& a, const at::Tensor& exact, const at::Tensor& bound,
+                const std::string& what) {
+  const at::Tensor error = (a.detach().to(at::kDouble) - exact.detach()).abs();
+  EXPECT_LE((error / bound).max().item<double>(), 1) << what;
 }
 
-// A row's moments are sums of `width` numbers of about 1, rounded to u: with a mean of 3 the deviations lose
-// 3 (width + 2) u at most, and so do the gradients' two means; sums over rows lose `rows` u of as many
-// numbers.
+constexpr double kU = 0x1p-24;  // unit roundoff of sums
+constexpr double kEpsilon = 1e-5;
+
+// In float64; undefined without a bias.
+struct LayerNormInputs {
+  at::Tensor x, weight, bias, of_y;
+};
+
+// Bounds of the rounding of the gradients of x, weight and bias, and of the values. A sum of terms of
+// independent signs errs by 8 u sum |a b| (its standard deviation is below u sum |a b|), one of n terms of
+// one sign by (sqrt(n) + 8) u of itself (16 sums of n / 16 terms: 4 standard deviations). The deviations d =
+// x
+// - mean have the error of the mean and a rounding of their own, the factor 1 / sqrt(var + epsilon) half the
+// relative error of the variance and 4 u; what is multiplied passes its error on. `rounded` is what storing
+// adds, of a result and, in LibTorch's own kernels, of the moments kept for the gradients (`kept`).
+std::vector<at::Tensor> LayerNormBounds(const LayerNormInputs& in, double rounded, double kept) {
+  const double c = 8 * kU, one_sign = (std::sqrt(static_cast<double>(in.x.size(1))) + 8) * kU;
+  const at::Tensor mean = in.x.mean(1, true), d = in.x - mean, variance = (d * d).mean(1, true);
+  const at::Tensor factor = (variance + kEpsilon).rsqrt(), hat = d * factor;
+  const at::Tensor mean_error = in.x.abs().mean(1, true) * one_sign;
+  const at::Tensor variance_error = variance * one_sign + mean_error * mean_error;
+  const at::Tensor relative = variance_error / (variance + kEpsilon) / 2 + 4 * kU;
+  const auto hat_error = [&](double moments) {
+    return (mean_error + mean.abs() * moments + d.abs() * kU) * factor +
+           hat.abs() * (relative + 2 * kU + moments);
+  };
+
+  const at::Tensor bias = in.bias.defined() ? in.bias : at::zeros_like(in.weight);
+  const at::Tensor y = hat * in.weight + bias;
+  const at::Tensor of_values =
+      in.weight.abs() * hat_error(0) + ((hat * in.weight).abs() + bias.abs()) * (4 * kU) + y.abs() * rounded;
+
+  const at::Tensor g = in.weight * in.of_y, of_hat = hat_error(kept);
+  const at::Tensor shift = g.mean(1, true), along = (g * hat).mean(1, true), inner = g - shift - hat * along;
+  const at::Tensor shift_error = g.abs().mean(1, true) * c;
+  const at::Tensor along_error = (g.abs() * (of_hat + hat.abs() * c)).mean(1, true);
+  const at::Tensor of_x = ((g.abs() + shift.abs() + (hat * along).abs()) * (4 * kU) + shift_error +
+                           of_hat * along.abs() + hat.abs() * along_error) *
+                              factor +
+                          (inner * factor).abs() * (relative + kept + rounded);
+  const at::Tensor of_weight =
+      (in.of_y.abs() * (of_hat + hat.abs() * c)).sum(0) + (hat * in.of_y).sum(0).abs() * rounded;
+  const at::Tensor of_bias = in.of_y.abs().sum(0) * c + in.of_y.sum(0).abs() * rounded;
+  if (!in.bias.defined()) return {of_x, of_weight, of_values};
+  return {of_x, of_weight, of_bias, of_values};
+}
+
+// Gradients, then values, by LibTorch or by kernels of our own.
+std::vector<at::Tensor> RunLayerNorm(const LayerNormInputs& in, at::ScalarType type, bool own) {
+  std::vector<at::Tensor> inputs = {Leaf(in.x, type), Leaf(in.weight, type)};
+  if (in.bias.defined()) inputs.push_back(Leaf(in.bias, type));
+  const at::Tensor b = in.bias.defined() ? inputs[2] : at::Tensor();
+  const at::Tensor y = own ? LayerNorm(inputs[0], inputs[1], b, kEpsilon)
+                           : at::layer_norm(inputs[0], {in.x.size(1)}, inputs[1], b, kEpsilon);
+  std::vector<at::Tensor> results = torch::autograd::grad({y}, inputs, {in.of_y.to(type)});
+  results.push_back(y);
+  return results;
+}
+
+// A mean of 3, so that deviations lose digits. A row of one number has no deviation but epsilon's.
 TEST_P(RowwiseTest, LayerNormIsThatOfFloat64) {
   at::manual_seed(3);
+  const double kept = HasOwnKernels() ? 0 : Rounded();
   struct Shape {
     std::int64_t rows, width;
   };
   for (const Shape& s :
        std::vector<Shape>{{1, 1}, {5, 7}, {33, 16}, {70, 128}, {9, 100}, {300, 768}, {513, 65}}) {
-    const std::string what = std::to_string(s.rows) + " x " + std::to_string(s.width);
-    const at::Tensor x = Draw({s.rows, s.width}, 3), weight = Draw({s.width}, 1), bias = Draw({s.width});
-    const at::Tensor of_y = Draw({s.rows, s.width});
+    const auto draw = [&](at::IntArrayRef shape, double shift) { return Draw(shape, shift).to(at::kDouble); };
     for (const bool with_bias : {true, false}) {
-      const auto run = [&](at::ScalarType type, bool own) {
-        std::vector<at::Tensor> inputs = {Leaf(x, type), Leaf(weight, type)};
-        if (with_bias) inputs.push_back(Leaf(bias, type));
-        const at::Tensor b = with_bias ? inputs[2] : at::Tensor();
-        const at::Tensor y = own ? LayerNorm(inputs[0], inputs[1], b, 1e-5)
-                                 : at::layer_norm(inputs[0], {s.width}, inputs[1], b, 1e-5);
-        std::vector<at::Tensor> results = torch::autograd::grad({y}, inputs, {of_y.to(type)});
-        results.push_back(y);
-        return results;
-      };
-      const auto actual = run(GetParam(), true), exact = run(at::kDouble, false);
-      const double u = 0x1p-24, width = static_cast<double>(s.width), rows = static_cast<double>(s.rows);
-      // A row of one number has no deviation but epsilon's: 1e-5 under a root, which scales errors by 316.
-      const double scale = s.width == 1 ? 316 : 1;
+      const LayerNormInputs in = {draw({s.rows, s.width}, 3), draw({s.width}, 1),
+                                  with_bias ? draw({s.width}, 0) : at::Tensor(), draw({s.rows, s.width}, 0)};
+      const auto actual = RunLayerNorm(in, GetParam(), true), exact = RunLayerNorm(in, at::kDouble, false);
+      const auto bounds = LayerNormBounds(in, Rounded(), kept);
       for (std::size_t i = 0; i < actual.size(); ++i) {
-        const double tolerance = (4 * (width + 2) * 3 + rows) * u * scale + 2 * Rounded();
-        ExpectNear(actual[i], exact[i], tolerance, what + ", result " + std::to_string(i));
+        ExpectNear(
+            actual[i], exact[i], bounds[i],
+            std::to_string(s.rows) + " x " + std::to_string(s.width) + ", result " + std::to_string(i));
       }
     }
   }
 }
 
-// Numbers of a wide range, so that both tails and the middle are seen. The normal distribution's function
-// errs by 1.8e-7 (half of erf's 3.6e-7), which x multiplies; tanh's by a few roundings of 2^-24. A gradient
-// adds the density's error to it, x times a few roundings of at most 0.4.
+// Bounds of the rounding of GELU's values and slopes. Exact: the normal distribution's function errs
+// by 1.8e-7 (half of erf's 3.6e-7), which x multiplies in the values, and its density by (4 + x^2) u of
+// itself, the x^2 from the argument of the exponential. By tanh: s = sigmoid(a), of an argument with a
+// relative error of 4 u, errs by 4 u s and by 4 u |a| s (1 - s), and LibTorch's own 1 + tanh by 2^-52; the
+// slope s + x s (1 - s) inner depends on it by at most 1 + |x| inner.
+struct GeluBounds {
+  at::Tensor values, slopes;
+};
+GeluBounds BoundsOfGelu(const at::Tensor& x, GeluKind kind) {
+  const at::Tensor size = x.abs(), square = x * x;
+  if (kind == GeluKind::kExact) {
+    const at::Tensor density = (square * -0.5).exp() * 0.4;
+    return {size * 2e-7, size * density * (square + 4) * kU + 2e-7};
+  }
+  const double twice_root = 2 * 0.7978845608028654;
+  const at::Tensor a = (x + x * square * 0.044715) * twice_root, s = a.sigmoid(), rest = (-a).sigmoid();
+  const at::Tensor inner = (square * (3 * 0.044715) + 1) * twice_root;
+  const at::Tensor s_error = s * (a.abs() * rest + 1) * (4 * kU) + 0x1p-52;
+  return {size * s_error, s_error * (size * inner + 1) + size * inner * (s * kU) + 1e-30};
+}
+
+// Numbers of a wide range, so that both tails and the middle are seen.
 TEST_P(RowwiseTest, GeluIsThatOfFloat64) {
   const at::Tensor x = at::linspace(-12, 12, 4097, at::kDouble).to(GetParam());
   const at::Tensor of_y = Draw({4097});
@@ -77,13 +150,14 @@ TEST_P(RowwiseTest, GeluIsThatOfFloat64) {
     const char* name = kind == GeluKind::kExact ? "none" : "tanh";
     const at::Tensor mine = Leaf(x, GetParam()), theirs = Leaf(x, at::kDouble);
     const at::Tensor y = Gelu(mine, kind), exact = at::gelu(theirs, name);
-    const at::Tensor error = (y.detach().to(at::kDouble) - exact.detach()).abs();
-    const at::Tensor bound =
-        exact.detach().abs() * (Rounded() + 2 * 0x1p-24) + x.to(at::kDouble).abs() * 2e-7 + 1e-30;
-    EXPECT_LE((error / bound).max().item<double>(), 1) << name;
+    const GeluBounds bounds = BoundsOfGelu(x.to(at::kDouble), kind);
+    const double stored = Rounded() + 2 * kU;
+    ExpectNear(y, exact, bounds.values + exact.detach().abs() * stored + 1e-30, name);
     const at::Tensor of_mine = torch::autograd::grad({y}, {mine}, {of_y})[0];
     const at::Tensor of_theirs = torch::autograd::grad({exact}, {theirs}, {of_y.to(at::kDouble)})[0];
-    ExpectNear(of_mine, of_theirs, 1e-6 + Rounded() * 2, name);
+    ExpectNear(of_mine, of_theirs,
+               bounds.slopes * of_y.to(at::kDouble).abs() + of_theirs.abs() * stored + 1e-30,
+               std::string("gradient, ") + name);
   }
 }
 

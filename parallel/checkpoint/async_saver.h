@@ -1,18 +1,19 @@
-// Saves while training goes on: values are copied, and a thread writes the copy.
+// Saves in the background: values are copied, and a thread writes the copy while training goes on.
 //
 //   AsyncSaver saver(world, "run", {.keep_last = 3});
 //   for (step ...) {
 //     ...
-//     PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> saved, saver.Poll());   // every step, or every
-//     few if (decision.save) PLAIT_RETURN_IF_ERROR(saver.Start(step, pieces, state));
+//     // Every step, or every few steps.
+//     PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> saved, saver.Poll());
+//     if (decision.save) PLAIT_RETURN_IF_ERROR(saver.Start(step, pieces, state));
 //   }
 //   PLAIT_ASSIGN_OR_RETURN(const std::optional<SaveReport> last, saver.Finish());
 //
-// Training stands still for the copy, a few messages, and the laying out of the file (no values): afterwards
-// the tensors may change. The thread neither uses HDF5 nor sends messages; index and renaming follow in the
-// Poll() or Finish() at which all ranks' threads are done. One save at a time.
+// Start() blocks training for the copy, a few messages and the layout of the file (no values); afterwards the
+// tensors may change. The thread neither uses HDF5 nor sends messages. The index is written and the folder
+// renamed in the Poll() or Finish() that finds all ranks' threads done. One save at a time.
 //
-// The copy is kept for the next save: as many bytes of host memory as this rank's pieces have.
+// The copy's memory is kept for the next save: as many bytes of host memory as this rank's pieces have.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 #define PLAIT_PARALLEL_CHECKPOINT_ASYNC_SAVER_H_
 
@@ -35,7 +36,7 @@ namespace plait::parallel {
 
 class AsyncSaver {
  public:
-  // `comm` is used in the calls below alone, by the thread that calls them.
+  // `comm` is used only within the calls below, by the calling thread.
   AsyncSaver(comm::Communicator comm, std::string root, const SaveOptions& options);
   // Joins the thread; never communicates. A save that Finish() has not completed stays partial and is removed
   // by the next one.
@@ -50,10 +51,10 @@ class AsyncSaver {
   // Between Start() and the Poll() or Finish() that ends the save; the same on all ranks.
   bool in_flight() const { return task_.has_value(); }
 
-  // Collective. Ends the save if every rank's values are on the disk: its report, or its error. Nothing
-  // otherwise. One all-reduce of 8 bytes while a save is in flight, no message else.
+  // Collective. Ends the save if every rank's values are on the disk, and returns its report or its error;
+  // nullopt otherwise. One all-reduce of 8 bytes while a save is in flight, no message otherwise.
   absl::StatusOr<std::optional<SaveReport>> Poll();
-  // Collective. The same, waiting for the threads. Nothing if no save is in flight.
+  // Collective. The same, but waits for the threads. nullopt if no save is in flight.
   absl::StatusOr<std::optional<SaveReport>> Finish();
 
  private:

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -16,6 +17,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
+#include "parallel/checkpoint/testing_meshes.h"
 #include "parallel/checkpoint/testing_tensors.h"
 
 namespace plait::parallel {
@@ -37,22 +39,23 @@ CheckpointState SmallState() {
   return {.texts = {{"config", "a text"}}, .integers = {{"position", 5}}, .rank_state = {{"rng", "bytes"}}};
 }
 
-// Collective: one checkpoint of all ranks for the whole test, whose cuts leave no rank without elements.
-void SaveSmall(const std::string& root, std::int64_t step) {
+// Collective: one checkpoint of all ranks for the whole test, whose cuts leave no rank without elements. As
+// flat ranges of the tensors (format 1), or of boxes (format 2).
+void SaveSmall(const std::string& root, std::int64_t step, bool boxes) {
   const comm::Communicator& world = comm::testing::World();
-  const testing::OwnedPieces own =
-      testing::RandomPieces(SmallTensors(), world.size(), world.rank(), 4, static_cast<int>(step));
+  const auto cut = boxes ? testing::RandomMeshPieces : testing::RandomPieces;
+  const testing::OwnedPieces own = cut(SmallTensors(), world.size(), world.rank(), 4, static_cast<int>(step));
   PLAIT_CHECK_OK(SaveCheckpoint(world, root, step, own.pieces, SmallState()).status());
 }
 
 // The folder of a fresh copy of the checkpoint for rank 0 alone to damage; the other ranks only save.
-class BadInput : public ::testing::Test {
+class BadInput : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     const std::string root = ::testing::TempDir() + "/bad_input";
     if (comm::testing::World().rank() == 0) fs::remove_all(root);
     comm::testing::World().Barrier();
-    SaveSmall(root, 1);
+    SaveSmall(root, 1, GetParam());
     folder_ = root + "/copy";
     original_ = StepFolder(root, 1);
     if (comm::testing::World().rank() == 0) Restore();
@@ -84,10 +87,19 @@ class BadInput : public ::testing::Test {
     PLAIT_CHECK_OK(index.Close());
   }
 
+  static void Replace(data::File& file, const char* name, const std::vector<std::int64_t>& values,
+                      const std::vector<std::int64_t>& shape) {
+    PLAIT_CHECK(H5Ldelete(file.id(), name, H5P_DEFAULT) >= 0) << name;
+    PLAIT_CHECK_OK(WriteChecked<std::int64_t>(file, name, values, shape));
+  }
+
   std::string folder_, original_;
 };
 
-TEST_F(BadInput, FilesThatAreMissingCutShortOrForeign) {
+INSTANTIATE_TEST_SUITE_P(Formats, BadInput, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Boxes" : "FlatRanges"; });
+
+TEST_P(BadInput, FilesThatAreMissingCutShortOrForeign) {
   if (!IsMine()) return;
   EXPECT_TRUE(Read().ok()) << Read();
   fs::remove(folder_ + "/" + LastShard());
@@ -108,24 +120,25 @@ TEST_F(BadInput, FilesThatAreMissingCutShortOrForeign) {
   ExpectError(absl::StatusCode::kNotFound, {"/absent", "no complete checkpoint"});
 }
 
-TEST_F(BadInput, AFileOfAnotherSave) {
-  SaveSmall(fs::path(original_).parent_path().string() + "/other", 2);
+TEST_P(BadInput, AFileOfAnotherSave) {
+  SaveSmall(fs::path(original_).parent_path().string() + "/other", 2, GetParam());
   if (!IsMine()) return;
   const std::string other = StepFolder(fs::path(original_).parent_path().string() + "/other", 2);
   fs::copy_file(other + "/" + LastShard(), folder_ + "/" + LastShard(), fs::copy_options::overwrite_existing);
   ExpectError(absl::StatusCode::kDataLoss, {LastShard(), "of step 2", "expected step 1"});
 }
 
-TEST_F(BadInput, FormatsOfOtherVersions) {
+TEST_P(BadInput, FormatsOfOtherVersions) {
   if (!IsMine()) return;
-  SetVersion(2);
-  ExpectError(absl::StatusCode::kDataLoss, {"format 2", "reads format 1", "use the newer version"});
+  SetVersion(3);
+  ExpectError(absl::StatusCode::kDataLoss, {"format 3", "reads formats 1 and 2", "use the newer version"});
   SetVersion(0);
-  ExpectError(absl::StatusCode::kDataLoss, {"format 0", "reads format 1", "load it with the version that"});
+  ExpectError(absl::StatusCode::kDataLoss,
+              {"format 0", "reads formats 1 and 2", "load it with the version that"});
 }
 
 // One byte at a time, all over every file: found and named by file, or without effect on what is read.
-TEST_F(BadInput, FlippedBytesAreFoundOrHarmless) {
+TEST_P(BadInput, FlippedBytesAreFoundOrHarmless) {
   if (!IsMine()) return;
   int found = 0, harmless = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(original_)) {
@@ -156,7 +169,7 @@ TEST_F(BadInput, FlippedBytesAreFoundOrHarmless) {
   EXPECT_GT(found, 100);
 }
 
-TEST_F(BadInput, AFlippedElementNamesItsTensor) {
+TEST_P(BadInput, AFlippedElementNamesItsTensor) {
   if (!IsMine()) return;
   // Ten elements in a row, wherever a file has them together.
   constexpr std::int64_t kTogether = 10;
@@ -177,26 +190,76 @@ TEST_F(BadInput, AFlippedElementNamesItsTensor) {
   FAIL() << "no file has ten elements together";
 }
 
-TEST_F(BadInput, TablesThatDoNotFitTogether) {
+TEST_P(BadInput, TablesThatDoNotFitTogether) {
   if (!IsMine()) return;
-  const std::vector<std::vector<std::int64_t>> tables = {{},
-                                                         {0, 0, 0, 301},
-                                                         {9, 0, 0, 300},
-                                                         {0, 9, 0, 300},
-                                                         {0, 0, -1, 300},
-                                                         {0, 0, 5, 5},
-                                                         {1, 0, 0, 20, 0, 0, 0, 300}};
+  std::vector<std::vector<std::int64_t>> tables = {{},
+                                                   {0, 0, 0, 301},
+                                                   {9, 0, 0, 300},
+                                                   {-1, 0, 0, 300},
+                                                   {0, 9, 0, 300},
+                                                   {0, 0, -1, 300},
+                                                   {0, 0, 5, 5},
+                                                   {1, 0, 0, 20, 0, 0, 0, 300}};
+  std::int64_t columns = 4;
+  if (GetParam()) {
+    columns = 5;
+    tables = {{},
+              {0, 0, 0, 300, -2},                   // before the table of boxes
+              {0, 0, 0, 300, 1},                    // reaches beyond it
+              {0, 0, 0, 300, INT64_MAX},            // far beyond it
+              {0, 0, 0, 140, 0},                    // a range beyond its box
+              {0, 0, 0, 20, 4, 0, 0, 0, 300, -1}};  // a box outside the tensor
+  }
   for (const std::vector<std::int64_t>& table : tables) {
+    Restore();
     data::File index = *data::File::Open(folder_ + "/index.h5", data::File::Mode::kReadWrite);
-    ASSERT_GE(H5Ldelete(index.id(), "/plait/pieces", H5P_DEFAULT), 0);
-    PLAIT_CHECK_OK(WriteChecked<std::int64_t>(index, "/plait/pieces", table,
-                                              {static_cast<std::int64_t>(table.size() / 4), 4}));
+    Replace(index, "/plait/pieces", table, {static_cast<std::int64_t>(table.size()) / columns, columns});
+    if (GetParam()) Replace(index, "/plait/boxes", {0, 0, 19, 7, 1, 1, 20, 1}, {8});
     PLAIT_CHECK_OK(index.Close());
     ExpectError(absl::StatusCode::kDataLoss, {"index.h5", "do not fit together"});
   }
 }
 
-TEST_F(BadInput, AnotherArchitecture) {
+TEST_P(BadInput, AnArrayThatIsMissing) {
+  if (!IsMine()) return;
+  for (const char* name : {"/plait/contents", "/plait/pieces", "/plait/boxes"}) {
+    if (!GetParam() && std::string(name) == "/plait/boxes") continue;
+    Restore();
+    data::File index = *data::File::Open(folder_ + "/index.h5", data::File::Mode::kReadWrite);
+    ASSERT_GE(H5Ldelete(index.id(), name, H5P_DEFAULT), 0) << name;
+    PLAIT_CHECK_OK(index.Close());
+    ExpectError(absl::StatusCode::kDataLoss, {"index.h5", name, "damaged"});
+  }
+}
+
+// Whoever names the folder, or that of all checkpoints, learns what is wrong, not that there is nothing.
+TEST_P(BadInput, TheSearchForTheNewestNamesTheDamage) {
+  if (!IsMine()) return;
+  const std::string root = fs::path(original_).parent_path().string() + "/damaged";
+  const auto expect = [&](const std::string& given, std::vector<std::string> parts) {
+    const absl::Status status = FindLatestCheckpoint(given).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
+    for (const std::string& part : parts) EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  };
+  fs::remove_all(root);
+  fs::create_directories(root);
+  EXPECT_EQ(FindLatestCheckpoint(root).status().code(), absl::StatusCode::kNotFound);
+  fs::copy(original_, StepFolder(root, 1));
+  fs::copy(original_, StepFolder(root, 2));
+  EXPECT_EQ(*FindLatestCheckpoint(root), StepFolder(root, 2));
+  EXPECT_EQ(*FindLatestCheckpoint(StepFolder(root, 1)), StepFolder(root, 1)) << "a checkpoint itself";
+  std::ofstream(StepFolder(root, 2) + "/index.h5") << "text";
+  EXPECT_EQ(*FindLatestCheckpoint(root), StepFolder(root, 1));
+  expect(StepFolder(root, 2), {StepFolder(root, 2) + "/index.h5: not an HDF5 file"});
+  fs::remove(StepFolder(root, 1) + "/" + LastShard());
+  expect(root, {StepFolder(root, 2) + "/index.h5: not an HDF5 file"});
+  expect(StepFolder(root, 1), {LastShard(), "No such file"});
+  fs::remove(StepFolder(root, 2) + "/index.h5");
+  expect(root, {LastShard(), "No such file"});
+}
+
+TEST_P(BadInput, AnotherArchitecture) {
   if (!IsMine()) return;
   const Checkpoint checkpoint = *Checkpoint::Open(folder_);
   const auto error = [&](const std::vector<TensorSpec>& expected) {
@@ -222,7 +285,7 @@ TEST_F(BadInput, AnotherArchitecture) {
               AllOf(HasSubstr("model/b"), HasSubstr(" and 2 more"), Not(HasSubstr("model/c"))));
 }
 
-TEST_F(BadInput, RangesThatTheTensorDoesNotHave) {
+TEST_P(BadInput, RangesThatTheTensorDoesNotHave) {
   if (!IsMine()) return;
   Checkpoint checkpoint = *Checkpoint::Open(folder_);
   std::vector<std::byte> bytes(8);
@@ -231,6 +294,21 @@ TEST_F(BadInput, RangesThatTheTensorDoesNotHave) {
   };
   EXPECT_TRUE(read("model/weight", 298, 300, 8).ok());
   EXPECT_TRUE(read("model/weight", 300, 300, 0).ok());
+  const auto read_box = [&](const models::Box& box, std::int64_t begin, std::int64_t end, std::size_t size) {
+    return checkpoint.Read("model/weight", begin, end, absl::MakeSpan(bytes.data(), size), box);
+  };
+  EXPECT_TRUE(read_box({{18, 13}, {2, 2}}, 2, 4, 8).ok());
+  for (const auto& [box, end, size] :
+       std::vector<std::tuple<models::Box, std::int64_t, std::size_t>>{{{{18, 13}, {2, 3}}, 2, 8},
+                                                                       {{{-1, 13}, {2, 2}}, 2, 8},
+                                                                       {{{18}, {2}}, 2, 8},
+                                                                       {{{18, 13}, {2}}, 2, 8},
+                                                                       {{{18, 13}, {2, 2}}, 5, 20},
+                                                                       {{{18, 13}, {2, 2}}, 2, 4}}) {
+    const absl::Status status = read_box(box, 0, end, size);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("model/weight"), HasSubstr("of box [")));
+  }
   EXPECT_EQ(read("model/absent", 0, 1, 4).code(), absl::StatusCode::kNotFound);
   for (const auto& [begin, end, size] :
        std::vector<std::array<std::int64_t, 3>>{{299, 301, 8}, {-1, 1, 8}, {2, 1, 0}, {0, 2, 4}, {0, 1, 8}}) {

@@ -46,15 +46,7 @@ std::string FirstOf(const std::vector<std::string>& findings) {
 
 Checkpoint::Checkpoint(std::string folder, std::unique_ptr<CheckpointIndex> index)
     : folder_(std::move(folder)), index_(std::move(index)), readers_(index_->layout.ranks) {
-  std::size_t piece = 0;
-  const Layout& layout = index_->layout;
-  for (std::size_t t = 0; t < layout.tensors.size(); ++t) {
-    by_path_.emplace(PathOf(layout.tensors[t]), t);
-    first_piece_.push_back(piece);
-    while (piece < layout.pieces.size() && layout.pieces[piece].tensor == static_cast<std::int64_t>(t))
-      ++piece;
-  }
-  first_piece_.push_back(piece);
+  for (std::size_t t = 0; t < tensors().size(); ++t) by_path_.emplace(PathOf(tensors()[t]), t);
 }
 
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
@@ -63,8 +55,9 @@ Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kIndexFile);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(path, ": cannot be opened"));
     return absl::NotFoundError(absl::StrCat(folder, ": no complete checkpoint: it has no ", kIndexFile));
   }
   PLAIT_ASSIGN_OR_RETURN(CheckpointIndex index, ReadIndex(path));
@@ -137,23 +130,28 @@ absl::Status Checkpoint::CheckTensors(absl::Span<const TensorSpec> expected) con
 }
 
 absl::Status Checkpoint::Read(const std::string& path, std::int64_t begin, std::int64_t end,
-                              absl::Span<std::byte> to) {
+                              absl::Span<std::byte> to, const models::Box& box) {
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return absl::NotFoundError(absl::StrCat(folder_, ": no tensor named ", path));
   const TensorSpec& tensor = tensors()[found->second];
   const std::int64_t element = data::ElementBytes(tensor.dtype);
-  if (begin < 0 || begin > end || end > ElementsOf(tensor) ||
-      static_cast<std::int64_t>(to.size()) != (end - begin) * element) {
-    return absl::InvalidArgumentError(absl::StrCat(folder_, ": ", path, ": elements [", begin, ", ", end,
-                                                   ") of ", TypeAndShapeOf(tensor), " into ", to.size(),
-                                                   " bytes"));
+  const bool is_whole = box == models::Box();
+  if ((!is_whole && !IsInside(box, tensor.shape)) || begin < 0 || begin > end ||
+      end > ElementsOf(is_whole ? tensor.shape : box.size) || std::ssize(to) != (end - begin) * element) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder_, ": ", path, ": elements [", begin, ", ", end, ")", is_whole ? "" : " of box ",
+        is_whole ? "" : TextOf(box), " of ", TypeAndShapeOf(tensor), " into ", to.size(), " bytes"));
   }
-  const std::vector<LayoutPiece>& pieces = index_->layout.pieces;
-  for (std::size_t p = first_piece_[found->second]; p < first_piece_[found->second + 1]; ++p) {
-    const std::int64_t from = std::max(begin, pieces[p].begin), until = std::min(end, pieces[p].end);
-    if (from >= until) continue;
-    PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(static_cast<int>(pieces[p].rank)));
-    PLAIT_RETURN_IF_ERROR(reader->Read(p, from, until, to.data() + (from - begin) * element));
+  const BoxRange wanted = Normalized(tensor.shape, {box, begin, end});
+  for (const LayoutPiece& piece : index_->layout.PiecesOfTensor(static_cast<std::int64_t>(found->second))) {
+    const std::size_t number = &piece - index_->layout.pieces.data();
+    PLAIT_RETURN_IF_ERROR(ForEachSharedRun(
+        wanted, piece.range,
+        [&](std::int64_t in_wanted, std::int64_t in_piece, std::int64_t count) -> absl::Status {
+          PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(static_cast<int>(piece.rank)));
+          return reader->Read(number, in_piece, in_piece + count,
+                              to.data() + (in_wanted - wanted.begin) * element);
+        }));
   }
   return absl::OkStatus();
 }
@@ -167,8 +165,8 @@ absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
     if (piece.rank != rank) continue;
     const std::int64_t step =
         index_->chunk_bytes / data::ElementBytes(index_->layout.tensors[piece.tensor].dtype);
-    for (std::int64_t from = piece.begin; from < piece.end; from += step) {
-      PLAIT_RETURN_IF_ERROR(reader->Read(p, from, std::min(from + step, piece.end), buffer.data()));
+    for (std::int64_t from = piece.range.begin; from < piece.range.end; from += step) {
+      PLAIT_RETURN_IF_ERROR(reader->Read(p, from, std::min(from + step, piece.range.end), buffer.data()));
     }
   }
   return absl::OkStatus();

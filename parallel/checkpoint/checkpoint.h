@@ -3,7 +3,7 @@
 //   PLAIT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open("run/step-000001000"));
 //   PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(specs));           // the same architecture
 //   for (Shard& shard : own_shards) {                                // of any mesh and strategy
-//     PLAIT_RETURN_IF_ERROR(checkpoint.Read(shard.path, shard.begin, shard.end, shard.bytes));
+//     PLAIT_RETURN_IF_ERROR(checkpoint.Read(shard.path, shard.begin, shard.end, shard.bytes, shard.box));
 //   }
 //   PLAIT_RETURN_IF_ERROR(comm.Agree(status));
 //
@@ -11,7 +11,7 @@
 // ranges touch; every byte that is returned was compared with its checksum. Errors are one line that names
 // the file, and the tensor where there is one: NOT_FOUND (no checkpoint, a rank's file missing, no such
 // tensor or text), DATA_LOSS (damaged, cut short, of another format version), INVALID_ARGUMENT (another
-// architecture, a range outside the tensor). One thread at a time, and not beside other uses of HDF5.
+// architecture, a box or range outside the tensor). Not thread-safe; no other thread may use HDF5 meanwhile.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_CHECKPOINT_H_
 #define PLAIT_PARALLEL_CHECKPOINT_CHECKPOINT_H_
 
@@ -34,7 +34,7 @@ class ShardReader;       // shard_reader.h
 
 class Checkpoint {
  public:
-  // Reads the index and looks whether every rank's file is there with its size; elements are checked as they
+  // Reads the index and checks that every rank's file is there and has its size; elements are checked as they
   // are read.
   static absl::StatusOr<Checkpoint> Open(const std::string& folder);
   Checkpoint(Checkpoint&&) noexcept;
@@ -50,7 +50,7 @@ class Checkpoint {
   const std::map<std::string, std::int64_t>& integers() const;
   absl::StatusOr<std::string> Text(const std::string& name) const;
   absl::StatusOr<std::int64_t> Integer(const std::string& name) const;
-  // What rank `rank` kept of its own: the state of its random numbers, for instance.
+  // What rank `rank` saved for itself: the state of its random numbers, for instance.
   absl::StatusOr<std::string> RankState(int rank, const std::string& name);
 
   // INVALID_ARGUMENT, naming up to three of them, where tensors are missing, of another type or shape, or
@@ -58,8 +58,10 @@ class Checkpoint {
   // moments.
   absl::Status CheckTensors(absl::Span<const TensorSpec> expected) const;
 
-  // Elements [begin, end) of the tensor, row-major, into `to`, whose size must be theirs.
-  absl::Status Read(const std::string& path, std::int64_t begin, std::int64_t end, absl::Span<std::byte> to);
+  // Elements [begin, end) of a box of the tensor, row-major, into `to`, which has exactly their size. A box
+  // without dimensions: of the whole tensor. How the ranks that saved it had cut the tensor does not matter.
+  absl::Status Read(const std::string& path, std::int64_t begin, std::int64_t end, absl::Span<std::byte> to,
+                    const models::Box& box = {});
 
   // Reads everything and compares all checksums, in bounded memory.
   absl::Status Verify();
@@ -72,7 +74,6 @@ class Checkpoint {
   std::string folder_;
   std::unique_ptr<CheckpointIndex> index_;
   std::map<std::string, std::size_t> by_path_;
-  std::vector<std::size_t> first_piece_;               // by tensor, and one more
   std::vector<std::unique_ptr<ShardReader>> readers_;  // by rank, opened when needed
 };
 

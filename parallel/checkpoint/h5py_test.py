@@ -19,13 +19,13 @@ FOLDER = os.path.join(os.environ["TEST_TMPDIR"], "h5py")
 SHOWN = {"bfloat16": "float32"}
 
 
-def written_by(ranks):
-    """A checkpoint of so many ranks, moved away from where it was written."""
-    made, moved = (os.path.join(FOLDER, "%s_%d" % (word, ranks)) for word in ("made", "moved"))
+def written_by(ranks, *boxes):
+    """A checkpoint of so many ranks, moved away from where it was written; of boxes, if that is a further argument."""
+    made, moved = (os.path.join(FOLDER, "_".join([word, str(ranks), *boxes])) for word in ("made", "moved"))
     for folder in (made, moved):
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(FOLDER, exist_ok=True)
-    subprocess.run([RUN_ON_RANKS, str(ranks), WRITE_CHECKPOINT, made], check=True)
+    subprocess.run([RUN_ON_RANKS, str(ranks), WRITE_CHECKPOINT, made, *boxes], check=True)
     os.rename(made, moved)
     with open(os.path.join(moved, "latest"), encoding="utf-8") as latest:
         return os.path.join(moved, latest.read().strip())
@@ -44,20 +44,32 @@ def expected(tensor, seed):
     return values.astype(SHOWN.get(tensor["dtype"], tensor["dtype"])).reshape(tensor["shape"])
 
 
+def pieces_of(index):
+    """Tensor, rank, box and range of each piece; the box as a tuple of slices, none of them where it is the tensor."""
+    contents = json.loads(bytes(index["plait/contents"][:]))
+    for number, rank, begin, end, *box in index["plait/pieces"][:]:
+        slices = ()
+        if box and box[0] >= 0:
+            dimensions = len(contents["tensors"][number]["shape"])
+            begins, sizes = index["plait/boxes"][box[0]:][:2 * dimensions].reshape(2, dimensions)
+            slices = tuple(slice(first, first + size) for first, size in zip(begins, sizes))
+        yield number, rank, slices, begin, end
+
+
 class H5py(unittest.TestCase):
     def setUp(self):
         os.chdir("/")
 
     def test_every_tensor_is_whole(self):
-        for ranks in (1, 2, 4):
-            with h5py.File(os.path.join(written_by(ranks), "index.h5"), "r") as index:
+        for ranks, *boxes in ((1,), (2,), (4,), (1, "boxes"), (2, "boxes"), (4, "boxes")):
+            with h5py.File(os.path.join(written_by(ranks, *boxes), "index.h5"), "r") as index:
                 contents = json.loads(bytes(index["plait/contents"][:]))
                 self.assertEqual((contents["step"], contents["ranks"]), (12, ranks))
                 self.assertEqual(json.loads(contents["texts"]["config"]), {"name": "\u00e9"})
-                self.assertGreaterEqual(len(contents["tensors"]), 15)
+                self.assertEqual(len(contents["tensors"]), 55 if boxes else 15)
                 for tensor in contents["tensors"]:
                     path = tensor["group"] + "/" + tensor["name"]
-                    with self.subTest(ranks=ranks, path=path):
+                    with self.subTest(ranks=ranks, boxes=boxes, path=path):
                         values = expected(tensor, contents["integers"]["seed." + path])
                         array = index[path]
                         self.assertEqual(array.shape, tuple(tensor["shape"]))
@@ -72,44 +84,55 @@ class H5py(unittest.TestCase):
             self.assertEqual(index["model/half"].dtype, np.float16)
 
     def test_what_a_lost_file_held_is_no_number(self):
-        folder = written_by(2)
+        self.lose_a_file(written_by(2))
+        self.lose_a_file(written_by(2, "boxes"))
+
+    def lose_a_file(self, folder):
         os.remove(os.path.join(folder, "rank-00001.h5"))
         with h5py.File(os.path.join(folder, "index.h5"), "r") as index:
-            pieces = index["plait/pieces"][:]
+            pieces = list(pieces_of(index))
             contents = json.loads(bytes(index["plait/contents"][:]))
             for number, tensor in enumerate(contents["tensors"]):
                 if "float" not in tensor["dtype"] or not tensor["shape"]:
                     continue
                 path = tensor["group"] + "/" + tensor["name"]
-                values = index[path][()].reshape(-1)
-                whole = expected(tensor, contents["integers"]["seed." + path]).reshape(-1)
-                for _, rank, begin, end in pieces[pieces[:, 0] == number]:
+                values = index[path][()]
+                whole = expected(tensor, contents["integers"]["seed." + path])
+                for _, rank, box, begin, end in (piece for piece in pieces if piece[0] == number):
+                    part = values[box].reshape(-1)[begin:end]
                     if rank == 1:
-                        self.assertTrue(np.isnan(values[begin:end]).all(), path)
+                        self.assertTrue(np.isnan(part).all(), path)
                     else:
-                        np.testing.assert_array_equal(values[begin:end], whole[begin:end])
+                        np.testing.assert_array_equal(part, whole[box].reshape(-1)[begin:end])
 
     def test_files_and_checksums_are_as_documented(self):
-        folder = written_by(4)
+        self.check_files(written_by(4), 1)
+        self.check_files(written_by(4, "boxes"), 2)
+
+    def check_files(self, folder, version):
         with h5py.File(os.path.join(folder, "index.h5"), "r") as index:
             self.assertEqual(index.attrs["format"], b"plait checkpoint")
-            self.assertEqual((index.attrs["format_version"], index.attrs["step"]), (1, 12))
-            for name in ("contents", "pieces"):
+            self.assertEqual((index.attrs["format_version"], index.attrs["step"]), (version, 12))
+            self.assertEqual("boxes" in index["plait"], version == 2)
+            for name in index["plait"]:
                 array = index["plait"][name]
                 self.assertEqual(array.attrs["crc32"], zlib.crc32(array[:].tobytes()))
             contents = json.loads(bytes(index["plait/contents"][:]))
-            pieces = index["plait/pieces"][:]
+            pieces = list(pieces_of(index))
+        self.assertEqual(any(box for _, _, box, _, _ in pieces), version == 2)
         self.assertEqual(len(contents["shards"]), 4)
         for rank, shard in enumerate(contents["shards"]):
             path = os.path.join(folder, shard["file"])
             self.assertEqual(os.path.getsize(path), shard["bytes"])
             with h5py.File(path, "r") as file, open(path, "rb") as raw:
                 self.assertEqual((file.attrs["rank"], file.attrs["step"]), (rank, 12))
+                self.assertEqual(file.attrs["format_version"], version)
                 self.assertEqual(bytes(file["plait/rank_state/rng"][:]), b"rank %d" % rank)
                 found = []
-                for number, _, begin, end in pieces[pieces[:, 1] == rank]:
+                for number, _, box, begin, end in (piece for piece in pieces if piece[1] == rank):
                     tensor = contents["tensors"][number]
-                    array = file["%s/%s[%d:%d]" % (tensor["group"], tensor["name"], begin, end)]
+                    of_box = "[%s]" % ", ".join("%d:%d" % (side.start, side.stop) for side in box) if box else ""
+                    array = file["%s/%s%s[%d:%d]" % (tensor["group"], tensor["name"], of_box, begin, end)]
                     raw.seek(array.id.get_offset())
                     data = raw.read(array.id.get_storage_size())
                     chunk = contents["chunk_bytes"]

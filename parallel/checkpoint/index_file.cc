@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <tuple>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kContents[] = "/plait/contents";
 constexpr char kPieces[] = "/plait/pieces";
+constexpr char kBoxes[] = "/plait/boxes";
 constexpr data::DType kTypes[] = {data::DType::kFloat32, data::DType::kFloat64, data::DType::kBFloat16,
                                   data::DType::kFloat16, data::DType::kInt64,   data::DType::kInt32,
                                   data::DType::kUint8,   data::DType::kBool};
@@ -51,40 +52,73 @@ absl::StatusOr<std::string> ContentsIfUtf8(const std::string& path, const Checkp
   }
 }
 
-std::vector<std::int64_t> PieceTable(const Layout& layout) {
-  std::vector<std::int64_t> table;
+// What the file says about pieces, in version 1 without boxes.
+struct PieceTables {
+  std::int64_t columns = 4;
+  std::vector<std::int64_t> pieces, boxes;
+};
+
+PieceTables TablesOf(const Layout& layout) {
+  PieceTables tables;
+  if (layout.HasBoxes()) tables.columns = 5;
+  const models::Box* last = nullptr;
   for (const LayoutPiece& piece : layout.pieces) {
-    table.insert(table.end(), {piece.tensor, piece.rank, piece.begin, piece.end});
+    tables.pieces.insert(tables.pieces.end(), {piece.tensor, piece.rank, piece.range.begin, piece.range.end});
+    if (tables.columns == 4) continue;
+    const models::Box& box = piece.range.box;
+    if (box.size == layout.tensors[piece.tensor].shape) {
+      tables.pieces.push_back(-1);
+      continue;
+    }
+    if (last == nullptr || !(*last == box)) {
+      tables.boxes.insert(tables.boxes.end(), box.begin.begin(), box.begin.end());
+      tables.boxes.insert(tables.boxes.end(), box.size.begin(), box.size.end());
+    }
+    last = &box;
+    tables.pieces.push_back(std::ssize(tables.boxes) - 2 * std::ssize(box.size));
   }
-  return table;
+  return tables;
 }
 
 absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
   PLAIT_ASSIGN_OR_RETURN(const std::string contents, ContentsIfUtf8(file.path(), index));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kIndexFormat));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", kFormatVersion));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", FormatVersionOf(index.layout)));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", index.layout.step));
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(contents.data()),
                                              contents.size());
   PLAIT_RETURN_IF_ERROR(WriteChecked(file, kContents, bytes, {static_cast<std::int64_t>(contents.size())}));
-  const std::vector<std::int64_t> pieces = PieceTable(index.layout);
-  return WriteChecked<std::int64_t>(file, kPieces, pieces,
-                                    {static_cast<std::int64_t>(index.layout.pieces.size()), 4});
+  const PieceTables tables = TablesOf(index.layout);
+  PLAIT_RETURN_IF_ERROR(WriteChecked<std::int64_t>(file, kPieces, tables.pieces,
+                                                   {std::ssize(index.layout.pieces), tables.columns}));
+  if (tables.boxes.empty()) return absl::OkStatus();
+  return WriteChecked<std::int64_t>(file, kBoxes, tables.boxes, {std::ssize(tables.boxes)});
 }
 
-absl::Status CheckFormat(const data::File& file) {
+// The version of the format.
+absl::StatusOr<std::int64_t> CheckFormat(const data::File& file) {
   const absl::StatusOr<std::string> format = data::TextAttribute(file, "/", "format");
-  const absl::StatusOr<std::int64_t> version = data::IntAttribute(file, "/", "format_version");
+  absl::StatusOr<std::int64_t> version = data::IntAttribute(file, "/", "format_version");
   if (!format.ok() || *format != kIndexFormat || !version.ok()) {
     return absl::DataLossError(
         absl::StrCat(file.path(), ": an HDF5 file, but not the index of a checkpoint"));
   }
-  if (*version == kFormatVersion) return absl::OkStatus();
+  if (*version == kFormatWithoutBoxes || *version == kFormatWithBoxes) return version;
   return absl::DataLossError(absl::StrCat(
-      file.path(), ": checkpoint of format ", *version, ", this program reads format ", kFormatVersion, "; ",
-      *version > kFormatVersion ? "use the newer version of the program that wrote it"
-                                : "load it with the version that wrote it and save it with one that writes "
-                                  "both, or start anew"));
+      file.path(), ": checkpoint of format ", *version, ", this program reads formats ", kFormatWithoutBoxes,
+      " and ", kFormatWithBoxes, "; ",
+      *version > kFormatWithBoxes ? "use the newer version of the program that wrote it"
+                                  : "load it with the version that wrote it and save it with one that writes "
+                                    "both, or start anew"));
+}
+
+absl::StatusOr<PieceTables> ReadTables(const data::File& file, std::int64_t version) {
+  PieceTables tables;
+  PLAIT_ASSIGN_OR_RETURN(tables.pieces, ReadChecked<std::int64_t>(file, kPieces));
+  if (version == kFormatWithoutBoxes) return tables;
+  tables.columns = 5;
+  PLAIT_ASSIGN_OR_RETURN(tables.boxes, ReadChecked<std::int64_t>(file, kBoxes));
+  return tables;
 }
 
 data::DType TypeNamed(const std::string& name) {
@@ -113,35 +147,58 @@ CheckpointIndex IndexFrom(const std::string& contents) {
   return index;
 }
 
+// Adds the pieces of the tables to the layout. Throws where they refer to what is not there.
+void AddPieces(const PieceTables& tables, Layout& layout) {
+  for (std::size_t row = 0; row + tables.columns <= tables.pieces.size(); row += tables.columns) {
+    const std::int64_t* numbers = &tables.pieces[row];
+    const Shape& shape = layout.tensors.at(numbers[0]).shape;
+    models::Box box = WholeBox(shape);
+    if (tables.columns == 5 && numbers[4] != -1) {
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        box.begin[d] = tables.boxes.at(numbers[4] + d);
+        box.size[d] = tables.boxes.at(numbers[4] + shape.size() + d);
+      }
+    }
+    layout.pieces.push_back({numbers[0], numbers[1], {std::move(box), numbers[2], numbers[3]}});
+  }
+}
+
 // Whatever a file says, later code must not step outside its arrays.
 bool IsSound(const CheckpointIndex& index) {
   const Layout& layout = index.layout;
   bool sound = layout.ranks > 0 && static_cast<int>(index.shards.size()) == layout.ranks &&
                layout.step >= 0 && index.chunk_bytes > 0 && index.chunk_bytes % 8 == 0;
   for (const LayoutPiece& piece : layout.pieces) {
-    sound = sound && piece.tensor >= 0 && piece.tensor < static_cast<std::int64_t>(layout.tensors.size()) &&
-            piece.rank >= 0 && piece.rank < layout.ranks && piece.begin >= 0 && piece.begin < piece.end &&
-            piece.end <= ElementsOf(layout.tensors[piece.tensor]);
+    const BoxRange& range = piece.range;
+    sound = sound && piece.rank >= 0 && piece.rank < layout.ranks &&
+            IsInside(range.box, layout.tensors[piece.tensor].shape) && range.begin >= 0 &&
+            range.begin < range.end && range.end <= ElementsOf(range.box.size);
   }
-  sound =
-      sound && std::is_sorted(layout.pieces.begin(), layout.pieces.end(), [](const auto& a, const auto& b) {
-        return std::tie(a.tensor, a.begin) < std::tie(b.tensor, b.begin);
-      });
+  sound = sound && std::is_sorted(layout.pieces.begin(), layout.pieces.end(), PrecedesInLayout);
   return sound && CheckCoverage(layout).ok();
 }
 
-absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents,
-                                           const std::vector<std::int64_t>& pieces) {
+absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
   try {
     CheckpointIndex index = IndexFrom(contents);
-    for (std::size_t i = 0; i + 3 < pieces.size(); i += 4) {
-      index.layout.pieces.push_back({pieces[i], pieces[i + 1], pieces[i + 2], pieces[i + 3]});
-    }
+    AddPieces(tables, index.layout);
     if (IsSound(index)) return index;
+    return absl::DataLossError("its parts do not fit together");
+  } catch (const std::out_of_range&) {
     return absl::DataLossError("its parts do not fit together");
   } catch (const std::exception& error) {
     return absl::DataLossError(absl::StrCat("its contents cannot be read: ", error.what()));
   }
+}
+
+absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t version, CheckFormat(file));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> contents,
+                         ReadChecked<std::uint8_t>(file, kContents));
+  PLAIT_ASSIGN_OR_RETURN(const PieceTables tables, ReadTables(file, version));
+  absl::StatusOr<CheckpointIndex> index = ParseIndex({contents.begin(), contents.end()}, tables);
+  if (!index.ok()) return base::Prefixed(index.status(), file.path());
+  return index;
 }
 
 }  // namespace
@@ -150,14 +207,9 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
   data::FileImage image;
   PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Create(path, image));
   PLAIT_RETURN_IF_ERROR(WriteContents(file, index));
-  const absl::Span<const LayoutPiece> pieces = index.layout.pieces;
-  std::size_t first = 0;
-  for (std::size_t t = 0; t < index.layout.tensors.size(); ++t) {
-    std::size_t end = first;
-    while (end < pieces.size() && pieces[end].tensor == static_cast<std::int64_t>(t)) ++end;
+  for (std::int64_t t = 0; t < std::ssize(index.layout.tensors); ++t) {
     PLAIT_RETURN_IF_ERROR(
-        AddVirtualTensor(file, index.layout, index.layout.tensors[t], pieces.subspan(first, end - first)));
-    first = end;
+        AddVirtualTensor(file, index.layout, index.layout.tensors[t], index.layout.PiecesOfTensor(t)));
   }
   PLAIT_RETURN_IF_ERROR(file.Close());
   return data::WriteImage(image, path);
@@ -165,13 +217,9 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
 
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(const data::File file, data::File::Open(path));
-  PLAIT_RETURN_IF_ERROR(CheckFormat(file));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> contents,
-                         ReadChecked<std::uint8_t>(file, kContents));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> pieces, ReadChecked<std::int64_t>(file, kPieces));
-  absl::StatusOr<CheckpointIndex> index = ParseIndex({contents.begin(), contents.end()}, pieces);
-  if (!index.ok()) return base::Prefixed(index.status(), path);
-  return index;
+  absl::StatusOr<CheckpointIndex> index = IndexOf(file);
+  if (!absl::IsNotFound(index.status())) return index;
+  return absl::DataLossError(absl::StrCat(index.status().message(), ", it is damaged"));
 }
 
 }  // namespace plait::parallel

@@ -6,8 +6,12 @@
 //    "tensors": [{"group": "model", "name": "x", "dtype": "float32", "shape": [3, 4]}, ...],
 //    "shards": [{"file": "rank-00000.h5", "bytes": 5120, "checksums_crc32": 305419896}, ...],
 //    "texts": {"config": "..."}, "integers": {"sampler.position": 7}}
-// and /plait/pieces, int64 (pieces, 4): index of the tensor, rank, begin, end; both as uint8 and int64 arrays
-// with attribute crc32. Root attributes: format = "plait checkpoint", format_version = 1, step.
+// (uint8) and /plait/pieces, int64 (pieces, 4): index of the tensor, rank, begin, end; each with attribute
+// crc32. Root attributes: format = "plait checkpoint", format_version, step.
+//
+// Format version 2, written where pieces are ranges of boxes, has a fifth column in /plait/pieces: where in
+// /plait/boxes (int64, with crc32) the piece's box stands, its begins and then its sizes, one per dimension
+// of the tensor; -1: the piece is a range of the whole tensor.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 
@@ -37,7 +41,8 @@ struct CheckpointIndex {
 // INVALID_ARGUMENT for texts and names that are not UTF-8; else errors as data::File's. Local.
 absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index);
 
-// DATA_LOSS for files that are no index, damaged, or of another format version, saying what to do. Local.
+// Reads both versions. DATA_LOSS for files that are no index, damaged, or of another format version, saying
+// what to do. Local.
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path);
 
 }  // namespace plait::parallel

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "parallel/checkpoint/coverage.h"
 #include "parallel/checkpoint/gathered_bytes.h"
 
 namespace plait::parallel {
@@ -46,9 +47,12 @@ absl::Status CheckShape(const TensorSpec& tensor) {
 }
 
 absl::Status CheckPiece(const TensorPiece& piece, int rank) {
-  PLAIT_RETURN_IF_ERROR(CheckName(piece.tensor));
-  PLAIT_RETURN_IF_ERROR(CheckShape(piece.tensor));
-  const std::int64_t elements = ElementsOf(piece.tensor);
+  const bool is_whole = piece.box == models::Box();
+  if (!is_whole && !IsInside(piece.box, piece.tensor.shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(PathOf(piece.tensor), ": rank ", rank, " offers the box ",
+                                                   TextOf(piece.box), " of ", TypeAndShapeOf(piece.tensor)));
+  }
+  const std::int64_t elements = ElementsOf(is_whole ? piece.tensor.shape : piece.box.size);
   if (0 <= piece.begin && piece.begin <= piece.end && piece.end <= elements) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(PathOf(piece.tensor), ": rank ", rank, " offers elements ",
                                                  RangeText(piece.begin, piece.end), " of ", elements));
@@ -77,29 +81,80 @@ class LayoutBuilder {
   explicit LayoutBuilder(Layout& layout) : layout_(layout) {}
 
   absl::Status Add(const TensorPiece& piece, int rank, std::int64_t offered) {
+    if (!IsLast(piece.tensor)) PLAIT_RETURN_IF_ERROR(Find(piece.tensor, rank));
     PLAIT_RETURN_IF_ERROR(CheckPiece(piece, rank));
-    const auto [found, is_new] =
-        known_.try_emplace(PathOf(piece.tensor), static_cast<std::int64_t>(layout_.tensors.size()), rank);
-    const auto [index, first_rank] = found->second;
-    if (is_new) layout_.tensors.push_back(piece.tensor);
-    const TensorSpec& known = layout_.tensors[index];
-    if (!(known == piece.tensor)) {
-      return absl::InvalidArgumentError(absl::StrCat(PathOf(known), " is ", TypeAndShapeOf(known),
-                                                     " on rank ", first_rank, " and ",
-                                                     TypeAndShapeOf(piece.tensor), " on rank ", rank));
-    }
-    if (piece.begin < piece.end) layout_.pieces.push_back({index, rank, piece.begin, piece.end, offered});
+    if (piece.begin == piece.end) return absl::OkStatus();
+    layout_.pieces.push_back(
+        {last_, rank, Normalized(piece.tensor.shape, {piece.box, piece.begin, piece.end}), offered});
     return absl::OkStatus();
   }
 
  private:
+  // Ranks offer the pieces of a tensor in a row, and mostly the same tensors in the same order: thousands of
+  // look-ups by name are saved.
+  bool IsLast(const TensorSpec& tensor) {
+    const auto known = static_cast<std::int64_t>(layout_.tensors.size());
+    if (last_ >= 0 && layout_.tensors[last_] == tensor) return true;
+    if (last_ + 1 >= known || !(layout_.tensors[last_ + 1] == tensor)) return false;
+    ++last_;
+    return true;
+  }
+
+  absl::Status Find(const TensorSpec& tensor, int rank) {
+    PLAIT_RETURN_IF_ERROR(CheckName(tensor));
+    PLAIT_RETURN_IF_ERROR(CheckShape(tensor));
+    const auto [found, is_new] =
+        known_.try_emplace(PathOf(tensor), static_cast<std::int64_t>(layout_.tensors.size()), rank);
+    const auto [index, first_rank] = found->second;
+    if (is_new) layout_.tensors.push_back(tensor);
+    last_ = index;
+    const TensorSpec& known = layout_.tensors[index];
+    if (known == tensor) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(PathOf(known), " is ", TypeAndShapeOf(known), " on rank ",
+                                                   first_rank, " and ", TypeAndShapeOf(tensor), " on rank ",
+                                                   rank));
+  }
+
   Layout& layout_;
   std::map<std::string, std::pair<std::int64_t, int>> known_;  // path -> index, rank that named it first
+  std::int64_t last_ = -1;                                     // index of the tensor that was offered last
 };
 
-absl::Status NotCovered(const TensorSpec& tensor, std::int64_t begin, std::int64_t end) {
-  return absl::InvalidArgumentError(absl::StrCat(PathOf(tensor), ", ", TypeAndShapeOf(tensor), ": elements ",
-                                                 RangeText(begin, end), " are on no rank"));
+// The pieces of one tensor. Without boxes it is looked at as a vector, whose ranges are boxes.
+absl::Status CheckCoverage(const TensorSpec& tensor, absl::Span<const LayoutPiece> pieces) {
+  const bool is_flat = std::all_of(pieces.begin(), pieces.end(), [&](const LayoutPiece& piece) {
+    return piece.range.box.size == tensor.shape;
+  });
+  std::vector<OwnedBox> boxes;
+  for (const LayoutPiece& piece : pieces) {
+    if (is_flat) {
+      boxes.push_back({{{piece.range.begin}, {piece.elements()}}, piece.rank});
+      continue;
+    }
+    for (PartOfRange& part : BoxesOfRange(piece.range)) boxes.push_back({std::move(part.box), piece.rank});
+  }
+  const std::optional<CoverageFault> fault =
+      FindCoverageFault(is_flat ? Shape{ElementsOf(tensor)} : tensor.shape, boxes);
+  if (!fault) return absl::OkStatus();
+  const std::string elements =
+      is_flat ? RangeText(fault->box.begin[0], fault->box.begin[0] + fault->box.size[0]) : TextOf(fault->box);
+  const std::string where =
+      absl::StrCat(PathOf(tensor), ", ", TypeAndShapeOf(tensor), ": elements ", elements, " are on ");
+  if (fault->owners.empty()) return absl::InvalidArgumentError(absl::StrCat(where, "no rank"));
+  const auto [first, second] = std::minmax(fault->owners[0], fault->owners[1]);
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, "rank ", first, " and on rank ", second, "; only one piece may have an element"));
+}
+
+void PutNumbers(const std::vector<std::int64_t>& numbers, ByteWriter& writer) {
+  writer.Number(static_cast<std::int64_t>(numbers.size()));
+  for (const std::int64_t number : numbers) writer.Number(number);
+}
+
+std::vector<std::int64_t> GetNumbers(ByteReader& reader) {
+  std::vector<std::int64_t> numbers(reader.Number());
+  for (std::int64_t& number : numbers) number = reader.Number();
+  return numbers;
 }
 
 std::string OfferBytes(std::int64_t step, absl::Span<const TensorPiece> pieces) {
@@ -110,8 +165,9 @@ std::string OfferBytes(std::int64_t step, absl::Span<const TensorPiece> pieces) 
     writer.Text(piece.tensor.group);
     writer.Text(piece.tensor.name);
     writer.Number(static_cast<std::int64_t>(piece.tensor.dtype));
-    writer.Number(static_cast<std::int64_t>(piece.tensor.shape.size()));
-    for (const std::int64_t size : piece.tensor.shape) writer.Number(size);
+    PutNumbers(piece.tensor.shape, writer);
+    PutNumbers(piece.box.begin, writer);
+    PutNumbers(piece.box.size, writer);
     writer.Number(piece.begin);
     writer.Number(piece.end);
   }
@@ -127,8 +183,9 @@ Offer OfferFrom(const std::string& bytes) {
     piece.tensor.group = reader.Text();
     piece.tensor.name = reader.Text();
     piece.tensor.dtype = static_cast<data::DType>(reader.Number());
-    piece.tensor.shape.resize(reader.Number());
-    for (std::int64_t& size : piece.tensor.shape) size = reader.Number();
+    piece.tensor.shape = GetNumbers(reader);
+    piece.box.begin = GetNumbers(reader);
+    piece.box.size = GetNumbers(reader);
     piece.begin = reader.Number();
     piece.end = reader.Number();
   }
@@ -144,8 +201,23 @@ std::vector<LayoutPiece> Layout::PiecesOf(int rank) const {
   return own;
 }
 
+absl::Span<const LayoutPiece> Layout::PiecesOfTensor(std::int64_t tensor) const {
+  const auto begin =
+      std::lower_bound(pieces.begin(), pieces.end(), tensor,
+                       [](const LayoutPiece& piece, std::int64_t t) { return piece.tensor < t; });
+  const auto end = std::upper_bound(
+      begin, pieces.end(), tensor, [](std::int64_t t, const LayoutPiece& piece) { return t < piece.tensor; });
+  return absl::MakeConstSpan(pieces).subspan(begin - pieces.begin(), end - begin);
+}
+
+bool Layout::HasBoxes() const {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const LayoutPiece& piece) {
+    return piece.range.box.size != tensors[piece.tensor].shape;
+  });
+}
+
 std::int64_t Layout::BytesOf(const LayoutPiece& piece) const {
-  return (piece.end - piece.begin) * data::ElementBytes(tensors[piece.tensor].dtype);
+  return piece.elements() * data::ElementBytes(tensors[piece.tensor].dtype);
 }
 
 std::int64_t Layout::TotalBytes() const {
@@ -155,23 +227,25 @@ std::int64_t Layout::TotalBytes() const {
 }
 
 std::string Layout::ArrayOf(const LayoutPiece& piece) const {
-  return absl::StrCat(PathOf(tensors[piece.tensor]), "[", piece.begin, ":", piece.end, "]");
+  const TensorSpec& tensor = tensors[piece.tensor];
+  const std::string box = piece.range.box.size == tensor.shape ? "" : parallel::TextOf(piece.range.box);
+  return absl::StrCat(PathOf(tensor), box, "[", piece.range.begin, ":", piece.range.end, "]");
+}
+
+std::string Layout::TextOf(const LayoutPiece& piece, std::int64_t begin, std::int64_t end) const {
+  std::string range = RangeText(begin, end);
+  if (piece.range.box.size == tensors[piece.tensor].shape) return range;
+  return absl::StrCat(range, " of box ", parallel::TextOf(piece.range.box));
+}
+
+bool PrecedesInLayout(const LayoutPiece& a, const LayoutPiece& b) {
+  return std::tie(a.tensor, a.range.box.begin, a.range.box.size, a.range.begin) <
+         std::tie(b.tensor, b.range.box.begin, b.range.box.size, b.range.begin);
 }
 
 absl::Status CheckCoverage(const Layout& layout) {
-  auto piece = layout.pieces.begin();
-  for (std::int64_t t = 0; t < static_cast<std::int64_t>(layout.tensors.size()); ++t) {
-    const TensorSpec& tensor = layout.tensors[t];
-    std::int64_t covered = 0;
-    for (; piece != layout.pieces.end() && piece->tensor == t; covered = piece->end, ++piece) {
-      if (piece->begin > covered) return NotCovered(tensor, covered, piece->begin);
-      if (piece->begin == covered) continue;
-      // Pieces lie inside their tensor, so that one before it ends at `covered`.
-      return absl::InvalidArgumentError(absl::StrCat(
-          PathOf(tensor), ": elements ", RangeText(piece->begin, std::min(covered, piece->end)),
-          " are on rank ", (piece - 1)->rank, " and on rank ", piece->rank, "; one alone may offer them"));
-    }
-    if (covered < ElementsOf(tensor)) return NotCovered(tensor, covered, ElementsOf(tensor));
+  for (std::int64_t t = 0; t < std::ssize(layout.tensors); ++t) {
+    PLAIT_RETURN_IF_ERROR(CheckCoverage(layout.tensors[t], layout.PiecesOfTensor(t)));
   }
   return absl::OkStatus();
 }
@@ -191,10 +265,7 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank) {
       PLAIT_RETURN_IF_ERROR(builder.Add(offer.pieces[i], rank, static_cast<std::int64_t>(i)));
     }
   }
-  std::stable_sort(layout.pieces.begin(), layout.pieces.end(),
-                   [](const LayoutPiece& a, const LayoutPiece& b) {
-                     return std::tie(a.tensor, a.begin) < std::tie(b.tensor, b.begin);
-                   });
+  std::stable_sort(layout.pieces.begin(), layout.pieces.end(), PrecedesInLayout);
   PLAIT_RETURN_IF_ERROR(CheckGroups(layout));
   PLAIT_RETURN_IF_ERROR(CheckCoverage(layout));
   return layout;

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "comm/communicator.h"
+#include "parallel/checkpoint/box_range.h"
 #include "parallel/checkpoint/tensor_piece.h"
 
 namespace plait::parallel {
@@ -22,9 +23,10 @@ namespace plait::parallel {
 struct LayoutPiece {
   std::int64_t tensor = 0;  // index into Layout::tensors
   std::int64_t rank = 0;
-  std::int64_t begin = 0, end = 0;  // elements, never empty
-  std::int64_t offered = 0;         // index among what the rank offered
+  BoxRange range = {};       // never empty; normalized (box_range.h)
+  std::int64_t offered = 0;  // index among what the rank offered
 
+  std::int64_t elements() const { return range.end - range.begin; }
   friend bool operator==(const LayoutPiece&, const LayoutPiece&) = default;
 };
 
@@ -32,24 +34,33 @@ struct Layout {
   std::int64_t step = 0;
   int ranks = 0;
   std::vector<TensorSpec> tensors;  // in the order in which rank 0 offers them, then rank 1 what is new, ...
-  std::vector<LayoutPiece> pieces;  // ascending in (tensor, begin): of each tensor they follow one another
+  std::vector<LayoutPiece> pieces;  // sorted by tensor, then box, then begin (PrecedesInLayout)
+
+  // Whether a piece is part of a box, which the first version of the format did not know.
+  bool HasBoxes() const;
 
   // Those of one rank, in the same order.
   std::vector<LayoutPiece> PiecesOf(int rank) const;
+  absl::Span<const LayoutPiece> PiecesOfTensor(std::int64_t tensor) const;
   std::int64_t BytesOf(const LayoutPiece& piece) const;
   std::int64_t TotalBytes() const;
-  // "model/x[0:12]": the piece's array in its rank's file.
+  // "model/x[0:12]", "model/x[0:3, 4:8][0:12]" in a box: the piece's array in its rank's file.
   std::string ArrayOf(const LayoutPiece& piece) const;
+  // Elements of the piece's box, for messages: "[0, 12)", "[0, 12) of box [0:3, 4:8]".
+  std::string TextOf(const LayoutPiece& piece, std::int64_t begin, std::int64_t end) const;
 };
 
-// What one rank offers; `data` is not looked at.
+// The order of Layout::pieces.
+bool PrecedesInLayout(const LayoutPiece& a, const LayoutPiece& b);
+
+// What one rank offers; `data` is not read.
 struct Offer {
   std::int64_t step = 0;
   std::vector<TensorPiece> pieces;
 };
 
 // Local. INVALID_ARGUMENT, naming tensor, elements and ranks: an element that no piece has or several have,
-// a tensor of several types or shapes, a range outside its tensor, names that cannot be used, ranks at
+// a tensor of several types or shapes, a box or range outside its tensor, names that cannot be used, ranks at
 // different steps.
 absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 
@@ -57,8 +68,8 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces);
 
-// The part of MakeLayout that also holds of a layout read from a file: the pieces, each inside its tensor and
-// in their order, cover every tensor exactly once.
+// The part of MakeLayout that also applies to a layout read from a file: the pieces, each inside its tensor
+// and in order, hold every element of every tensor exactly once.
 absl::Status CheckCoverage(const Layout& layout);
 
 }  // namespace plait::parallel

@@ -24,11 +24,81 @@ TEST(Layout, PiecesInOrderAndTensorsAsTheyCome) {
   ASSERT_TRUE(layout.ok()) << layout.status();
   ASSERT_EQ(layout->tensors.size(), 2u);
   EXPECT_EQ(PathOf(layout->tensors[0]), "b/x");
-  const std::vector<LayoutPiece> expected = {{0, 1, 0, 2, 1}, {0, 0, 2, 4, 0}, {1, 1, 0, 3, 0}};
+  const models::Box four{{0}, {4}}, three{{0}, {3}};
+  const std::vector<LayoutPiece> expected = {
+      {0, 1, {four, 0, 2}, 1}, {0, 0, {four, 2, 4}, 0}, {1, 1, {three, 0, 3}, 0}};
   EXPECT_EQ(layout->pieces, expected);
+  EXPECT_FALSE(layout->HasBoxes());
   EXPECT_EQ(layout->PiecesOf(1).size(), 2u);
   EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "b/x[2:4]");
   EXPECT_EQ(layout->TotalBytes(), 28);
+}
+
+TensorPiece BoxPiece(const std::vector<std::int64_t>& shape, const models::Box& box, std::int64_t begin,
+                     std::int64_t end) {
+  TensorPiece piece = Piece(shape, begin, end);
+  piece.box = box;
+  return piece;
+}
+
+TEST(Layout, BoxesAndRangesOfThem) {
+  const models::Box left{{0, 0}, {4, 2}}, right{{0, 2}, {4, 6}};
+  const absl::StatusOr<Layout> layout =
+      MakeLayout({Of({BoxPiece({4, 8}, right, 5, 24)}), Of({BoxPiece({4, 8}, left, 0, 8)}),
+                  Of({BoxPiece({4, 8}, right, 0, 5), BoxPiece({4, 8}, left, 3, 3)})});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  ASSERT_EQ(layout->pieces.size(), 3u);
+  EXPECT_TRUE(layout->HasBoxes());
+  EXPECT_EQ(layout->ArrayOf(layout->pieces[0]), "model/x[0:4, 0:2][0:8]");
+  EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "model/x[0:4, 2:8][0:5]");
+  EXPECT_EQ(layout->ArrayOf(layout->pieces[2]), "model/x[0:4, 2:8][5:24]");
+  EXPECT_EQ(layout->pieces[2].rank, 0);
+  EXPECT_EQ(layout->TotalBytes(), 128);
+}
+
+// Contiguous boxes are ranges of the tensor, however they are given.
+TEST(Layout, RowsNeedNoBoxes) {
+  const absl::StatusOr<Layout> layout =
+      MakeLayout({Of({BoxPiece({4, 8}, {{2, 0}, {2, 8}}, 0, 16)}),
+                  Of({BoxPiece({4, 8}, {{1, 3}, {1, 5}}, 0, 5)}), Of({Piece({4, 8}, 0, 11)})});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_FALSE(layout->HasBoxes());
+  EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "model/x[11:16]");
+  EXPECT_EQ(layout->ArrayOf(layout->pieces[2]), "model/x[16:32]");
+}
+
+TEST(Layout, ErrorsOfBoxesNameElementsAndRanks) {
+  const models::Box left{{0, 0}, {4, 2}}, right{{0, 2}, {4, 6}};
+  const std::vector<std::pair<std::vector<Offer>, std::string>> cases = {
+      // An off-by-one, a missing last row, a missing column.
+      {{Of({BoxPiece({4, 8}, left, 0, 8)}), Of({BoxPiece({4, 8}, {{0, 1}, {4, 7}}, 0, 28)})},
+       "elements [0:4, 1:2] are on rank 0 and on rank 1"},
+      {{Of({BoxPiece({4, 8}, left, 0, 8)}), Of({BoxPiece({4, 8}, {{0, 2}, {3, 6}}, 0, 18)})},
+       "elements [3:4, 2:8] are on no rank"},
+      {{Of({BoxPiece({4, 8}, left, 0, 8)}), Of({BoxPiece({4, 8}, {{0, 2}, {4, 5}}, 0, 20)})},
+       "elements [0:4, 7:8] are on no rank"},
+      // Of a box's flat shards one ends early, or begins early.
+      {{Of({BoxPiece({4, 8}, left, 0, 8), BoxPiece({4, 8}, right, 0, 9)}),
+        Of({BoxPiece({4, 8}, right, 10, 24)})},
+       "elements [1:2, 5:6] are on no rank"},
+      {{Of({BoxPiece({4, 8}, left, 0, 8), BoxPiece({4, 8}, right, 0, 9)}),
+        Of({BoxPiece({4, 8}, right, 8, 24)})},
+       "elements [1:2, 4:5] are on rank 0 and on rank 1"},
+      // Swapped dimensions; a box beside a flat range of the whole.
+      {{Of({BoxPiece({4, 8}, left, 0, 8)}), Of({BoxPiece({4, 8}, {{2, 0}, {6, 4}}, 0, 24)})},
+       "rank 1 offers the box [2:8, 0:4] of float32 (4, 8)"},
+      {{Of({Piece({4, 8}, 0, 32)}), Of({BoxPiece({4, 8}, left, 0, 8)})},
+       "elements [0:4, 0:2] are on rank 0 and on rank 1"},
+      {{Of({BoxPiece({4, 8}, {{0}, {4}}, 0, 4)})}, "rank 0 offers the box [0:4] of float32 (4, 8)"},
+      {{Of({BoxPiece({4, 8}, {{}, {4, 8}}, 0, 4)})}, "rank 0 offers the box [] of float32 (4, 8)"},
+      {{Of({BoxPiece({4, 8}, left, 0, 9)})}, "rank 0 offers elements [0, 9) of 8"},
+  };
+  for (const auto& [offers, part] : cases) {
+    const absl::Status status = MakeLayout(offers).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("model/x"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
 }
 
 TEST(Layout, ScalarsAndEmptyTensorsNeedNoSpecialCase) {

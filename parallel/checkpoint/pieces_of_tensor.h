@@ -2,8 +2,13 @@
 //
 //   pieces.push_back(PieceOfTensor("model", name, weight.sizes(), /*begin=*/0, weight.flatten()));
 //
-// The values must stay as they are until the save is over (or AsyncSaver::Start returns): the piece keeps the
-// tensor's memory alive and does not copy it. Tensors on a GPU or with strides are copied here.
+// With tensor parallelism, a flat shard of the local tensor, which is made of boxes of the whole one:
+//
+//   for (TensorPiece& piece : PiecesOfPlacement("model", name, local.sizes(), placement, begin, shard)) ...
+//   PLAIT_RETURN_IF_ERROR(ReadPlacement(checkpoint, "model/" + name, placement, begin, shard));
+//
+// The values must not change until the save is over (or AsyncSaver::Start returns): the piece shares the
+// tensor's memory. Tensors on a GPU or with strides are copied here.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_PIECES_OF_TENSOR_H_
 #define PLAIT_PARALLEL_CHECKPOINT_PIECES_OF_TENSOR_H_
 
@@ -11,8 +16,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "models/placement.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/tensor_piece.h"
 
@@ -25,14 +32,30 @@ data::DType DTypeOf(const at::Tensor& tensor);
 TensorPiece PieceOfTensor(const std::string& group, const std::string& name, at::IntArrayRef shape,
                           std::int64_t begin, const at::Tensor& values);
 
-// The whole tensor, for those that are not sharded: one rank alone may offer it. The others offer nothing, or
+// The whole tensor, for those that are not sharded: only one rank may offer it. The others offer nothing, or
 // the empty piece `end = begin`.
 TensorPiece WholeTensor(const std::string& group, const std::string& name, const at::Tensor& values);
 
-// Elements from `begin` on into `values`, all of it, of whatever device and strides. Of another type than the
-// checkpoint's: INVALID_ARGUMENT; else errors as Checkpoint::Read's. Not recorded by autograd.
+// The shape of the whole tensor: the local one where `placement` has no boxes.
+std::vector<std::int64_t> WholeShape(at::IntArrayRef local_shape, const models::Placement& placement);
+
+// A tensor of which `placement` says what is local: `values`, flattened, are the elements of the local tensor
+// from `begin` on. Of ranks that hold the same values (replicated and partial axes, and the unit's replicate
+// axis) only one may offer them. Values beyond the local tensor are a programming error; boxes outside the
+// whole tensor are an error of the save.
+std::vector<TensorPiece> PiecesOfPlacement(const std::string& group, const std::string& name,
+                                           at::IntArrayRef local_shape, const models::Placement& placement,
+                                           std::int64_t begin, const at::Tensor& values);
+
+// Fills `values`, of any device and strides, with the elements from `begin` on. INVALID_ARGUMENT if the type
+// is not the checkpoint's; else errors as Checkpoint::Read's. Not recorded by autograd.
 absl::Status ReadTensor(Checkpoint& checkpoint, const std::string& path, std::int64_t begin,
                         const at::Tensor& values);
+
+// The same for elements of the local tensor, from `begin` on. INVALID_ARGUMENT also if the checkpoint's
+// tensor is not of placement.shape.
+absl::Status ReadPlacement(Checkpoint& checkpoint, const std::string& path,
+                           const models::Placement& placement, std::int64_t begin, const at::Tensor& values);
 
 }  // namespace plait::parallel
 

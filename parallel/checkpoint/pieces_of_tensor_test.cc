@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -85,12 +86,124 @@ TEST(PiecesOfTensor, ATemporaryLivesAsLongAsItsPiece) {
   }
 }
 
+// What rank `rank` of `ranks` has of a fused query-key-value weight of 6 rows whose columns are split: a
+// third of its columns belongs to each of the three.
+models::Placement FusedColumns(std::int64_t rank, std::int64_t ranks) {
+  models::Placement placement{{6, 24}};
+  for (std::int64_t third = 0; third < 3; ++third) {
+    placement.boxes.push_back({{0, third * 8 + rank * 8 / ranks}, {6, 8 / ranks}});
+  }
+  return placement;
+}
+
+// The same by LibTorch: the local tensor, flattened.
+at::Tensor LocalColumns(const at::Tensor& whole, std::int64_t rank, std::int64_t ranks) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& third : whole.chunk(3, 1)) parts.push_back(third.chunk(ranks, 1)[rank].flatten());
+  return at::cat(parts);
+}
+
+TEST(PiecesOfTensor, FlatShardsOfFusedMatricesThatAreSplitByColumns) {
+  const at::Tensor whole = at::arange(6 * 24, at::kFloat).view({6, 24});
+  std::vector<TensorPiece> pieces;
+  for (std::int64_t tp = 0; tp < 2; ++tp) {
+    const at::Tensor local = LocalColumns(whole, tp, 2);
+    // Sharded once more, unevenly: within a box, across two of them, across all, nothing.
+    std::int64_t begin = 0;
+    for (const std::int64_t end : {5, 5, 20, 67, 72}) {
+      for (const TensorPiece& piece : PiecesOfPlacement("model", "qkv", {6, 12}, FusedColumns(tp, 2), begin,
+                                                        local.slice(0, begin, end))) {
+        pieces.push_back(piece);
+      }
+      begin = end;
+    }
+  }
+  Checkpoint checkpoint = *Checkpoint::Open(Saved("fused", pieces));
+  EXPECT_EQ(checkpoint.tensors()[0].shape, (std::vector<std::int64_t>{6, 24}));
+  const at::Tensor all = at::zeros({6, 24});
+  EXPECT_TRUE(ReadTensor(checkpoint, "model/qkv", 0, all).ok());
+  EXPECT_TRUE(at::equal(all, whole));
+  for (const std::int64_t ranks : {1, 2, 4, 8}) {
+    for (std::int64_t tp = 0; tp < ranks; ++tp) {
+      const at::Tensor expected = LocalColumns(whole, tp, ranks);
+      for (std::int64_t begin = 0; begin < expected.numel(); begin += 7) {
+        // Every other element of a larger tensor.
+        const at::Tensor read =
+            at::zeros({2 * std::min<std::int64_t>(7, expected.numel() - begin)}).slice(0, 0, {}, 2);
+        const absl::Status status =
+            ReadPlacement(checkpoint, "model/qkv", FusedColumns(tp, ranks), begin, read);
+        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_TRUE(at::equal(read, expected.slice(0, begin, begin + read.numel()))) << ranks << " " << tp;
+      }
+    }
+  }
+}
+
+// Counters and scalars beside parameters: of integer types, without boxes, whole or as a flat shard of one.
+TEST(PiecesOfTensor, BuffersOfIntegersAndScalars) {
+  const at::Tensor counter = at::scalar_tensor(std::int64_t{1} << 53, at::kLong) + 1;  // no float64 has it
+  const at::Tensor counts = at::arange(5, at::kLong) - (std::int64_t{1} << 60);
+  const at::Tensor mean = at::arange(5, at::kFloat) / 3;
+  const at::Tensor flag = at::scalar_tensor(true, at::kBool);
+  for (const bool boxes : {false, true}) {
+    std::vector<TensorPiece> pieces = {
+        PiecesOfPlacement("model", "bn.running_mean", {5}, {}, 0, mean)[0],
+        PiecesOfPlacement("model", "bn.num_batches_tracked", {}, {}, 0, counter)[0],
+        PiecesOfPlacement("model", "steps", {}, {}, 0, counter.view({1}) + 1)[0],
+        PiecesOfPlacement("model", "flag", {}, {{}, {{}}}, 0, flag)[0],
+        PiecesOfPlacement("model", "counts", {5}, {}, 0, counts.slice(0, 0, 2))[0],
+        PiecesOfPlacement("model", "counts", {5}, {}, 2, counts.slice(0, 2, 5))[0],
+        PiecesOfPlacement("model", "none", {0, 3}, {}, 0, at::zeros({0, 3}))[0]};
+    if (boxes) {
+      for (std::int64_t side = 0; side < 2; ++side) {
+        pieces.push_back(PiecesOfPlacement("model", "split", {5, 1}, {{5, 2}, {{{0, side}, {5, 1}}}}, 0,
+                                           counts.view({5, 1}) + side)[0]);
+      }
+    }
+    Checkpoint checkpoint = *Checkpoint::Open(Saved("buffers", pieces));
+    EXPECT_TRUE(checkpoint.Verify().ok());
+    const auto expect = [&](const std::string& name, const at::Tensor& expected) {
+      const at::Tensor read = at::zeros_like(expected);
+      const absl::Status status = ReadPlacement(checkpoint, "model/" + name, {}, 0, read);
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(at::equal(read, expected)) << name;
+    };
+    expect("bn.running_mean", mean);
+    expect("bn.num_batches_tracked", counter);
+    expect("steps", counter + 1);
+    expect("flag", flag);
+    expect("counts", counts);
+    expect("none", at::zeros({0, 3}));
+    if (boxes) expect("split", at::cat({counts.view({5, 1}), counts.view({5, 1}) + 1}, 1));
+  }
+}
+
+TEST(PiecesOfTensor, ARankThatHoldsNothingKnowsTheTensor) {
+  const models::Placement nothing{{2, 3}, {{{0, 3}, {2, 0}}}};
+  const std::vector<TensorPiece> pieces =
+      PiecesOfPlacement("model", "w", {2, 0}, nothing, 0, at::zeros({2, 0}));
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].bytes(), 0);
+  EXPECT_EQ(pieces[0].tensor.shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_DEATH(PiecesOfPlacement("model", "w", {2, 0}, nothing, 0, at::zeros({1})), "local tensor of 0");
+}
+
+TEST(PiecesOfTensor, APlacementInAnotherShapeIsAnError) {
+  Checkpoint checkpoint =
+      *Checkpoint::Open(Saved("other_shape", {WholeTensor("model", "w", at::zeros({4, 6}))}));
+  const models::Placement placement{{6, 4}, {{{0, 0}, {4, 2}}}};  // which would fit into (4, 6), too
+  const absl::Status status = ReadPlacement(checkpoint, "model/w", placement, 0, at::zeros({8}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("model/w is float32 (4, 6) there and float32 (6, 4) here"));
+}
+
 TEST(PiecesOfTensor, AnotherTypeIsAnError) {
   Checkpoint checkpoint = *Checkpoint::Open(Saved("other_type", {WholeTensor("model", "w", at::zeros({2}))}));
   const absl::Status status = ReadTensor(checkpoint, "model/w", 0, at::zeros({2}, at::kBFloat16));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("model/w is float32 there"), HasSubstr("bfloat16 here")));
+              AllOf(HasSubstr("model/w is float32 (2) there"), HasSubstr("bfloat16 (2) here")));
 }
 
 }  // namespace

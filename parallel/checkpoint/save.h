@@ -1,18 +1,17 @@
 // Saves what all ranks hold as one checkpoint.
 //
 //   const std::vector<TensorPiece> mine = ...;            // this rank's shards (tensor_piece.h)
-//   absl::StatusOr<SaveReport> saved =
-//       SaveCheckpoint(world, "run", step, mine, {.texts = {{"config", json}}, .rank_state = {{"rng",
-//       bytes}}});
+//   const CheckpointState state = {.texts = {{"config", json}}, .rank_state = {{"rng", bytes}}};
+//   absl::StatusOr<SaveReport> saved = SaveCheckpoint(world, "run", step, mine, state);
 //
 // Each rank writes a file of its own into run/step-N.partial; when all are on the disk, rank 0 adds the
-// index, renames the folder to run/step-N, lets run/latest name it, and removes checkpoints beyond keep_last.
+// index, renames the folder to run/step-N, points run/latest to it, and removes checkpoints beyond keep_last.
 //
-// Collective; every rank gets the same result. Errors are one line: INVALID_ARGUMENT where the pieces of all
-// ranks are not each tensor once (layout.h) or a text is not UTF-8, RESOURCE_EXHAUSTED for a full disk,
-// PERMISSION_DENIED and others for folders that cannot be written. Whatever goes wrong on whichever rank, and
-// wherever the job is killed, the last good checkpoint stays as it was. (Where `latest` alone cannot be
-// written, the new checkpoint is there and whole; the error says so by naming that file.)
+// Collective; every rank gets the same result. Errors are one line: INVALID_ARGUMENT if the pieces of all
+// ranks do not hold every element exactly once (layout.h) or a text is not UTF-8, RESOURCE_EXHAUSTED for a
+// full disk, PERMISSION_DENIED and others for folders that cannot be written. Whatever goes wrong on any
+// rank, and wherever the job is killed, the last good checkpoint is not touched. (If only `latest` cannot be
+// written, the new checkpoint is there and complete; the error names that file.)
 //
 // The folder must be the same for all ranks: on one machine, or on a shared file system.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_H_
@@ -29,11 +28,11 @@
 
 namespace plait::parallel {
 
-// What belongs to the run besides its tensors. Usual names: texts "config", "command", "version", "mesh";
+// The state of a run besides its tensors. Usual names: texts "config", "command", "version", "mesh";
 // integers "sampler.seed", "sampler.epoch", "sampler.position", "optimizer.step"; rank_state "rng.dp_shard".
 struct CheckpointState {
-  std::map<std::string, std::string> texts = {};       // UTF-8; rank 0's count
-  std::map<std::string, std::int64_t> integers = {};   // rank 0's count
+  std::map<std::string, std::string> texts = {};       // UTF-8; rank 0's are saved
+  std::map<std::string, std::int64_t> integers = {};   // rank 0's are saved
   std::map<std::string, std::string> rank_state = {};  // bytes, each rank its own; no '/' in names
 };
 

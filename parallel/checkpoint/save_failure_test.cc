@@ -146,7 +146,7 @@ TEST(SaveFailure, PiecesThatDoNotFitWriteNothing) {
   if (World().rank() == World().size() - 1) own.Add(Tensors()[0], 10, 12, 1);
   const absl::Status twice = SaveCheckpoint(World(), root, 1, own.pieces, {}).status();
   EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(twice.message()), HasSubstr("model/weight: elements [10, "));
+  EXPECT_THAT(std::string(twice.message()), HasSubstr("model/weight, float32 (300, 400): elements [10, "));
   ExpectSameOnAllRanks(twice);
   if (World().size() > 1) {
     const absl::Status steps = Save(root, World().rank() == 1 ? 7 : 1);

@@ -48,12 +48,12 @@ Handle FlatSpace(std::int64_t elements) {
 Handle SpaceOfPiece(const Layout& layout, const LayoutPiece& piece) {
   // A scalar is linked to as it stands here.
   if (layout.tensors[piece.tensor].shape.empty()) return Handle(H5Screate(H5S_SCALAR));
-  return FlatSpace(piece.end - piece.begin);
+  return FlatSpace(piece.elements());
 }
 
 absl::Status Describe(data::File& file, const Layout& layout, int rank) {
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kShardFormat));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", kFormatVersion));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", FormatVersionOf(layout)));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", layout.step));
   return data::SetAttribute(file, "/", "rank", std::int64_t{rank});
 }
@@ -69,6 +69,10 @@ absl::Status WriteRankState(data::File& file, const std::map<std::string, std::s
 }
 
 }  // namespace
+
+std::int64_t FormatVersionOf(const Layout& layout) {
+  return layout.HasBoxes() ? kFormatWithBoxes : kFormatWithoutBoxes;
+}
 
 std::string ShardFileName(int rank) { return absl::StrFormat("rank-%05d.h5", rank); }
 

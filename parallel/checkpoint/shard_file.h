@@ -7,9 +7,10 @@
 // lets HDF5 lay out the whole file in memory, without the elements (data/hdf5/file_image.h); Write() writes
 // that and the elements where HDF5 expects them, with plain system calls that may run on any thread.
 //
-// File: /GROUP/NAME[begin:end], contiguous and little-endian; /plait/checksums, uint32: CRC-32 (zlib) of
-// every chunk of kChunkBytes of each piece (the last one of a piece shorter), pieces in the layout's order;
-// /plait/rank_state/NAME, uint8 with attribute crc32. Root attributes: format, format_version, step, rank.
+// File: /GROUP/NAME[begin:end], in a box /GROUP/NAME[0:3, 4:8][begin:end], contiguous and little-endian;
+// /plait/checksums, uint32: CRC-32 (zlib) of every chunk of kChunkBytes of each piece (the last one of a
+// piece shorter), pieces in the layout's order; /plait/rank_state/NAME, uint8 with attribute crc32. Root
+// attributes: format, format_version, step, rank.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 
@@ -29,10 +30,13 @@
 namespace plait::parallel {
 
 inline constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
-inline constexpr std::int64_t kFormatVersion = 1;
+inline constexpr std::int64_t kFormatWithoutBoxes = 1, kFormatWithBoxes = 2;
 inline constexpr char kShardFormat[] = "plait checkpoint shard";
 inline constexpr char kChecksums[] = "/plait/checksums";
 inline constexpr char kRankState[] = "/plait/rank_state";
+
+// The oldest version of the format that can hold it.
+std::int64_t FormatVersionOf(const Layout& layout);
 
 // "rank-00003.h5"
 std::string ShardFileName(int rank);

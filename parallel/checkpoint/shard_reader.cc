@@ -64,7 +64,15 @@ absl::Status ShardReader::ReadChecksums(int rank) {
       absl::StrCat(file_.path(), ": ", kChecksums, " is not what the index expects, the file is damaged"));
 }
 
-absl::StatusOr<std::int64_t> ShardReader::PlaceOf(std::size_t piece) const {
+absl::StatusOr<std::int64_t> ShardReader::PlaceOf(std::size_t piece) {
+  const auto known = places_.find(piece);
+  if (known != places_.end()) return known->second;
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, FindPlace(piece));
+  places_.emplace(piece, place);
+  return place;
+}
+
+absl::StatusOr<std::int64_t> ShardReader::FindPlace(std::size_t piece) const {
   const data::QuietHdf5 quiet;
   const LayoutPiece& about = index_->layout.pieces[piece];
   const std::string name = "/" + index_->layout.ArrayOf(about);
@@ -76,45 +84,53 @@ absl::StatusOr<std::int64_t> ShardReader::PlaceOf(std::size_t piece) const {
   const haddr_t place = H5Dget_offset(array.id());
   const auto bytes = static_cast<std::uint64_t>(index_->layout.BytesOf(about));
   // `place` may be anything in a damaged file, HADDR_UNDEF, the largest number, among others.
-  if (H5Sget_simple_extent_npoints(space.id()) == about.end - about.begin &&
+  if (H5Sget_simple_extent_npoints(space.id()) == about.elements() &&
       H5Dget_storage_size(array.id()) == bytes && place <= static_cast<std::uint64_t>(INT64_MAX) - bytes) {
     return static_cast<std::int64_t>(place);
   }
   return absl::DataLossError(absl::StrCat(where, ": not stored as a checkpoint stores it"));
 }
 
-absl::Status ShardReader::ReadChunk(std::size_t piece, std::int64_t place, std::int64_t chunk,
-                                    std::int64_t begin, std::int64_t end, char* to) {
-  const LayoutPiece& about = index_->layout.pieces[piece];
+absl::Status ShardReader::ReadWholeChunk(std::size_t piece, std::int64_t chunk, std::int64_t bytes,
+                                         char* to) {
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, PlaceOf(piece));
   const std::int64_t first = chunk * index_->chunk_bytes;
-  const std::int64_t size = std::min(index_->chunk_bytes, index_->layout.BytesOf(about) - first);
-  const bool whole = begin == 0 && end == size;
-  if (!whole) chunk_.resize(index_->chunk_bytes);
-  char* target = whole ? to : chunk_.data();
-  PLAIT_RETURN_IF_ERROR(bytes_.ReadAt(target, size, place + first));
-  if (Crc32(target, size) != checksums_[first_chunk_[piece] + chunk]) {
-    const TensorSpec& tensor = index_->layout.tensors[about.tensor];
-    const std::int64_t element = data::ElementBytes(tensor.dtype);
-    return absl::DataLossError(absl::StrCat(
-        file_.path(), ": ", PathOf(tensor), ": checksum of elements [", about.begin + first / element, ", ",
-        about.begin + (first + size) / element, ") does not match, the file is damaged"));
+  PLAIT_RETURN_IF_ERROR(bytes_.ReadAt(to, bytes, place + first));
+  if (Crc32(to, bytes) == checksums_[first_chunk_[piece] + chunk]) return absl::OkStatus();
+  const LayoutPiece& about = index_->layout.pieces[piece];
+  const TensorSpec& tensor = index_->layout.tensors[about.tensor];
+  const std::int64_t element = data::ElementBytes(tensor.dtype), begin = about.range.begin + first / element;
+  return absl::DataLossError(absl::StrCat(file_.path(), ": ", PathOf(tensor), ": checksum of elements ",
+                                          index_->layout.TextOf(about, begin, begin + bytes / element),
+                                          " does not match, the file is damaged"));
+}
+
+absl::Status ShardReader::ReadChunk(std::size_t piece, std::int64_t chunk, std::int64_t begin,
+                                    std::int64_t end, char* to) {
+  const std::int64_t left =
+      index_->layout.BytesOf(index_->layout.pieces[piece]) - chunk * index_->chunk_bytes;
+  const std::int64_t bytes = std::min(index_->chunk_bytes, left);
+  if (begin == 0 && end == bytes) return ReadWholeChunk(piece, chunk, bytes, to);
+  if (chunk_of_ != std::make_pair(piece, chunk)) {
+    chunk_.resize(index_->chunk_bytes);
+    chunk_of_.reset();
+    PLAIT_RETURN_IF_ERROR(ReadWholeChunk(piece, chunk, bytes, chunk_.data()));
+    chunk_of_.emplace(piece, chunk);
   }
-  if (!whole) std::memcpy(to, target + begin, end - begin);
+  std::memcpy(to, chunk_.data() + begin, end - begin);
   return absl::OkStatus();
 }
 
 absl::Status ShardReader::Read(std::size_t piece, std::int64_t begin, std::int64_t end, void* to) {
-  if (begin == end) return absl::OkStatus();
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, PlaceOf(piece));
   const LayoutPiece& about = index_->layout.pieces[piece];
   const std::int64_t element = data::ElementBytes(index_->layout.tensors[about.tensor].dtype);
-  const std::int64_t first_byte = (begin - about.begin) * element, end_byte = (end - about.begin) * element;
+  const std::int64_t first_byte = (begin - about.range.begin) * element;
+  const std::int64_t end_byte = (end - about.range.begin) * element;
   const std::int64_t chunk_bytes = index_->chunk_bytes;
   for (std::int64_t chunk = first_byte / chunk_bytes; chunk * chunk_bytes < end_byte; ++chunk) {
     const std::int64_t from = std::max(first_byte, chunk * chunk_bytes);
     const std::int64_t until = std::min(end_byte, (chunk + 1) * chunk_bytes);
-    PLAIT_RETURN_IF_ERROR(ReadChunk(piece, place, chunk, from - chunk * chunk_bytes,
-                                    until - chunk * chunk_bytes,
+    PLAIT_RETURN_IF_ERROR(ReadChunk(piece, chunk, from - chunk * chunk_bytes, until - chunk * chunk_bytes,
                                     static_cast<char*>(to) + (from - first_byte)));
   }
   return absl::OkStatus();

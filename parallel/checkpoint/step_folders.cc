@@ -65,6 +65,11 @@ void SyncFolder(const std::string& folder) {
   if (opened.ok()) opened->Sync().IgnoreError();
 }
 
+bool HasIndex(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kIndexFile, ignored);
+}
+
 std::string LatestNamed(const std::string& root) {
   const absl::StatusOr<std::string> text = data::ReadWholeFile(absl::StrCat(root, "/", kLatest));
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
@@ -85,24 +90,32 @@ std::vector<std::int64_t> CompleteSteps(const std::string& root) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
     const std::optional<std::int64_t> step = StepNamed(entry.path().filename().string());
-    if (step && fs::exists(entry.path() / kIndexFile, ignored)) steps.push_back(*step);
+    if (step && HasIndex(entry.path())) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
 absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root) {
+  std::vector<std::string> folders;
   const std::string named = LatestNamed(root);
-  if (StepNamed(named)) {
-    const std::string folder = absl::StrCat(root, "/", named);
-    if (Checkpoint::Open(folder).ok()) return folder;
+  if (HasIndex(root)) {
+    folders.push_back(root);
+  } else {
+    if (StepNamed(named)) folders.push_back(absl::StrCat(root, "/", named));
+    const std::vector<std::int64_t> steps = CompleteSteps(root);
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      folders.push_back(StepFolder(root, *step));
+    }
   }
-  const std::vector<std::int64_t> steps = CompleteSteps(root);
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const std::string folder = StepFolder(root, *step);
-    if (Checkpoint::Open(folder).ok()) return folder;
+  absl::Status newest;
+  for (const std::string& folder : folders) {
+    const absl::Status opened = Checkpoint::Open(folder).status();
+    if (opened.ok()) return folder;
+    if (newest.ok() && HasIndex(folder)) newest = opened;
   }
-  return absl::NotFoundError(absl::StrCat(root, ": no complete checkpoint there"));
+  if (newest.ok()) return absl::NotFoundError(absl::StrCat(root, ": no complete checkpoint there"));
+  return absl::DataLossError(absl::StrCat("no checkpoint that can be loaded: ", newest.message()));
 }
 
 absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root) {

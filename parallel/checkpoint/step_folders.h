@@ -4,8 +4,8 @@
 //   run/step-000002000.partial/   being written, or left by a job that was killed; never read
 //   run/latest                text: "step-000001000"
 //
-// A checkpoint is written under the second name and gets the first by one rename, so that a folder of the
-// first kind is whole. Local; while ranks save, rank 0 alone changes the folder. One job at a time.
+// A checkpoint is written under the second name and renamed to the first at the end, so that a folder of the
+// first kind is complete. Local; while ranks save, only rank 0 changes the folder. One job at a time.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 #define PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 
@@ -19,8 +19,10 @@
 
 namespace plait::parallel {
 
-// The newest complete checkpoint of `root`, whose files are all there: the one that `latest` names, else the
-// one of the largest step. NOT_FOUND if there is none, or no such folder.
+// `root` itself where it is a checkpoint; else the newest in it whose index can be read and whose files are
+// all there: the one that `latest` names, else that of the largest step. NOT_FOUND if `root` holds none, or
+// does not exist; DATA_LOSS if it holds checkpoints of which none can be opened, saying what is wrong with
+// the newest.
 absl::StatusOr<std::string> FindLatestCheckpoint(const std::string& root);
 // Collective: what rank 0 finds.
 absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm, const std::string& root);
@@ -32,18 +34,18 @@ std::string PartialFolder(const std::string& root, std::int64_t step);
 // Steps with a folder that has an index, ascending.
 std::vector<std::int64_t> CompleteSteps(const std::string& root);
 
-// Makes `root` ready for a save: the folder is there, what killed jobs left in it is not. RESOURCE_EXHAUSTED
-// if the disk has no room for `bytes`.
+// Prepares `root` for a save: makes the folder and removes what killed jobs left in it. RESOURCE_EXHAUSTED if
+// the disk has no room for `bytes`.
 absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
-// Renames the partial folder to its final name, on the disk when it returns. An older checkpoint of that step
-// is replaced in the same instant.
+// Renames the partial folder to its final name; on the disk when it returns. Replaces an older checkpoint of
+// that step atomically.
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
-// Leaves the `keep` newest complete checkpoints up to `step`, itself among them, and those of later steps
-// (another run's, gone on from an earlier one). keep = 0: all. What cannot be removed is left to the next
+// Keeps the `keep` newest complete checkpoints up to and including `step`, and those of later steps (of
+// another run that had been resumed from an earlier one); 0: all. What cannot be removed is left to the next
 // call.
 void RemoveOlder(const std::string& root, std::int64_t step, int keep);
 

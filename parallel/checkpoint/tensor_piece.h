@@ -1,11 +1,17 @@
 // What a checkpoint is made of: tensors by name, and the pieces of them that ranks own.
 //
 //   const TensorSpec weight{"model", "transformer.wte.weight", data::DType::kFloat32, {50257, 768}};
-//   const TensorPiece mine{weight, /*begin=*/0, /*end=*/19298688, shard.data()};
+//   const TensorPiece shard{weight, /*begin=*/0, /*end=*/19298688, values.data()};
 //
 // A piece is a flat range of the tensor's elements in row-major order, whatever its shape: shards of flat
-// buffers cut tensors anywhere. A rank may own any number of pieces of a tensor, also none; of all ranks'
-// pieces every element is in exactly one: of replicas one alone offers it.
+// buffers cut tensors anywhere. Where only part of the tensor is local (tensor parallelism), it is a flat
+// range of that box:
+//
+//   const models::Box columns{.begin = {0, 512}, .size = {768, 512}};   // of a (768, 2048) matrix
+//   const TensorPiece piece{weight, 0, 768 * 512, values.data(), nullptr, columns};
+//
+// A rank may own any number of pieces of a tensor, also none. The pieces of all ranks together hold every
+// element exactly once: of several replicas only one offers it.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
 
@@ -15,6 +21,7 @@
 #include <vector>
 
 #include "data/checkpoint/tensor_archive.h"
+#include "models/placement.h"
 
 namespace plait::parallel {
 
@@ -36,9 +43,10 @@ std::string TypeAndShapeOf(const TensorSpec& tensor);
 struct TensorPiece {
   TensorSpec tensor;
   std::int64_t begin = 0,
-               end = 0;        // elements; begin == end: the rank knows of the tensor, and owns none of it
+               end = 0;        // elements; begin == end: the rank knows the tensor, and owns none of it
   const void* data = nullptr;  // end - begin contiguous elements in host memory
-  std::shared_ptr<const void> keeps = nullptr;  // what `data` lives in, where nobody else holds it
+  std::shared_ptr<const void> owner = nullptr;  // of the memory at `data`, where nobody else holds it
+  models::Box box = {};  // in which begin and end count, row-major; without dimensions: the whole tensor
 
   std::int64_t bytes() const { return (end - begin) * data::ElementBytes(tensor.dtype); }
 };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "parallel/checkpoint/boxes_of_range.h"
+#include "parallel/checkpoint/box_range.h"
 #include "parallel/checkpoint/shard_file.h"
 #include "parallel/checkpoint/stored_type.h"
 
@@ -21,17 +21,17 @@ Handle SpaceOf(const TensorSpec& tensor) {
   return Handle(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
 }
 
-// Each box of the tensor from the part of the piece that holds it.
+// Maps each box of the tensor to the part of the piece that holds it.
 bool MapPiece(hid_t creation, const Layout& layout, const TensorSpec& tensor, const LayoutPiece& piece) {
-  const hsize_t piece_elements = piece.end - piece.begin;
+  const hsize_t piece_elements = piece.elements();
   const std::string file = ShardFileName(static_cast<int>(piece.rank));
   const std::string array = "/" + layout.ArrayOf(piece);
-  for (const Box& box : BoxesOfRange(tensor.shape, piece.begin, piece.end)) {
+  for (const PartOfRange& part : BoxesOfRange(piece.range)) {
     const Handle whole = SpaceOf(tensor);
     const Handle flat(H5Screate_simple(1, &piece_elements, nullptr));
-    const hsize_t first = box.first - piece.begin, count = box.count;
-    H5Sselect_hyperslab(whole.id(), H5S_SELECT_SET, ExtentsOf(box.offset).data(), nullptr,
-                        ExtentsOf(box.extent).data(), nullptr);
+    const hsize_t first = part.first - piece.range.begin, count = part.count;
+    H5Sselect_hyperslab(whole.id(), H5S_SELECT_SET, ExtentsOf(part.box.begin).data(), nullptr,
+                        ExtentsOf(part.box.size).data(), nullptr);
     H5Sselect_hyperslab(flat.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr);
     if (H5Pset_virtual(creation, whole.id(), file.c_str(), array.c_str(), flat.id()) < 0) return false;
   }

@@ -1,6 +1,6 @@
-// write_checkpoint FOLDER: the tensors of testing_tensors.h, cut over the ranks that run it, as step 12 of
-// FOLDER. Of each tensor the integer "seed.PATH" lets another program know its elements: element i is made of
-// the bits
+// write_checkpoint FOLDER [boxes]: the tensors of testing_tensors.h, cut over the ranks that run it, as step
+// 12 of FOLDER. With "boxes", some random tensors too, all held as a random mesh does (testing_meshes.h). Of
+// each tensor the integer "seed.PATH" lets another program know its elements: element i is made of the bits
 // ((seed + i) * 6364136223846793005 mod 2^64) >> 20.
 #include <string>
 
@@ -9,16 +9,21 @@
 #include "base/status_macros.h"
 #include "comm/session_main.h"
 #include "parallel/checkpoint/save.h"
+#include "parallel/checkpoint/testing_meshes.h"
 #include "parallel/checkpoint/testing_tensors.h"
 
 namespace {
 
 using namespace plait;
 
-absl::Status Write(const comm::Communicator& world, const std::string& folder) {
-  const std::vector<parallel::TensorSpec> tensors = parallel::testing::ManyTensors();
-  const parallel::testing::OwnedPieces own =
-      parallel::testing::RandomPieces(tensors, world.size(), world.rank(), 9, 0);
+absl::Status Write(const comm::Communicator& world, const std::string& folder, bool boxes) {
+  std::vector<parallel::TensorSpec> tensors = parallel::testing::ManyTensors();
+  if (boxes) {
+    const std::vector<parallel::TensorSpec> random = parallel::testing::RandomTensors(40, 9);
+    tensors.insert(tensors.end(), random.begin(), random.end());
+  }
+  const auto cut = boxes ? parallel::testing::RandomMeshPieces : parallel::testing::RandomPieces;
+  const parallel::testing::OwnedPieces own = cut(tensors, world.size(), world.rank(), 9, 0);
   parallel::CheckpointState state = {.texts = {{"config", "{\"name\": \"\u00e9\"}"}},
                                      .rank_state = {{"rng", absl::StrCat("rank ", world.rank())}}};
   for (const parallel::TensorSpec& tensor : tensors) {
@@ -32,7 +37,8 @@ absl::Status Write(const comm::Communicator& world, const std::string& folder) {
 
 int main(int argc, char** argv) {
   return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {
-    if (argc != 2) return absl::InvalidArgumentError("expected the folder to write to");
-    return Write(session.world(), argv[1]);
+    const bool boxes = argc == 3 && std::string(argv[2]) == "boxes";
+    if (argc != 2 && !boxes) return absl::InvalidArgumentError("expected FOLDER [boxes]");
+    return Write(session.world(), argv[1], boxes);
   });
 }

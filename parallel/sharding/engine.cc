@@ -190,10 +190,8 @@ void DataParallel::Engine::AddReplicated(const ParameterUnit& unit) {
   for (const ParameterSpec& parameter : unit.parameters) {
     if (IsTrained(parameter)) continue;
     if (parameter.tensor.is_meta()) {
-      const at::NoGradGuard no_grad;
-      LeaveMeta(parameter.tensor, options.device);
-      const_cast<at::Tensor&>(parameter.tensor)
-          .set_data(at::zeros(parameter.tensor.sizes(), parameter.tensor.options()));
+      const at::TensorOptions on_device = parameter.tensor.options().device(options.device);
+      models::Materialize(parameter.tensor, at::zeros(parameter.tensor.sizes(), on_device));
     }
     const bool first_shard = AxisOrSelf(mesh, unit.shard_axis).rank() == 0;
     replicated_tensors.push_back({&unit, &parameter, first_shard && IsPrimary(unit, parameter)});

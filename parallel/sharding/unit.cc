@@ -48,10 +48,6 @@ bool HasSameValues(const models::Placement& placement, const std::string& axis) 
 
 }  // namespace
 
-void LeaveMeta(const at::Tensor& parameter, at::Device device) {
-  if (parameter.is_meta()) parameter.unsafeGetTensorImpl()->_change_backend_component_keys(device);
-}
-
 Unit::Unit(const UnitContext* context, const std::string& name,
            std::vector<const models::ParameterSpec*> parameters, FlatLayout layout, std::size_t slot)
     : context_(context),
@@ -89,8 +85,7 @@ void Unit::TakeValues() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor view = ViewOf(initial_, i);
     if (!Handle(i).is_meta()) view.copy_(Handle(i));
-    LeaveMeta(Handle(i), initial_.device());
-    Handle(i).set_data(view);
+    models::Materialize(Handle(i), view);
   }
 }
 

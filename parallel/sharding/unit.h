@@ -51,9 +51,6 @@ struct UnitContext {
   bool shards_gradients() const { return ShardsGradients(strategy) && ranks() > 1; }
 };
 
-// A parameter on the meta device becomes one of `device`: set_data wants both of one kind.
-void LeaveMeta(const at::Tensor& parameter, at::Device device);
-
 class Unit {
  public:
   // Local. Parameters are views of an unsharded buffer, with the values that they had; zero where they were

@@ -4,10 +4,17 @@
 #include <ATen/ops/empty.h>
 
 #include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
 #include "base/status_macros.h"
+#include "comm/launch/gathered_text.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 
 namespace plait::parallel {
@@ -25,9 +32,9 @@ struct GroupShard {
   at::Tensor values;
 };
 
-TensorSpec SpecOf(const std::string& group, const at::Tensor& values, const std::string& name,
-                  std::vector<std::int64_t> shape) {
-  return {group, name, DTypeOf(values), std::move(shape)};
+TensorSpec SpecOf(const std::string& group, const at::Tensor& values,
+                  const models::ParameterSpec& parameter) {
+  return {group, parameter.name, DTypeOf(values), WholeShape(parameter.tensor.sizes(), parameter.placement)};
 }
 
 at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
@@ -37,16 +44,19 @@ at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
 void AddPieces(const GroupShard& own, std::vector<TensorPiece>& pieces) {
   for (const FlatSlice& s : own.shard.layout->Slices(own.shard.rank)) {
     if (!own.shard.primary[s.parameter]) continue;
-    const FlatParameter& p = own.shard.layout->parameters()[s.parameter];
-    pieces.push_back(PieceOfTensor(own.group, p.name, p.shape, s.begin, ValuesOf(own, s)));
+    const models::ParameterSpec& p = *own.shard.parameters[s.parameter];
+    for (TensorPiece& piece :
+         PiecesOfPlacement(own.group, p.name, p.tensor.sizes(), p.placement, s.begin, ValuesOf(own, s))) {
+      pieces.push_back(std::move(piece));
+    }
   }
 }
 
 absl::Status ReadInto(Checkpoint& checkpoint, const GroupShard& own) {
   for (const FlatSlice& s : own.shard.layout->Slices(own.shard.rank)) {
-    const FlatParameter& p = own.shard.layout->parameters()[s.parameter];
-    const TensorSpec tensor = SpecOf(own.group, own.values, p.name, p.shape);
-    PLAIT_RETURN_IF_ERROR(ReadTensor(checkpoint, PathOf(tensor), s.begin, ValuesOf(own, s)));
+    const models::ParameterSpec& p = *own.shard.parameters[s.parameter];
+    const std::string path = PathOf(SpecOf(own.group, own.values, p));
+    PLAIT_RETURN_IF_ERROR(ReadPlacement(checkpoint, path, p.placement, s.begin, ValuesOf(own, s)));
   }
   return absl::OkStatus();
 }
@@ -60,21 +70,52 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
   }
   for (const std::string& group : groups) {
     for (const Shard& shard : dp.shards()) {
-      for (const FlatParameter& parameter : shard.layout->parameters()) {
-        specs.push_back(SpecOf(group, typed, parameter.name, parameter.shape));
-      }
+      for (const models::ParameterSpec* p : shard.parameters) specs.push_back(SpecOf(group, typed, *p));
     }
   }
   for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
-    const models::ParameterSpec& parameter = *replicated.parameter;
-    specs.push_back(SpecOf(kModel, parameter.tensor, parameter.name, parameter.tensor.sizes().vec()));
+    specs.push_back(SpecOf(kModel, replicated.parameter->tensor, *replicated.parameter));
   }
   return specs;
 }
 
-absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedOptimizer* optimizer) {
+// Fields of a specification, and specifications, in one text.
+constexpr char kField[] = "\t", kLine[] = "\n";
+
+std::string TextOf(const std::vector<TensorSpec>& specs) {
+  std::string text;
+  for (const TensorSpec& spec : specs) {
+    const std::string fields[] = {spec.group, spec.name, absl::StrCat(static_cast<int>(spec.dtype)),
+                                  absl::StrJoin(spec.shape, ",")};
+    absl::StrAppend(&text, absl::StrJoin(fields, kField), kLine);
+  }
+  return text;
+}
+
+// Ranks along pipeline and layer-parallel axes have other tensors: those of all ranks, each once.
+std::vector<TensorSpec> SpecsOfAllRanks(const DataParallel& dp, const ShardedOptimizer* optimizer) {
+  std::vector<TensorSpec> all;
+  std::set<std::string> seen;
+  for (const std::string& text : comm::GatherText(dp.mesh().world(), TextOf(SpecsOf(dp, optimizer)))) {
+    for (const absl::string_view line : absl::StrSplit(text, kLine, absl::SkipEmpty())) {
+      if (!seen.insert(std::string(line)).second) continue;
+      const std::vector<std::string> fields = absl::StrSplit(line, kField);
+      int dtype = 0;
+      PLAIT_CHECK(fields.size() == 4 && absl::SimpleAtoi(fields[2], &dtype)) << line;
+      TensorSpec spec = {fields[0], fields[1], static_cast<data::DType>(dtype), {}};
+      for (const absl::string_view size : absl::StrSplit(fields[3], ',', absl::SkipEmpty())) {
+        PLAIT_CHECK(absl::SimpleAtoi(size, &spec.shape.emplace_back())) << line;
+      }
+      all.push_back(std::move(spec));
+    }
+  }
+  return all;
+}
+
+absl::Status RestoreOwn(Checkpoint& checkpoint, const DataParallel& dp, ShardedOptimizer* optimizer,
+                        const std::vector<TensorSpec>& expected) {
   const at::NoGradGuard no_grad;
-  PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(SpecsOf(dp, optimizer)));
+  PLAIT_RETURN_IF_ERROR(checkpoint.CheckTensors(expected));
   for (std::size_t shard = 0; shard < dp.shards().size(); ++shard) {
     PLAIT_RETURN_IF_ERROR(dp.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
       return ReadInto(checkpoint, {kModel, dp.shards()[shard], master});
@@ -112,8 +153,12 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
     }));
   }
   for (const ReplicatedTensor& replicated : dp.replicated_tensors()) {
-    const models::ParameterSpec& parameter = *replicated.parameter;
-    if (replicated.primary) pieces.push_back(WholeTensor(kModel, parameter.name, parameter.tensor));
+    const models::ParameterSpec& p = *replicated.parameter;
+    if (!replicated.primary) continue;
+    for (TensorPiece& piece :
+         PiecesOfPlacement(kModel, p.name, p.tensor.sizes(), p.placement, /*begin=*/0, p.tensor)) {
+      pieces.push_back(std::move(piece));
+    }
   }
   if (optimizer == nullptr) return pieces;
   PLAIT_RETURN_IF_ERROR(optimizer->ForEachShard(
@@ -129,7 +174,8 @@ absl::StatusOr<std::vector<TensorPiece>> PiecesOf(const DataParallel& dp, const 
 
 absl::Status Restore(Checkpoint& checkpoint, DataParallel& dp, ShardedOptimizer* optimizer) {
   dp.WaitForParameters();  // they are about to be overwritten
-  PLAIT_RETURN_IF_ERROR(dp.mesh().world().Agree(RestoreOwn(checkpoint, dp, optimizer)));
+  const std::vector<TensorSpec> expected = SpecsOfAllRanks(dp, optimizer);
+  PLAIT_RETURN_IF_ERROR(dp.mesh().world().Agree(RestoreOwn(checkpoint, dp, optimizer, expected)));
   dp.AllGatherParameters();
   return absl::OkStatus();
 }

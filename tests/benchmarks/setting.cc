@@ -89,10 +89,10 @@ absl::Status Set(absl::string_view part, Setting& setting) {
 
 std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>& steps) {
   std::int64_t evaluations = 0;
-  std::int64_t items = 1;
+  std::int64_t stride = 1;
   for (std::size_t level = 0; level < steps.size(); ++level) {
-    evaluations += steps[level] * gru::PartsOfStep(setting.step, static_cast<int>(level), items);
-    items *= mgrit::AtLevel(setting.solver.forward.cfactors, static_cast<int>(level));
+    evaluations += steps[level] * gru::SubstepsOf(setting.step, static_cast<int>(level), stride);
+    stride *= mgrit::AtLevel(setting.solver.forward.cfactors, static_cast<int>(level));
   }
   return evaluations;
 }

@@ -112,17 +112,6 @@ class Run {
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
 
-std::vector<parallel::ParameterUnit> EngineUnits(const std::vector<models::ParameterUnit>& units) {
-  std::vector<parallel::ParameterUnit> result;
-  for (const models::ParameterUnit& unit : units) {
-    result.push_back({.name = unit.name, .parameters = {}, .root = result.empty()});
-    for (const models::ParameterSpec& parameter : unit.parameters) {
-      result.back().parameters.emplace_back(parameter.name, parameter.tensor);
-    }
-  }
-  return result;
-}
-
 absl::Status Run::Prepare(const Types& types) {
   PLAIT_ASSIGN_OR_RETURN(const Strategy strategy, parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy)));
   int replicas = absl::GetFlag(FLAGS_dp_replicate);
@@ -132,18 +121,17 @@ absl::Status Run::Prepare(const Types& types) {
       comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas}, {"dp_shard", world_.size() / replicas}}));
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(1337);
-  PLAIT_ASSIGN_OR_RETURN(engine_,
-                         parallel::DataParallel::Create(
-                             {mesh.axis("dp_replicate"), mesh.axis("dp_shard")}, EngineUnits(model_->units()),
-                             {.strategy = strategy,
-                              .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
-                              .compute_type = types.compute},
-                             [this](std::size_t unit) { model_->ResetParameters(unit); }));
+  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
+                                      mesh, model_->units(),
+                                      {.strategy = strategy,
+                                       .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
+                                       .compute_type = types.compute},
+                                      [this](std::size_t unit) { model_->ResetParameters(unit); }));
   run_ = [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {
-    const auto forward = [&](const at::Tensor& x) {
-      return model_->blocks()[block]->Forward({.hidden = x}, context).hidden;
+    const auto forward = [&](const models::BlockState& x) {
+      return model_->blocks()[block]->Forward(x, context);
     };
-    return models::BlockState{.hidden = engine_->Run(block, forward, input.hidden)};
+    return engine_->Run(block, forward, input);
   };
   optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
       *engine_, parallel::ShardedOptimizerOptions{
@@ -154,9 +142,9 @@ absl::Status Run::Prepare(const Types& types) {
 
 absl::Status Run::WriteInitial(const std::string& path) {
   std::vector<std::pair<std::string, at::Tensor>> values;
-  engine_->VisitWhole([&](const parallel::ParameterUnit& unit) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      values.emplace_back(name, parameter.detach().to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+  engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+    for (const models::ParameterSpec& p : unit.parameters) {
+      values.emplace_back(p.name, p.tensor.detach().to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
     }
   });
   std::vector<st::TensorView> views;

@@ -22,17 +22,21 @@ class TimedStep final : public mgrit::TensorStep {
       : work_(std::move(work)), step_(std::move(step)) {}
 
   std::vector<at::Tensor> Parameters() override { return step_->Parameters(); }
-  bool SharedParameters() const override { return step_->SharedParameters(); }
+  std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
-  void Begin(bool differentiable) override {
+  std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
+  void Begin(Tape* tape) override {
     work_->linearised_.clear();
-    step_->Begin(differentiable);
+    step_->Begin(tape);
   }
-  void BeginAdjoint() override { step_->BeginAdjoint(); }
+  void EndForward(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u) override {
+    step_->EndForward(steps, u);
+  }
+  void BeginAdjoint(Tape& tape) override { step_->BeginAdjoint(tape); }
 
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override {
     const double seconds = SecondsOf([&] { step_->Forward(interval, u, out); });
-    if (interval.level > 0) return Add(WorkKind::kCoarseStep, seconds, PartsOf(interval));
+    if (interval.level > 0) return Add(WorkKind::kCoarseStep, seconds, SubstepsOf(interval));
     if (interval.final) work_->linearised_.insert({0, interval.fine_start});
     Add(interval.final ? WorkKind::kKeptFineStep : WorkKind::kFineStep, seconds);
   }
@@ -42,13 +46,13 @@ class TimedStep final : public mgrit::TensorStep {
     const double seconds = SecondsOf([&] { step_->Adjoint(interval, u, lambda, out); });
     const WorkKind fine = interval.final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
     const WorkKind kind = interval.level > 0 ? WorkKind::kCoarseAdjoint : fine;
-    const std::int64_t parts = PartsOf(interval);
+    const std::int64_t substeps = SubstepsOf(interval);
     if (!work_->linearised_.insert({interval.level, interval.fine_start}).second) {
-      return Add(kind, seconds, parts);
+      return Add(kind, seconds, substeps);
     }
-    work_->counts_[kind] += parts;
-    work_->counts_[WorkKind::kLinearisation] += parts;
-    work_->with_linearisation_[kind].pieces += parts;
+    work_->counts_[kind] += substeps;
+    work_->counts_[WorkKind::kLinearisation] += substeps;
+    work_->with_linearisation_[kind].pieces += substeps;
     work_->with_linearisation_[kind].seconds += seconds;
   }
 
@@ -58,8 +62,8 @@ class TimedStep final : public mgrit::TensorStep {
   }
 
  private:
-  std::int64_t PartsOf(const mgrit::StepInterval& interval) const {
-    return gru::PartsOfStep(work_->options_, interval.level, interval.fine_stop - interval.fine_start);
+  std::int64_t SubstepsOf(const mgrit::StepInterval& interval) const {
+    return gru::SubstepsOf(work_->options_, interval.level, interval.fine_stop - interval.fine_start);
   }
 
   void Add(WorkKind kind, double seconds, std::int64_t pieces = 1) {

@@ -77,13 +77,14 @@ class RankBatch {
   }
 
   void ForwardStep(const Grid& grid, int level, std::int64_t index, bool final) {
-    if (level > 0) return recorder_.Work(WorkKind::kCoarseStep, PartsOf(level, grid.Interval(level, index)));
+    if (level > 0)
+      return recorder_.Work(WorkKind::kCoarseStep, SubstepsOf(level, grid.Interval(level, index)));
     if (final) linearised_.insert({0, index});
     recorder_.Work(final ? WorkKind::kKeptFineStep : WorkKind::kFineStep);
   }
 
-  std::int64_t PartsOf(int level, const mgrit::StepInterval& interval) const {
-    return gru::PartsOfStep(shape_.setting.step, level, interval.fine_stop - interval.fine_start);
+  std::int64_t SubstepsOf(int level, const mgrit::StepInterval& interval) const {
+    return gru::SubstepsOf(shape_.setting.step, level, interval.fine_stop - interval.fine_start);
   }
 
   void Backward() {
@@ -96,12 +97,12 @@ class RankBatch {
     observer.step = [&](int level, std::int64_t index, bool final) {
       ++trace.backward_steps[level];
       const mgrit::StepInterval interval = mgrit::ForwardInterval(grid.Interval(level, index), time_);
-      const std::int64_t parts = PartsOf(level, interval);
+      const std::int64_t substeps = SubstepsOf(level, interval);
       if (linearised_.insert({level, interval.fine_start}).second) {
-        recorder_.Work(WorkKind::kLinearisation, parts);
+        recorder_.Work(WorkKind::kLinearisation, substeps);
       }
       const WorkKind fine = final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
-      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine, parts);
+      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine, substeps);
     };
     CycleReplay(options, grid, rank_, observer).Solve();
     recorder_.FinishSends();

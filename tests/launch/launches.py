@@ -87,7 +87,7 @@ class LaunchTest(unittest.TestCase):
         return [line for line in listed.splitlines() if self.mark in line and line.split()[1][0] != "Z"]
 
     def assert_nothing_left(self):
-        """Kernel and mpirun need a moment to end processes whose keeper has gone."""
+        """Kernel and mpirun need a moment to end processes whose agent has gone."""
         until = time.monotonic() + SECONDS
         while self.processes() and time.monotonic() < until:
             time.sleep(0.05)

@@ -55,8 +55,8 @@ class BadInputTest(launches.LaunchTest):
 
     def test_flags(self):
         self.fails("no program; write it behind two dashes: launch -- PROGRAM")
-        self.fails("--nproc=0: expected a whole number from 1", "--nproc=0", "--", "true")
-        self.fails("--nproc=two: expected a whole number from 1", "--nproc=two", "--", "true")
+        self.fails("--nproc=0: expected a positive integer", "--nproc=0", "--", "true")
+        self.fails("--nproc=two: expected a positive integer", "--nproc=two", "--", "true")
         self.fails("--idle-timeout=soon: expected a duration such as 30s", "--idle-timeout=soon", "--", "true")
         self.fails("--bind: 'cores' is no binding; expected none, core", "--bind=cores", "--", "true")
         self.fails("'torchrun' starts no ranks; expected mpirun, mpiexec or srun", "--starter=torchrun", "--", "true")

@@ -178,7 +178,7 @@ class LaunchInSlurmTest(SlurmTest):
                     cluster.run("scancel", "--state=RUNNING", "--full", "--user=" + str(os.getuid()))
                 else:
                     listed = [line.split() for line in self.processes()]
-                    launch = next(words for words in listed if words[2] == launches.LAUNCH and "--keep-rank" not in words)
+                    launch = next(words for words in listed if words[2] == launches.LAUNCH and "--rank-agent" not in words)
                     os.kill(int(launch[0]), signal.SIGKILL)
                 process.communicate(timeout=2 * launches.SECONDS)
                 self.wait_for_end_of_jobs()

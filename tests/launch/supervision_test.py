@@ -79,12 +79,12 @@ class FailureTest(launches.LaunchTest):
                                r"\(.*/logs/rank-0000.log\):", "    start 0", "    before the end of 0", "    reason of 0")
         self.assert_nothing_left()
 
-    def test_rank_killed_with_its_keeper(self):
+    def test_rank_killed_with_its_agent(self):
         process = self.started(2, "plain")
-        keeper = next(line for line in self.processes() if "--keep-rank" in line and "mpirun" not in line)
-        os.kill(int(keeper.split()[0]), signal.SIGKILL)
+        agent = next(line for line in self.processes() if "--rank-agent" in line and "mpirun" not in line)
+        os.kill(int(agent.split()[0]), signal.SIGKILL)
         run = self.ended(process, 1)
-        self.assertRegex(run.own()[-1], r"rank \d .* failed first, .*: lost \(killed together with its keeper")
+        self.assertRegex(run.own()[-1], r"rank \d .* failed first, .*: lost \(killed together with its agent")
         self.assert_nothing_left()
 
     def launcher(self, script):
@@ -103,11 +103,11 @@ class FailureTest(launches.LaunchTest):
         self.assertEqual(run.errors[-1], "launch: mpirun ended with exit code 0; no rank has started")
 
     def test_ranks_that_cannot_reach_launch(self):
-        # The keeper's command is the last six words.
-        script = 'while [ $# -gt 6 ]; do shift; done\nPLAIT_LAUNCH_KEEPER="x 1 127.0.0.1" exec "$@"\n'
+        # The agent's command is the last six words.
+        script = 'while [ $# -gt 6 ]; do shift; done\nPLAIT_LAUNCH_AGENT="x 1 127.0.0.1" exec "$@"\n'
         run = self.ranks(1, "place", environment=self.launcher(script))
         self.assertEqual(run.lines, ["rank 0 of 1"])
-        self.assertRegex(run.errors[-1], "^launch: rank 0 on .* cannot reach launch and runs without its keeper$")
+        self.assertRegex(run.errors[-1], "^launch: rank 0 on .* cannot reach launch and runs without its agent$")
 
     def test_processes_that_ranks_leave_behind(self):
         self.launch("--nproc=2", "--", launches.BEHAVE, "daemon", "", self.mark)
@@ -209,7 +209,7 @@ class SuddenEndTest(launches.LaunchTest):
     def mpirun(self):
         return int(next(line for line in self.processes() if line.split()[2].endswith("mpirun")).split()[0])
 
-    def test_keepers_end_ranks_without_the_launchers_help(self):
+    def test_agents_end_ranks_without_the_launchers_help(self):
         # A stopped process group whose last tie to the session is cut is woken by the kernel, and mpirun would help. With
         # this process as the next parent the tie holds.
         prctl = ctypes.CDLL(None).prctl

@@ -37,27 +37,16 @@ at::Tensor Integers(const std::vector<std::int64_t>& sizes, double seed, std::in
 at::Tensor RowsOf(const std::vector<std::int64_t>& samples) { return at::tensor(samples, at::kLong); }
 
 // By parameter, so that cutting a model in units does not change them.
-void SetValues(const std::vector<parallel::ParameterUnit>& units) {
+void SetValues(std::vector<models::ParameterUnit>& units) {
   const at::NoGradGuard no_grad;
   double seed = 1;
-  for (const parallel::ParameterUnit& unit : units) {
-    for (const auto& [name, parameter] : unit.parameters) {
-      const at::Tensor values = Numbers(parameter.sizes().vec(), seed += 100, parameter.scalar_type()) * 0.3;
+  for (models::ParameterUnit& unit : units) {
+    for (models::ParameterSpec& p : unit.parameters) {
+      const at::Tensor values = Numbers(p.tensor.sizes().vec(), seed += 100, p.tensor.scalar_type()) * 0.3;
       // Norms begin at one, as they do in practice.
-      parameter.copy_(parameter.dim() == 1 && name.find("ln_") != std::string::npos ? values + 1 : values);
+      p.tensor.copy_(p.tensor.dim() == 1 && p.name.find("ln_") != std::string::npos ? values + 1 : values);
     }
   }
-}
-
-std::vector<parallel::ParameterUnit> UnitsOf(const std::vector<models::ParameterUnit>& units) {
-  std::vector<parallel::ParameterUnit> all;
-  for (const models::ParameterUnit& unit : units) {
-    all.push_back({unit.name, {}, /*root=*/all.empty()});
-    for (const models::ParameterSpec& parameter : unit.parameters) {
-      all.back().parameters.emplace_back(parameter.name, parameter.tensor);
-    }
-  }
-  return all;
 }
 
 at::Tensor TargetsOf(const std::vector<std::int64_t>& samples, int step, at::ScalarType type) {
@@ -73,14 +62,14 @@ using MakeBatch = std::function<models::Batch(const std::vector<std::int64_t>& s
 ParityModel Make(const std::shared_ptr<models::BlockModel>& model, const MakeBatch& batch,
                  double loss_factor = 1) {
   const auto run = std::make_shared<models::BlockRunner>();
-  return {UnitsOf(model->units()),
+  return {model->units(),
           [model, run](const EngineRunner& engine) {
             *run = [model, engine](std::size_t block, const models::BlockState& input,
                                    const models::BlockContext& context) {
-              const auto forward = [layer = model->blocks()[block], context](const at::Tensor& x) {
-                return layer->Forward({.hidden = x}, context).hidden;
+              const auto forward = [layer = model->blocks()[block], context](const models::BlockState& x) {
+                return layer->Forward(x, context);
               };
-              return models::BlockState{.hidden = engine(block, forward, input.hidden)};
+              return engine(block, forward, input);
             };
           },
           [model, run, batch, loss_factor](const std::vector<std::int64_t>& samples, int step) {
@@ -105,18 +94,18 @@ ParityModel MakeTiledMlp(at::ScalarType type) {
       parallel::TiledLinearOptions{
           .in = 29, .out = kWidth, .in_tiles = 3, .out_tiles = 1, .first_block = first->units().size()},
       type);
-  std::vector<parallel::ParameterUnit> units = first->units();
-  for (parallel::ParameterUnit& unit : units) {
-    for (auto& [name, parameter] : unit.parameters) name = "first." + name;
+  std::vector<models::ParameterUnit> units = first->units();
+  for (models::ParameterUnit& unit : units) {
+    for (models::ParameterSpec& p : unit.parameters) p.name = "first." + p.name;
   }
-  for (parallel::ParameterUnit unit : second->units()) {
-    for (auto& [name, parameter] : unit.parameters) name = "second." + name;
+  for (models::ParameterUnit unit : second->units()) {
+    for (models::ParameterSpec& p : unit.parameters) p.name = "second." + p.name;
     units.push_back(std::move(unit));
   }
   return {std::move(units),
           [first, second](const EngineRunner& runner) {
-            first->set_block_runner(runner);
-            second->set_block_runner(runner);
+            first->set_tile_runner(runner);
+            second->set_tile_runner(runner);
           },
           [first, second, type](const std::vector<std::int64_t>& samples, int step) {
             const at::Tensor hidden = at::relu(first->Forward(InputsOf(samples, step, type)));
@@ -169,8 +158,8 @@ std::string NameOf(ModelKind kind) {
 
 std::vector<at::Tensor> ParityModel::parameters() const {
   std::vector<at::Tensor> all;
-  for (const parallel::ParameterUnit& unit : units) {
-    for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter);
+  for (const models::ParameterUnit& unit : units) {
+    for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor);
   }
   return all;
 }

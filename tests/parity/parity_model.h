@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "models/block_model.h"
-#include "parallel/sharding/data_parallel.h"
 
 namespace plait::parity {
 
@@ -26,12 +25,11 @@ inline constexpr ModelKind kModelKinds[] = {ModelKind::kMlp, ModelKind::kTiledMl
                                             ModelKind::kGpt};
 std::string NameOf(ModelKind kind);
 
-using BlockForward = std::function<at::Tensor(const at::Tensor&)>;
-using EngineRunner =
-    std::function<at::Tensor(std::size_t block, const BlockForward& forward, const at::Tensor& input)>;
+using EngineRunner = std::function<models::BlockState(std::size_t block, const models::BlockForward& forward,
+                                                      const models::BlockState& input)>;
 
 struct ParityModel {
-  std::vector<parallel::ParameterUnit> units;
+  std::vector<models::ParameterUnit> units;
   std::function<void(EngineRunner)> set_runner;
   std::function<at::Tensor(const std::vector<std::int64_t>& samples, int step)> loss;
 

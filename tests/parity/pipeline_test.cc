@@ -96,11 +96,8 @@ class Stage {
                                            .reshard_after_forward = setting.reshard_after_forward,
                                            .root_part_bytes = 512});
     optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
-        *dp_, parallel::ShardedOptimizerOptions{.lr = kLr,
-                                                .beta1 = kBeta1,
-                                                .beta2 = kBeta2,
-                                                .epsilon = kEpsilon,
-                                                .weight_decay = kDecay});
+        *dp_, parallel::ShardedOptimizerOptions{
+                  .lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay});
   }
 
   // The loss of the whole batch, on the last stage.
@@ -240,12 +237,12 @@ Serial SerialRun() {
 
 TEST(Pipeline, StagesWithShardedStatesAreOneRank) {
   const Serial serial = SerialRun();
-  for (const parallel::Strategy strategy :
-       {parallel::Strategy::kDdp, parallel::Strategy::kZero1, parallel::Strategy::kZero2,
-        parallel::Strategy::kFsdp}) {
+  for (const parallel::Strategy strategy : {parallel::Strategy::kDdp, parallel::Strategy::kZero1,
+                                            parallel::Strategy::kZero2, parallel::Strategy::kFsdp}) {
     for (const bool reshard : {true, false}) {
       for (const bool every : {true, false}) {
-        SCOPED_TRACE(std::string(parallel::Name(strategy)) + (reshard ? "" : " keeps") + (every ? " every" : ""));
+        SCOPED_TRACE(std::string(parallel::Name(strategy)) + (reshard ? "" : " keeps") +
+                     (every ? " every" : ""));
         const char* axis = strategy == parallel::Strategy::kDdp ? "dp_replicate" : "dp_shard";
         const auto mesh = *comm::DeviceMesh::Create(World(), {{"pp", kStages}, {axis, kDataRanks}});
         Stage stage({strategy, reshard, every}, mesh);

@@ -2,6 +2,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/sin.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
 
@@ -56,6 +58,15 @@ std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& parameters) {
   return copies;
 }
 
+void Perturb(const std::vector<at::Tensor>& parameters, double relative) {
+  const at::NoGradGuard no_grad;
+  double seed = 0.5;
+  for (const at::Tensor& p : parameters) {
+    const at::Tensor n = at::arange(p.numel(), p.options()) + (seed += 1000);
+    p.mul_(1 + relative * at::sin(n * n * 0.37).sign().view(p.sizes()));
+  }
+}
+
 parallel::StateStoreOptions Place(bool in_file) {
   return {.place = in_file ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
           .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};
@@ -65,25 +76,28 @@ parallel::StateStoreOptions Place(bool in_file) {
 class ShardedRun {
  public:
   ShardedRun(ModelKind kind, at::ScalarType type, const Setting& setting, const comm::Communicator& world)
-      : setting_(setting), world_(world), model_(MakeParityModel(kind, type)) {
+      : setting_(setting),
+        world_(world),
+        model_(MakeParityModel(kind, type)),
+        faults_(setting.fault, kSteps / 2, world) {
     const auto mesh =
         comm::DeviceMesh::Create(world, {{"dp_replicate", setting.replicas}, {"dp_shard", setting.shards}});
     PLAIT_CHECK(mesh.ok()) << mesh.status();
-    comm::Communicator replicate = mesh->axis("dp_replicate");
-    if (setting.mutation == Mutation::kDroppedAllReduce) replicate = comm::Communicator::Self();
     // The embedding of the GPT is a part of its own.
-    dp_ = *parallel::DataParallel::Create(
-        {replicate, mesh->axis("dp_shard")}, model_.units,
-        {.strategy = setting.strategy,
-         .compute_type = setting.compute_type,
-         .root_part_bytes = 512,
-         .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
-         .offloads_parameters = setting.offloads_parameters});
-    model_.set_runner([this](std::size_t block, const BlockForward& forward, const at::Tensor& x) {
+    const parallel::DataParallelOptions options = {
+        .strategy = setting.strategy,
+        .compute_type = setting.compute_type,
+        .root_part_bytes = 512,
+        .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
+        .offloads_parameters = setting.offloads_parameters};
+    dp_ = *parallel::DataParallel::Create(*mesh, faults_.UnitsOf(model_.units), options);
+    model_.set_runner([this](std::size_t block, const models::BlockForward& forward,
+                             const models::BlockState& x) {
       if (!setting_.checkpoints_activations) return dp_->Run(block, forward, x);
+      const auto repeatable = [forward](const models::BlockState& in, bool) { return forward(in); };
       return dp_->Run(
-          block, [&forward](const at::Tensor& in) { return parallel::CheckpointActivations(forward, in); },
-          x);
+          block,
+          [&](const models::BlockState& in) { return parallel::CheckpointActivations(repeatable, in); }, x);
     });
     optimizer_ = *parallel::ShardedOptimizer::Create(
         *dp_, {.lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay},
@@ -105,39 +119,36 @@ class ShardedRun {
 
   std::vector<at::Tensor> Parameters() {
     std::vector<at::Tensor> all;
-    dp_->VisitWhole([&](const parallel::ParameterUnit& unit) {
-      for (const auto& [name, parameter] : unit.parameters) all.push_back(parameter.detach().clone());
+    dp_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+      for (const models::ParameterSpec& p : unit.parameters) all.push_back(p.tensor.detach().clone());
     });
     return all;
   }
 
  private:
   double Pass(const std::vector<std::int64_t>& samples, int step, int pass) {
-    const bool own_mean = setting_.mutation == Mutation::kWrongNormalizer;
-    const double normalizer = own_mean ? static_cast<double>(samples.size()) * world_.size() * setting_.passes
-                                       : static_cast<double>(kParitySamples);
+    const double normalizer =
+        faults_.NormalizerOf(samples.size(), setting_.passes, static_cast<double>(kParitySamples));
     const at::Tensor part = dp_->Forward([&] { return model_.loss(samples, step) / normalizer; });
-    dp_->Backward(part, {.last = pass + 1 == setting_.passes, .reduce_each = setting_.reduce_each});
+    dp_->Backward(part,
+                  {.last = pass + 1 == setting_.passes, .reduce_every_micro_batch = setting_.reduce_each});
     return part.item<double>();
   }
 
   void Update(int step) {
-    const bool twice = setting_.mutation == Mutation::kNormCountedTwice;
-    const bool stale = setting_.mutation == Mutation::kStaleShard && step == kSteps / 2;
-    const at::Tensor master = dp_->shards().back().master;
-    const at::Tensor before = stale ? master.clone() : at::Tensor();
-    const auto result = optimizer_->Step({.clip_norm = twice ? kClip / std::sqrt(2.0) : kClip});
+    if (setting_.fault != Fault::kNone) faults_.SpoilGradients(*dp_, step);
+    faults_.NoteMasters(*dp_, step);
+    const auto result = optimizer_->Step({.clip_norm = faults_.ClipNormOf(*dp_, kClip)});
     PLAIT_CHECK(result.status.ok()) << result.status;
-    PLAIT_CHECK(result.gradient_norm > kClip) << "clipping is not tested: norm " << result.gradient_norm;
-    if (!stale) return;
-    dp_->WaitForParameters();
-    if (world_.rank() == 0) master.copy_(before);
-    dp_->Publish();
+    PLAIT_CHECK(setting_.fault != Fault::kNone || result.gradient_norm > kClip)
+        << "clipping is not tested: norm " << result.gradient_norm;
+    faults_.SpoilMasters(*dp_, step);
   }
 
   Setting setting_;
   comm::Communicator world_;
   ParityModel model_;
+  FaultInjector faults_;
   std::unique_ptr<parallel::DataParallel> dp_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
@@ -150,12 +161,14 @@ std::string TextOf(const Setting& s) {
       s.passes > 1 ? absl::StrCat(", ", s.passes, " micro-batches") : "",
       s.reduce_each ? " reduced each" : "", s.checkpoints_activations ? ", activations checkpointed" : "",
       s.offloads ? ", moments in a file" : "", s.offloads_masters ? ", masters in a file" : "",
-      s.offloads_parameters ? ", parameters in a file" : "");
+      s.offloads_parameters ? ", parameters in a file" : "",
+      s.fault != Fault::kNone ? absl::StrCat(", ", NameOf(s.fault)) : "");
 }
 
-Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type) {
+Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturbation) {
   const ParityModel model = MakeParityModel(kind, type);
   const std::vector<at::Tensor> parameters = model.parameters();
+  if (perturbation > 0) Perturb(parameters, perturbation);
   torch::optim::AdamW optimizer(Groups(parameters), torch::optim::AdamWOptions(kLr));
   Trajectory trajectory;
   for (int step = 0; step < kSteps; ++step) {

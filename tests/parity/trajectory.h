@@ -13,6 +13,7 @@
 
 #include "comm/communicator.h"
 #include "parallel/sharding/strategy.h"
+#include "tests/parity/faults.h"
 #include "tests/parity/parity_model.h"
 
 namespace plait::parity {
@@ -26,15 +27,6 @@ struct Trajectory {
   std::vector<at::Tensor> parameters;  // at the end
 };
 
-// Faults that a training program could have; what is compared must notice each.
-enum class Mutation {
-  kNone,
-  kDroppedAllReduce,  // replicas keep their own gradients
-  kNormCountedTwice,  // the squares of both of two replicas in the global norm
-  kWrongNormalizer,   // each rank its own mean, and the mean of these
-  kStaleShard,        // one rank forgets one shard of one step
-};
-
 struct Setting {
   parallel::Strategy strategy = parallel::Strategy::kDdp;
   int replicas = 1, shards = 1;
@@ -45,11 +37,12 @@ struct Setting {
   bool offloads_masters = false;
   bool offloads_parameters = false;                         // of fsdp, and masters
   at::ScalarType compute_type = at::ScalarType::Undefined;  // of a GPT, which needs no other inputs
-  Mutation mutation = Mutation::kNone;
+  Fault fault = Fault::kNone;
 };
 std::string TextOf(const Setting& setting);
 
-Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type);
+// `perturbation`: of every initial parameter, relative to itself, up or down without a pattern.
+Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturbation = 0);
 // Collective over `world`, of setting.replicas x setting.shards ranks.
 Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting& setting,
                               const comm::Communicator& world);

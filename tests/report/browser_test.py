@@ -48,7 +48,7 @@ MEASURE = r"""
       var ratio = contrast(rgb(svg ? style.fill : style.color), behind(element));
       if (ratio < TEXT) texts.push(element.textContent.slice(0, 30) + " " + ratio.toFixed(2));
     }
-    if (element.matches(".series polyline")) {
+    if (element.matches(".series path")) {
       var line = contrast(rgb(style.stroke), behind(element));
       if (line < SHAPE) shapes.push("line " + line.toFixed(2));
     }
@@ -65,8 +65,10 @@ MEASURE = r"""
 CHARTS = r"""
 Array.prototype.map.call(document.querySelectorAll("svg.chart"), function (svg) {
   var points = 0, outside = 0, box = svg.getBoundingClientRect();
-  svg.querySelectorAll(".series polyline").forEach(function (line) { points += line.points.numberOfItems; });
-  svg.querySelectorAll(".series circle").forEach(function (dot) {
+  svg.querySelectorAll(".series path").forEach(function (line) {
+    points += line.getAttribute("d").match(/[-\d.]+,[-\d.]+/g).length;
+  });
+  svg.querySelectorAll(".series use, .dots use").forEach(function (dot) {
     var at = dot.getBoundingClientRect();
     if (at.left < box.left || at.right > box.right) ++outside;
   });
@@ -172,10 +174,10 @@ class PageTest(runs.ReportTest):
         self.check_all_ways("long_run", "run.h5")
         self.assertLess(len(self.bytes("page.html")), 1 << 20)
         page = self.open()
-        self.assertGreater(page.evaluate("document.querySelectorAll('polygon.band').length"), 5)
+        self.assertGreater(page.evaluate("document.querySelectorAll('.band polygon').length"), 5)
         text = page.evaluate("document.body.textContent")
-        self.assertRegex(text, r"1 of 200,000 values above .* not shown, the largest is 250 ms")
-        clipped = "document.querySelectorAll('svg.chart')[1].querySelectorAll('.marks path').length"
+        self.assertRegex(text, r"1 of 200,000 values above .* is not shown: 250 ms at draw 0")
+        clipped = "document.querySelectorAll('svg.chart')[1].querySelectorAll('.marks use').length"
         self.assertEqual(page.evaluate(clipped), 1)
 
     def test_structure(self):
@@ -220,8 +222,10 @@ class PageTest(runs.ReportTest):
         # The middle of the chart of dt, draw 49.5: one of the two beside it.
         page.evaluate("document.querySelectorAll('svg.chart')[1].scrollIntoView({block: 'center'})")
         box = page.evaluate("""(function () {
-            var box = document.querySelectorAll("svg.chart svg")[1].getBoundingClientRect();
-            return [box.left + box.width / 2, box.top + box.height / 2]; })()""")
+            var chart = document.querySelectorAll("svg.chart")[1], box = chart.getBoundingClientRect(), data = chart.dataset;
+            var scale = box.width / chart.viewBox.baseVal.width;
+            return [box.left + (Number(data.left) + Number(data.width) / 2) * scale,
+                    box.top + (Number(data.top) + Number(data.height) / 2) * scale]; })()""")
         page.move_to(*box)
         readout = page.evaluate("Array.from(document.querySelectorAll('.readout')[1].children, e => e.textContent)")
         draw, value = re.fullmatch(r"draw (\d+) ([\d.]+) ms", " ".join(readout)).groups()

@@ -16,11 +16,16 @@ class BadInputTest(runs.DistTest):
         for expected, *flags in [
                 ("unknown flag --train-iter; did you mean --train-iters", "--train-iter=3"),
                 ("--train-iters=1: no step is left", "--train-iters=1"),
-                ("--layer-sizes=12,x: expected positive whole numbers", "--layer-sizes=12,x"),
+                ("--layer-sizes=12,x: expected positive integers", "--layer-sizes=12,x"),
                 ("--dtype=int8: expected one of float32, fp32", "--dtype=int8"),
                 ("--timeout=5q: expected a time such as 5s", "--timeout=5q"),
                 ("--fault=crash: expected one of none, hang", "--fault=crash"),
-                ("--batch-size=0: expected at least 1", "--batch-size=0")]:
+                ("--batch-size=0: expected at least 1", "--batch-size=0"),
+                ("--strategy: strategy .zero.: expected ddp, zero1", "--strategy=zero"),
+                ("--mesh=dp_shard=2: ddp keeps everything", "--mesh=dp_shard=2", "--nproc=2"),
+                ("--mesh=dp_shard=3: .* but there are 2", "--mesh=dp_shard=3", "--strategy=fsdp", "--nproc=2"),
+                ("--device=gpu: expected auto, cpu or cuda", "--device=gpu"),
+                ("--threads=-1: expected 0 or more", "--threads=-1")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
@@ -30,6 +35,11 @@ class BadInputTest(runs.DistTest):
 
     def test_fault_on_a_rank_that_is_not_there(self):
         self.fails("--fault-rank=2: there are 2 ranks; expected 0 to 1", "--nproc=2", "--fault=exit", "--fault-rank=2", code=1)
+
+    def test_cuda_without_gpus(self):
+        self.fails(r"--device=cuda: LibTorch finds no GPU on \S+ \(rank 0\);.*or use --device=cpu", "--nproc=2", "--device=cuda",
+                   code=1, variables={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_files_in_the_way(self):
         with open(self.path("file"), "w"):

@@ -37,7 +37,7 @@ class OutputTest(runs.DistTest):
         self.assertRegex(run.out, r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\]\[INFO\]\[\w+:\d+\] - \[0/2\] Using device='cpu'")
         for rank in (0, 1):
             self.assertRegex(run.out, rf"\['[^']+'\]\[{rank}/1\] ?\[dp:{rank}/1\]")
-        self.assertIn("parameters are the same bits on all 2 ranks", run.out)
+        self.assertIn("parameters are bitwise identical on all 2 ranks", run.out)
         self.assertRegex(run.lines[-1], r"- \[0\] runtime=\d+\.\d{6}s$")
         self.assertNotIn(runs.ESCAPE, run.out)  # no terminal
         self.assertEqual(run.errors(), [])
@@ -50,6 +50,25 @@ class OutputTest(runs.DistTest):
             self.assertAlmostEqual((step["dtf"] + step["dtb"]) / step["dt"], 1, delta=2e-3)
             self.assertLessEqual(step["sps_world"] / (2 * step["sps"]), 1.002)  # the slowest rank counts
         self.assertLess(steps[-1]["loss"], 0.7 * steps[0]["loss"])
+
+    def test_strategies_take_the_same_steps(self):
+        losses = {}
+        for name, flags in {"ddp": (), "zero1": (), "fsdp": (), "hsdp": ("--mesh=dp_replicate=2,dp_shard=2", "--nproc=4")}.items():
+            strategy = "fsdp" if name == "hsdp" else name
+            run = self.run_program("--nproc=2", "--train-iters=8", "--no-plots", "--strategy=" + strategy, *flags, outputs=name)
+            losses[name] = [step["loss"] for step in run.steps()]
+            self.assertIn(f"with backend='{strategy.upper()}' + 'mpi'", run.out)
+            ranks = 4 if name == "hsdp" else 2
+            self.assertIn(f"parameters are bitwise identical on all {ranks} ranks", run.out)
+        self.assertEqual(losses["zero1"], losses["ddp"])
+        self.assertEqual(losses["fsdp"], losses["ddp"])
+        self.assertLess(losses["hsdp"][-1], 0.7 * losses["hsdp"][0])  # other samples on four ranks
+        self.assertRegex(run.out, r"\['[^']+'\]\[3/3\] ?\[dp_replicate:1/1\]\[dp_shard:1/1\]")
+
+    def test_retired_flags_say_so_once(self):
+        run = self.run_program("--nproc=2", "--train-iters=4", "--no-plots", "--bucket-bytes=1000")
+        self.assertEqual(run.out.count("--bucket-bytes has no effect"), 1)
+        self.assertEqual(run.errors(), [])
 
     def test_every_rank_has_samples_of_its_own(self):
         one = self.run_program("--nproc=1", "--train-iters=3", "--no-plots", outputs="one").steps()

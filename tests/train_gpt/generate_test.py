@@ -70,8 +70,8 @@ class GenerateTest(runs.TrainTest):
                 self.assertEqual(len(run.err.splitlines()), 1, run.err)
                 self.assertTrue(re.match("generate: .*(" + expected + ")", run.err), run.err)
 
-    def write_model(self):
-        """GPT-2 in Hugging Face's layout with random weights, for bytes and one pair of them."""
+    def write_model(self, bias=None):
+        """GPT-2 in Hugging Face's layout with random weights, for bytes and one pair of them. `bias`: of ln_f."""
         width, seq = 16, 32
         printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
         others = [byte for byte in range(256) if byte not in printable]
@@ -88,7 +88,10 @@ class GenerateTest(runs.TrainTest):
         numbers, head, data = random.Random(3), {"__metadata__": {"format": "pt"}}, b""
         for name, shape in shapes.items():
             count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-            values = struct.pack(f"<{count}f", *(numbers.gauss(0, 0.3) for _ in range(count)))
+            drawn = [numbers.gauss(0, 0.3) for _ in range(count)]
+            if name == "ln_f.bias" and bias is not None:
+                drawn = [bias] * count
+            values = struct.pack(f"<{count}f", *drawn)
             head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
             data += values
         text = json.dumps(head).encode()
@@ -125,6 +128,16 @@ class GenerateTest(runs.TrainTest):
                    outputs="resumed_out")
         again = self.generate("--checkpoint=resumed", "--bpe-folder=model", *flags).out
         self.assertEqual(again.splitlines()[1:-1], text.splitlines()[1:-1])
+
+    def test_no_token_can_be_drawn(self):
+        """Parameters that are no numbers: one line, and no abort."""
+        self.write_model(bias=float("nan"))
+        for temperature in ("0", "1"):
+            with self.subTest(temperature=temperature):
+                run = self.generate("--model=model", "--prompt=the ", "--temperature=" + temperature, code=1)
+                self.assertEqual(run.err, "generate: sample 1: token 1: 257 of 257 logits are NaN; the model's "
+                                 "parameters are not finite, or it overflows in this dtype: take an earlier "
+                                 "checkpoint, or --dtype=float32\n")
 
 
 if __name__ == "__main__":

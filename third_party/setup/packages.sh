@@ -10,6 +10,7 @@ PACKAGE_GROUPS=(
   "libraries (flags, status, JSON, logs, event files): libabsl-dev nlohmann-json3-dev libspdlog-dev libprotobuf-dev protobuf-compiler"
   "tests and benchmarks: libgtest-dev libgmock-dev libbenchmark-dev"
   "tests of jobs and processes, some under a Slurm that they start themselves: procps munge slurmctld slurmd slurm-client"
+  "tests on a simulated cluster of network namespaces: iproute2 util-linux"
   "LibTorch's installer: python3 python3-venv"
   "plots: gnuplot-nox"
   "image data: dataset-fashion-mnist"

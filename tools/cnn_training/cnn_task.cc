@@ -18,7 +18,7 @@
 namespace plait::cnn_training {
 namespace {
 
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 
 // The network's smallest image: two convolutions of 3 x 3 and a pool of 2 x 2.
 constexpr std::int64_t kSmallestSide = 6;
@@ -153,12 +153,12 @@ absl::Status CnnTask::Restore(const parallel::Checkpoint& checkpoint) {
 }
 
 std::vector<training::Recorded> CnnTask::metrics() const {
-  return {{{"epoch", "1", "epoch, from 1"}, OverRanks::kRankZero},
-          {{"dt", "s", "training in the epoch, by rank"}, OverRanks::kStatistics},
-          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, OverRanks::kRankZero},
-          {{"test_loss", "1", "mean over all test samples"}, OverRanks::kRankZero},
-          {{"test_acc", "%", "test samples that are classified correctly"}, OverRanks::kRankZero},
-          {{"lr", "1", "learning rate in the epoch"}, OverRanks::kRankZero}};
+  return {{{"epoch", "1", "epoch, from 1"}, RankStatistics::kRankZero},
+          {{"dt", "s", "training in the epoch, by rank"}, RankStatistics::kStatistics},
+          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, RankStatistics::kRankZero},
+          {{"test_loss", "1", "mean over all test samples"}, RankStatistics::kRankZero},
+          {{"test_acc", "%", "test samples that are classified correctly"}, RankStatistics::kRankZero},
+          {{"lr", "1", "learning rate in the epoch"}, RankStatistics::kRankZero}};
 }
 
 absl::StatusOr<std::vector<data::Plot>> CnnTask::Plots(const std::string& history,

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-
 namespace plait::collectives_sweep {
 namespace {
 
@@ -16,13 +13,6 @@ constexpr std::array<absl::string_view, kSweptOperations> kNames = {
 }  // namespace
 
 absl::string_view Name(Swept operation) { return kNames[static_cast<std::size_t>(operation)]; }
-
-absl::StatusOr<Swept> SweptNamed(absl::string_view name) {
-  const auto* found = std::find(kNames.begin(), kNames.end(), name);
-  if (found != kNames.end()) return static_cast<Swept>(found - kNames.begin());
-  return absl::InvalidArgumentError(
-      absl::StrCat("no collective named '", name, "'; known: ", absl::StrJoin(kNames, ", ")));
-}
 
 std::vector<Swept> AllSwept() {
   std::vector<Swept> all;

@@ -23,7 +23,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace plait::collectives_sweep {
@@ -43,8 +42,6 @@ enum class Swept {
 inline constexpr int kSweptOperations = 10;
 
 absl::string_view Name(Swept operation);  // "all_reduce", ..., "send_recv", "barrier"
-// INVALID_ARGUMENT names the known ones.
-absl::StatusOr<Swept> SweptNamed(absl::string_view name);
 std::vector<Swept> AllSwept();
 
 // The buffer consists of one part per rank.

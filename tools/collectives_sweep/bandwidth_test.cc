@@ -58,12 +58,5 @@ TEST(Sizes, GoUpToTheLargest) {
   EXPECT_THAT(Sizes(8, 8, 2), ElementsAre(8));
 }
 
-TEST(SweptNamed, KnowsAllAndNamesThem) {
-  for (const Swept operation : AllSwept()) EXPECT_EQ(SweptNamed(Name(operation)).value(), operation);
-  EXPECT_EQ(SweptNamed("all").status().message(),
-            "no collective named 'all'; known: all_reduce, reduce, broadcast, all_gather, reduce_scatter, "
-            "all_to_all, gather, scatter, send_recv, barrier");
-}
-
 }  // namespace
 }  // namespace plait::collectives_sweep

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "comm/launch/gathered_text.h"
 
 namespace plait::collectives_sweep {
 namespace {
@@ -21,12 +22,11 @@ using comm::Buffer;
 using comm::Communicator;
 
 constexpr std::int64_t kShortBytes = 8;
-constexpr std::size_t kHostLetters = 64;
 // Ranks that share a core wait for their turn on it.
 constexpr double kSchedulerSeconds = 5e-4;
 constexpr auto kPause = std::chrono::milliseconds(30);
 
-double Now() {
+double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -39,15 +39,9 @@ double Quantile(std::vector<double> values, double share) {
 }
 
 std::vector<std::string> HostsOf(const Communicator& world) {
-  std::array<std::uint8_t, kHostLetters> mine = {};
-  gethostname(reinterpret_cast<char*>(mine.data()), mine.size() - 1);
-  std::vector<std::uint8_t> all(kHostLetters * world.size());
-  world.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
-  std::vector<std::string> hosts;
-  for (int r = 0; r < world.size(); ++r) {
-    hosts.emplace_back(reinterpret_cast<const char*>(&all[kHostLetters * r]));
-  }
-  return hosts;
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  return comm::GatherText(world, host);
 }
 
 class Talk {
@@ -81,6 +75,7 @@ class Talk {
   }
 
  private:
+  double Now() const { return options_.faults.now ? options_.faults.now() : SteadySeconds(); }
   void Send(const Buffer& message) const {
     if (options_.faults.before_message) options_.faults.before_message(partner_);
     world_.Send(message, partner_, 0);

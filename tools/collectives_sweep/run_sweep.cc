@@ -22,7 +22,6 @@ data::Plot PlotOf(const Sweep& sweep, int group, bool bandwidth) {
       .x_unit = "bytes",
       .log_y = true,
       .log_x = true,
-      .x_in_bytes = true,
       .robust = false};
   for (const Row& row : sweep.rows) {
     if (row.group != group || row.operation == Swept::kBarrier) continue;

@@ -30,8 +30,10 @@ struct SweepGroup {
 struct SweepFaults {
   // After each checked call, with what this rank received.
   std::function<void(Swept operation, comm::Buffer result)> after_call = {};
-  // Before each message to `partner` (a rank of the world) in the pairwise measurement.
+  // Before each message to `partner` (a rank of the world) in the pairwise measurement, and the clock there,
+  // in seconds; none: the steady clock.
   std::function<void(int partner)> before_message = {};
+  std::function<double()> now = {};
 };
 
 struct SweepOptions {

@@ -6,15 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "tools/collectives_sweep/run_sweep.h"
-#include "tools/dist_test/introduction.h"
+#include "tools/dist_test/startup_report.h"
 #include "tools/training/run_outputs.h"
 
 namespace plait::dist_test {
 
-absl::Status RunCollectives(const Config& config, comm::Session& session, const comm::DeviceMesh& mesh,
-                            const base::Log& log) {
+absl::Status RunCollectives(const Config& config, const device::DevicePlan& device, comm::Session& session,
+                            const comm::DeviceMesh& mesh, const base::Log& log) {
   const comm::Communicator& world = session.world();
-  const Place place = Introduce(config, mesh, log);
+  const Place place = Introduce(config, device, mesh, log);
   PLAIT_ASSIGN_OR_RETURN(const training::OutputFolder folder,
                          training::OpenOutputFolder("test_dist", config.outputs, world));
   session.EnterSteps();

@@ -10,11 +10,11 @@
 
 namespace plait::dist_test {
 
-// Collective. Sweeps every collective over sizes and groups, and measures every pair of ranks
-// (tools/collectives_sweep/README.md); table to standard output, sweep.h5 and plots into the folder of
-// outputs. DATA_LOSS for a wrong result.
-absl::Status RunCollectives(const Config& config, comm::Session& session, const comm::DeviceMesh& mesh,
-                            const base::Log& log);
+// Collective. Benchmarks every collective over message sizes and groups, and every pair of ranks
+// (tools/collectives_sweep/README.md); prints a table, and writes sweep.h5 and plots into the output
+// directory. DATA_LOSS for a wrong result.
+absl::Status RunCollectives(const Config& config, const device::DevicePlan& device, comm::Session& session,
+                            const comm::DeviceMesh& mesh, const base::Log& log);
 
 }  // namespace plait::dist_test
 

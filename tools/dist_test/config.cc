@@ -14,46 +14,58 @@
 #include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "tools/training/mesh.h"
 
 using plait::dist_test::Config;
 
-ABSL_FLAG(int, train_iters, Config().train_iters, "steps");
+ABSL_FLAG(int, train_iters, Config().train_iters, "number of steps");
 ABSL_FLAG(int, warmup, Config().warmup,
-          "steps up to this one, counted from 0, are neither printed nor recorded: the first ones allocate");
-ABSL_FLAG(int, log_freq, Config().log_freq, "steps from one line to the next");
-ABSL_FLAG(std::int64_t, batch_size, Config().batch_size, "samples of a step, on each rank");
+          "index of the last step that is neither logged nor recorded; the first steps allocate memory");
+ABSL_FLAG(int, log_freq, Config().log_freq, "log every N steps");
+ABSL_FLAG(std::int64_t, batch_size, Config().batch_size, "samples per step and rank");
 ABSL_FLAG(std::int64_t, input_size, Config().input_size, "inputs of the network");
 ABSL_FLAG(std::int64_t, output_size, Config().output_size, "outputs of the network");
-ABSL_FLAG(std::string, layer_sizes, absl::StrJoin(Config().layer_sizes, ","), "widths of its hidden layers");
-ABSL_FLAG(std::string, dtype, Config().dtype,
-          "of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
+ABSL_FLAG(std::string, layer_sizes, absl::StrJoin(Config().layer_sizes, ","), "widths of the hidden layers");
+ABSL_FLAG(
+    std::string, dtype, Config().dtype,
+    "dtype of matrix products: float32, bfloat16 or float16; parameters, gradients and loss are float32");
 ABSL_FLAG(double, lr, Config().lr, "learning rate of Adam");
-ABSL_FLAG(std::uint64_t, seed, Config().seed, "of the initial parameters and the samples");
-ABSL_FLAG(std::int64_t, bucket_bytes, Config().bucket_bytes,
-          "small gradients travel packed, up to so much at once");
-ABSL_FLAG(
-    bool, collectives, Config().collectives,
-    "instead of training, sweeps every collective over sizes and groups, and measures every pair of ranks");
+ABSL_FLAG(std::uint64_t, seed, Config().seed, "random seed of initial parameters and samples");
+ABSL_FLAG(std::string, strategy, "ddp",
+          "what is replicated: ddp: everything; zero1: all but optimizer state; zero2: parameters; fsdp: "
+          "nothing");
+ABSL_FLAG(std::string, mesh, Config().mesh,
+          "ranks along each axis, such as dp_replicate=2,dp_shard=2 (default: all on the strategy's axis)");
+ABSL_FLAG(std::int64_t, bucket_bytes, 0, "no effect: gradients are reduced layer by layer");
+ABSL_FLAG(bool, collectives, Config().collectives,
+          "instead of training, benchmark every collective over message sizes and groups, and every pair of "
+          "ranks");
 ABSL_FLAG(std::string, collectives_sizes, "8,64M,4",
-          "smallest and largest message of the sweep, in bytes, and the factor from one to the next");
-ABSL_FLAG(
-    std::string, fault, "none",
-    "what --fault-rank does at step --fault-iter: hang, exit, kill, slow or mismatch (another collective)");
-ABSL_FLAG(int, fault_rank, Config().fault_rank, "rank with the fault");
-ABSL_FLAG(int, fault_iter, Config().fault_iter, "step at which it happens");
+          "smallest and largest message of the sweep in bytes, and the factor between sizes");
+ABSL_FLAG(std::string, fault, "none",
+          "fault injection on --fault-rank at step --fault-iter: hang, exit, kill, slow or mismatch (calls "
+          "another collective)");
+ABSL_FLAG(int, fault_rank, Config().fault_rank, "rank of the fault");
+ABSL_FLAG(int, fault_iter, Config().fault_iter, "step of the fault");
+ABSL_FLAG(std::string, device, "auto",
+          "where tensors live: cuda (one GPU per rank), cpu, or auto: cuda where every rank has a GPU");
+ABSL_FLAG(int, threads, Config().device.threads,
+          "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
+          "all cores");
 ABSL_FLAG(int, nproc, Config().nproc,
-          "starts itself on so many ranks where no launcher did; 0: one per core, at most 8");
+          "ranks to start if no launcher did; 0: those of --mesh, or one per core, at most 8");
 ABSL_FLAG(std::string, timeout, "10m",
-          "how long a rank may wait for another before the job ends and names it: 5s, 2m");
+          "how long a rank may wait for another before the job is ended and the rank named: 5s, 2m");
 ABSL_FLAG(std::string, outputs, Config().outputs,
-          "folder for history, plots, trace and profile; empty: outputs/test_dist/DATE-TIME");
+          "directory for history, plots, trace and profile (default: outputs/test_dist/DATE-TIME)");
 ABSL_FLAG(std::string, history, Config().history,
-          "HDF5 file of all steps (xarray, ncdump and h5py open it); empty: history.h5 in --outputs");
-ABSL_FLAG(std::string, csv, Config().csv, "the same numbers as comma-separated values");
-ABSL_FLAG(std::string, json_lines, Config().json_lines, "the same as one JSON object a line");
-ABSL_FLAG(std::string, tensorboard, Config().tensorboard, "the same as event files, in this folder");
-ABSL_FLAG(bool, plots, Config().plots, "draws the plots, in the terminal and as files");
-ABSL_FLAG(bool, trace, Config().trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
+          "HDF5 file with all steps, readable by xarray, ncdump and h5py (default: history.h5 in --outputs)");
+ABSL_FLAG(std::string, csv, Config().csv, "also export the history as comma-separated values to this file");
+ABSL_FLAG(std::string, json_lines, Config().json_lines, "also export one JSON object per step to this file");
+ABSL_FLAG(std::string, tensorboard, Config().tensorboard,
+          "also export TensorBoard event files to this directory");
+ABSL_FLAG(bool, plots, Config().plots, "plot all metrics, in the terminal and as files");
+ABSL_FLAG(bool, trace, Config().trace, "write a Chrome trace of all ranks, for Perfetto");
 
 namespace plait::dist_test {
 namespace {
@@ -62,7 +74,7 @@ struct Variable {
   const char* name;
   const char* flag;
 };
-// In turn: a later name of the same flag wins.
+// In this order: where two set the same flag, the later one wins.
 constexpr std::array<Variable, 11> kVariables = {{{"TRAIN_ITERS", "train_iters"},
                                                   {"BATCH_SIZE", "batch_size"},
                                                   {"INPUT_SIZE", "input_size"},
@@ -106,7 +118,7 @@ absl::StatusOr<std::vector<std::int64_t>> Sizes(const std::string& text) {
     std::int64_t size = 0;
     if (!absl::SimpleAtoi(part, &size) || size < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--layer-sizes=", text, ": expected positive whole numbers such as 1024,512"));
+          absl::StrCat("--layer-sizes=", text, ": expected positive integers such as 1024,512"));
     }
     sizes.push_back(size);
   }
@@ -156,10 +168,11 @@ absl::Status TakeSizes(const std::string& text, Config& config) {
 }
 
 absl::Status CheckNumbers(const Config& config) {
-  const std::pair<const char*, std::int64_t> positive[] = {
-      {"train-iters", config.train_iters}, {"log-freq", config.log_freq},
-      {"batch-size", config.batch_size},   {"input-size", config.input_size},
-      {"output-size", config.output_size}, {"bucket-bytes", config.bucket_bytes}};
+  const std::pair<const char*, std::int64_t> positive[] = {{"train-iters", config.train_iters},
+                                                           {"log-freq", config.log_freq},
+                                                           {"batch-size", config.batch_size},
+                                                           {"input-size", config.input_size},
+                                                           {"output-size", config.output_size}};
   for (const auto& [flag, value] : positive) {
     if (value < 1)
       return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": expected at least 1"));
@@ -167,6 +180,7 @@ absl::Status CheckNumbers(const Config& config) {
   const std::pair<const char*, std::int64_t> not_negative[] = {{"warmup", config.warmup},
                                                                {"fault-rank", config.fault_rank},
                                                                {"fault-iter", config.fault_iter},
+                                                               {"threads", config.device.threads},
                                                                {"nproc", config.nproc}};
   for (const auto& [flag, value] : not_negative) {
     if (value < 0)
@@ -188,17 +202,19 @@ base::ToolUsage Usage() {
   return {
       .name = "test_dist",
       .summary =
-          "Trains a small network under data parallelism to see that a cluster works and how fast it is: one "
-          "line per step, timers, plots, a trace and a history. Samples are random numbers.",
+          "Tests a cluster by training a small network with data parallelism on random samples: prints one "
+          "line per step, timers and plots, and writes a trace and a history.",
       .examples = {"test_dist --nproc=2",
                    "test_dist --nproc=2 --train-iters=500 --dtype=bfloat16 --log-freq=50",
+                   "test_dist --nproc=4 --strategy=fsdp --mesh=dp_replicate=2,dp_shard=2",
                    "mpirun -n 8 test_dist --history=run.h5", "test_dist --nproc=4 --collectives",
                    "test_dist --nproc=4 --fault=hang --fault-rank=2 --fault-iter=5 --timeout=5s"},
       .groups = {{"Steps", {"train_iters", "warmup", "log_freq", "batch_size", "seed"}},
                  {"Network", {"input_size", "output_size", "layer_sizes", "dtype", "lr"}},
-                 {"Communication", {"bucket_bytes", "collectives", "collectives_sizes"}},
-                 {"Faults", {"fault", "fault_rank", "fault_iter"}},
-                 {"Ranks", {"nproc", "timeout"}},
+                 {"Parallelism", {"strategy", "mesh", "bucket_bytes"}},
+                 {"Collectives", {"collectives", "collectives_sizes"}},
+                 {"Fault injection", {"fault", "fault_rank", "fault_iter"}},
+                 {"Ranks and devices", {"nproc", "device", "threads", "timeout"}},
                  {"Files", {"outputs", "history", "csv", "json_lines", "tensorboard", "plots", "trace"}}}};
 }
 
@@ -227,7 +243,12 @@ absl::StatusOr<Config> ConfigFromFlags() {
   PLAIT_ASSIGN_OR_RETURN(c.dtype, Choice("dtype", absl::GetFlag(FLAGS_dtype), kTypes));
   c.lr = absl::GetFlag(FLAGS_lr);
   c.seed = absl::GetFlag(FLAGS_seed);
-  c.bucket_bytes = absl::GetFlag(FLAGS_bucket_bytes);
+  const absl::StatusOr<parallel::Strategy> strategy = parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(strategy.status(), "--strategy"));
+  c.strategy = *strategy;
+  c.mesh = absl::GetFlag(FLAGS_mesh);
+  PLAIT_ASSIGN_OR_RETURN(c.device.kind, device::ParseDeviceKind(absl::GetFlag(FLAGS_device)));
+  c.device.threads = absl::GetFlag(FLAGS_threads);
   c.collectives = absl::GetFlag(FLAGS_collectives);
   PLAIT_RETURN_IF_ERROR(TakeSizes(absl::GetFlag(FLAGS_collectives_sizes), c));
   PLAIT_ASSIGN_OR_RETURN(c.fault, Choice("fault", absl::GetFlag(FLAGS_fault), kFaults));
@@ -248,11 +269,23 @@ absl::StatusOr<Config> ConfigFromFlags() {
 
 std::string FlagSettings() { return base::Settings(Usage()); }
 
+std::string RetiredFlags() {
+  if (absl::GetFlag(FLAGS_bucket_bytes) == 0) return "";
+  return "--bucket-bytes has no effect any more: gradients are reduced layer by layer; leave it out";
+}
+
 std::vector<std::int64_t> Widths(const Config& config) {
   std::vector<std::int64_t> widths = {config.input_size};
   widths.insert(widths.end(), config.layer_sizes.begin(), config.layer_sizes.end());
   widths.push_back(config.output_size);
   return widths;
+}
+
+absl::StatusOr<std::vector<comm::MeshAxis>> MeshAxes(const Config& config, int ranks) {
+  PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes,
+                         training::MeshOf(config.mesh, {.strategy = config.strategy}, ranks));
+  if (config.strategy == parallel::Strategy::kDdp) return std::vector<comm::MeshAxis>{{"dp", ranks}};
+  return axes;
 }
 
 }  // namespace plait::dist_test

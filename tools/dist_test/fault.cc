@@ -10,16 +10,17 @@ namespace {
 
 void SleepSeconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Of the size of a gradient, so that only the operation differs.
-void EnterOtherCollective(const comm::Communicator& dp) {
+// As large as a gradient, so that only the operation differs.
+void CallOtherCollective(const comm::Communicator& gradients) {
   std::vector<float> values(1 << 16);
-  dp.Broadcast(comm::BufferOf(absl::MakeSpan(values)), 0);
+  gradients.Broadcast(comm::BufferOf(absl::MakeSpan(values)), 0);
 }
 
 }  // namespace
 
-void StrikeFault(const Config& config, int iter, const comm::Communicator& dp) {
-  if (dp.rank() != config.fault_rank || iter < config.fault_iter) return;
+void InjectFault(const Config& config, int iter, const comm::Communicator& world,
+                 const comm::Communicator& gradients) {
+  if (world.rank() != config.fault_rank || iter < config.fault_iter) return;
   if (config.fault == FaultKind::kSlow) return SleepSeconds(kSlowSeconds);
   if (iter != config.fault_iter) return;
   switch (config.fault) {
@@ -31,7 +32,7 @@ void StrikeFault(const Config& config, int iter, const comm::Communicator& dp) {
       std::raise(SIGKILL);
       return;
     case FaultKind::kMismatch:
-      return EnterOtherCollective(dp);
+      return CallOtherCollective(gradients);
     case FaultKind::kSlow:
     case FaultKind::kNone:
       return;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "comm/stats.h"
 #include "data/hdf5/atomic_file.h"
@@ -13,20 +14,20 @@
 namespace plait::dist_test {
 namespace {
 
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 
 std::vector<training::Recorded> Metrics() {
-  return {{{"iter", "1", "step, from 0"}, OverRanks::kRankZero},
-          {{"loss", "1", "sum of squared errors of a rank's samples"}, OverRanks::kStatistics},
-          {{"sps", "1/s", "samples per second of a rank"}, OverRanks::kStatistics},
-          {{"sps_world", "1/s", "samples per second of all ranks"}, OverRanks::kRankZero},
-          {{"dt", "s", "time per step"}, OverRanks::kEachRank},
-          {{"dtf", "s", "forward pass and loss"}, OverRanks::kEachRank},
-          {{"dtb", "s", "backward pass, all-reduce and optimizer"}, OverRanks::kEachRank},
-          {{"dto", "s", "the last all-reduces and the optimizer"}, OverRanks::kStatistics},
-          {{"comm_bytes_dp", "bytes", "sent by a rank"}, OverRanks::kStatistics},
-          {{"comm_in_flight_dp", "s", "all-reduces in flight, added up"}, OverRanks::kStatistics},
-          {{"comm_exposed_dp", "s", "of that, a rank stood still"}, OverRanks::kStatistics}};
+  return {{{"iter", "1", "step, from 0"}, RankStatistics::kRankZero},
+          {{"loss", "1", "sum of squared errors of a rank's samples"}, RankStatistics::kStatistics},
+          {{"sps", "1/s", "samples per second of a rank"}, RankStatistics::kStatistics},
+          {{"sps_world", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
+          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+          {{"dtf", "s", "forward pass and loss"}, RankStatistics::kEachRank},
+          {{"dtb", "s", "backward pass, reductions and optimizer"}, RankStatistics::kEachRank},
+          {{"dto", "s", "optimizer"}, RankStatistics::kStatistics},
+          {{"comm_bytes_dp", "bytes", "sent by a rank"}, RankStatistics::kStatistics},
+          {{"comm_in_flight_dp", "s", "collectives in flight, added up"}, RankStatistics::kStatistics},
+          {{"comm_exposed_dp", "s", "of that, the rank waited"}, RankStatistics::kStatistics}};
 }
 
 data::Plot PlotOf(const std::string& name, const data::TableMetric& metric, std::vector<double> x,
@@ -55,6 +56,12 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const std::string& history, cons
 
 }  // namespace
 
+std::string TrafficName(const comm::DeviceMesh& mesh) {
+  std::vector<std::string> names;
+  for (const comm::MeshAxis& axis : mesh.axes()) names.push_back(axis.name);
+  return absl::StrCat(names.size() == 1 ? "all-reduce" : "collectives", "[", absl::StrJoin(names, ","), "]");
+}
+
 absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts,
                                       const comm::Communicator& world) {
   PLAIT_ASSIGN_OR_RETURN(training::RunOutputs run,
@@ -70,20 +77,27 @@ absl::StatusOr<Outputs> Outputs::Open(const Config& config, data::RunFacts facts
   return Outputs(std::move(run));
 }
 
-Outputs::Traffic Outputs::TrafficSince(const comm::Communicator& dp) {
+Outputs::Traffic Outputs::TrafficSince(const comm::DeviceMesh& mesh) {
   Traffic now;
-  const comm::Stats& stats = dp.stats();
-  if (const auto axis = stats.find("dp"); axis != stats.end()) {
-    const comm::OperationStats& all = axis->second[static_cast<int>(comm::Operation::kAllReduce)];
-    now = {static_cast<double>(all.wire_bytes), all.in_flight_seconds, all.exposed_seconds};
+  const comm::Stats& stats = mesh.world().stats();
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    const auto found = stats.find(axis.name);
+    if (found == stats.end()) continue;
+    for (const comm::Operation operation :
+         {comm::Operation::kAllReduce, comm::Operation::kReduceScatter, comm::Operation::kAllGather}) {
+      const comm::OperationStats& all = found->second[static_cast<int>(operation)];
+      now.bytes += static_cast<double>(all.wire_bytes);
+      now.in_flight_seconds += all.in_flight_seconds;
+      now.exposed_seconds += all.exposed_seconds;
+    }
   }
   const Traffic before = std::exchange(so_far_, now);
   return {now.bytes - before.bytes, now.in_flight_seconds - before.in_flight_seconds,
           now.exposed_seconds - before.exposed_seconds};
 }
 
-absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, const comm::Communicator& dp) {
-  const Traffic traffic = TrafficSince(dp);
+absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, const comm::DeviceMesh& mesh) {
+  const Traffic traffic = TrafficSince(mesh);
   in_flight_ += traffic.in_flight_seconds;
   exposed_ += traffic.exposed_seconds;
   ++steps_;

@@ -1,8 +1,6 @@
 #include "tools/dist_test/run.h"
 
-#include <ATen/Parallel.h>
-
-#include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +11,11 @@
 #include "base/status_macros.h"
 #include "base/timer_report.h"
 #include "comm/device_mesh.h"
-#include "parallel/replicas.h"
 #include "tools/dist_test/collectives.h"
 #include "tools/dist_test/fault.h"
-#include "tools/dist_test/introduction.h"
 #include "tools/dist_test/outputs.h"
+#include "tools/dist_test/replica_check.h"
+#include "tools/dist_test/startup_report.h"
 #include "tools/dist_test/step_summary.h"
 #include "tools/dist_test/workload.h"
 
@@ -26,18 +24,26 @@ namespace {
 
 using base::Profile;
 
+// Where gradients are reduced: the first axis with several ranks.
+const comm::Communicator& GradientAxis(const comm::DeviceMesh& mesh) {
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    if (axis.size > 1) return mesh.axis(axis.name);
+  }
+  return mesh.world();
+}
+
 class Training {
  public:
   Training(const Config& config, comm::Session& session, Profile& profile, base::Log log,
-           comm::DeviceMesh mesh)
+           comm::DeviceMesh mesh, const device::DevicePlan& device)
       : config_(config),
         session_(session),
         world_(session.world()),
         profile_(profile),
         log_(std::move(log)),
         mesh_(std::move(mesh)),
-        dp_(mesh_.axis("dp")),
-        place_(Introduce(config, mesh_, log_)) {}
+        device_(device.device()),
+        place_(Introduce(config, device, mesh_, log_)) {}
 
   absl::Status Run();
 
@@ -46,7 +52,7 @@ class Training {
   absl::Status Step(int iter, Workload& workload, Outputs& outputs);
   void Trace(data::Trace* trace, int iter, const StepTimes& times);
   void AddTimes(const StepTimes& times);
-  absl::Status CompareReplicas(const Workload& workload);
+  absl::Status CompareReplicas(Workload& workload);
   absl::Status Conclude(const Outputs& outputs);
 
   const Config& config_;
@@ -55,7 +61,7 @@ class Training {
   Profile& profile_;
   base::Log log_;
   comm::DeviceMesh mesh_;
-  const comm::Communicator& dp_;
+  at::Device device_;
   Place place_;
   base::TimerSet timers_;
 };
@@ -72,24 +78,24 @@ void Training::Trace(data::Trace* trace, int iter, const StepTimes& times) {
 void Training::AddTimes(const StepTimes& times) {
   timers_.Get("step").Add(times.dt());
   timers_.Get("step::forward and loss").Add(times.dtf());
-  timers_.Get("step::backward and all-reduce").Add(times.dtb() - times.optimizer());
-  timers_.Get("step::optimizer, last all-reduces").Add(times.optimizer());
+  timers_.Get("step::backward and reductions").Add(times.dtb() - times.optimizer());
+  timers_.Get("step::optimizer").Add(times.optimizer());
 }
 
 absl::Status Training::Step(int iter, Workload& workload, Outputs& outputs) {
   world_.Barrier();
-  StrikeFault(config_, iter, dp_);
+  InjectFault(config_, iter, world_, GradientAxis(mesh_));
   const StepTimes times = workload.Step();
   if (iter <= config_.warmup) {
-    outputs.PassOver(dp_);
+    outputs.SkipTraffic(mesh_);
     return absl::OkStatus();
   }
   const Profile::Scope scope(profile_, "recording");
   AddTimes(times);
   Trace(outputs.trace(), iter, times);
-  const StepSummary step = SummariseStep(world_, iter, config_.batch_size, times);
+  const StepSummary step = SummarizeStep(world_, iter, config_.batch_size, times);
   if (iter % config_.log_freq == 0) log_.Info(StepLine(step));
-  return outputs.Record(step, times, dp_);
+  return outputs.Record(step, times, mesh_);
 }
 
 absl::Status Training::Steps(Workload& workload, Outputs& outputs) {
@@ -99,25 +105,22 @@ absl::Status Training::Steps(Workload& workload, Outputs& outputs) {
   return absl::OkStatus();
 }
 
-absl::Status Training::CompareReplicas(const Workload& workload) {
+absl::Status Training::CompareReplicas(Workload& workload) {
   const Profile::Scope scope(profile_, "comparison of replicas");
-  const parallel::Difference difference = parallel::FirstDifference(dp_, workload.parameters());
-  if (difference.rank >= 0) {
-    return absl::DataLossError(absl::StrCat("parameters are not the same on all ranks: rank ",
-                                            difference.rank, " differs from rank 0, first in tensor ",
-                                            difference.tensor, "; expected the same bits after ",
-                                            config_.train_iters, " steps. Run doctor on its host"));
-  }
-  log_.Info(absl::StrCat("parameters are the same bits on all ", world_.size(), " ranks"));
+  ReplicaCheck check(world_);
+  workload.VisitParameters(
+      [&](const std::string& name, const at::Tensor& parameter) { check.Compare(name, parameter); });
+  PLAIT_RETURN_IF_ERROR(check.Finish());
+  log_.Info(absl::StrCat("parameters are bitwise identical on all ", world_.size(), " ranks"));
   return absl::OkStatus();
 }
 
 absl::Status Training::Conclude(const Outputs& outputs) {
-  if (dp_.size() > 1) {
+  if (world_.size() > 1) {
     const double in_flight = outputs.in_flight_seconds(), exposed = outputs.exposed_seconds();
-    log_.Info(
-        absl::StrFormat("all-reduce[dp]: %.6f s in flight per step, %.6f s of it exposed: %.0f %% overlap",
-                        in_flight, exposed, in_flight > 0 ? 100 * (1 - exposed / in_flight) : 0.0));
+    log_.Info(absl::StrFormat("%s: %.6f s in flight per step, %.6f s of it exposed: %.0f %% overlap",
+                              TrafficName(mesh_), in_flight, exposed,
+                              in_flight > 0 ? 100 * (1 - exposed / in_flight) : 0.0));
   }
   log_.Info(absl::StrCat("[timers]:", base::TimerTable(timers_, world_.rank())));
   if (world_.rank() == 0 && config_.plots) {
@@ -146,7 +149,7 @@ absl::Status Training::Run() {
   std::unique_ptr<Workload> workload;
   {
     const Profile::Scope scope(profile_, "network and optimizer");
-    workload = std::make_unique<Workload>(config_, dp_, at::Device(place_.device.id), profile_);
+    PLAIT_ASSIGN_OR_RETURN(workload, Workload::Create(config_, mesh_, device_, profile_));
   }
   log_.Info(absl::StrCat("model=", workload->Description()));
   log_.Info(absl::StrCat(workload->ParameterCount(), " parameters; samples are random numbers"));
@@ -162,7 +165,6 @@ absl::Status Training::Run() {
 }  // namespace
 
 absl::Status Run(const Config& config, comm::Session& session, Profile& profile) {
-  at::set_num_threads(1);
   const comm::Communicator& world = session.world();
   if (config.fault != FaultKind::kNone && config.fault_rank >= world.size()) {
     return absl::InvalidArgumentError(absl::StrCat("--fault-rank=", config.fault_rank, ": there are ",
@@ -170,9 +172,13 @@ absl::Status Run(const Config& config, comm::Session& session, Profile& profile)
   }
   PLAIT_ASSIGN_OR_RETURN(base::Log log,
                          base::MakeLog({.rank = world.rank(), .stream = base::LogStream::kStandardOutput}));
-  PLAIT_ASSIGN_OR_RETURN(comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, {{"dp", world.size()}}));
-  if (config.collectives) return RunCollectives(config, session, mesh, log);
-  return Training(config, session, profile, std::move(log), std::move(mesh)).Run();
+  if (const std::string warning = RetiredFlags(); !warning.empty()) log.Warning(warning);
+  PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device, device::SelectDevice(config.device, world));
+  if (!device.warning.empty()) log.Warning(device.warning);
+  PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes, MeshAxes(config, world.size()));
+  PLAIT_ASSIGN_OR_RETURN(comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, std::move(axes)));
+  if (config.collectives) return RunCollectives(config, device, session, mesh, log);
+  return Training(config, session, profile, std::move(log), std::move(mesh), device).Run();
 }
 
 }  // namespace plait::dist_test

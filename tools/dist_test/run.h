@@ -9,9 +9,10 @@
 
 namespace plait::dist_test {
 
-// Collective. Says where it runs, trains, prints a line per step, then timers, profile, plots and where the
-// files are. Errors, the same on all ranks: a fault on a rank that there is not, files that cannot be
-// written, parameters that are not the same bits on all ranks at the end (DATA_LOSS).
+// Collective. Prints where it runs, trains, prints a line per step, then timers, profile, plots and paths of
+// the files. Errors, the same on all ranks: a fault on a rank that does not exist, a mesh that does not fit
+// the ranks, a device that is missing, files that cannot be written, and parameters that are not bitwise
+// identical on all ranks at the end (DATA_LOSS).
 absl::Status Run(const Config& config, comm::Session& session, base::Profile& profile);
 
 }  // namespace plait::dist_test

@@ -7,20 +7,20 @@
 
 namespace plait::dist_test {
 
-StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size,
+StepSummary SummarizeStep(const comm::Communicator& world, int iter, std::int64_t batch_size,
                           const StepTimes& times) {
   const double mine[2] = {times.loss, times.dt()};
-  std::vector<double> all(2 * dp.size());
-  dp.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
+  std::vector<double> all(2 * world.size());
+  world.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
   StepSummary step = {.iter = iter, .dt = times.dt(), .dtf = times.dtf(), .dtb = times.dtb()};
   double slowest = 0;
-  for (int rank = 0; rank < dp.size(); ++rank) {
-    step.loss += all[2 * rank] / dp.size();
+  for (int rank = 0; rank < world.size(); ++rank) {
+    step.loss += all[2 * rank] / world.size();
     slowest = std::max(slowest, all[2 * rank + 1]);
   }
   const auto samples = static_cast<double>(batch_size);
   step.sps = samples / step.dt;
-  step.sps_world = samples * dp.size() / slowest;
+  step.sps_world = samples * world.size() / slowest;
   return step;
 }
 

@@ -1,4 +1,4 @@
-// A step as all ranks saw it, and its line.
+// A step as measured by all ranks, and its line in the log.
 #ifndef PLAIT_TOOLS_DIST_TEST_STEP_SUMMARY_H_
 #define PLAIT_TOOLS_DIST_TEST_STEP_SUMMARY_H_
 
@@ -13,14 +13,14 @@ namespace plait::dist_test {
 struct StepSummary {
   int iter = 0;
   double loss = 0;  // mean over ranks
-  double dt = 0, dtf = 0,
-         dtb = 0;        // seconds of this rank: step, forward with loss, backward to new parameters
+  // Seconds of this rank: the step, forward pass and loss, backward pass and optimizer.
+  double dt = 0, dtf = 0, dtb = 0;
   double sps = 0;        // samples of this rank per second
-  double sps_world = 0;  // of all ranks, by the slowest
+  double sps_world = 0;  // samples of all ranks per second of the slowest
 };
 
 // Collective: one all-gather.
-StepSummary SummariseStep(const comm::Communicator& dp, int iter, std::int64_t batch_size,
+StepSummary SummarizeStep(const comm::Communicator& world, int iter, std::int64_t batch_size,
                           const StepTimes& times);
 
 // "iter=1, loss=2152.41, sps=1.697e+04, dt=0.00377066, dtf=0.001003, dtb=0.002768, sps_world=6.78e+04"

@@ -11,12 +11,12 @@
 #include <chrono>
 
 #include "base/seed.h"
-#include "parallel/replicas.h"
+#include "base/status_macros.h"
 
 namespace plait::dist_test {
 namespace {
 
-// Matrix products in a narrower type, as autocast does them, while the scope lasts.
+// While it lives, matrix products are computed in `dtype`.
 class Autocast {
  public:
   Autocast(at::DeviceType device, const std::string& dtype) : device_(device), on_(dtype != "float32") {
@@ -37,29 +37,39 @@ class Autocast {
   bool on_;
 };
 
-mlp::Mlp NewNetwork(const Config& config, at::Device device) {
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
-  return mlp::Mlp({.widths = Widths(config)}, at::TensorOptions(device).dtype(at::kFloat));
-}
-
 }  // namespace
 
-Workload::Workload(const Config& config, const comm::Communicator& dp, at::Device device,
+absl::StatusOr<std::unique_ptr<Workload>> Workload::Create(const Config& config, const comm::DeviceMesh& mesh,
+                                                           at::Device device, base::Profile& profile) {
+  auto workload = std::unique_ptr<Workload>(new Workload(config, mesh, device, profile));
+  PLAIT_RETURN_IF_ERROR(workload->CreateEngine(mesh));
+  return workload;
+}
+
+// On the meta device: the engine gives parameters memory unit by unit.
+Workload::Workload(const Config& config, const comm::DeviceMesh& mesh, at::Device device,
                    base::Profile& profile)
     : config_(config),
-      dp_(dp),
+      ranks_(mesh.world().size()),
       device_(device),
       profile_(profile),
-      mlp_(NewNetwork(config, device)),
-      adam_(mlp_.parameters(), {.lr = config.lr}),
-      samples_(
-          at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", dp.rank()))) {
-  parallel::BroadcastTensors(dp, mlp_.parameters(), 0);
-  if (dp.size() > 1) {
-    reducer_ = std::make_unique<parallel::GradientReducer>(
-        dp, mlp_.parameters(), parallel::GradientReducerOptions{.bucket_bytes = config.bucket_bytes});
+      mlp_({.widths = Widths(config)}, at::TensorOptions(at::kMeta).dtype(at::kFloat)),
+      samples_(at::make_generator<at::CPUGeneratorImpl>(
+          base::DeriveSeed(config.seed, "samples", mesh.world().rank()))) {}
+
+absl::Status Workload::CreateEngine(const comm::DeviceMesh& mesh) {
+  std::vector<models::ParameterUnit> units = mlp_.units();
+  for (models::ParameterUnit& unit : units) {
+    if (mesh.Has("dp")) unit.replicate_axis = "dp";
   }
+  at::manual_seed(base::DeriveSeed(config_.seed, "parameters"));
+  PLAIT_ASSIGN_OR_RETURN(
+      engine_, parallel::DataParallel::Create(mesh, std::move(units),
+                                              {.strategy = config_.strategy, .device = device_},
+                                              [&](std::size_t unit) { mlp_.ResetParameters(unit); }));
+  adam_ = std::make_unique<parallel::ShardedOptimizer>(
+      *engine_, parallel::ShardedOptimizerOptions{.kind = parallel::OptimizerKind::kAdam, .lr = config_.lr});
+  return absl::OkStatus();
 }
 
 double Workload::Now() const {
@@ -74,45 +84,50 @@ at::Tensor Workload::Loss() {
       config_.output_size <= config_.input_size
           ? x.narrow(1, 0, config_.output_size)
           : x.repeat({1, config_.output_size / config_.input_size + 1}).narrow(1, 0, config_.output_size);
-  return at::mse_loss(mlp_.Forward(x).to(at::kFloat), target, at::Reduction::Sum);
-}
-
-// Parameters whose gradients are there are new before the last gradients have come.
-void Workload::Update() {
-  if (reducer_ == nullptr) return adam_.Step();
-  adam_.BeginStep();
-  reducer_->Finish([this](absl::Span<const std::size_t> parameters) { adam_.Apply(parameters); });
+  const models::BlockRunner run = [this](std::size_t block, const models::BlockState& input,
+                                         const models::BlockContext& context) {
+    return engine_->Run(
+        block, [&](const models::BlockState& in) { return mlp_.blocks()[block]->Forward(in, context); },
+        input);
+  };
+  const at::Tensor y = models::RunOutput(mlp_, {.inputs = x, .targets = {}}, run);
+  return at::mse_loss(y.to(at::kFloat), target, at::Reduction::Sum);
 }
 
 StepTimes Workload::Step() {
   const base::Profile::Scope scope(profile_, "step");
-  adam_.ClearGradients();
   StepTimes times;
   times.begin_seconds = Now();
-  at::Tensor loss;
+  at::Tensor loss, part;
   {
     const base::Profile::Scope forward(profile_, "forward");
-    loss = Loss();
+    part = engine_->Forward([&] {
+      loss = Loss();
+      return loss / ranks_;
+    });
     times.forward_end_seconds = Now();
   }
   {
-    const base::Profile::Scope backward(profile_, "backward and all-reduce");
-    loss.backward();
+    const base::Profile::Scope backward(profile_, "backward and reductions");
+    engine_->Backward(part);
     times.backward_end_seconds = Now();
   }
   {
-    const base::Profile::Scope optimizer(profile_, "optimizer and the last all-reduces");
-    Update();
+    const base::Profile::Scope optimizer(profile_, "optimizer");
+    adam_->Step();
+    engine_->WaitForParameters();
     times.end_seconds = Now();
   }
   times.loss = loss.item<double>();
   return times;
 }
 
-std::int64_t Workload::ParameterCount() const {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : mlp_.parameters()) count += parameter.numel();
-  return count;
+void Workload::VisitParameters(const ParameterVisitor& visit) {
+  engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
+    for (const models::ParameterSpec& p : unit.parameters) visit(p.name, p.tensor);
+  });
 }
+
+std::int64_t Workload::ParameterCount() const { return models::CountParameters(engine_->units()); }
 
 }  // namespace plait::dist_test

@@ -1,4 +1,4 @@
-// Data-parallel steps against one process that has all the samples and an optimizer of LibTorch's own.
+// Data-parallel steps against one process that has all samples, in float64 with torch::optim::Adam.
 #include "tools/dist_test/workload.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -9,7 +9,6 @@
 
 #include "base/seed.h"
 #include "comm/testing/world.h"
-#include "parallel/replicas.h"
 
 namespace plait::dist_test {
 namespace {
@@ -21,11 +20,11 @@ Config Small() {
   config.batch_size = 8;
   config.input_size = 12;
   config.output_size = 12;
-  config.layer_sizes = {300, 70};  // gradients of 14 kB, 84 kB and 3 kB: packed and alone
+  config.layer_sizes = {300, 70};
   return config;
 }
 
-// Parameters are drawn from one stream, the samples of a rank from the rank's.
+// Parameters are drawn from one stream, samples from a stream per rank.
 std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
@@ -50,35 +49,61 @@ std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
   return network.parameters();
 }
 
-TEST(Workload, StepsAsOneProcessWithAllSamples) {
+struct Case {
+  parallel::Strategy strategy;
+  std::string mesh;  // for ranks that it fits
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << Name(c.strategy) << " " << c.mesh; }
+
+class WorkloadTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(WorkloadTest, StepsAsOneProcessWithAllSamples) {
   const comm::Communicator& world = comm::testing::World();
-  const Config config = Small();
+  Config config = Small();
+  config.strategy = GetParam().strategy;
+  config.mesh = GetParam().mesh;
+  const absl::StatusOr<std::vector<comm::MeshAxis>> axes = MeshAxes(config, world.size());
+  if (!axes.ok()) return;  // the mesh has another number of ranks
+  const absl::StatusOr<comm::DeviceMesh> mesh = comm::DeviceMesh::Create(world, *axes);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
   base::Profile profile("test");
-  Workload workload(config, world, at::kCPU, profile);
-  for (int step = 0; step < kSteps; ++step) workload.Step();
-  EXPECT_EQ(parallel::FirstDifference(world, workload.parameters()).rank, -1);
+  const absl::StatusOr<std::unique_ptr<Workload>> workload =
+      Workload::Create(config, *mesh, at::kCPU, profile);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_EQ((*workload)->ParameterCount(), 12 * 300 + 300 + 300 * 70 + 70 + 70 * 12 + 12);
+  for (int step = 0; step < kSteps; ++step) (*workload)->Step();
   const std::vector<at::Tensor> expected = SerialParameters(config, world.size());
-  const std::vector<at::Tensor> parameters = workload.parameters();
   // A step moves each parameter by at most about lr, in the direction of a gradient that float32 rounds.
-  // Where a gradient is small beside its rounding the direction is open: lr * steps bounds any error; on
-  // average far less.
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const at::Tensor error = (parameters[i].to(at::kDouble) - expected[i]).abs();
-    EXPECT_LT(error.max().item<double>(), 2 * config.lr * kSteps) << "parameter " << i;
-    EXPECT_LT(error.mean().item<double>(), 1e-3 * config.lr * kSteps) << "parameter " << i;
-  }
+  // Where a gradient is as small as its rounding error the direction is arbitrary: lr * steps bounds any
+  // error, and the mean error is far below it.
+  std::size_t i = 0;
+  (*workload)->VisitParameters([&](const std::string& name, const at::Tensor& parameter) {
+    ASSERT_LT(i, expected.size());
+    const at::Tensor error = (parameter.to(at::kDouble) - expected[i++]).abs();
+    EXPECT_LT(error.max().item<double>(), 2 * config.lr * kSteps) << name;
+    EXPECT_LT(error.mean().item<double>(), 1e-3 * config.lr * kSteps) << name;
+  });
+  EXPECT_EQ(i, expected.size());
 }
 
-TEST(Workload, TimesAddUp) {
+INSTANTIATE_TEST_SUITE_P(Strategies, WorkloadTest,
+                         ::testing::Values(Case{parallel::Strategy::kDdp, ""},
+                                           Case{parallel::Strategy::kZero1, ""},
+                                           Case{parallel::Strategy::kZero2, ""},
+                                           Case{parallel::Strategy::kFsdp, ""},
+                                           Case{parallel::Strategy::kFsdp, "dp_replicate=2,dp_shard=2"}));
+
+TEST(Workload, MeasuresItsParts) {
   const comm::Communicator& world = comm::testing::World();
   const Config config = Small();
+  const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(world, *MeshAxes(config, world.size()));
   base::Profile profile("test");
-  Workload workload(config, world, at::kCPU, profile);
-  const StepTimes times = workload.Step();
+  const std::unique_ptr<Workload> workload = *Workload::Create(config, mesh, at::kCPU, profile);
+  const StepTimes times = workload->Step();
   EXPECT_GT(times.dtf(), 0);
   EXPECT_GE(times.dtb(), times.optimizer());
   EXPECT_DOUBLE_EQ(times.dt(), times.dtf() + times.dtb());
-  EXPECT_EQ(workload.ParameterCount(), 12 * 300 + 300 + 300 * 70 + 70 + 70 * 12 + 12);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/quantity.h"
 #include "tools/doctor_checks/checks.h"
 
 namespace plait::doctor {
@@ -14,6 +15,8 @@ constexpr double kWarnMemoryBytes = 1 * kGiB, kErrorMemoryBytes = 128 * kMiB;
 constexpr double kSharedMemoryBytesPerRank = 8 * kMiB;
 constexpr double kWarnFreeBytes = 1 * kGiB, kErrorFreeBytes = 64 * kMiB;
 constexpr int kWarnOpenFiles = 1024;
+
+std::string Bytes(double bytes) { return base::FormatQuantity(bytes, "bytes"); }
 
 double PerRank(std::int64_t bytes, const RankFacts& rank) {
   return static_cast<double>(bytes) / std::max(1, rank.local_size);

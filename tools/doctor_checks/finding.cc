@@ -99,11 +99,4 @@ int ExitCode(const std::vector<Finding>& findings) {
              : 0;
 }
 
-std::string Bytes(double bytes) {
-  const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 1, bytes, kUnits[unit]);
-}
-
 }  // namespace plait::doctor

@@ -48,9 +48,6 @@ absl::StatusOr<std::vector<Finding>> FindingsFromJson(const std::string& text);
 // 1 if there is an ERROR, else 0.
 int ExitCode(const std::vector<Finding>& findings);
 
-// "12.3 GiB"
-std::string Bytes(double bytes);
-
 }  // namespace plait::doctor
 
 #endif  // PLAIT_TOOLS_DOCTOR_CHECKS_FINDING_H_

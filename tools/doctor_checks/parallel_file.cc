@@ -16,31 +16,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "comm/launch/gathered_text.h"
+#include "data/hdf5/handle.h"
 
 namespace plait::doctor {
 namespace {
 
 constexpr hsize_t kElementsPerRank = 8192;  // 64 KiB
 
-class Handle {
- public:
-  using Close = herr_t (*)(hid_t);
-  Handle(hid_t id, Close close) : id_(id), close_(close) {}
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  ~Handle() { Reset(); }
-  hid_t get() const { return id_; }
-  bool ok() const { return id_ >= 0; }
-  bool Reset() {
-    const bool closed = id_ < 0 || close_(id_) >= 0;
-    id_ = -1;
-    return closed;
-  }
-
- private:
-  hid_t id_;
-  Close close_;
-};
+using data::Handle;
 
 bool UsesMpi() {
   int started = 0;
@@ -48,22 +31,22 @@ bool UsesMpi() {
   return started != 0;
 }
 
-hid_t FileAccess() {
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  if (UsesMpi()) H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+Handle FileAccess() {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  if (UsesMpi()) H5Pset_fapl_mpio(access.id(), MPI_COMM_WORLD, MPI_INFO_NULL);
   return access;
 }
 
-hid_t CollectiveTransfer() {
-  const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-  if (UsesMpi()) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+Handle CollectiveTransfer() {
+  Handle transfer(H5Pcreate(H5P_DATASET_XFER));
+  if (UsesMpi()) H5Pset_dxpl_mpio(transfer.id(), H5FD_MPIO_COLLECTIVE);
   return transfer;
 }
 
 // The part of `rank` in a data set, and as many elements in memory.
-void Select(hid_t file_space, int rank) {
+void Select(const Handle& file_space, int rank) {
   const hsize_t start = kElementsPerRank * static_cast<hsize_t>(rank), count = kElementsPerRank;
-  H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, nullptr, &count, nullptr);
+  H5Sselect_hyperslab(file_space.id(), H5S_SELECT_SET, &start, nullptr, &count, nullptr);
 }
 
 std::vector<std::int64_t> Pattern(int rank) {
@@ -92,38 +75,37 @@ class Trial {
 };
 
 bool Write(const std::string& path, const comm::Communicator& world, Trial& trial) {
-  Handle access(FileAccess(), H5Pclose), transfer(CollectiveTransfer(), H5Pclose);
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  const Handle access = FileAccess(), transfer = CollectiveTransfer();
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
   if (!trial.Went(file.ok(), "cannot create a file")) return false;
   const hsize_t all = kElementsPerRank * static_cast<hsize_t>(world.size()), mine = kElementsPerRank;
-  Handle file_space(H5Screate_simple(1, &all, nullptr), H5Sclose);
-  Handle space(H5Screate_simple(1, &mine, nullptr), H5Sclose);
-  Handle set(H5Dcreate2(file.get(), "values", H5T_NATIVE_INT64, file_space.get(), H5P_DEFAULT, H5P_DEFAULT,
-                        H5P_DEFAULT),
-             H5Dclose);
+  Handle file_space(H5Screate_simple(1, &all, nullptr));
+  Handle space(H5Screate_simple(1, &mine, nullptr));
+  Handle set(H5Dcreate2(file.id(), "values", H5T_NATIVE_INT64, file_space.id(), H5P_DEFAULT, H5P_DEFAULT,
+                        H5P_DEFAULT));
   if (!trial.Went(set.ok(), "cannot create a data set")) return false;
-  Select(file_space.get(), world.rank());
+  Select(file_space, world.rank());
   const std::vector<std::int64_t> values = Pattern(world.rank());
-  const bool written = H5Dwrite(set.get(), H5T_NATIVE_INT64, space.get(), file_space.get(), transfer.get(),
-                                values.data()) >= 0;
-  const bool closed = set.Reset() && file.Reset();
+  const bool written =
+      H5Dwrite(set.id(), H5T_NATIVE_INT64, space.id(), file_space.id(), transfer.id(), values.data()) >= 0;
+  const bool closed = H5Dclose(set.Release()) >= 0 && H5Fclose(file.Release()) >= 0;
   return trial.Went(written && closed, "cannot write");
 }
 
 bool ReadBack(const std::string& path, const comm::Communicator& world, Trial& trial) {
-  Handle access(FileAccess(), H5Pclose), transfer(CollectiveTransfer(), H5Pclose);
-  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  const Handle access = FileAccess(), transfer = CollectiveTransfer();
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()));
   if (!trial.Went(file.ok(), "cannot open the file again")) return false;
-  Handle set(H5Dopen2(file.get(), "values", H5P_DEFAULT), H5Dclose);
+  Handle set(H5Dopen2(file.id(), "values", H5P_DEFAULT));
   if (!trial.Went(set.ok(), "cannot open the data set again")) return false;
   const hsize_t part = kElementsPerRank;
-  Handle file_space(H5Dget_space(set.get()), H5Sclose), space(H5Screate_simple(1, &part, nullptr), H5Sclose);
+  Handle file_space(H5Dget_space(set.id())), space(H5Screate_simple(1, &part, nullptr));
   const int next = (world.rank() + 1) % world.size();
-  Select(file_space.get(), next);
+  Select(file_space, next);
   std::vector<std::int64_t> values(kElementsPerRank);
   const bool read =
-      H5Dread(set.get(), H5T_NATIVE_INT64, space.get(), file_space.get(), transfer.get(), values.data()) >= 0;
-  const bool closed = set.Reset() && file.Reset();
+      H5Dread(set.id(), H5T_NATIVE_INT64, space.id(), file_space.id(), transfer.id(), values.data()) >= 0;
+  const bool closed = H5Dclose(set.Release()) >= 0 && H5Fclose(file.Release()) >= 0;
   if (!trial.Went(read && closed, "cannot read back")) return false;
   return trial.Went(values == Pattern(next), absl::StrCat("reads other values than rank ", next, " wrote"));
 }

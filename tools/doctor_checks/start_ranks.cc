@@ -13,7 +13,7 @@
 #include "comm/launch/launch_command.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/starter.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/rank_agent.h"
 #include "comm/launch/supervision/supervisor.h"
 
 namespace plait::doctor {
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) 
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   PLAIT_ASSIGN_OR_RETURN(const comm::FoundStarter found,
                          comm::FindStarter(/*in_slurm_job=*/false, comm::ProcessCommands()));
-  std::vector<std::string> arguments = {comm::kKeepRankArgument, program};
+  std::vector<std::string> arguments = {comm::kRankAgentArgument, program};
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
   const comm::RelaunchOptions options = {
       .ranks = ranks, .as_root = geteuid() == 0, .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr};

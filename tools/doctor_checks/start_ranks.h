@@ -19,7 +19,7 @@ using RunCommand = std::function<absl::StatusOr<int>(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::string>>& environment, double timeout_seconds)>;
 
-// Under comm::Supervise, the ranks under its keepers: call once in a process.
+// Under comm::Supervise, the ranks under its agents: call once in a process.
 RunCommand RunSupervised(int ranks);
 
 // What the ranks found. UNAVAILABLE if they did not come to a report: no mpirun, one that fails, or none
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string
                                                    double timeout_seconds, const RunCommand& run);
 
 // This program with these arguments (argv[0] excluded) on `ranks` ranks of this host. The ranks begin as
-// keepers: main has to begin with comm::KeepRank (comm/launch/supervision/rank_keeper.h).
+// agents: main has to begin with comm::RunRankAgent (comm/launch/supervision/rank_agent.h).
 absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv);
 
 // For a report of this host alone, where ranks did not start.

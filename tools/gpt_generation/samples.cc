@@ -47,8 +47,11 @@ absl::Status WriteSamples(const Request& request, SavedGpt& saved,
       write(absl::string_view(held).substr(0, whole));
       held.erase(0, whole);
     };
-    PLAIT_RETURN_IF_ERROR(
-        gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, write_token).status());
+    const auto tokens = gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, write_token);
+    if (!tokens.ok()) {
+      write("\n");  // the message begins a line
+      return base::Prefixed(tokens.status(), absl::StrCat("sample ", sample + 1));
+    }
     write(absl::StrCat(held, "\n---------------\n"));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

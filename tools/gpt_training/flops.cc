@@ -15,21 +15,20 @@ double MfuPercent(double flops_per_token, double tokens, double dt_seconds, doub
   return 100 * flops_per_token * tokens / dt_seconds / peak_flops;
 }
 
-double MeasuredPeakFlops(c10::ScalarType type) {
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double MeasuredPeakFlops(c10::ScalarType type, const std::function<double()>& now_seconds) {
   constexpr std::int64_t kSize = 1024;
   constexpr double kSeconds = 0.5;
   const at::Tensor a = at::ones({kSize, kSize}, type);
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  const Clock::time_point start = Clock::now();
-  double best = INFINITY;
+  const double end = now_seconds() + kSeconds;
+  double best = INFINITY, begin = 0;
   // The first product makes room and chooses kernels.
-  for (int k = 0; k < 2 || seconds_since(start) < kSeconds; ++k) {
-    const Clock::time_point begin = Clock::now();
+  for (int k = 0; begin = now_seconds(), k < 2 || begin < end; ++k) {
     const at::Tensor product = at::mm(a, a);
-    best = std::min(best, seconds_since(begin));
+    best = std::min(best, now_seconds() - begin);
   }
   return 2.0 * kSize * kSize * kSize / best;
 }

@@ -10,14 +10,19 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <functional>
+
 namespace plait::gpt_training {
 
 // NaN without a peak (0). `tokens` and `dt_seconds` are of one rank, `peak_flops` per second.
 double MfuPercent(double flops_per_token, double tokens, double dt_seconds, double peak_flops);
 
+double SteadySeconds();
+
 // Operations per second of the best of some products of square matrices in this type, on one thread of
-// LibTorch's pool as it is set. Takes about half a second.
-double MeasuredPeakFlops(c10::ScalarType type);
+// LibTorch's pool as it is set: two products at least, and as many as begin within half a second of
+// `now_seconds`.
+double MeasuredPeakFlops(c10::ScalarType type, const std::function<double()>& now_seconds = SteadySeconds);
 
 }  // namespace plait::gpt_training
 

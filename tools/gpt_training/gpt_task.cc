@@ -20,7 +20,7 @@
 namespace plait::gpt_training {
 namespace {
 
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 using training::Run;
 
 // Metrics of the communication along an axis.
@@ -247,24 +247,24 @@ absl::Status GptTask::Restore(const parallel::Checkpoint& checkpoint) {
 
 std::vector<training::Recorded> GptTask::metrics() const {
   std::vector<training::Recorded> metrics = {
-      {{"step", "1", "steps done"}, OverRanks::kRankZero},
-      {{"loss", "1", "cross entropy of the whole batch"}, OverRanks::kRankZero},
-      {{"dt", "s", "time per step"}, OverRanks::kEachRank},
-      {{"dtf", "s", "forward passes and losses"}, OverRanks::kEachRank},
-      {{"dtb", "s", "backward passes, reductions and optimizer"}, OverRanks::kEachRank},
-      {{"dto", "s", "optimizer and what it waits for"}, OverRanks::kStatistics},
-      {{"sps", "1/s", "samples per second of all ranks"}, OverRanks::kRankZero},
-      {{"tps", "1/s", "tokens per second of all ranks"}, OverRanks::kRankZero},
-      {{"mfu", "percent", "model flops utilization"}, OverRanks::kStatistics},
-      {{"lr", "1", "learning rate"}, OverRanks::kRankZero},
-      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}, OverRanks::kRankZero},
-      {{"train_loss", "1", "estimate on training text, after the step"}, OverRanks::kRankZero},
-      {{"val_loss", "1", "estimate on validation text, after the step"}, OverRanks::kRankZero},
-      {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, OverRanks::kStatistics}};
+      {{"step", "1", "steps done"}, RankStatistics::kRankZero},
+      {{"loss", "1", "cross entropy of the whole batch"}, RankStatistics::kRankZero},
+      {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+      {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+      {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+      {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
+      {{"sps", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
+      {{"tps", "1/s", "tokens per second of all ranks"}, RankStatistics::kRankZero},
+      {{"mfu", "percent", "model flops utilization"}, RankStatistics::kStatistics},
+      {{"lr", "1", "learning rate"}, RankStatistics::kRankZero},
+      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}, RankStatistics::kRankZero},
+      {{"train_loss", "1", "estimate on training text, after the step"}, RankStatistics::kRankZero},
+      {{"val_loss", "1", "estimate on validation text, after the step"}, RankStatistics::kRankZero},
+      {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics}};
   for (const AxisMetrics& m : kAxisMetrics) {
-    metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, OverRanks::kStatistics});
-    metrics.push_back({{m.in_flight, "s", "collectives in flight, added up"}, OverRanks::kStatistics});
-    metrics.push_back({{m.exposed, "s", "of that, a rank stood still"}, OverRanks::kStatistics});
+    metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, RankStatistics::kStatistics});
+    metrics.push_back({{m.in_flight, "s", "collectives in flight, added up"}, RankStatistics::kStatistics});
+    metrics.push_back({{m.exposed, "s", "of that, a rank stood still"}, RankStatistics::kStatistics});
   }
   return metrics;
 }

@@ -16,7 +16,7 @@
 namespace plait::gru_training {
 namespace {
 
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -265,7 +265,7 @@ std::vector<training::Recorded> GruTask::metrics() const {
       {"serial_test_time", "s", "test through the serial network"},
       {"epoch_time", "s", "training in the epoch"}};
   std::vector<training::Recorded> recorded;
-  for (const data::Metric& metric : metrics) recorded.push_back({metric, OverRanks::kRankZero});
+  for (const data::Metric& metric : metrics) recorded.push_back({metric, RankStatistics::kRankZero});
   return recorded;
 }
 

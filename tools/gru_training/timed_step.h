@@ -19,10 +19,14 @@ class TimedStep final : public mgrit::TensorStep {
   TimedStep(std::shared_ptr<mgrit::TensorStep> step, base::TimerSet& timers);
 
   std::vector<at::Tensor> Parameters() override { return step_->Parameters(); }
-  bool SharedParameters() const override { return step_->SharedParameters(); }
+  std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
-  void Begin(bool differentiable) override { step_->Begin(differentiable); }
-  void BeginAdjoint() override { step_->BeginAdjoint(); }
+  std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
+  void Begin(Tape* tape) override { step_->Begin(tape); }
+  void EndForward(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u) override {
+    step_->EndForward(steps, u);
+  }
+  void BeginAdjoint(Tape& tape) override { step_->BeginAdjoint(tape); }
   bool PrefersMany() const override { return step_->PrefersMany(); }
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
   void ForwardMany(absl::Span<const Task> tasks) override;

@@ -13,7 +13,7 @@ struct Count {
 };
 bool AbslParseFlag(absl::string_view text, Count* count, std::string* error) {
   if (absl::SimpleAtoi(text, &count->value) && count->value >= 1) return true;
-  *error = "expected a whole number from 1";
+  *error = "expected a positive integer";
   return false;
 }
 std::string AbslUnparseFlag(const Count& count) { return count.value == 0 ? "" : absl::StrCat(count.value); }
@@ -48,30 +48,28 @@ absl::StatusOr<double> ParseSeconds(const std::string& text) {
 using plait::launching::Count;
 using plait::launching::Duration;
 
-ABSL_FLAG(Count, nproc, {},
-          "ranks in all; not given: one for each accelerator, else for each core of the hosts");
-ABSL_FLAG(Count, nhosts, {}, "use this many of the job's hosts, from the first; not given: all");
-ABSL_FLAG(Count, ppn, {}, "ranks on a host");
+ABSL_FLAG(Count, nproc, {}, "number of ranks (default: one per accelerator, else one per core of the hosts)");
+ABSL_FLAG(Count, nhosts, {}, "use the first N of the job's hosts (default: all)");
+ABSL_FLAG(Count, ppn, {}, "ranks per host");
 ABSL_FLAG(std::string, hostfile, "",
-          "hosts, one a line, as mpirun, mpiexec or PBS write them; not given: the job's");
-ABSL_FLAG(std::string, bind, "auto",
-          "tie ranks to: none, core, depth (neighbouring cores, shared out evenly), hwthread, socket, numa; "
-          "auto: depth "
-          "or core where there is a core for each rank, else none");
-ABSL_FLAG(std::string, starter, "auto",
-          "mpirun, mpiexec or srun; auto: srun in a Slurm job if it knows the MPI that is installed, else "
-          "what is on the "
-          "PATH");
-ABSL_FLAG(Duration, idle_timeout, {},
-          "end the job when no rank writes anything for this long; exit code 124");
-ABSL_FLAG(Duration, timeout, {}, "end the job after this long; exit code 124");
-ABSL_FLAG(Duration, grace, {10},
-          "time to end in after SIGINT, SIGTERM or SIGHUP, before SIGTERM and then SIGKILL");
+          "file with one host per line, in the format of mpirun, mpiexec or PBS (default: the job's)");
 ABSL_FLAG(
-    std::string, log_dir, "",
-    "folder for rank-0003.log, ...: all that a rank writes, in the order of arrival; earlier logs in it go");
-ABSL_FLAG(bool, label, false, "show the rank before each line");
-ABSL_FLAG(bool, dry_run, false, "print hosts, devices and the command; start nothing");
+    std::string, bind, "auto",
+    "bind ranks to: none, core, depth (neighbouring cores, divided evenly), hwthread, socket, numa; auto: "
+    "depth or core if there is a core for each rank, else none");
+ABSL_FLAG(
+    std::string, starter, "auto",
+    "mpirun, mpiexec or srun; auto: srun in a Slurm job if it supports the installed MPI, else the one on "
+    "the PATH");
+ABSL_FLAG(Duration, idle_timeout, {}, "stop the job if no rank writes output for this long; exit code 124");
+ABSL_FLAG(Duration, timeout, {}, "stop the job after this long; exit code 124");
+ABSL_FLAG(Duration, grace, {10},
+          "time to finish after SIGINT, SIGTERM or SIGHUP, before SIGTERM and then SIGKILL are sent");
+ABSL_FLAG(std::string, log_dir, "",
+          "directory for rank-0003.log, ...: the output of each rank in order of arrival; existing logs are "
+          "deleted");
+ABSL_FLAG(bool, label, false, "prefix each line with its rank");
+ABSL_FLAG(bool, dry_run, false, "print hosts, devices and the command without starting anything");
 
 namespace plait::launching {
 
@@ -79,10 +77,9 @@ base::ToolUsage Usage() {
   return {
       .name = "launch",
       .summary =
-          "Starts a program on the ranks that this machine or this job has room for, and stays with it: "
-          "passes signals on, ends jobs that hang, leaves no process behind, and says last which rank "
-          "failed first, and how. Exit code: the job's (128 + signal); 124 after a timeout; 2 for wrong "
-          "flags.",
+          "Starts a program on the ranks of this machine or job and supervises it: forwards signals, stops "
+          "jobs that hang, leaves no process behind, and prints the root cause last: which rank failed "
+          "first, and how. Exit code: the job's (128 + signal); 124 after a timeout; 2 for wrong flags.",
       .examples = {"launch -- train --lr=1                    # all cores, accelerators or hosts of the job",
                    "launch --nproc=4 --label -- train", "launch --dry-run --nhosts=2 --ppn=4 -- train",
                    "launch --idle-timeout=5m --log-dir=logs -- train"},

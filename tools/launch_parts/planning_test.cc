@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tools/launch_parts/summary.h"
+#include "tools/launch_parts/running.h"
 
 namespace plait::launching {
 namespace {

@@ -5,19 +5,52 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "comm/launch/relaunch.h"
-#include "comm/launch/supervision/keeper_message.h"
-#include "comm/launch/supervision/rank_keeper.h"
+#include "comm/launch/supervision/agent_message.h"
+#include "comm/launch/supervision/rank_agent.h"
 
 namespace plait::launching {
+namespace {
+
+std::string Item(absl::string_view name, absl::string_view value) {
+  return absl::StrCat("    • ", name, "=", value, "\n");
+}
+
+}  // namespace
+
+std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8) {
+  std::string text = "[HOSTS]\n";
+  for (std::size_t i = 0; i < job.hosts.size(); ++i) {
+    const int ranks = job.hosts[i].slots;
+    absl::StrAppend(&text, "    • [host:", i, "] - ", job.hosts[i].host, " (", ranks,
+                    ranks == 1 ? " rank)\n" : " ranks)\n");
+  }
+  comm::LaunchPlan without_program = job.plan;
+  without_program.program.clear();
+  const auto hosts = static_cast<int>(job.hosts.size());
+  absl::StrAppend(&text, "\n[DIST INFO]\n", Item("NGPUS", absl::StrCat(hosts * job.devices_per_host)),
+                  Item("NHOSTS", absl::StrCat(hosts)),
+                  Item("NGPU_PER_HOST", absl::StrCat(job.devices_per_host)),
+                  Item("HOSTFILE", job.host_file.empty() ? "none" : job.host_file),
+                  Item("DIST_LAUNCH", comm::PrintableCommand(comm::LaunchCommand(without_program))));
+  absl::StrAppend(
+      &text, "\n[LAUNCH]\n", Item("SCHEDULER", NameOf(here.job.scheduler)),
+      Item("STARTER", absl::StrCat(NameOf(job.plan.starter), ", ", here.starter.reason)),
+      Item("RANKS", absl::StrCat(job.plan.ranks)), Item("CORES_PER_HOST", absl::StrCat(here.cores)),
+      Item("BINDING",
+           absl::StrCat(NameOf(job.plan.binding), job.plan.oversubscribe ? " (more ranks than cores)" : "")));
+  return utf8 ? text : absl::StrReplaceAll(text, {{"•", "*"}});
+}
 
 absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, const PlannedJob& job) {
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   comm::LaunchPlan plan = job.plan;
-  if (!job.this_host_only) plan.passed = {comm::kLaunchCommandVariable, comm::kKeeperVariable};
-  plan.program = {self, comm::kKeepRankArgument};
+  if (!job.this_host_only) plan.passed = {comm::kLaunchCommandVariable, comm::kAgentVariable};
+  plan.program = {self, comm::kRankAgentArgument};
   plan.program.insert(plan.program.end(), job.plan.program.begin(), job.plan.program.end());
   comm::SuperviseOptions options = {.command = comm::LaunchCommand(plan),
                                     .ranks = plan.ranks,
@@ -29,7 +62,7 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
                                     .label = settings.label};
   options.environment = {
       {comm::kLaunchCommandVariable, comm::PrintableCommand(comm::LaunchCommand(job.plan))}};
-  // The ranks write to a pseudo-terminal of their keeper; what is at its end is known here.
+  // The ranks write to a pseudo-terminal of their agent; what is at its end is known here.
   if (isatty(1) == 0)
     options.environment.insert(options.environment.end(), {{"TERM", "dumb"}, {"NO_COLOR", "1"}});
   return options;

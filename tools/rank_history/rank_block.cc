@@ -28,7 +28,7 @@ std::vector<RankColumn> ColumnsOf(const std::string& news) {
   const std::vector<std::string> texts = absl::StrSplit(news, '\0');
   for (std::size_t i = 0; i + 4 < texts.size(); i += 4) {
     RankColumn column{{texts[i], texts[i + 1], texts[i + 2]}};
-    column.over = static_cast<OverRanks>(texts[i + 3][0] - '0');
+    column.over = static_cast<RankStatistics>(texts[i + 3][0] - '0');
     columns.push_back(std::move(column));
   }
   return columns;
@@ -39,8 +39,8 @@ std::vector<RankColumn> ColumnsOf(const std::string& news) {
 double NotGiven() { return std::bit_cast<double>(kNotGivenBits); }
 bool IsGiven(double value) { return std::bit_cast<std::uint64_t>(value) != kNotGivenBits; }
 
-RankStatistics StatisticsOver(absl::Span<const double> values) {
-  RankStatistics result{0, values[0], values[0], 0};
+Statistics StatisticsOver(absl::Span<const double> values) {
+  Statistics result{0, values[0], values[0], 0};
   for (const double value : values) {
     result.mean += value;
     // Written so that a NaN, once there, stays.
@@ -60,7 +60,7 @@ std::int64_t RankBlock::IndexOf(absl::string_view name) {
   return found == index_.end() ? -1 : found->second;
 }
 
-absl::Status RankBlock::Declare(const data::Metric& metric, OverRanks over) {
+absl::Status RankBlock::Declare(const data::Metric& metric, RankStatistics over) {
   PLAIT_RETURN_IF_ERROR(data::CheckMetricName(metric.name));
   if (metric.length != 0)
     return absl::InvalidArgumentError(metric.name + ": statistics over ranks are of numbers, not of vectors");
@@ -76,7 +76,7 @@ absl::Status RankBlock::Declare(const data::Metric& metric, OverRanks over) {
 absl::Status RankBlock::AddDraw(absl::Span<const data::Scalar> scalars) {
   for (const data::Scalar& scalar : scalars) {
     if (IndexOf(scalar.name) < 0)
-      PLAIT_RETURN_IF_ERROR(Declare({std::string(scalar.name)}, OverRanks::kStatistics));
+      PLAIT_RETURN_IF_ERROR(Declare({std::string(scalar.name)}, RankStatistics::kStatistics));
   }
   for (const data::Scalar& scalar : scalars) {
     std::vector<double>& column = columns_[IndexOf(scalar.name)];
@@ -121,7 +121,7 @@ absl::Status RankBlock::Agree(absl::Span<const std::string> news) {
     source_[place] = own;
   }
   for (std::size_t place = 0; place < agreed_.size(); ++place) {
-    if (agreed_[place].over == OverRanks::kRankZero) continue;
+    if (agreed_[place].over == RankStatistics::kRankZero) continue;
     const Names& made = names_[place];
     for (const std::string* name : {&made.minimum, &made.maximum, &made.deviation, &made.per_rank}) {
       if (agreed.contains(*name))
@@ -156,7 +156,7 @@ std::vector<data::Metric> RankBlock::MetricsToDeclare(std::size_t first, int ran
       metric.statistic = statistic;
       metrics.push_back(std::move(metric));
     };
-    if (agreed_[place].over == OverRanks::kRankZero) {
+    if (agreed_[place].over == RankStatistics::kRankZero) {
       add(names.mean, "value of rank 0");
       continue;
     }
@@ -164,7 +164,7 @@ std::vector<data::Metric> RankBlock::MetricsToDeclare(std::size_t first, int ran
     add(names.minimum, "minimum over ranks");
     add(names.maximum, "maximum over ranks");
     add(names.deviation, "standard deviation over ranks");
-    if (agreed_[place].over == OverRanks::kStatistics) continue;
+    if (agreed_[place].over == RankStatistics::kStatistics) continue;
     add(names.per_rank, "value of each rank");
     metrics.back().dimension = kRankDimension;
     metrics.back().length = ranks;
@@ -183,7 +183,7 @@ const ReducedDraw& RankBlock::Reduce(const GatheredBlock& block, std::int64_t dr
       return block.numbers[(rank * block.draws + draw) * columns + place];
     };
     const Names& names = names_[place];
-    if (agreed_[place].over == OverRanks::kRankZero) {
+    if (agreed_[place].over == RankStatistics::kRankZero) {
       if (IsGiven(number(0))) reduced_.scalars.push_back({names.mean, number(0)});
       continue;
     }
@@ -192,12 +192,12 @@ const ReducedDraw& RankBlock::Reduce(const GatheredBlock& block, std::int64_t dr
       if (IsGiven(number(rank))) of_ranks_.push_back(number(rank));
     }
     if (of_ranks_.empty()) continue;
-    const RankStatistics statistics = StatisticsOver(of_ranks_);
+    const Statistics statistics = StatisticsOver(of_ranks_);
     reduced_.scalars.push_back({names.mean, statistics.mean});
     reduced_.scalars.push_back({names.minimum, statistics.minimum});
     reduced_.scalars.push_back({names.maximum, statistics.maximum});
     reduced_.scalars.push_back({names.deviation, statistics.deviation});
-    if (agreed_[place].over == OverRanks::kStatistics) continue;
+    if (agreed_[place].over == RankStatistics::kStatistics) continue;
     per_rank_[place].clear();
     for (int rank = 0; rank < block.ranks; ++rank) per_rank_[place].push_back(number(rank));
     reduced_.vectors.push_back({names.per_rank, per_rank_[place]});

@@ -19,11 +19,11 @@ namespace plait::rank_history {
 
 // What the file holds of a metric: the value of rank 0; mean, minimum, maximum and standard deviation over
 // the ranks; the same and the value of each rank.
-enum class OverRanks { kRankZero, kStatistics, kEachRank };
+enum class RankStatistics { kRankZero, kStatistics, kEachRank };
 
 struct RankColumn {
   data::Metric metric;
-  OverRanks over = OverRanks::kStatistics;
+  RankStatistics over = RankStatistics::kStatistics;
 };
 
 // Stands for "not given" among a rank's numbers: a NaN with a payload of its own, so that a NaN that was
@@ -31,11 +31,11 @@ struct RankColumn {
 double NotGiven();
 bool IsGiven(double value);
 
-struct RankStatistics {
+struct Statistics {
   double mean, minimum, maximum, deviation;
 };
 // Over the values that were given, at least one. The deviation is that of the population; two passes.
-RankStatistics StatisticsOver(absl::Span<const double> values);
+Statistics StatisticsOver(absl::Span<const double> values);
 
 // The blocks of all ranks, by rank.
 struct GatheredBlock {
@@ -53,7 +53,7 @@ struct ReducedDraw {
 class RankBlock {
  public:
   // InvalidArgument for a bad name.
-  absl::Status Declare(const data::Metric& metric, OverRanks over);
+  absl::Status Declare(const data::Metric& metric, RankStatistics over);
   absl::Status AddDraw(absl::Span<const data::Scalar> scalars);
   std::int64_t draws() const { return draws_; }
 

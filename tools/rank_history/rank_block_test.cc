@@ -42,8 +42,8 @@ TEST(RankBlock, StatisticsOverRanks) {
   std::vector<RankBlock> blocks(4);
   const double values[] = {2, 9, 1, 4};
   for (int rank = 0; rank < 4; ++rank) {
-    ASSERT_TRUE(blocks[rank].Declare({"dt", "s", "time"}, OverRanks::kEachRank).ok());
-    ASSERT_TRUE(blocks[rank].Declare({"iter"}, OverRanks::kRankZero).ok());
+    ASSERT_TRUE(blocks[rank].Declare({"dt", "s", "time"}, RankStatistics::kEachRank).ok());
+    ASSERT_TRUE(blocks[rank].Declare({"iter"}, RankStatistics::kRankZero).ok());
     ASSERT_TRUE(blocks[rank].AddDraw({{"dt", values[rank]}, {"iter", 10.0 + rank}}).ok());
   }
   const GatheredBlock gathered = Exchange(blocks);
@@ -73,13 +73,13 @@ TEST(RankBlock, DeviationOfNearlyEqualNumbers) {
 TEST(RankBlock, NanAndInfinityShowInAllStatistics) {
   for (const std::vector<double>& values :
        {std::vector<double>{kNaN, 1, 2}, std::vector<double>{1, kNaN, 2}, std::vector<double>{1, 2, kNaN}}) {
-    const RankStatistics statistics = StatisticsOver(values);
+    const Statistics statistics = StatisticsOver(values);
     EXPECT_THAT(statistics.mean, IsNan());
     EXPECT_THAT(statistics.minimum, IsNan());
     EXPECT_THAT(statistics.maximum, IsNan());
     EXPECT_THAT(statistics.deviation, IsNan());
   }
-  const RankStatistics statistics = StatisticsOver({1.0, kInf});
+  const Statistics statistics = StatisticsOver({1.0, kInf});
   EXPECT_EQ(statistics.mean, kInf);
   EXPECT_EQ(statistics.minimum, 1);
   EXPECT_EQ(statistics.maximum, kInf);
@@ -90,7 +90,7 @@ TEST(RankBlock, MetricsThatSomeRanksLackCountOverTheOthers) {
   std::vector<RankBlock> blocks(3);
   ASSERT_TRUE(blocks[0].AddDraw({{"loss", 1}}).ok());
   ASSERT_TRUE(blocks[1].AddDraw({{"extra", 5}, {"loss", kNaN}}).ok());
-  ASSERT_TRUE(blocks[2].Declare({"extra", "m", "of rank 2"}, OverRanks::kEachRank).ok());
+  ASSERT_TRUE(blocks[2].Declare({"extra", "m", "of rank 2"}, RankStatistics::kEachRank).ok());
   ASSERT_TRUE(blocks[2].AddDraw({}).ok());
   ASSERT_TRUE(blocks[0].AddDraw({}).ok());
   ASSERT_TRUE(blocks[1].AddDraw({{"extra", 7}}).ok());
@@ -103,7 +103,7 @@ TEST(RankBlock, MetricsThatSomeRanksLackCountOverTheOthers) {
   auto second = Scalars(blocks[0].Reduce(gathered, 1));
   EXPECT_EQ(second["extra"], 8);
   EXPECT_EQ(second["loss"], 4);
-  EXPECT_EQ(blocks[0].agreed()[1].over, OverRanks::kStatistics) << "the lowest rank that has it decides";
+  EXPECT_EQ(blocks[0].agreed()[1].over, RankStatistics::kStatistics) << "the lowest rank that has it decides";
 }
 
 TEST(RankBlock, LateMetricsJoinInTheSameOrderOnAllRanks) {
@@ -135,7 +135,7 @@ TEST(RankBlock, NamesThatCollideAreRefused) {
   const absl::Status status = block.Agree({block.News()});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"dt_min\""));
-  EXPECT_FALSE(RankBlock().Declare({"rank"}, OverRanks::kStatistics).ok());
+  EXPECT_FALSE(RankBlock().Declare({"rank"}, RankStatistics::kStatistics).ok());
   EXPECT_FALSE(RankBlock().AddDraw({{"a b", 1}}).ok());
 }
 

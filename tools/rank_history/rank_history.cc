@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <utility>
 
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "data/history/csv_sink.h"
-#include "data/history/json_lines_sink.h"
+#include "comm/launch/gathered_text.h"
 #include "data/history/settings_line.h"
-#include "data/history/tensorboard_sink.h"
+#include "data/history/sinks.h"
 
 namespace plait::rank_history {
 namespace {
 
 // In front of a rank's numbers in every all-gather.
 constexpr std::size_t kHeader = 2;
-enum Header : std::size_t { kBytesOfNews, kFailed };
+enum Header : std::size_t { kHasNews, kFailed };
 
 class Stopwatch {
  public:
@@ -31,33 +29,6 @@ class Stopwatch {
   double& seconds_;
   Clock::time_point begin_;
 };
-
-// The texts of all ranks, by rank; `longest` is known to all.
-std::vector<std::string> AllTexts(const comm::Communicator& group, const std::string& mine,
-                                  const std::vector<std::int64_t>& sizes) {
-  const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
-  std::string padded = mine;
-  padded.resize(longest);
-  std::string all(longest * sizes.size(), '\0');
-  const auto bytes = [](std::string& text) {
-    return absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()), text.size());
-  };
-  group.AllGather(comm::BufferOf(bytes(padded)), comm::BufferOf(bytes(all)));
-  std::vector<std::string> texts;
-  for (std::size_t rank = 0; rank < sizes.size(); ++rank)
-    texts.push_back(all.substr(rank * longest, sizes[rank]));
-  return texts;
-}
-
-template <typename Sink>
-absl::Status AddSink(data::History& history, const std::string& path, const RankHistoryOptions& options) {
-  if (path.empty()) return absl::OkStatus();
-  const bool resumes = options.resume_draws >= 0;
-  PLAIT_ASSIGN_OR_RETURN(auto sink,
-                         Sink::Create(path, {.move_old_aside = options.move_old_aside || resumes}));
-  history.AddSink(std::move(sink));
-  return absl::OkStatus();
-}
 
 data::NamedTexts HyperparametersIn(const std::map<std::string, std::string>& attributes) {
   const auto settings = attributes.find("settings");
@@ -93,19 +64,24 @@ absl::Status RankHistory::Open(const RankHistoryOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(history_, options.resume_draws >= 0
                                        ? data::History::Resume(options.path, options.resume_draws, file)
                                        : data::History::Create(options.path, file));
-  PLAIT_RETURN_IF_ERROR(AddSink<data::CsvSink>(*history_, options.exports.csv, options));
-  PLAIT_RETURN_IF_ERROR(AddSink<data::JsonLinesSink>(*history_, options.exports.json_lines, options));
+  const bool move_aside = options.move_old_aside || options.resume_draws >= 0;
+  for (const auto& [path, make] : {std::pair(options.exports.csv, &data::MakeCsvSink),
+                                   std::pair(options.exports.json_lines, &data::MakeJsonLinesSink)}) {
+    if (path.empty()) continue;
+    PLAIT_ASSIGN_OR_RETURN(auto sink, make(path, move_aside));
+    history_->AddSink(std::move(sink));
+  }
   if (options.exports.tensorboard.empty()) return absl::OkStatus();
   const data::TensorboardOptions tensorboard = {.attributes = options.attributes,
                                                 .hyperparameters = HyperparametersIn(options.attributes),
                                                 .move_old_aside = options.move_old_aside,
                                                 .resume = options.resume_draws >= 0};
-  PLAIT_ASSIGN_OR_RETURN(auto sink, data::TensorboardSink::Create(options.exports.tensorboard, tensorboard));
+  PLAIT_ASSIGN_OR_RETURN(auto sink, data::MakeTensorboardSink(options.exports.tensorboard, tensorboard));
   history_->AddSink(std::move(sink));
   return absl::OkStatus();
 }
 
-absl::Status RankHistory::Declare(const data::Metric& metric, OverRanks over) {
+absl::Status RankHistory::Declare(const data::Metric& metric, RankStatistics over) {
   return active_ ? block_.Declare(metric, over) : absl::OkStatus();
 }
 
@@ -131,20 +107,18 @@ void RankHistory::KeepVectors(absl::Span<const data::Vector> vectors) {
 }
 
 // One all-gather of all that this rank holds: the header, then (draw, column).
-GatheredBlock RankHistory::Exchange(const std::string& news, std::vector<std::int64_t>& bytes_of_news,
-                                    bool& failed) {
+GatheredBlock RankHistory::Exchange(const std::string& news, bool& any_news, bool& failed) {
   std::vector<double> mine(kHeader);
-  mine[kBytesOfNews] = static_cast<double>(news.size());
+  mine[kHasNews] = news.empty() ? 0 : 1;
   mine[kFailed] = own_.ok() ? 0 : 1;
   block_.AppendNumbers(mine);
   std::vector<double> all(mine.size() * group_.size());
   group_.AllGather(comm::BufferOf(absl::MakeSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
   GatheredBlock block{.ranks = group_.size(), .draws = block_.draws()};
   block.numbers.reserve(all.size());
-  bytes_of_news.clear();
-  failed = false;
+  any_news = failed = false;
   for (std::size_t at = 0; at < all.size(); at += mine.size()) {
-    bytes_of_news.push_back(static_cast<std::int64_t>(all[at + kBytesOfNews]));
+    any_news = any_news || all[at + kHasNews] != 0;
     failed = failed || all[at + kFailed] != 0;
     block.numbers.insert(block.numbers.end(), all.begin() + at + kHeader, all.begin() + at + mine.size());
   }
@@ -152,9 +126,9 @@ GatheredBlock RankHistory::Exchange(const std::string& news, std::vector<std::in
 }
 
 // What the ranks have named since the last time becomes columns on all of them.
-absl::Status RankHistory::TakeNews(const std::string& news, const std::vector<std::int64_t>& bytes_of_news) {
+absl::Status RankHistory::TakeNews(const std::string& news) {
   const std::size_t before = block_.agreed().size();
-  PLAIT_RETURN_IF_ERROR(block_.Agree(AllTexts(group_, news, bytes_of_news)));
+  PLAIT_RETURN_IF_ERROR(block_.Agree(comm::GatherText(group_, news)));
   if (history_ == nullptr) return absl::OkStatus();
   for (const data::Metric& metric : block_.MetricsToDeclare(before, group_.size())) {
     own_.Update(history_->Declare(metric));
@@ -165,13 +139,12 @@ absl::Status RankHistory::TakeNews(const std::string& news, const std::vector<st
 absl::Status RankHistory::Gather() {
   if (block_.draws() == 0) return absl::OkStatus();
   const std::string news = block_.News();
-  std::vector<std::int64_t> bytes_of_news;
-  bool failed = false;
-  GatheredBlock block = Exchange(news, bytes_of_news, failed);
-  if (*std::max_element(bytes_of_news.begin(), bytes_of_news.end()) > 0) {
-    agreed_ = TakeNews(news, bytes_of_news);
+  bool any_news = false, failed = false;
+  GatheredBlock block = Exchange(news, any_news, failed);
+  if (any_news) {
+    agreed_ = TakeNews(news);
     if (!agreed_.ok()) return agreed_;
-    block = Exchange("", bytes_of_news, failed);
+    block = Exchange("", any_news, failed);
   }
   if (failed) return agreed_ = group_.Agree(own_);
   if (history_ != nullptr) WriteDraws(block);

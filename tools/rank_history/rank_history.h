@@ -3,8 +3,8 @@
 //
 //   const RankHistoryOptions options = {.path = "run.h5", .attributes = data::RunAttributes(run)};
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<RankHistory> history, RankHistory::Create(world, options));
-//   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s", "time of a step"}, OverRanks::kEachRank));
-//   PLAIT_RETURN_IF_ERROR(history->Declare({"iter", "1", "step, from 0"}, OverRanks::kRankZero));
+//   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s", "time of a step"}, RankStatistics::kEachRank));
+//   PLAIT_RETURN_IF_ERROR(history->Declare({"iter", "1", "step, from 0"}, RankStatistics::kRankZero));
 //   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"iter", i}, {"loss", loss}, {"dt", seconds}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
@@ -43,8 +43,8 @@ namespace plait::rank_history {
 // Beside the history, with the same draws; empty: none. A resumed run moves the text files of the run
 // before aside (FILE.1) and adds a file to TensorBoard's folder. An export that fails stops; Close tells.
 struct Exports {
-  std::string csv = {};          // file; data/history/csv_sink.h
-  std::string json_lines = {};   // file; data/history/json_lines_sink.h
+  std::string csv = {};          // file; data/history/sinks.h
+  std::string json_lines = {};   // file
   std::string tensorboard = {};  // folder; data/history/tensorboard_sink.h
 };
 
@@ -69,8 +69,8 @@ class RankHistory {
   RankHistory& operator=(const RankHistory&) = delete;
 
   // Local, before the first value; on any rank that gives the metric (the lowest rank's words count).
-  // InvalidArgument for a bad name. What is not declared has no units and OverRanks::kStatistics.
-  absl::Status Declare(const data::Metric& metric, OverRanks over = OverRanks::kStatistics);
+  // InvalidArgument for a bad name. What is not declared has no units and RankStatistics::kStatistics.
+  absl::Status Declare(const data::Metric& metric, RankStatistics over = RankStatistics::kStatistics);
 
   // One step. Collective in every gather_every-th call, local otherwise. An error of rank 0's file is told
   // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it.
@@ -96,8 +96,8 @@ class RankHistory {
   absl::Status Open(const RankHistoryOptions& options);
   void KeepVectors(absl::Span<const data::Vector> vectors);
   absl::Status Gather();
-  GatheredBlock Exchange(const std::string& news, std::vector<std::int64_t>& bytes_of_news, bool& failed);
-  absl::Status TakeNews(const std::string& news, const std::vector<std::int64_t>& bytes_of_news);
+  GatheredBlock Exchange(const std::string& news, bool& any_news, bool& failed);
+  absl::Status TakeNews(const std::string& news);
   void WriteDraws(const GatheredBlock& block);
 
   comm::Communicator group_;

@@ -31,8 +31,8 @@ absl::Status MeasureHistory(const comm::Communicator& world, const std::string& 
   PLAIT_ASSIGN_OR_RETURN(
       auto history,
       RankHistory::Create(world, {.path = path, .gather_every = gather_every, .move_old_aside = true}));
-  PLAIT_RETURN_IF_ERROR(history->Declare({"iter"}, OverRanks::kRankZero));
-  PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s"}, OverRanks::kEachRank));
+  PLAIT_RETURN_IF_ERROR(history->Declare({"iter"}, RankStatistics::kRankZero));
+  PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s"}, RankStatistics::kEachRank));
   const double cpu_begin = CpuSeconds();
   for (int step = 0; step < kSteps; ++step) {
     const double loss = 1.0 / (1 + step);

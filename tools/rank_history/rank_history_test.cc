@@ -48,8 +48,8 @@ TEST(RankHistory, WritesStatisticsOverRanks) {
   const std::string path = NewPath("statistics.h5");
   auto history =
       *RankHistory::Create(World(), {.path = path, .attributes = {{"seed", "1"}}, .gather_every = 4});
-  ASSERT_TRUE(history->Declare({"dt", "s", "time of a step"}, OverRanks::kEachRank).ok());
-  ASSERT_TRUE(history->Declare({"iter"}, OverRanks::kRankZero).ok());
+  ASSERT_TRUE(history->Declare({"dt", "s", "time of a step"}, RankStatistics::kEachRank).ok());
+  ASSERT_TRUE(history->Declare({"iter"}, RankStatistics::kRankZero).ok());
   constexpr int kSteps = 11;
   for (int step = 0; step < kSteps; ++step) {
     const double norms[] = {1.0 * step, 2.0 * step};
@@ -209,12 +209,12 @@ TEST(RankHistory, WithoutAPathEveryCallDoesNothing) {
 TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   const std::string path = NewPath("resume.h5");
   auto first = *RankHistory::Create(World(), {.path = path, .gather_every = 2});
-  ASSERT_TRUE(first->Declare({"dt", "s"}, OverRanks::kEachRank).ok());
+  ASSERT_TRUE(first->Declare({"dt", "s"}, RankStatistics::kEachRank).ok());
   for (int step = 0; step < 6; ++step) ASSERT_TRUE(first->Append({{"dt", 1.0 * step}}).ok());
   first.reset();
   World().Barrier();
   auto second = *RankHistory::Create(World(), {.path = path, .gather_every = 2, .resume_draws = 4});
-  ASSERT_TRUE(second->Declare({"dt", "s"}, OverRanks::kEachRank).ok());
+  ASSERT_TRUE(second->Declare({"dt", "s"}, RankStatistics::kEachRank).ok());
   ASSERT_TRUE(second->Append({{"dt", 40}}).ok());
   EXPECT_EQ(second->draws(), 5);  // what a checkpoint of the resumed run keeps
   ASSERT_TRUE(second->Close().ok());

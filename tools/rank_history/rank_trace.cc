@@ -10,7 +10,6 @@
 
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "comm/launch/clock_offset.h"
 #include "data/trace/chrome_trace.h"
 
 namespace plait::rank_history {
@@ -51,6 +50,10 @@ absl::Span<std::byte> BytesOf(std::string& text) {
 
 }  // namespace
 
+std::vector<comm::ClockOffset> MeasureTraceClocks(const comm::Communicator& group) {
+  return comm::MeasureClockOffsets(group, NowSeconds);
+}
+
 RankTrace::RankTrace(comm::Communicator group, const RankTraceOptions& options)
     : group_(std::move(group)), options_(options) {}
 
@@ -89,7 +92,7 @@ void RankTrace::TakeCalls() {
 }
 
 RankTrace::ClockMoment RankTrace::MeasureClock() const {
-  const std::vector<comm::ClockOffset> offsets = comm::MeasureClockOffsets(group_, NowSeconds);
+  const std::vector<comm::ClockOffset> offsets = options_.measure_offsets(group_);
   return {.at_seconds = NowSeconds(), .offset_seconds = -offsets[group_.rank()].seconds};
 }
 

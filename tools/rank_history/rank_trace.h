@@ -21,21 +21,30 @@
 #define PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "comm/communicator.h"
 #include "comm/flight_recorder.h"
+#include "comm/launch/clock_offset.h"
 #include "data/trace/trace.h"
 
 namespace plait::rank_history {
+
+// Of the clock that events have.
+std::vector<comm::ClockOffset> MeasureTraceClocks(const comm::Communicator& group);
 
 struct RankTraceOptions {
   std::string path;                   // empty: no trace, every call does nothing
   std::int64_t max_events = 1 << 21;  // 144 MiB on rank 0, up to 400 MB of file
   std::int64_t max_events_of_rank = 1 << 17;
+  // How the ranks' clocks are compared. Collective, the same on all ranks.
+  std::function<std::vector<comm::ClockOffset>(const comm::Communicator& group)> measure_offsets =
+      MeasureTraceClocks;
 };
 
 class RankTrace {

@@ -40,7 +40,7 @@ absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const 
 
 struct Recorded {
   data::Metric metric;
-  rank_history::OverRanks over;
+  rank_history::RankStatistics over;
 };
 
 struct RunOutputsOptions {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using comm::testing::World;
-using rank_history::OverRanks;
+using rank_history::RankStatistics;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -33,8 +33,8 @@ std::string NewFolder(const std::string& name) {
 RunOutputsOptions OptionsIn(const std::string& folder) {
   return {.program = "train_x",
           .outputs = folder,
-          .metrics = {{{"step", "1", "steps done"}, OverRanks::kRankZero},
-                      {{"dt", "s", "time per step"}, OverRanks::kEachRank}},
+          .metrics = {{{"step", "1", "steps done"}, RankStatistics::kRankZero},
+                      {{"dt", "s", "time per step"}, RankStatistics::kEachRank}},
           .gather_every = 2};
 }
 

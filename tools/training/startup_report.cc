@@ -31,8 +31,9 @@ RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions&
                              const base::Log& log) {
   RunEnvironment environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()};
   comm::CompleteJob(mesh.world(), comm::BuildFingerprint(Revision()), &environment.job);
-  const bool cuda = options.on_gpus && environment.job.devices_per_node > 0;
+  const bool cuda = options.gpu >= 0;
   environment.device = cuda ? comm::CudaDevice(environment.job, "nccl") : comm::CpuDevice(environment.job);
+  if (cuda) environment.device.id = absl::StrCat("cuda:", options.gpu);
   if (options.log_levels) {
     log.Info(
         "logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "

@@ -28,7 +28,7 @@ struct RunEnvironment {
 
 struct StartupOptions {
   std::string strategy;    // in capitals: "DDP"
-  bool on_gpus = false;    // where the node has some; else on processors
+  int gpu = -1;            // index of this rank's CUDA device; -1: CPU
   bool log_levels = true;  // who logs, and how to hear all ranks
 };
 

@@ -21,15 +21,15 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "comm/launch/supervision/process_tree.h"
-#include "comm/launch/supervision/rank_keeper.h"
-#include "comm/launch/supervision/rank_roll.h"
+#include "comm/launch/supervision/rank_agent.h"
+#include "comm/launch/supervision/rank_registry.h"
 
 namespace plait::comm {
 namespace {
 
 constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 constexpr double kSecondsForLauncher = 1;  // to notice that its ranks are gone
-constexpr double kSecondsToDrain = 2;      // for output and keepers after the launcher's end
+constexpr double kSecondsToDrain = 2;      // for output and agents after the launcher's end
 constexpr double kSecondsToKill = 5;
 
 // How far the end of a job has come.
@@ -63,10 +63,10 @@ class Supervisor {
 
   absl::StatusOr<int> Run() {
     PLAIT_RETURN_IF_ERROR(output_.OpenLogs());
-    PLAIT_ASSIGN_OR_RETURN(KeeperListener listener, KeeperListener::Open(options_.this_host_only));
+    PLAIT_ASSIGN_OR_RETURN(AgentListener listener, AgentListener::Open(options_.this_host_only));
     listener_ = &listener;
-    RankRoll roll(listener.address().token, &output_);
-    roll_ = &roll;
+    RankRegistry registry(listener.address().token, &output_);
+    registry_ = &registry;
     PLAIT_RETURN_IF_ERROR(Start());
     while (!Over()) Step();
     KillDescendants(kSecondsToKill);
@@ -94,7 +94,7 @@ class Supervisor {
                         .signal_at_our_end = SIGTERM,
                         .mask = before,
                         .environment = options_.environment};
-    fork.environment.emplace_back(kKeeperVariable, ToText(listener_->address()));
+    fork.environment.emplace_back(kAgentVariable, ToText(listener_->address()));
     const absl::StatusOr<pid_t> started = StartProcess(options_.command, fork);
     close(output[1]);
     close(error[1]);
@@ -109,7 +109,7 @@ class Supervisor {
   // The launcher has ended and nothing more can come, or has had its time to.
   bool Over() const {
     if (!launcher_end_) return false;
-    const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && roll_->empty();
+    const bool silent = pipes_[0] < 0 && pipes_[1] < 0 && registry_->empty();
     return silent || NowSeconds() > launcher_ended_at_ + kSecondsToDrain;
   }
 
@@ -118,16 +118,16 @@ class Supervisor {
     for (const int file : {signals_, listener_->socket(), pipes_[0], pipes_[1]}) {
       wait.push_back({.fd = file, .events = POLLIN, .revents = 0});
     }
-    for (const auto& [socket, connection] : roll_->connections()) {
+    for (const auto& [socket, connection] : registry_->connections()) {
       wait.push_back({.fd = socket, .events = POLLIN, .revents = 0});
     }
     poll(wait.data(), wait.size(), MillisecondsToNextDeadline());
     for (std::size_t i = 4; i < wait.size(); ++i) {
-      if (wait[i].revents != 0) roll_->Read(wait[i].fd);
+      if (wait[i].revents != 0) registry_->Read(wait[i].fd);
     }
     if (wait[2].revents != 0) ReadLauncher(0);
     if (wait[3].revents != 0) ReadLauncher(1);
-    if (wait[1].revents != 0) roll_->Add(listener_->Accept());
+    if (wait[1].revents != 0) registry_->Add(listener_->Accept());
     if (wait[0].revents != 0) ReadSignals();
     WatchTheClock();
   }
@@ -156,7 +156,7 @@ class Supervisor {
       const Stream stream = which == 0 ? Stream::kOutput : Stream::kError;
       const absl::string_view text(buffer, static_cast<std::size_t>(got));
       output_.Write(kLauncherItself, stream, text);
-      unkept_ = unkept_ || absl::StrContains(text, kUnkept);
+      without_agent_ = without_agent_ || absl::StrContains(text, kWithoutAgent);
     } else if (got == 0 || errno != EINTR) {
       close(std::exchange(pipes_[which], -1));
     }
@@ -188,10 +188,10 @@ class Supervisor {
     }
   }
 
-  // To the ranks by their keepers, so that they have the grace to end in; before there are any, and where the
-  // ranks have no keepers, to the launcher.
+  // To the ranks by their agents, so that they have the grace to end in; before there are any, and where the
+  // ranks have no agents, to the launcher.
   void SignalRanks(int signal) {
-    if (!roll_->Signal(signal)) SignalLauncher(signal);
+    if (!registry_->Signal(signal)) SignalLauncher(signal);
   }
 
   void SignalLauncher(int signal) const {
@@ -217,7 +217,7 @@ class Supervisor {
       case Stage::kTerminated:
         stage_ = Stage::kKilled;
         deadline_ = NowSeconds() + kSecondsForLauncher;
-        roll_->Signal(SIGKILL);
+        registry_->Signal(SIGKILL);
         SignalLauncher(SIGTERM);
         return;
       case Stage::kKilled:
@@ -246,7 +246,7 @@ class Supervisor {
       Begin(Reason::kTimeout, SIGTERM);
     } else if (output_.user_left()) {
       Begin(Reason::kUserLeft, SIGTERM);
-    } else if (roll_->first_failure() && !std::isfinite(deadline_)) {
+    } else if (registry_->first_failure() && !std::isfinite(deadline_)) {
       deadline_ = now + options_.grace_seconds;  // the launcher's time to end the others
     } else if (now >= deadline_) {
       Begin(Reason::kRankFailed, SIGTERM);
@@ -262,8 +262,8 @@ class Supervisor {
                                   options_.timeout_seconds, last_writers_));
     } else if (reason_ == Reason::kSignal) {
       if (ExitCode() != 0) output_.Say(absl::StrCat("launch: ended by ", Describe({0, user_signal_, ""})));
-    } else if (roll_->first_failure()) {
-      ReportFailure(*roll_->first_failure());
+    } else if (registry_->first_failure()) {
+      ReportFailure(*registry_->first_failure());
     } else if (ExitCode() != 0) {
       output_.Say(absl::StrCat("launch: ", options_.command[0], " ended with ", Describe(*launcher_end_),
                                "; ", RanksThatEnded()));
@@ -271,8 +271,8 @@ class Supervisor {
   }
 
   std::string RanksThatEnded() const {
-    if (!roll_->started()) return "no rank has started";
-    return absl::StrCat(roll_->ended(), " of ", options_.ranks,
+    if (!registry_->started()) return "no rank has started";
+    return absl::StrCat(registry_->ended(), " of ", options_.ranks,
                         " ranks are known to have ended, none with an error");
   }
 
@@ -294,21 +294,21 @@ class Supervisor {
   int ExitCode() const {
     if (reason_ == Reason::kIdle || reason_ == Reason::kTimeout) return kTimedOut;
     const int code =
-        roll_->first_failure() ? std::max(1, roll_->first_failure()->end.code()) : CodeOfLauncher();
+        registry_->first_failure() ? std::max(1, registry_->first_failure()->end.code()) : CodeOfLauncher();
     if (code == 0) return 0;
     return user_signal_ != 0 ? 128 + user_signal_ : code;
   }
 
   // srun has been seen to end with 0 though it had started nothing.
   int CodeOfLauncher() const {
-    const bool all_ended = roll_->ended() >= options_.ranks || unkept_;
+    const bool all_ended = registry_->ended() >= options_.ranks || without_agent_;
     return launcher_end_->code() == 0 && !all_ended ? 1 : launcher_end_->code();
   }
 
   const SuperviseOptions& options_;
   JobOutput output_;
-  KeeperListener* listener_ = nullptr;
-  RankRoll* roll_ = nullptr;
+  AgentListener* listener_ = nullptr;
+  RankRegistry* registry_ = nullptr;
   int signals_ = -1;
   std::array<int, 2> pipes_ = {-1, -1};
   pid_t launcher_ = -1;
@@ -319,7 +319,7 @@ class Supervisor {
   Reason reason_ = Reason::kNone;
   double deadline_ = INFINITY;  // of the stage
   int user_signal_ = 0;
-  bool unkept_ = false;  // there are ranks without keepers, of which nothing is known
+  bool without_agent_ = false;  // there are ranks without agents, of which nothing is known
   std::string last_writers_;
 };
 

@@ -3,7 +3,7 @@
 //   PLAIT_ASSIGN_OR_RETURN(const int code,
 //                          comm::Supervise({.command = {"mpirun", "-n", "2", ...}, .ranks = 2}));
 //
-// One thread, one poll loop: the command's output, the keepers of its ranks (rank_keeper.h), signals, clocks.
+// One thread, one poll loop: the command's output, the agents of its ranks (rank_agent.h), signals, clocks.
 // - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks. After the first three the
 //   job has `grace_seconds` to end; then SIGTERM and again as long; then SIGKILL for the ranks and the
 //   launcher. Another SIGINT, SIGTERM or SIGHUP goes one step further at once.
@@ -12,7 +12,7 @@
 // - A rank failed: the launcher ends the others, and after the grace the supervisor does. The last lines
 //   name the rank that failed first, how, and what it wrote last.
 // - When this process ends, however it does, so does the job: the kernel sends SIGTERM to the launcher,
-//   and the keepers end their ranks when they lose the connection. When the command ends, what is left
+//   and the agents end their ranks when they lose the connection. When the command ends, what is left
 //   below this process is killed.
 #ifndef PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_
 #define PLAIT_COMM_LAUNCH_SUPERVISION_SUPERVISOR_H_

@@ -1,104 +1,140 @@
 #include "models/gru/layer_parallel/gru_step.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 namespace plait::gru {
 
-std::int64_t PartsOfStep(const GruStepOptions& options, int level, std::int64_t items) {
+// Inputs and slots of a recorded solve.
+struct GruStep::Slots final : mgrit::TensorStep::Tape {
+  // Slots keep their memory.
+  void Clear() override {
+    input = {};
+    for (auto& level : by_level) {
+      for (Slot& slot : level) slot.saved_valid = slot.gates_valid = slot.has_new_state = false;
+    }
+  }
+
+  Input input;
+  // By level, then by first step, from the first own one on. A coarse step may end behind the last own step.
+  std::vector<std::deque<Slot>> by_level;
+};
+
+std::int64_t SubstepsOf(const GruStepOptions& options, int level, std::int64_t steps) {
   if (level == 0 || options.coarse_hold.empty()) return 1;
   const std::size_t entry = std::min<std::size_t>(level - 1, options.coarse_hold.size() - 1);
   const std::int64_t hold = options.coarse_hold[entry];
-  return hold == 0 ? 1 : (items + hold - 1) / hold;
+  return hold == 0 ? 1 : (steps + hold - 1) / hold;
 }
 
 GruStep::GruStep(std::unique_ptr<GruCell> cell, ParameterList parameters, const GruStepOptions& options)
     : cell_(std::move(cell)), parameters_(std::move(parameters)), options_(options) {}
+GruStep::~GruStep() = default;
 
 void GruStep::SetInput(const at::Tensor& x) {
-  cell_->SetParameters(parameters_());
-  if (x.size(0) != batch_) {
-    slots_.clear();
-    scratch_ = cell_->NewState(x.size(0));
-    for (at::Tensor& state : between_) state = cell_->NewState(x.size(0));
-  }
-  batch_ = x.size(0);
-  x_ = x;
-  inputs_ = cell_->PrepareInputs(x.detach());
+  input_ = {parameters_(), x, {}};
+  cell_set_for_ = nullptr;
+  cell_->SetParameters(input_.parameters);
+  input_.prepared = cell_->PrepareInputs(x.detach(), first_, last_ - first_);
+  EnsureScratch();
+}
+
+void GruStep::EnsureScratch() {
+  if (scratch_.defined() && scratch_.size(1) == batch()) return;
+  scratch_ = cell_->NewState(batch());
+  for (at::Tensor& state : between_) state = cell_->NewState(batch());
 }
 
 std::vector<at::Tensor> GruStep::Parameters() {
   std::vector<at::Tensor> all = parameters_();
-  if (x_.defined() && x_.requires_grad()) all.push_back(x_);
+  if (input_.x.defined() && input_.x.requires_grad()) all.push_back(input_.x);
   return all;
 }
 
-void GruStep::SetOwnSteps(std::int64_t first, std::int64_t /*last*/) { first_ = first; }
-
-void GruStep::Begin(bool differentiable) {
-  differentiable_ = differentiable;
-  for (auto& level : slots_) {
-    for (Slot& slot : level) slot.saved_valid = slot.has_new_state = false;
-  }
+std::int64_t GruStep::SharedParameters() const {
+  return 4 * cell_->config().layers + (input_.x.defined() && input_.x.requires_grad() ? 1 : 0);
 }
 
-void GruStep::BeginAdjoint() {
-  for (auto& level : slots_) {
+void GruStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
+  first_ = first;
+  last_ = last;
+}
+
+std::unique_ptr<mgrit::TensorStep::Tape> GruStep::NewTape() const { return std::make_unique<Slots>(); }
+
+void GruStep::Begin(Tape* tape) {
+  slots_ = static_cast<Slots*>(tape);
+  cell_set_for_ = slots_;
+  if (slots_ != nullptr) slots_->input = input_;
+}
+
+// Other solves may have begun since the forward one; its parameters are unchanged, or autograd has thrown.
+void GruStep::BeginAdjoint(Tape& tape) {
+  slots_ = static_cast<Slots*>(&tape);
+  input_ = slots_->input;
+  if (cell_set_for_ != slots_) {
+    cell_->SetParameters(input_.parameters);
+    cell_set_for_ = slots_;
+    EnsureScratch();
+  }
+  for (auto& level : slots_->by_level) {
     for (Slot& slot : level) slot.gates_valid = false;
   }
 }
 
 GruStep::Slot& GruStep::SlotOf(int level, std::int64_t fine_start) {
-  if (slots_.size() <= static_cast<std::size_t>(level)) slots_.resize(level + 1);
+  auto& by_level = slots_->by_level;
+  if (by_level.size() <= static_cast<std::size_t>(level)) by_level.resize(level + 1);
   const auto index = static_cast<std::size_t>(fine_start - first_);
-  if (slots_[level].size() <= index) slots_[level].resize(index + 1);  // moves no slot
-  Slot& slot = slots_[level][index];
-  if (!slot.saved.defined()) slot.saved = cell_->NewSaved(batch_);
+  if (by_level[level].size() <= index) by_level[level].resize(index + 1);  // moves no slot
+  Slot& slot = by_level[level][index];
+  if (!slot.saved.defined()) slot.saved = cell_->NewSaved(batch());
   return slot;
 }
 
-std::int64_t GruStep::PartsOf(const mgrit::StepInterval& interval) const {
-  return PartsOfStep(options_, interval.level, interval.fine_stop - interval.fine_start);
+std::int64_t GruStep::SubstepsOf(const mgrit::StepInterval& interval) const {
+  return gru::SubstepsOf(options_, interval.level, interval.fine_stop - interval.fine_start);
 }
 
-GruStep::Part GruStep::PartOf(const mgrit::StepInterval& interval, std::int64_t index) const {
-  const std::int64_t parts = PartsOf(interval);
-  const std::int64_t items = interval.fine_stop - interval.fine_start;
-  const double item_dt = interval.dt() / static_cast<double>(items);
-  Part part = {.start = interval.fine_start + items * index / parts,
-               .stop = interval.fine_start + items * (index + 1) / parts};
-  const std::int64_t width = part.stop - part.start;
+GruStep::Substep GruStep::SubstepOf(const mgrit::StepInterval& interval, std::int64_t index) const {
+  const std::int64_t substeps = SubstepsOf(interval);
+  const std::int64_t steps = interval.fine_stop - interval.fine_start;
+  const double fine_dt = interval.dt() / static_cast<double>(steps);
+  Substep substep = {.start = interval.fine_start + steps * index / substeps,
+                     .stop = interval.fine_start + steps * (index + 1) / substeps};
+  const std::int64_t width = substep.stop - substep.start;
   if (options_.coarse_step == CoarseStep::kFrozenGates) {
-    part.size = {item_dt, static_cast<int>(width)};
+    substep.size = {fine_dt, static_cast<int>(width)};
   } else {
-    part.size = parts == 1 ? interval.dt() : item_dt * static_cast<double>(width);
+    substep.size = substeps == 1 ? interval.dt() : fine_dt * static_cast<double>(width);
   }
-  return part;
+  return substep;
 }
 
 at::Tensor& GruStep::NewStateOf(Slot& slot) const {
-  if (!slot.new_state.defined()) slot.new_state = cell_->NewState(batch_);
+  if (!slot.new_state.defined()) slot.new_state = cell_->NewState(batch());
   return slot.new_state;
 }
 
 void GruStep::Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
   if (interval.level > 0) return CoarseForward(interval, u, out);
-  if (!differentiable_ || !interval.final) {
-    cell_->Step(interval.dt(), inputs_, interval.fine_start, u, out, nullptr);
+  if (slots_ == nullptr || !interval.final) {
+    cell_->Step(interval.dt(), input_.prepared, interval.fine_start, u, out, nullptr);
     return;
   }
   Slot& slot = SlotOf(0, interval.fine_start);
-  cell_->Step(interval.dt(), inputs_, interval.fine_start, u, out, &slot.saved);
+  cell_->Step(interval.dt(), input_.prepared, interval.fine_start, u, out, &slot.saved);
   slot.saved_valid = true;
 }
 
 void GruStep::CoarseForward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  const std::int64_t parts = PartsOf(interval);
+  const std::int64_t substeps = SubstepsOf(interval);
   const at::Tensor* state = &u;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const Part part = PartOf(interval, i);
-    at::Tensor& next = i + 1 == parts ? out : between_[i % 2];
-    cell_->Step(part.size, inputs_, part.start, *state, next, nullptr);
+  for (std::int64_t i = 0; i < substeps; ++i) {
+    const Substep substep = SubstepOf(interval, i);
+    at::Tensor& next = i + 1 == substeps ? out : between_[i % 2];
+    cell_->Step(substep.size, input_.prepared, substep.start, *state, next, nullptr);
     state = &next;
   }
 }
@@ -106,21 +142,21 @@ void GruStep::CoarseForward(const mgrit::StepInterval& interval, const at::Tenso
 GruStep::Slot& GruStep::LinearisedFineStep(const mgrit::StepInterval& interval, const at::Tensor& u) {
   Slot& slot = SlotOf(0, interval.fine_start);
   if (slot.saved_valid) return slot;
-  cell_->Step(interval.dt(), inputs_, interval.fine_start, u, NewStateOf(slot), &slot.saved);
+  cell_->Step(interval.dt(), input_.prepared, interval.fine_start, u, NewStateOf(slot), &slot.saved);
   slot.saved_valid = true;
   slot.has_new_state = true;
   return slot;
 }
 
 void GruStep::LineariseCoarseStep(const mgrit::StepInterval& interval, const at::Tensor& u) {
-  const std::int64_t parts = PartsOf(interval);
+  const std::int64_t substeps = SubstepsOf(interval);
   const at::Tensor* state = &u;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const Part part = PartOf(interval, i);
-    Slot& slot = SlotOf(interval.level, part.start);
+  for (std::int64_t i = 0; i < substeps; ++i) {
+    const Substep substep = SubstepOf(interval, i);
+    Slot& slot = SlotOf(interval.level, substep.start);
     if (slot.saved_valid) return;  // then all of them are
-    at::Tensor& next = i + 1 == parts ? scratch_ : NewStateOf(slot);
-    cell_->Step(part.size, inputs_, part.start, *state, next, &slot.saved);
+    at::Tensor& next = i + 1 == substeps ? scratch_ : NewStateOf(slot);
+    cell_->Step(substep.size, input_.prepared, substep.start, *state, next, &slot.saved);
     slot.saved_valid = true;
     state = &next;
   }
@@ -130,10 +166,11 @@ void GruStep::CoarseAdjoint(const mgrit::StepInterval& interval, const at::Tenso
                             const at::Tensor& lambda, at::Tensor& out) {
   LineariseCoarseStep(interval, u);
   const at::Tensor* adjoint = &lambda;
-  for (std::int64_t i = PartsOf(interval); i-- > 0;) {
-    const Part part = PartOf(interval, i);
-    const at::Tensor& state = i == 0 ? u : SlotOf(interval.level, PartOf(interval, i - 1).start).new_state;
-    cell_->StepAdjoint(part.size, SlotOf(interval.level, part.start).saved, state, *adjoint, out, nullptr);
+  for (std::int64_t i = SubstepsOf(interval); i-- > 0;) {
+    const Substep substep = SubstepOf(interval, i);
+    const at::Tensor& state = i == 0 ? u : SlotOf(interval.level, SubstepOf(interval, i - 1).start).new_state;
+    cell_->StepAdjoint(substep.size, SlotOf(interval.level, substep.start).saved, state, *adjoint, out,
+                       nullptr);
     adjoint = &out;
   }
 }
@@ -146,7 +183,7 @@ void GruStep::Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, 
     cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, nullptr);
     return;
   }
-  if (!slot.gates.defined()) slot.gates = cell_->NewGateGradients(batch_);
+  if (!slot.gates.defined()) slot.gates = cell_->NewGateGradients(batch());
   cell_->StepAdjoint(interval.dt(), slot.saved, u, lambda, out, &slot.gates);
   slot.gates_valid = true;
 }
@@ -160,9 +197,9 @@ void GruStep::AddGradients(absl::Span<const mgrit::StepInterval> steps, const Te
     if (!slot.gates_valid) Adjoint(interval, u(step), lambda(step + 1), scratch_);
     terms.push_back({&slot.gates, &u(step), slot.has_new_state ? &slot.new_state : &u(step + 1), step});
   }
-  const bool with_input = x_.requires_grad();
+  const bool with_input = input_.x.requires_grad();
   const std::size_t weights = gradients.size() - (with_input ? 1 : 0);
-  cell_->AddWeightGradients(inputs_, terms, at::TensorList(gradients.data(), weights));
+  cell_->AddWeightGradients(input_.prepared, terms, at::TensorList(gradients.data(), weights));
   for (const GruGradientTerm& term : terms) {
     if (with_input) cell_->AddInputGradient(*term.gate_gradients, term.step, gradients.back());
   }

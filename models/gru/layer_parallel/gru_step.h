@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -18,19 +17,20 @@ namespace plait::gru {
 
 // What stands for several steps of level 0 on a coarser level: one step of their common length, or the fine
 // step repeated with the gates of its beginning (GruStepSize), which follows the fine level more closely at
-// the same cost. Both read the first of the items.
+// the same cost. Both read the input of the first of the steps.
 enum class CoarseStep { kOneStep, kFrozenGates };
 
 struct GruStepOptions {
   CoarseStep coarse_step = CoarseStep::kFrozenGates;
-  // For how many items of the sequence the gates stand still, by level, level 1 first; the last entry serves
-  // the coarser levels. A coarse step over more items is done in parts; 0: never. Shorter parts follow the
+  // For how many steps of level 0 the gates stand still, by level, level 1 first; the last entry serves the
+  // coarser levels. A coarse step over more steps is done in substeps; 0: never. Shorter substeps follow the
   // fine level more closely and cost one evaluation of the cell each.
   std::vector<int> coarse_hold = {2, 4};
 };
 
-// The parts of a step of `level` over `items` items, each one evaluation of the cell: 1 on level 0.
-std::int64_t PartsOfStep(const GruStepOptions& options, int level, std::int64_t items);
+// The substeps of a step of `level` over `steps` steps of level 0, each one evaluation of the cell: 1 on
+// level 0.
+std::int64_t SubstepsOf(const GruStepOptions& options, int level, std::int64_t steps);
 
 class GruStep final : public mgrit::TensorStep {
  public:
@@ -38,6 +38,7 @@ class GruStep final : public mgrit::TensorStep {
   using ParameterList = std::function<std::vector<at::Tensor>()>;
 
   GruStep(std::unique_ptr<GruCell> cell, ParameterList parameters, const GruStepOptions& options);
+  ~GruStep() override;
 
   // x: (batch, steps, input), the same on every rank. Before each solve. Reads the parameters.
   void SetInput(const at::Tensor& x);
@@ -45,10 +46,11 @@ class GruStep final : public mgrit::TensorStep {
 
   // The input is one of them if it requires a gradient.
   std::vector<at::Tensor> Parameters() override;
-  bool SharedParameters() const override { return true; }
+  std::int64_t SharedParameters() const override;
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
-  void Begin(bool differentiable) override;
-  void BeginAdjoint() override;
+  std::unique_ptr<Tape> NewTape() const override;
+  void Begin(Tape* tape) override;
+  void BeginAdjoint(Tape& tape) override;
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
   void Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                at::Tensor& out) override;
@@ -56,8 +58,8 @@ class GruStep final : public mgrit::TensorStep {
                     absl::Span<at::Tensor> gradients) override;
 
  private:
-  // What is kept of a step, or of a coarse step's part, at the forward states: its activations and, after the
-  // adjoint, its gate gradients.
+  // What is kept of a step, or of a coarse step's substep, at the forward states: its activations and, after
+  // the adjoint, its gate gradients.
   struct Slot {
     at::Tensor saved;
     at::Tensor gates;
@@ -66,16 +68,25 @@ class GruStep final : public mgrit::TensorStep {
     bool gates_valid = false;
     bool has_new_state = false;
   };
+  // What the cell reads besides states.
+  struct Input {
+    std::vector<at::Tensor> parameters;
+    at::Tensor x;
+    GruInputs prepared;
+  };
+  struct Slots;  // the tape
 
-  // Items [start, stop) of a coarse step, over which the gates stand still.
-  struct Part {
+  // Steps [start, stop) of level 0 in a coarse step, over which the gates stand still.
+  struct Substep {
     std::int64_t start = 0;
     std::int64_t stop = 0;
     GruStepSize size = 1.0;
   };
-  std::int64_t PartsOf(const mgrit::StepInterval& interval) const;
-  Part PartOf(const mgrit::StepInterval& interval, std::int64_t index) const;
+  std::int64_t SubstepsOf(const mgrit::StepInterval& interval) const;
+  Substep SubstepOf(const mgrit::StepInterval& interval, std::int64_t index) const;
 
+  std::int64_t batch() const { return input_.x.size(0); }
+  void EnsureScratch();
   Slot& SlotOf(int level, std::int64_t fine_start);
   at::Tensor& NewStateOf(Slot& slot) const;
   Slot& LinearisedFineStep(const mgrit::StepInterval& interval, const at::Tensor& u);
@@ -87,15 +98,13 @@ class GruStep final : public mgrit::TensorStep {
   std::unique_ptr<GruCell> cell_;
   ParameterList parameters_;
   GruStepOptions options_;
-  at::Tensor x_;
-  GruInputs inputs_;
-  // By level, then by first item, from the first own one on. A coarse step may end behind the last own item.
-  std::vector<std::deque<Slot>> slots_;
-  std::int64_t first_ = 0;
-  std::int64_t batch_ = 0;
-  bool differentiable_ = false;
+  std::int64_t first_ = 0;  // own steps
+  std::int64_t last_ = 0;
+  Input input_;             // of the solve under way
+  Slots* slots_ = nullptr;  // its tape; null: nothing is kept
+  const Slots* cell_set_for_ = nullptr;
   at::Tensor scratch_;
-  at::Tensor between_[2];  // states between the parts of a coarse step
+  at::Tensor between_[2];  // states between the substeps of a coarse step
 };
 
 }  // namespace plait::gru

@@ -1,9 +1,11 @@
 // The GRU solved layer-parallel: drop-in for the serial module, whose parameters it shares.
 //
-//   LayerParallelGru parallel(serial_parameters, {.input = 9, .hidden = 100, .layers = 2, .kind =
-//   GruKind::kImplicit},
-//                             comm, /*steps=*/128, /*final_time=*/128.0, options);
+//   const GruConfig config = {.input = 9, .hidden = 100, .layers = 2, .kind = GruKind::kImplicit};
+//   LayerParallelGru parallel(serial_parameters, config, at::kFloat, comm, /*steps=*/128,
+//                             /*final_time=*/128.0, options);
 //   at::Tensor h_end = parallel.Forward(x);                       // (layers, batch, hidden)
+//
+// Several recorded passes may wait for their backward, as for mgrit::LayerParallel.
 #ifndef PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
 #define PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
 
@@ -32,15 +34,16 @@ class LayerParallelGru {
                    std::int64_t steps, double final_time, const mgrit::LayerParallelOptions& options,
                    const GruStepOptions& step_options = {}, const StepDecorator& decorate = nullptr);
 
-  // Collective. x: (batch, steps, input) and `initial`: (layers, batch, hidden), zero if not defined; the
-  // same on every rank. The state after the last step, (layers, batch, hidden), recorded by autograd with
-  // respect to the parameters, x and `initial`.
+  // Collective. x: (batch, steps, input) with the steps of the solver, and `initial`: (layers, batch,
+  // hidden), zero if not defined; the same on every rank. Other shapes throw c10::Error. The state after the
+  // last step, (layers, batch, hidden), recorded by autograd with respect to the parameters, x and `initial`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
 
   mgrit::LayerParallel& solver() { return solver_; }
   const mgrit::LayerParallel& solver() const { return solver_; }
 
  private:
+  std::int64_t steps_;
   std::shared_ptr<GruStep> step_;
   mgrit::LayerParallel solver_;
 };

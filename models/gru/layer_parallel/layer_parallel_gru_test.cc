@@ -5,8 +5,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +53,7 @@ struct Case {
 std::vector<Case> AllCases() {
   std::vector<GruStepOptions> steps;
   for (const CoarseStep step : {CoarseStep::kOneStep, CoarseStep::kFrozenGates}) {
-    // One part; parts of 2 items on level 1 and, unevenly, 5, 5 and 6 on level 2.
+    // One substep; substeps of 2 steps on level 1 and, unevenly, 5, 5 and 6 on level 2.
     for (const std::vector<int>& hold : {std::vector<int>{0}, {2, 6}}) steps.push_back({step, hold});
   }
   std::vector<Case> cases;
@@ -173,8 +177,8 @@ TEST(LayerParallelGru, FewIterationsAreTheSameBitsOnAnyRanks) {
   }
 }
 
-// A coarse step in parts of one item is the fine steps themselves: one iteration is exact, on all levels.
-TEST(LayerParallelGru, PartsOfOneItemAreExactAtOnce) {
+// A coarse step in substeps of one step is the fine steps themselves: one iteration is exact, on all levels.
+TEST(LayerParallelGru, SubstepsOfOneStepAreExactAtOnce) {
   for (const CoarseStep step : {CoarseStep::kOneStep, CoarseStep::kFrozenGates}) {
     const Case c = {.step = {step, {1}}};
     const std::vector<at::Tensor> parameters = Parameters(c);
@@ -188,6 +192,138 @@ TEST(LayerParallelGru, PartsOfOneItemAreExactAtOnce) {
       ExpectNear(result.gradients[i], serial.gradients[i], "gradient " + std::to_string(i));
     }
   }
+}
+
+// x, the first state and the weights of the loss of one pass; `which` makes them different.
+struct Pass {
+  Pass(const Case& c, int which, std::int64_t batch)
+      : x(Numbers({batch, kSteps, kInput}, 20 + which).requires_grad_(true)),
+        first(Numbers({c.layers, batch, kHidden}, 30 + which).requires_grad_(true)),
+        weights(Numbers({c.layers, batch, kHidden}, 40 + which)) {}
+  std::vector<at::Tensor> GradientsOf(const at::Tensor& state,
+                                      const std::vector<at::Tensor>& parameters) const {
+    std::vector<at::Tensor> leaves = {x, first};
+    leaves.insert(leaves.end(), parameters.begin(), parameters.end());
+    return torch::autograd::grad({(state * weights).sum()}, leaves);
+  }
+  at::Tensor x, first, weights;
+};
+
+// Every recorded pass has its own inputs, states and activations, whatever runs before its backward.
+TEST(LayerParallelGru, PassesInFlightDoNotDisturbEachOther) {
+  for (const std::int64_t other_batch : {3, 5}) {
+    for (const int goes_first : {0, 1}) {
+      const Case c;
+      const std::vector<at::Tensor> parameters = Parameters(c);
+      LayerParallelGru parallel = Parallel(c, parameters, comm::testing::World(), Options(3, 12));
+      SerialGru serial({.cell = c.config(), .final_time = kFinalTime}, at::kDouble);
+      {
+        const at::NoGradGuard no_grad;
+        const std::vector<at::Tensor> own = serial.parameters();
+        for (std::size_t i = 0; i < own.size(); ++i) at::Tensor(own[i]).copy_(parameters[i]);
+      }
+      const Pass passes[] = {Pass(c, 0, 3), Pass(c, 1, other_batch), Pass(c, 2, 4)};
+      const at::Tensor states[] = {parallel.Forward(passes[0].x, passes[0].first),
+                                   parallel.Forward(passes[1].x, passes[1].first)};
+      {
+        const at::NoGradGuard no_grad;
+        ExpectNear(parallel.Forward(passes[2].x, passes[2].first),
+                   serial.Forward(passes[2].x, passes[2].first).state, "state without gradients");
+      }
+      for (const int which : {goes_first, 1 - goes_first}) {
+        const Pass& pass = passes[which];
+        const auto actual = pass.GradientsOf(states[which], parameters);
+        const auto expected = pass.GradientsOf(serial.Forward(pass.x, pass.first).state, serial.parameters());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          ExpectNear(actual[i], expected[i],
+                     "pass " + std::to_string(which) + ", gradient " + std::to_string(i));
+        }
+      }
+    }
+  }
+}
+
+TEST(LayerParallelGru, OtherShapesThanTheSolversAreRefused) {
+  const Case c;
+  const std::vector<at::Tensor> parameters = Parameters(c);
+  LayerParallelGru parallel = Parallel(c, parameters, comm::testing::World(), Options(2, 1));
+  const auto error = [&](const at::Tensor& x, const at::Tensor& first) {
+    try {
+      parallel.Forward(x, first);
+    } catch (const c10::Error& e) {
+      return std::string(e.what_without_backtrace());
+    }
+    return std::string();
+  };
+  for (const std::int64_t steps : {kSteps - 1, kSteps + 1}) {
+    const std::string text = error(Numbers({2, steps, kInput}, 1), {});
+    EXPECT_NE(text.find("set up for sequences of 22 steps"), std::string::npos) << text;
+  }
+  EXPECT_NE(error(Numbers({2, kSteps, kInput + 1}, 1), {}).find("x must be"), std::string::npos);
+  EXPECT_NE(error(Numbers({2, kSteps, kInput}, 1), Numbers({1, 2, kHidden}, 1)).find("initial must be"),
+            std::string::npos);
+}
+
+// Notes for how many steps the cell prepared the inputs.
+class NotingCell final : public GruCell {
+ public:
+  NotingCell(const GruConfig& config, std::int64_t& prepared)
+      : GruCell(config, at::kDouble), cell_(NewGruCell(config, at::kDouble)), prepared_(prepared) {}
+  void SetParameters(at::TensorList parameters) override { cell_->SetParameters(parameters); }
+  GruInputs PrepareInputs(const at::Tensor& x, std::int64_t first, std::int64_t count) override {
+    GruInputs inputs = cell_->PrepareInputs(x, first, count);
+    prepared_ = inputs.gates.size(0);
+    return inputs;
+  }
+  at::Tensor NewSaved(std::int64_t batch) const override { return cell_->NewSaved(batch); }
+  at::Tensor NewGateGradients(std::int64_t batch) const override { return cell_->NewGateGradients(batch); }
+  void Step(GruStepSize size, const GruInputs& inputs, std::int64_t step, const at::Tensor& state,
+            at::Tensor& new_state, at::Tensor* saved) override {
+    cell_->Step(size, inputs, step, state, new_state, saved);
+  }
+  void StepAdjoint(GruStepSize size, const at::Tensor& saved, const at::Tensor& state,
+                   const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) override {
+    cell_->StepAdjoint(size, saved, state, lambda_out, lambda_in, gate_gradients);
+  }
+  void AddWeightGradients(const GruInputs& inputs, const std::vector<GruGradientTerm>& terms,
+                          at::TensorList gradients) override {
+    cell_->AddWeightGradients(inputs, terms, gradients);
+  }
+  void AddInputGradient(const at::Tensor& gate_gradients, std::int64_t step,
+                        at::Tensor& x_gradient) override {
+    cell_->AddInputGradient(gate_gradients, step, x_gradient);
+  }
+
+ private:
+  std::unique_ptr<GruCell> cell_;
+  std::int64_t& prepared_;
+};
+
+// Wide inputs, whose products with the weights are formed once: each rank forms those of its own steps, and
+// the bits are the same although coarse steps reach across.
+TEST(LayerParallelGru, ProductsOfInputsAreDistributed) {
+  const GruConfig config = {.input = 64, .hidden = kHidden, .layers = 1};
+  std::vector<at::Tensor> parameters;
+  for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
+           {3 * kHidden, 64}, {3 * kHidden, kHidden}, {3 * kHidden}, {3 * kHidden}}) {
+    parameters.push_back((Numbers(sizes, 100 + parameters.size()) * 0.3).requires_grad_(true));
+  }
+  const at::Tensor x = Numbers({3, kSteps, 64}, 7);
+  const auto solve = [&](const comm::Communicator& ranks) {
+    std::int64_t prepared = -1;
+    const auto step = std::make_shared<GruStep>(
+        std::make_unique<NotingCell>(config, prepared), [&] { return parameters; }, GruStepOptions());
+    mgrit::LayerParallel net(ranks, step, kSteps, kFinalTime, Options(3, 1));
+    step->SetInput(x);
+    EXPECT_EQ(prepared, net.last_step() - net.first_step());
+    const at::Tensor state = net.Forward(at::zeros({1, 3, kHidden}, at::kDouble));
+    std::vector<at::Tensor> result = torch::autograd::grad({state.sum()}, parameters);
+    result.push_back(state.detach());
+    return result;
+  };
+  const auto alone = solve(comm::Communicator::Self());
+  const auto together = solve(comm::testing::World());
+  for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(together[i], alone[i])) << i;
 }
 
 TEST(LayerParallelGru, NewParametersAreSeenAtTheNextForward) {

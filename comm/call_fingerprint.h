@@ -1,0 +1,39 @@
+// What the ranks of a group have in common when they make the same call. Each rank sends its fingerprint
+// along with a collective, so that a rank that calls something else is named and no wrong numbers are
+// computed.
+#ifndef PLAIT_COMM_CALL_FINGERPRINT_H_
+#define PLAIT_COMM_CALL_FINGERPRINT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "comm/operation.h"
+
+namespace plait::comm {
+
+// Sent as bytes between processes of one program.
+struct CallFingerprint {
+  std::int64_t sequence = 0;  // counts the collectives of the group
+  std::int64_t count = 0;     // of the payload; 0 where ranks may differ (all_to_all_v)
+  std::int32_t root = -1;
+  Operation operation = Operation::kBarrier;
+  ReduceOp reduce = ReduceOp::kSum;
+  DataType type = DataType::kUInt8;
+  std::uint8_t unused = 0;
+
+  bool operator==(const CallFingerprint&) const = default;
+};
+
+// Of a collective.
+CallFingerprint FingerprintOf(const Request& request, std::int64_t sequence);
+
+// "#12 all_reduce[tp] f32[180736] max"; without brackets if `group` is empty.
+std::string Describe(const CallFingerprint& call, absl::string_view group);
+
+// Throws TransportError if two ranks of a group differ.
+void CheckSameCall(const CallFingerprint& mine, int my_rank, const CallFingerprint& theirs, int their_rank);
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_CALL_FINGERPRINT_H_

@@ -1,0 +1,63 @@
+// The ranks of a job as their agents report them: who is there, who ended, who failed first.
+#ifndef PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
+#define PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "comm/launch/supervision/agent_listener.h"
+#include "comm/launch/supervision/agent_message.h"
+#include "comm/launch/supervision/job_output.h"
+
+namespace plait::comm {
+
+struct RankFailure {
+  int rank = 0;
+  std::string host;
+  int pid = 0;
+  ProcessEnd end;
+  double seconds = 0;  // NowSeconds
+};
+
+class RankRegistry {
+ public:
+  RankRegistry(std::string token, JobOutput* output) : token_(std::move(token)), output_(output) {}
+  RankRegistry(const RankRegistry&) = delete;
+  RankRegistry& operator=(const RankRegistry&) = delete;
+  ~RankRegistry();
+
+  void Add(int connection);
+  // Reads what has come; drops the connection at its end.
+  void Read(int connection);
+  // False if no agent is there to take it.
+  bool Signal(int signal);
+
+  const auto& connections() const { return connections_; }
+  bool empty() const { return connections_.empty(); }
+  bool started() const { return started_; }  // an agent has said hello
+  int ended() const { return ended_; }       // ranks whose agents said how they ended
+  const std::optional<RankFailure>& first_failure() const { return first_failure_; }
+
+ private:
+  struct Connection {
+    AgentMessageReader reader;
+    std::optional<AgentHello> hello = {};
+    bool ended = false;
+  };
+
+  bool Handle(Connection& connection, const AgentMessage& message);
+  void Ended(const Connection& connection, const ProcessEnd& end);
+  void Drop(int connection);
+
+  std::string token_;
+  JobOutput* output_;
+  std::map<int, Connection> connections_;
+  bool started_ = false;
+  int ended_ = 0;
+  std::optional<RankFailure> first_failure_;
+};
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_LAUNCH_SUPERVISION_RANK_REGISTRY_H_

@@ -1,0 +1,51 @@
+#include "comm/start_watch.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "absl/strings/str_format.h"
+#include "comm/watchdog/watchdog.h"
+
+namespace plait::comm {
+
+StartWatch::StartWatch(int rank, double timeout_seconds)
+    : rank_(rank), timeout_seconds_(timeout_seconds), thread_([this] { Watch(); }) {}
+
+StartWatch::~StartWatch() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void StartWatch::Enter(const std::string& step) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    step_ = step;
+    ++steps_;
+  }
+  changed_.notify_one();
+}
+
+void StartWatch::Watch() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ended_) {
+    const auto timeout = std::chrono::duration<double>(timeout_seconds_);
+    const bool moved =
+        changed_.wait_for(lock, timeout, [this, seen = steps_] { return ended_ || steps_ != seen; });
+    if (moved) continue;
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    const std::string line = absl::StrFormat(
+        "rank %d (%s, pid %d) has waited %g s in %s: a rank without such a line has not come, or is "
+        "cut off\n",
+        rank_, host, getpid(), timeout_seconds_, step_);
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    _exit(kJobFailedExitCode);
+  }
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,141 @@
+// Ranks that do not make the same call: mismatch_program CASE [FLAG...], run under mpirun by
+// mismatch_test.sh. Without arguments it lists its cases. The timeouts are long: only the transport itself
+// can end the job.
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "comm/session_main.h"
+#include "comm/testing/session_flags.h"
+
+namespace {
+
+using plait::comm::BufferOf;
+using plait::comm::Communicator;
+using plait::comm::ConstBufferOf;
+using plait::comm::ReduceOp;
+
+constexpr int kOddRank = 1;
+
+template <typename T>
+void AllReduce(const Communicator& c, std::int64_t count, ReduceOp op = ReduceOp::kSum) {
+  std::vector<T> values(count, T{1});
+  c.AllReduce(BufferOf(absl::MakeSpan(values)), op);
+  std::printf("rank %d computed %g\n", c.rank(), count > 0 ? static_cast<double>(values.back()) : 0.0);
+}
+
+void AllReduceAsync(const Communicator& c, std::int64_t count) {
+  std::vector<float> values(count, 1.0f);
+  c.AllReduceAsync(BufferOf(absl::MakeSpan(values))).Wait();
+}
+
+void Broadcast(const Communicator& c, std::int64_t count, int root) {
+  std::vector<float> values(count, static_cast<float>(c.rank()));
+  c.Broadcast(BufferOf(absl::MakeSpan(values)), root);
+}
+
+void Reduce(const Communicator& c, std::int64_t count, int root) {
+  std::vector<float> in(count), out(count);
+  c.Reduce(ConstBufferOf(absl::MakeConstSpan(in)), BufferOf(absl::MakeSpan(out)), ReduceOp::kSum, root);
+}
+
+// One buffer holds a part, the other one part per rank.
+struct Parts {
+  Parts(const Communicator& c, std::int64_t count) : part(count), whole(count * c.size()) {}
+  std::vector<float> part, whole;
+};
+
+void AllGather(const Communicator& c, std::int64_t count) {
+  Parts p(c, count);
+  c.AllGather(ConstBufferOf(absl::MakeConstSpan(p.part)), BufferOf(absl::MakeSpan(p.whole)));
+}
+
+void ReduceScatter(const Communicator& c, std::int64_t count) {
+  Parts p(c, count);
+  c.ReduceScatter(ConstBufferOf(absl::MakeConstSpan(p.whole)), BufferOf(absl::MakeSpan(p.part)));
+}
+
+void Gather(const Communicator& c, std::int64_t count) {
+  Parts p(c, count);
+  c.Gather(ConstBufferOf(absl::MakeConstSpan(p.part)), BufferOf(absl::MakeSpan(p.whole)), 0);
+}
+
+void Scatter(const Communicator& c, std::int64_t count) {
+  Parts p(c, count);
+  c.Scatter(ConstBufferOf(absl::MakeConstSpan(p.whole)), BufferOf(absl::MakeSpan(p.part)), 0);
+}
+
+void AllToAll(const Communicator& c, std::int64_t count) {
+  Parts from(c, count), to(c, count);
+  c.AllToAll(ConstBufferOf(absl::MakeConstSpan(from.whole)), BufferOf(absl::MakeSpan(to.whole)));
+}
+
+// Two operations in flight, which the odd rank starts the other way round.
+void TwoInFlight(const Communicator& c, bool swapped) {
+  std::vector<float> a(3, 1.0f), b(4, 1.0f);
+  auto first = c.AllReduceAsync(BufferOf(absl::MakeSpan(swapped ? b : a)));
+  auto second = c.AllReduceAsync(BufferOf(absl::MakeSpan(swapped ? a : b)));
+  second.Wait();
+  first.Wait();
+}
+
+using Call = std::function<void(const Communicator&, bool odd)>;
+
+std::map<std::string, Call> Cases() {
+  constexpr std::int64_t kLong = 1'000'000;
+  return {
+      {"all_reduce_counts", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 4 : 3); }},
+      {"all_reduce_empty", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 0 : 1); }},
+      {"all_reduce_long_counts", [](auto& c, bool odd) { AllReduce<float>(c, odd ? kLong + 1 : kLong); }},
+      {"all_reduce_long_and_short", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 3 : kLong); }},
+      {"all_reduce_async", [](auto& c, bool odd) { AllReduceAsync(c, odd ? 50'000 : 50'001); }},
+      {"all_reduce_types", [](auto& c, bool odd) { odd ? AllReduce<double>(c, 6) : AllReduce<float>(c, 6); }},
+      {"all_reduce_same_bytes",
+       [](auto& c, bool odd) { odd ? AllReduce<double>(c, kLong / 2) : AllReduce<float>(c, kLong); }},
+      {"all_reduce_reductions",
+       [](auto& c, bool odd) { AllReduce<float>(c, 6, odd ? ReduceOp::kMax : ReduceOp::kSum); }},
+      {"all_reduce_long_reductions",
+       [](auto& c, bool odd) { AllReduce<float>(c, kLong, odd ? ReduceOp::kMax : ReduceOp::kSum); }},
+      {"barrier_and_all_reduce", [](auto& c, bool odd) { odd ? c.Barrier() : AllReduce<float>(c, 3); }},
+      {"barrier_and_broadcast", [](auto& c, bool odd) { odd ? c.Barrier() : Broadcast(c, 3, 0); }},
+      {"broadcast_and_all_reduce",
+       [](auto& c, bool odd) { odd ? Broadcast(c, 3, 0) : AllReduce<float>(c, 3); }},
+      {"broadcast_roots", [](auto& c, bool odd) { Broadcast(c, 3, odd ? 2 : 0); }},
+      {"broadcast_counts", [](auto& c, bool odd) { Broadcast(c, odd ? 3 : 4, 0); }},
+      {"broadcast_long_counts", [](auto& c, bool odd) { Broadcast(c, odd ? kLong : kLong + 1, 0); }},
+      {"reduce_roots", [](auto& c, bool odd) { Reduce(c, 3, odd ? 2 : 0); }},
+      {"all_gather_counts", [](auto& c, bool odd) { AllGather(c, odd ? 4 : 3); }},
+      {"all_gather_long_counts", [](auto& c, bool odd) { AllGather(c, odd ? kLong + 1 : kLong); }},
+      {"reduce_scatter_counts", [](auto& c, bool odd) { ReduceScatter(c, odd ? 4 : 3); }},
+      {"reduce_scatter_long_counts", [](auto& c, bool odd) { ReduceScatter(c, odd ? kLong + 1 : kLong); }},
+      {"reduce_scatter_and_all_gather",
+       [](auto& c, bool odd) { odd ? ReduceScatter(c, 3) : AllGather(c, 3); }},
+      {"gather_counts", [](auto& c, bool odd) { Gather(c, odd ? 4 : 3); }},
+      {"scatter_counts", [](auto& c, bool odd) { Scatter(c, odd ? 4 : 3); }},
+      {"all_to_all_counts", [](auto& c, bool odd) { AllToAll(c, odd ? 4 : 3); }},
+      {"two_in_flight", [](auto& c, bool odd) { TwoInFlight(c, odd); }},
+      {"split_and_barrier",
+       [](auto& c, bool odd) { odd ? c.Barrier() : (void)c.Split(0, c.rank(), "part"); }},
+  };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto cases = Cases();
+  if (argc < 2) {
+    for (const auto& [name, call] : cases) std::printf("%s\n", name.c_str());
+    return 0;
+  }
+  auto options = plait::comm::testing::SessionOptionsFromFlags(argc, argv);
+  options.setup_timeout_seconds = options.step_timeout_seconds = 600;
+  return plait::comm::RunMain(argc, argv, options, [&](plait::comm::Session& session) -> absl::Status {
+    const Communicator tp = session.world().Split(0, session.world().rank(), "tp");
+    tp.Barrier();
+    cases.at(argv[1])(tp, tp.rank() == kOddRank);
+    return absl::OkStatus();
+  });
+}

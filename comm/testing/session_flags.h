@@ -1,0 +1,15 @@
+// Flags by which tests choose a transport: "--shared_bytes_per_rank=0", "--ring_bytes=1", ...
+#ifndef PLAIT_COMM_TESTING_SESSION_FLAGS_H_
+#define PLAIT_COMM_TESTING_SESSION_FLAGS_H_
+
+#include "comm/session.h"
+
+namespace plait::comm::testing {
+
+// Short messages split long buffers; a low threshold sends everything round the ring; little shared memory
+// makes many rows. Other arguments are ignored.
+SessionOptions SessionOptionsFromFlags(int argc, char** argv);
+
+}  // namespace plait::comm::testing
+
+#endif  // PLAIT_COMM_TESTING_SESSION_FLAGS_H_

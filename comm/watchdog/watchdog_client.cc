@@ -1,0 +1,149 @@
+// The watchdog of every rank but 0: sends its position, asks the server to inquire, ends when told.
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+
+#include "comm/watchdog/byte_stream.h"
+#include "comm/watchdog/verdict.h"
+#include "comm/watchdog/watchdog.h"
+#include "comm/watchdog/watchdog_endpoint.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr double kPublishSeconds = 0.25;
+constexpr double kGoodbyeSeconds = 2;
+constexpr double kServerAnswerSeconds = 0.6;
+constexpr double kOrphanSeconds = 0.5;   // the deputy prints first
+constexpr double kSigtermSeconds = 0.6;  // the server may have something to say
+
+class WatchdogClient : public WatchdogEndpoint {
+ public:
+  WatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder, Signals& signals)
+      : is_deputy_(rank == meeting.deputy),
+        server_(std::move(meeting.peers[0])),
+        recorder_(recorder),
+        signals_(signals) {}
+
+  std::vector<Link*> links() override {
+    return server_.link.open() ? std::vector<Link*>{&server_.link} : std::vector<Link*>{};
+  }
+
+  void Step() override {
+    now_ = FlightRecorder::Now();
+    for (const Frame& frame : server_.link.Receive()) Hear(frame);
+    if (!server_.link.open() && !server_left_) return OnServerLost(RankState::kDead);
+    if (sigterm_deadline_ && now_ > *sigterm_deadline_) _exit(128 + SIGTERM);
+    Report();
+    Suspect();
+    Publish();
+  }
+
+  void OnSigterm() override {
+    if (signals_.stop_on_sigterm) {
+      signals_.stop_requested = true;
+    } else if (!sigterm_deadline_) {
+      sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+      server_.link.Send(FrameKind::kTerminated);
+    }
+  }
+
+  void SayGoodbye() override {
+    server_.link.Send(FrameKind::kGoodbye);
+    CloseInOrder(links(), kGoodbyeSeconds);
+  }
+
+ private:
+  void Hear(const Frame& frame) {
+    switch (frame.kind) {
+      case FrameKind::kQuery:
+        suspected_at_.reset();
+        SendPosition();
+        break;
+      case FrameKind::kEnd:
+        _exit(ByteReader(frame.payload).Read<int>());
+      case FrameKind::kGoodbye:
+        server_left_ = true;
+        break;
+      case FrameKind::kPosition:
+        if (auto position = DecodePosition(frame.payload)) server_position_ = std::move(*position);
+        server_seen_ = now_;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void OnServerLost(RankState state) {
+    if (!server_lost_at_) server_lost_at_ = now_;
+    if (is_deputy_) {
+      RankReport report{.rank = 0,
+                        .host = server_.host,
+                        .pid = server_.pid,
+                        .state = state,
+                        .exit_code = 0,
+                        .position = server_position_,
+                        .received_seconds = server_seen_};
+      PrintLines(FindGuilty({report}, signals_.timeout_seconds, now_));
+      _exit(kJobFailedExitCode);
+    }
+    if (now_ > *server_lost_at_ + kOrphanSeconds) _exit(kJobFailedExitCode);
+  }
+
+  // An error or an exit() of this rank: once.
+  void Report() {
+    if (reported_ || (!signals_.failing && signals_.exit_code < 0)) return;
+    reported_ = true;
+    SendPosition();
+    if (signals_.exit_code < 0) return;
+    ByteWriter payload;
+    payload.Write(EndState(signals_));
+    payload.Write(signals_.exit_code.load());
+    server_.link.Send(FrameKind::kExiting, payload.Take());
+  }
+
+  void Suspect() {
+    if (recorder_.WaitingSeconds() < signals_.timeout_seconds) {
+      suspected_at_.reset();
+    } else if (!suspected_at_) {
+      suspected_at_ = now_;
+      server_.link.Send(FrameKind::kSuspicion);
+    } else if (now_ > *suspected_at_ + kServerAnswerSeconds) {
+      OnServerLost(RankState::kSilent);
+    }
+  }
+
+  void Publish() {
+    if (now_ < last_published_ + kPublishSeconds) return;
+    SendPosition();
+  }
+
+  void SendPosition() {
+    last_published_ = now_;
+    server_.link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
+  }
+
+  bool is_deputy_;
+  Peer server_;
+  const FlightRecorder& recorder_;
+  Signals& signals_;
+  Position server_position_;
+  double server_seen_ = 0;
+  double now_ = 0;
+  double last_published_ = 0;
+  bool server_left_ = false;
+  bool reported_ = false;
+  std::optional<double> server_lost_at_;
+  std::optional<double> suspected_at_;
+  std::optional<double> sigterm_deadline_;
+};
+
+}  // namespace
+
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting,
+                                                     const FlightRecorder& recorder, Signals& signals) {
+  return std::make_unique<WatchdogClient>(rank, std::move(meeting), recorder, signals);
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,203 @@
+// The watchdog of rank 0: gathers positions, judges, ends the job.
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "comm/watchdog/byte_stream.h"
+#include "comm/watchdog/verdict.h"
+#include "comm/watchdog/watchdog.h"
+#include "comm/watchdog/watchdog_endpoint.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr double kAnswerSeconds = 0.4;    // a watchdog that takes longer is silent
+constexpr double kFarewellSeconds = 0.1;  // ranks that die together are reported together
+constexpr double kSigtermSeconds =
+    0.3;  // a launcher's SIGTERM and the death that caused it come in any order
+constexpr double kPublishSeconds = 0.25;
+constexpr double kGoodbyeSeconds = 2;
+
+// Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are
+// left, here the server. The end of a child would wake it; so does the signal alone.
+void WakeLauncher() {
+  if (getenv("OMPI_COMM_WORLD_RANK") == nullptr) return;
+  for (int i = 0; i < 10; ++i) {
+    poll(nullptr, 0, 20);
+    kill(getppid(), SIGCHLD);
+  }
+}
+
+class WatchdogServer : public WatchdogEndpoint {
+ public:
+  WatchdogServer(Meeting meeting, const FlightRecorder& recorder, Signals& signals)
+      : peers_(std::move(meeting.peers)),
+        deputy_(meeting.deputy),
+        recorder_(recorder),
+        signals_(signals),
+        innocent_(peers_.size()),
+        answered_(peers_.size()) {
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+      RankReport& report = reports_.emplace_back();
+      report.rank = static_cast<int>(rank);
+      report.host = peers_[rank].host;
+      report.pid = peers_[rank].pid;
+    }
+  }
+
+  std::vector<Link*> links() override {
+    std::vector<Link*> links;
+    for (Peer& peer : peers_) {
+      if (peer.link.open()) links.push_back(&peer.link);
+    }
+    return links;
+  }
+
+  void Step() override {
+    now_ = FlightRecorder::Now();
+    for (std::size_t rank = 1; rank < peers_.size(); ++rank) Listen(static_cast<int>(rank));
+    WatchOwnRank();
+    if (inquiry_ends_) Inquire();
+    if (sigterm_deadline_ && now_ > *sigterm_deadline_) EndJob(128 + SIGTERM);
+    Publish();
+  }
+
+  void OnSigterm() override {
+    if (signals_.stop_on_sigterm)
+      signals_.stop_requested = true;
+    else if (!sigterm_deadline_)
+      sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+  }
+
+  void SayGoodbye() override {
+    SendToAll(FrameKind::kGoodbye, "");
+    CloseInOrder(links(), kGoodbyeSeconds);
+  }
+
+ private:
+  void Listen(int rank) {
+    Link& link = peers_[rank].link;
+    if (!link.open()) return;
+    for (const Frame& frame : link.Receive()) Hear(rank, frame);
+    if (link.open() || innocent_[rank] || signals_.finishing) return;
+    if (reports_[rank].state == RankState::kAlive) reports_[rank].state = RankState::kDead;
+    BeginInquiry(kFarewellSeconds);
+  }
+
+  void Hear(int rank, const Frame& frame) {
+    RankReport& report = reports_[rank];
+    switch (frame.kind) {
+      case FrameKind::kPosition:
+        if (auto position = DecodePosition(frame.payload)) report.position = std::move(*position);
+        report.received_seconds = now_;
+        answered_[rank] = true;
+        if (!report.position.failure.empty()) BeginInquiry(kAnswerSeconds);
+        break;
+      case FrameKind::kSuspicion:
+        BeginInquiry(kAnswerSeconds);
+        break;
+      case FrameKind::kExiting:
+        ReadEnd(frame.payload, &report);
+        BeginInquiry(kFarewellSeconds);
+        break;
+      case FrameKind::kTerminated:
+      case FrameKind::kGoodbye:
+        innocent_[rank] = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  static void ReadEnd(absl::string_view payload, RankReport* report) {
+    ByteReader from(payload);
+    report->state = from.Read<RankState>();
+    report->exit_code = from.Read<int>();
+  }
+
+  void WatchOwnRank() {
+    if (signals_.exit_code >= 0 && reports_[0].state == RankState::kAlive) {
+      reports_[0].state = EndState(signals_);
+      reports_[0].exit_code = signals_.exit_code;
+      BeginInquiry(kFarewellSeconds);
+    }
+    if (signals_.failing || recorder_.WaitingSeconds() >= signals_.timeout_seconds)
+      BeginInquiry(kAnswerSeconds);
+  }
+
+  void BeginInquiry(double seconds) {
+    if (inquiry_ends_) return;
+    inquiry_ends_ = now_ + seconds;
+    only_gone_ = seconds < kAnswerSeconds;
+    std::fill(answered_.begin(), answered_.end(), false);
+    SendToAll(FrameKind::kQuery, "");
+  }
+
+  void Inquire() {
+    const bool complete = Complete();
+    if (now_ < *inquiry_ends_ && (only_gone_ || !complete)) return;
+    inquiry_ends_.reset();
+    reports_[0].position = OwnPosition(recorder_, signals_);
+    reports_[0].received_seconds = now_;
+    for (std::size_t rank = 1; rank < reports_.size(); ++rank) {
+      const bool silent = !only_gone_ && !answered_[rank] && !innocent_[rank];
+      if (silent && reports_[rank].state == RankState::kAlive) reports_[rank].state = RankState::kSilent;
+    }
+    const std::vector<std::string> lines = FindGuilty(reports_, signals_.timeout_seconds, now_);
+    PrintLines(lines);
+    if (!lines.empty()) EndJob(kJobFailedExitCode);
+  }
+
+  bool Complete() const {
+    for (std::size_t rank = 1; rank < peers_.size(); ++rank) {
+      if (peers_[rank].link.open() && !answered_[rank]) return false;
+    }
+    return true;
+  }
+
+  // The deputy reports the loss of rank 0, with its last position.
+  void Publish() {
+    if (peers_.size() < 2 || now_ < last_published_ + kPublishSeconds) return;
+    last_published_ = now_;
+    peers_[deputy_].link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
+  }
+
+  void SendToAll(FrameKind kind, absl::string_view payload) {
+    for (Peer& peer : peers_) peer.link.Send(kind, payload);
+  }
+
+  [[noreturn]] void EndJob(int code) {
+    ByteWriter payload;
+    payload.Write(code);
+    SendToAll(FrameKind::kEnd, payload.Take());
+    CloseInOrder(links(), 0.3);
+    WakeLauncher();
+    _exit(code);
+  }
+
+  std::vector<Peer> peers_;
+  int deputy_;
+  const FlightRecorder& recorder_;
+  Signals& signals_;
+  std::vector<RankReport> reports_;
+  std::vector<bool> innocent_;
+  std::vector<bool> answered_;
+  double now_ = 0;
+  double last_published_ = 0;
+  bool only_gone_ = false;
+  std::optional<double> inquiry_ends_;
+  std::optional<double> sigterm_deadline_;
+};
+
+}  // namespace
+
+std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const FlightRecorder& recorder,
+                                                     Signals& signals) {
+  return std::make_unique<WatchdogServer>(std::move(meeting), recorder, signals);
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,150 @@
+#include "mgrit/layer_parallel/block_step.h"
+
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace plait::mgrit {
+
+struct BlockStep::Graphs final : TensorStep::Tape {
+  void Clear() override { by_level.clear(); }
+  std::vector<std::vector<Recorded>> by_level;  // then by own fine step at the left end
+};
+
+BlockStep::BlockStep(Factory make_block, TiedParameters tied)
+    : make_block_(std::move(make_block)), tied_(std::move(tied)) {}
+BlockStep::BlockStep(std::shared_ptr<models::Block> shared) : shared_(std::move(shared)) {}
+
+void BlockStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
+  first_ = first;
+  last_ = last;
+  parameters_.clear();
+  blocks_.clear();
+  if (shared_ != nullptr) {
+    AddBlock(0, shared_);
+    shared_parameters_ = static_cast<std::int64_t>(parameters_.size());
+    return;
+  }
+  for (const auto& [name, tensor] : tied_) parameters_.push_back(tensor);
+  shared_parameters_ = static_cast<std::int64_t>(parameters_.size());
+  for (std::int64_t step = first; step < last; ++step) AddBlock(step, make_block_(step));
+}
+
+void BlockStep::AddBlock(std::int64_t step, std::shared_ptr<models::Block> block) {
+  const std::size_t of_steps_before = parameters_.size();
+  OwnBlock own{std::move(block), {}, {}};
+  for (const at::Tensor& parameter : own.block->Parameters()) {
+    const auto is_same = [&](const at::Tensor& other) { return other.is_same(parameter); };
+    if (std::any_of(own.parameters.begin(), own.parameters.end(), is_same)) continue;
+    const auto found = std::find_if(parameters_.begin(), parameters_.end(), is_same);
+    const std::size_t slot = found - parameters_.begin();
+    if (slot == parameters_.size()) parameters_.push_back(parameter);
+    if (slot >= static_cast<std::size_t>(shared_parameters_) && slot < of_steps_before) {
+      status_ = absl::InvalidArgumentError(absl::StrCat(
+          "LayerParallel: a parameter of the block of step ", step, ", number ", own.slots.size(),
+          " of its list, is also one of an earlier step's block; name it among the tied "
+          "parameters, or use the constructor that takes one block for all steps"));
+    }
+    own.parameters.push_back(parameter);
+    own.slots.push_back(slot);
+  }
+  blocks_.push_back(std::move(own));
+}
+
+const BlockStep::OwnBlock& BlockStep::BlockOf(std::int64_t step) const {
+  if (shared_ != nullptr) return blocks_[0];
+  PLAIT_CHECK(first_ <= step && step < last_)
+      << "step " << step << " is not one of " << first_ << " ... " << last_ - 1;
+  return blocks_[step - first_];
+}
+
+std::unique_ptr<TensorStep::Tape> BlockStep::NewTape() const { return std::make_unique<Graphs>(); }
+void BlockStep::Begin(Tape* tape) { graphs_ = static_cast<Graphs*>(tape); }
+void BlockStep::BeginAdjoint(Tape& tape) { graphs_ = static_cast<Graphs*>(&tape); }
+
+at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
+                           const at::Tensor& u) const {
+  const models::BlockContext context = {
+      .dt = interval.dt(), .level = interval.level, .step = interval.fine_start, .final = final};
+  const models::BlockState out = BlockOf(step).block->Forward({u}, context);
+  TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
+              " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
+  TORCH_CHECK(out.hidden.sizes() == u.sizes() && out.hidden.scalar_type() == u.scalar_type(),
+              "LayerParallel: the block of step ", step, " turns ", u.sizes(), " of ", u.scalar_type(),
+              " into ", out.hidden.sizes(), " of ", out.hidden.scalar_type(),
+              "; a step must keep shape and type");
+  return out.hidden;
+}
+
+namespace {
+
+// The result of a block as a state of the solver.
+at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
+  return result.is_alias_of(u) ? result.clone(at::MemoryFormat::Contiguous) : result.contiguous();
+}
+
+}  // namespace
+
+// The call of level 0 at the final state is the one that is recorded.
+void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
+  if (graphs_ != nullptr && interval.final && interval.level == 0) {
+    out = AsState(RecordedAt(interval, u).out.detach(), u);
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  out = AsState(Call(interval.fine_stop - 1, interval, /*final=*/false, u), u);
+}
+
+void BlockStep::EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) {
+  for (const StepInterval& interval : steps) RecordedAt(interval, u(interval.fine_start));
+}
+
+const BlockStep::Recorded& BlockStep::RecordedAt(const StepInterval& interval, const at::Tensor& u) {
+  const std::size_t level = static_cast<std::size_t>(interval.level);
+  if (graphs_->by_level.size() <= level) graphs_->by_level.resize(level + 1);
+  graphs_->by_level[level].resize(last_ - first_);
+  Recorded& recorded = graphs_->by_level[level][interval.fine_start - first_];
+  if (recorded.u.defined()) return recorded;
+  const at::AutoGradMode record(true);
+  recorded.u = u.detach().requires_grad_(true);
+  recorded.out = Call(interval.fine_start, interval, /*final=*/level == 0, recorded.u);
+  return recorded;
+}
+
+void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
+                        at::Tensor& out) {
+  const Recorded& recorded = RecordedAt(interval, u);
+  out = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true)[0].contiguous();
+}
+
+void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
+                             absl::Span<at::Tensor> gradients) {
+  for (const StepInterval& interval : steps) {
+    const std::int64_t step = interval.fine_start;
+    const Recorded& recorded = RecordedAt(interval, u(step));
+    const OwnBlock& own = BlockOf(step);
+    std::vector<at::Tensor> trained;
+    std::vector<std::size_t> slots;
+    for (std::size_t p = 0; p < own.parameters.size(); ++p) {
+      if (!own.parameters[p].requires_grad()) continue;
+      trained.push_back(own.parameters[p]);
+      slots.push_back(own.slots[p]);
+    }
+    if (trained.empty()) continue;
+    const auto parts =
+        torch::autograd::grad({recorded.out}, trained, {lambda(step + 1)}, /*retain_graph=*/true,
+                              /*create_graph=*/false, /*allow_unused=*/true);
+    const at::NoGradGuard no_grad;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (parts[p].defined()) gradients[slots[p]].add_(parts[p]);
+    }
+  }
+}
+
+}  // namespace plait::mgrit

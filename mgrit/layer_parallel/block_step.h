@@ -1,0 +1,81 @@
+// models::Block as a step of the solver, differentiated by autograd. Private to LayerParallel.
+#ifndef PLAIT_MGRIT_LAYER_PARALLEL_BLOCK_STEP_H_
+#define PLAIT_MGRIT_LAYER_PARALLEL_BLOCK_STEP_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "mgrit/layer_parallel/tensor_step.h"
+#include "models/block_model.h"
+
+namespace plait::mgrit {
+
+// Coarse forward steps use the block of their last fine step, coarse adjoint steps that of their first: both
+// belong to the rank that takes the step.
+class BlockStep final : public TensorStep {
+ public:
+  using Factory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
+  using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
+
+  BlockStep(Factory make_block, TiedParameters tied);         // a block per step
+  explicit BlockStep(std::shared_ptr<models::Block> shared);  // one for all
+
+  // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps have a parameter that is not tied.
+  const absl::Status& status() const { return status_; }
+
+  std::vector<at::Tensor> Parameters() override { return parameters_; }
+  std::int64_t SharedParameters() const override { return shared_parameters_; }
+  void SetOwnSteps(std::int64_t first, std::int64_t last) override;
+  std::unique_ptr<Tape> NewTape() const override;
+  void Begin(Tape* tape) override;
+  void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
+  void BeginAdjoint(Tape& tape) override;
+  void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
+  void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
+               at::Tensor& out) override;
+  void AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
+                    absl::Span<at::Tensor> gradients) override;
+
+ private:
+  // The recorded graph of a step: from the leaf `u` to `out`.
+  struct Recorded {
+    at::Tensor u;
+    at::Tensor out;
+  };
+  struct Graphs;
+  // A block, each of its parameters once, and where those are in Parameters().
+  struct OwnBlock {
+    std::shared_ptr<models::Block> block;
+    std::vector<at::Tensor> parameters;
+    std::vector<std::size_t> slots;
+  };
+
+  void AddBlock(std::int64_t step, std::shared_ptr<models::Block> block);
+  const OwnBlock& BlockOf(std::int64_t step) const;
+  at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
+  // Of the tape in use, recorded now if it is not there.
+  const Recorded& RecordedAt(const StepInterval& interval, const at::Tensor& u);
+
+  Factory make_block_;
+  TiedParameters tied_;
+  std::shared_ptr<models::Block> shared_;
+  absl::Status status_;
+  std::vector<at::Tensor> parameters_;
+  std::int64_t shared_parameters_ = 0;
+  std::vector<OwnBlock> blocks_;  // by own step; one if shared
+  std::int64_t first_ = 0;
+  std::int64_t last_ = 0;
+  Graphs* graphs_ = nullptr;  // the tape of the solve under way; null: nothing is recorded
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_LAYER_PARALLEL_BLOCK_STEP_H_

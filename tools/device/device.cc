@@ -1,0 +1,86 @@
+#include "tools/device/device.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "comm/launch/gathered_text.h"
+#include "comm/launch/job.h"
+
+namespace plait::device {
+namespace {
+
+int CoresOfProcess() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// OMP_NUM_THREADS may have a number per nesting level: "4,2".
+int OmpThreads() {
+  const std::vector<std::string> levels = absl::StrSplit(Variable("OMP_NUM_THREADS"), ',');
+  int threads = 0;
+  return absl::SimpleAtoi(levels[0], &threads) ? std::max(threads, 0) : 0;
+}
+
+constexpr char kSeparator[] = "\n";
+
+std::string Serialize(const RankFacts& f) {
+  return absl::StrJoin(
+      {std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads), f.host, f.node,
+       std::to_string(f.gpus), f.visible, std::to_string(f.cores), std::to_string(f.omp_threads)},
+      kSeparator);
+}
+
+RankFacts Parse(const std::string& text) {
+  const std::vector<std::string> fields = absl::StrSplit(text, kSeparator);
+  const auto number = [&](std::size_t field) { return std::stoi(fields.at(field)); };
+  return {.request = {.kind = static_cast<DeviceKind>(number(0)), .threads = number(1)},
+          .host = fields[2],
+          .node = fields[3],
+          .gpus = number(4),
+          .visible = fields[5],
+          .cores = number(6),
+          .omp_threads = number(7)};
+}
+
+}  // namespace
+
+RankFacts DetectRankFacts(const DeviceRequest& request) {
+  const comm::JobSources sources = comm::ProcessJobSources();
+  return {.request = request,
+          .host = sources.host,
+          .node = sources.host + " " + sources.boot_id,
+          .gpus = at::detail::getCUDAHooks().deviceCount(),
+          .visible = Variable("CUDA_VISIBLE_DEVICES"),
+          .cores = CoresOfProcess(),
+          .omp_threads = OmpThreads()};
+}
+
+absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world) {
+  std::vector<RankFacts> ranks;
+  for (const std::string& text : comm::GatherText(world, Serialize(DetectRankFacts(request)))) {
+    ranks.push_back(Parse(text));
+  }
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<DevicePlan> plans, PlanDevices(ranks));
+  const DevicePlan plan = plans[static_cast<std::size_t>(world.rank())];
+  at::set_num_threads(plan.threads);
+  if (plan.cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(plan.device());
+  return plan;
+}
+
+}  // namespace plait::device

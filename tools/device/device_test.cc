@@ -1,0 +1,58 @@
+// Devices of real ranks, on a machine with or without GPUs.
+#include "tools/device/device.h"
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include "comm/testing/world.h"
+
+namespace plait::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SelectDevice, SetsTheThreadsOfLibTorch) {
+  const comm::Communicator& world = comm::testing::World();
+  const absl::StatusOr<DevicePlan> plan = SelectDevice({.kind = DeviceKind::kCpu, .threads = 2}, world);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->device().is_cpu());
+  EXPECT_EQ(at::get_num_threads(), 2);
+}
+
+// The facts travel between ranks as text: everything that a plan depends on must arrive.
+TEST(SelectDevice, RanksSeeEachOther) {
+  const comm::Communicator& world = comm::testing::World();
+  unsetenv("OMP_NUM_THREADS");
+  const absl::StatusOr<DevicePlan> shared = SelectDevice({.kind = DeviceKind::kCpu}, world);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_EQ(shared->threads, world.size() > 1 ? 1 : DetectRankFacts({}).cores);
+  const int own_threads = world.rank() + 1;
+  const absl::StatusOr<DevicePlan> differing =
+      SelectDevice({.kind = DeviceKind::kCpu, .threads = own_threads}, world);
+  ASSERT_EQ(differing.ok(), world.size() == 1);
+  if (world.size() > 1) {
+    EXPECT_THAT(std::string(differing.status().message()),
+                HasSubstr("rank 1 was started with --device=cpu "
+                          "--threads=2, rank 0 with --device=cpu"));
+  }
+}
+
+TEST(SelectDevice, CudaWithoutGpusIsAnErrorOnAllRanks) {
+  if (DetectRankFacts({}).gpus > 0) return;  // of another machine
+  const absl::Status status = SelectDevice({.kind = DeviceKind::kCuda}, comm::testing::World()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(rank 0)"));
+}
+
+TEST(DetectRankFacts, ReadsTheEnvironment) {
+  setenv("OMP_NUM_THREADS", "4,2", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(DetectRankFacts({}).omp_threads, 4);
+  setenv("OMP_NUM_THREADS", "many", 1);
+  EXPECT_EQ(DetectRankFacts({}).omp_threads, 0);
+  EXPECT_GE(DetectRankFacts({}).cores, 1);
+}
+
+}  // namespace
+}  // namespace plait::device

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Collects gpu_checklist, the programs that it runs, and their libraries, for a GPU machine that has LibTorch's
+# wheel but neither Bazel nor MPI nor HDF5:
+#
+#   tools/gpu_checks/bundle.sh DIRECTORY
+#
+# There: DIRECTORY/run SITE_PACKAGES [flags of gpu_checklist], where SITE_PACKAGES contains torch/ and nvidia/.
+set -eu
+if [ $# -ne 1 ]; then
+  echo "usage: tools/gpu_checks/bundle.sh DIRECTORY" >&2
+  exit 2
+fi
+directory=$1
+cd "$(dirname "$(realpath "$0")")/../.."
+set -- //tools:gpu_checklist //tools:test_dist //tools:doctor //comm/nccl:conformance_nccl_test
+./bazelw build "$@"
+mkdir -p "$directory/lib"
+for target; do
+  program=bazel-bin/$(echo "${target#//}" | tr : /)
+  cp -fL "$program" "$directory/"
+  # Not the C library, and not what comes with LibTorch's wheel or CUDA.
+  ldd "$program" | awk '$3 ~ /^\// { print $3 }' |
+    grep -Ev '/(libc|libm|libdl|librt|libpthread)\.so|/site-packages/|/cuda' |
+    xargs -r cp -fLt "$directory/lib"
+done
+cat > "$directory/run" <<'END'
+#!/bin/sh
+# run SITE_PACKAGES [flags of gpu_checklist]
+set -eu
+directory=$(dirname "$(realpath "$0")")
+site=$1
+shift
+libraries=$directory/lib:$site/torch/lib
+for folder in "$site"/nvidia/*/lib; do libraries=$libraries:$folder; done
+LD_LIBRARY_PATH=$libraries exec "$directory/gpu_checklist" "$@"
+END
+chmod +x "$directory/run"
+echo "bundle in $directory; copy it to the GPU machine, then: $directory/run SITE_PACKAGES"

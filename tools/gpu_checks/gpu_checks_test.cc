@@ -1,0 +1,163 @@
+// The checks on CPU and on made-up outputs of programs; list, selection and report.
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "comm/testing/world.h"
+#include "tools/gpu_checks/check.h"
+
+namespace plait::gpu_checks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Programs that give the output of the longest key that occurs in their command line, and an exit code.
+struct FakePrograms {
+  std::map<std::string, std::string> outputs = {};
+  std::vector<std::string> known = {"test_dist", "doctor", "conformance_nccl_test", "mpirun"};
+  int code = 0;
+
+  Context MakeContext(int gpus = 1) const {
+    Programs programs = {.directory = "bin", .scratch = "scratch"};
+    programs.exists = [known = known](const std::string& name) {
+      return std::find(known.begin(), known.end(), name) != known.end();
+    };
+    programs.run = [outputs = outputs, code = code](const std::vector<std::string>& command) -> ProgramRun {
+      const std::string line = absl::StrJoin(command, " ");
+      std::string longest;
+      for (const auto& [key, output] : outputs) {
+        if (absl::StrContains(line, key) && key.size() > longest.size()) longest = key;
+      }
+      return longest.empty() ? ProgramRun{127, ""} : ProgramRun{code, outputs.at(longest)};
+    };
+    return {.world = comm::testing::World(), .gpus = gpus, .programs = std::move(programs)};
+  }
+};
+
+std::string Steps(double factor) {
+  return absl::StrCat("  • DEVICE=cuda\n[..] - iter=1, loss=", 2000 * factor,
+                      ", sps=1\n[..] - iter=2, loss=", 1500 * factor,
+                      ", sps=1\nparameters are bitwise identical on all 2 ranks\n");
+}
+
+TEST(TensorChecks, PassOnCpu) {
+  const Context context = FakePrograms().MakeContext();
+  EXPECT_EQ(CheckGruCell(context).outcome, Outcome::kPassed) << CheckGruCell(context).numbers;
+  EXPECT_EQ(CheckLayerParallel(context).outcome, Outcome::kPassed) << CheckLayerParallel(context).numbers;
+  EXPECT_THAT(CheckGruCell(context).numbers, HasSubstr("float32: largest error"));
+}
+
+TEST(TensorChecks, NanIsAFailure) {
+  EXPECT_EQ(Compared(std::nan(""), 1).outcome, Outcome::kFailed);
+  EXPECT_EQ(Compared(2, 1).outcome, Outcome::kFailed);
+  EXPECT_EQ(Compared(1, 1).outcome, Outcome::kPassed);
+}
+
+TEST(NcclCheck, ReadsTheTestsSummary) {
+  FakePrograms programs;
+  programs.outputs["nccl"] = "[ RUN ] A\n[  PASSED  ] 41 tests.\n";
+  const Result passed = CheckNccl(programs.MakeContext());
+  EXPECT_EQ(passed.outcome, Outcome::kPassed);
+  EXPECT_EQ(passed.numbers, "41 tests.");
+  programs.code = 1;
+  EXPECT_EQ(CheckNccl(programs.MakeContext()).outcome, Outcome::kFailed);
+  programs.outputs["nccl"] = "libnccl.so.2: cannot open shared object file\n";
+  EXPECT_EQ(CheckNccl(programs.MakeContext()).outcome, Outcome::kFailed);
+}
+
+TEST(TestDistCheck, ComparesTheLossesOfAllStrategies) {
+  FakePrograms programs;
+  programs.outputs["--device=cpu"] = Steps(1);
+  programs.outputs["--device=cuda"] = Steps(1 + 1e-5);
+  EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kPassed);
+  programs.outputs["--device=cuda --strategy=fsdp"] = Steps(1.01);
+  EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
+  programs.outputs["--device=cuda --strategy=fsdp"] =
+      "DEVICE=cuda\niter=1, loss=2000, sps=1\nparameters are bitwise identical\n";
+  EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
+  programs.outputs["--device=cuda --strategy=fsdp"] =
+      "DEVICE=cuda\niter=1, loss=nan, x\niter=2, loss=1500, x\n"
+      "parameters are bitwise identical\n";
+  EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
+  programs.outputs["--device=cuda --strategy=fsdp"] = "test_dist: out of memory\n";
+  EXPECT_THAT(CheckTestDist(programs.MakeContext()).numbers,
+              HasSubstr("exit code 0: test_dist: out of memory"));
+}
+
+TEST(TestDistCheck, WithoutLossesIsAFailure) {
+  FakePrograms programs;
+  programs.outputs["--device="] = "DEVICE=cuda\n";
+  EXPECT_EQ(CheckTestDist(programs.MakeContext()).outcome, Outcome::kFailed);
+}
+
+TEST(RanksCheck, NeedsTwoGpusAndMpirun) {
+  FakePrograms programs;
+  EXPECT_EQ(CheckTestDistRanks(programs.MakeContext(1)).outcome, Outcome::kSkipped);
+  programs.outputs["--nproc=2"] = Steps(1);
+  EXPECT_EQ(CheckTestDistRanks(programs.MakeContext(2)).outcome, Outcome::kPassed);
+  programs.outputs["--nproc=2"] = "DEVICE=cuda\ntest_dist: parameters are not bitwise identical\n";
+  EXPECT_EQ(CheckTestDistRanks(programs.MakeContext(2)).outcome, Outcome::kFailed);
+  programs.known = {"test_dist"};
+  EXPECT_EQ(CheckTestDistRanks(programs.MakeContext(2)).outcome, Outcome::kSkipped);
+}
+
+TEST(DoctorCheck, FailsOnErrorAlone) {
+  FakePrograms programs;
+  programs.outputs["doctor"] = "OK       MPI: fine\nWARNING  gnuplot: none\n";
+  EXPECT_EQ(CheckDoctor(programs.MakeContext()).numbers, "1 OK, 1 WARNING");
+  programs.outputs["doctor"] = "OK       MPI: fine\nERROR    devices: no driver\n";
+  const Result failed = CheckDoctor(programs.MakeContext());
+  EXPECT_EQ(failed.outcome, Outcome::kFailed);
+  EXPECT_THAT(failed.numbers, HasSubstr("no driver"));
+  programs.outputs["doctor"] = "";
+  EXPECT_EQ(CheckDoctor(programs.MakeContext()).outcome, Outcome::kFailed);
+}
+
+TEST(ProgramChecks, MissingProgramsAreSkipped) {
+  const Context context = FakePrograms{.known = {}}.MakeContext(2);
+  for (const auto check : {CheckNccl, CheckTestDist, CheckTestDistRanks, CheckDoctor}) {
+    EXPECT_EQ(check(context).outcome, Outcome::kSkipped);
+    EXPECT_THAT(check(context).numbers, HasSubstr(" in bin"));
+  }
+}
+
+TEST(Select, ByName) {
+  const absl::StatusOr<std::vector<Check>> two = Select(AllChecks(), "doctor,nccl");
+  ASSERT_TRUE(two.ok());
+  EXPECT_EQ(two->at(0).name, "doctor");
+  EXPECT_EQ(two->at(1).name, "nccl");
+  EXPECT_EQ(Select(AllChecks(), "")->size(), AllChecks().size());
+  EXPECT_THAT(std::string(Select(AllChecks(), "gpu").status().message()),
+              HasSubstr("--checks: no check \"gpu\"; expected some of nccl,gru_cell,"));
+}
+
+TEST(RunCheck, TurnsExceptionsIntoFailures) {
+  const Check check = {"a", "b",
+                       [](const Context&) -> Result { throw std::runtime_error("line 1\nline 2"); }};
+  const Result result = RunCheck(check, FakePrograms().MakeContext());
+  EXPECT_EQ(result.outcome, Outcome::kFailed);
+  EXPECT_EQ(result.numbers, "line 1");
+}
+
+TEST(Report, HasFactsLinesAndSummary) {
+  const Check check = {"a", "what", nullptr};
+  const Finished passed = {check, {Outcome::kPassed, "1e-9"}}, failed = {check, {Outcome::kFailed, "nan"}},
+                 skipped = {check, {Outcome::kSkipped, "no GPU"}};
+  EXPECT_EQ(
+      Report({{"device", "H100"}}, {passed, skipped}),
+      "device: H100\nPASSED   a: what: 1e-9\nSKIPPED  a: what: no GPU\n1 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(ExitCode({passed, skipped}), 0);
+  EXPECT_EQ(ExitCode({passed, failed}), 1);
+  EXPECT_EQ(ExitCode({skipped}), 1);  // nothing was checked
+}
+
+}  // namespace
+}  // namespace plait::gpu_checks

@@ -1,0 +1,120 @@
+#include "tools/report_parts/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::report {
+namespace {
+
+double ResampledMean(const std::vector<double>& values, std::mt19937_64& random) {
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += values[random() % values.size()];
+  return sum / static_cast<double>(values.size());
+}
+
+bool HaveRatio(double first, double other) {
+  return std::isfinite(first) && std::isfinite(other) && first != 0 && other != 0 &&
+         std::signbit(first) == std::signbit(other);
+}
+
+// Differ in any two runs, or follow from settings that are shown.
+bool IsIncidental(const std::string& name) {
+  static const std::set<std::string>& names = *new std::set<std::string>{
+      "command",  "started", "trace", "launch_command", "folder",      "history", "report",  "complete",
+      "finished", "outputs", "csv",   "json_lines",     "tensorboard", "html",    "settings"};
+  return names.count(name) > 0;
+}
+
+const std::string* Find(const NamedTexts& settings, const std::string& name) {
+  for (const auto& [known, value] : settings) {
+    if (known == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Ratio Compare(const Summary& first, const Summary& other) {
+  Ratio result;
+  if (!HaveRatio(first.median, other.median)) return result;
+  result.ratio = other.median / first.median;
+  if (first.finite < kFewestValues || other.finite < kFewestValues) {
+    result.verdict = Verdict::kTooFew;
+    return result;
+  }
+  std::mt19937_64 random(20240717);
+  std::vector<double> ratios;
+  for (int i = 0; i < kResamples; ++i) {
+    const double below = ResampledMean(first.block_medians, random);
+    const double above = ResampledMean(other.block_medians, random);
+    if (HaveRatio(below, above)) ratios.push_back(above / below);
+  }
+  if (ratios.empty()) return result;
+  result.low = std::min(result.ratio, Quantile(ratios, 0.025));
+  result.high = std::max(result.ratio, Quantile(ratios, 0.975));
+  result.verdict = result.high < 1  ? Verdict::kLower
+                   : result.low > 1 ? Verdict::kHigher
+                                    : Verdict::kWithinSpread;
+  return result;
+}
+
+std::string VerdictText(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kTooFew:
+      return "too few values";
+    case Verdict::kNoRatio:
+      return "no ratio";
+    case Verdict::kWithinSpread:
+      return "within the spread";
+    case Verdict::kLower:
+      return "lower";
+    case Verdict::kHigher:
+      return "higher";
+  }
+  return "";
+}
+
+std::string VerdictMethod() {
+  return absl::StrCat("Ratios are of medians, to the first run. Interval: 95 % of ", kResamples,
+                      " bootstrap resamples of the medians of ", kBlocks,
+                      " consecutive blocks of each run; lower or higher: 1 is outside of it.");
+}
+
+NamedTexts SettingsOf(const NamedTexts& attributes) {
+  NamedTexts settings;
+  for (const auto& [name, value] : attributes) {
+    if (name != "settings") data::PutSetting(settings, name, value);
+  }
+  for (const auto& [name, value] : attributes) {
+    if (name != "settings") continue;
+    for (auto& [setting, given] : data::ParseSettings(value))
+      data::PutSetting(settings, std::move(setting), std::move(given));
+  }
+  return settings;
+}
+
+std::vector<ChangedSetting> ChangedSettings(absl::Span<const NamedTexts> runs) {
+  std::vector<ChangedSetting> changed;
+  std::set<std::string> seen;
+  for (const NamedTexts& run : runs) {
+    for (const auto& [name, value] : run) {
+      if (IsIncidental(name) || !seen.insert(name).second) continue;
+      ChangedSetting setting = {name, {}};
+      for (const NamedTexts& other : runs) {
+        const std::string* found = Find(other, name);
+        setting.values.push_back(found == nullptr ? "-" : *found);
+      }
+      const bool same = std::all_of(setting.values.begin(), setting.values.end(),
+                                    [&](const std::string& text) { return text == setting.values[0]; });
+      if (!same) changed.push_back(std::move(setting));
+    }
+  }
+  return changed;
+}
+
+}  // namespace plait::report

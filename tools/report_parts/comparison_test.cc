@@ -1,0 +1,67 @@
+#include "tools/report_parts/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace plait::report {
+namespace {
+
+Summary Noisy(double level, double noise, int count, int seed, double drift = 0) {
+  std::mt19937_64 random(seed);
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) {
+    values.push_back(level + noise * std::normal_distribution<>()(random) + drift * i / count);
+  }
+  return Summarize(values);
+}
+
+TEST(Comparison, ADifferenceBeyondTheNoiseIsSeen) {
+  // The medians of 16 blocks of 100 values have a standard deviation of about 1.25 * 0.1 / 10; of their means
+  // a quarter of that, so that 3 % are some ten standard deviations.
+  const Ratio higher = Compare(Noisy(1, 0.1, 1600, 1), Noisy(1.03, 0.1, 1600, 2));
+  EXPECT_EQ(higher.verdict, Verdict::kHigher);
+  EXPECT_NEAR(higher.ratio, 1.03, 0.015);
+  EXPECT_LT(higher.low, higher.ratio);
+  EXPECT_GT(higher.high, higher.ratio);
+  EXPECT_EQ(Compare(Noisy(1.03, 0.1, 1600, 2), Noisy(1, 0.1, 1600, 1)).verdict, Verdict::kLower);
+}
+
+TEST(Comparison, NoiseAloneIsWithinTheSpread) {
+  // 95 % intervals: of 100 pairs without a difference about 5 are judged different; more than 15 would be
+  // more than four standard deviations (sqrt(100 * 0.05 * 0.95) = 2.2) off.
+  int different = 0;
+  for (int pair = 0; pair < 100; ++pair) {
+    const Ratio ratio = Compare(Noisy(1, 0.1, 800, 2 * pair), Noisy(1, 0.1, 800, 2 * pair + 1));
+    different += ratio.verdict != Verdict::kWithinSpread;
+  }
+  EXPECT_LE(different, 15);
+}
+
+// Steps of a run that slows down are no independent samples; by single values 800 draws would seem plenty.
+TEST(Comparison, ADriftWidensTheSpread) {
+  const Ratio drifting = Compare(Noisy(1, 0.01, 800, 1, 0.5), Noisy(1.03, 0.01, 800, 2, 0.5));
+  EXPECT_EQ(drifting.verdict, Verdict::kWithinSpread);
+  EXPECT_EQ(Compare(Noisy(1, 0.01, 800, 1), Noisy(1.03, 0.01, 800, 2)).verdict, Verdict::kHigher);
+}
+
+TEST(Comparison, WhatCannotBeJudged) {
+  EXPECT_EQ(Compare(Noisy(1, 0.1, 7, 1), Noisy(2, 0.1, 100, 2)).verdict, Verdict::kTooFew);
+  EXPECT_NEAR(Compare(Noisy(1, 0, 7, 1), Noisy(2, 0, 100, 2)).ratio, 2, 1e-15);
+  EXPECT_EQ(Compare(Noisy(0, 0, 20, 1), Noisy(1, 0, 20, 2)).verdict, Verdict::kNoRatio);
+  EXPECT_EQ(Compare(Noisy(-1, 0, 20, 1), Noisy(1, 0, 20, 2)).verdict, Verdict::kNoRatio);
+  EXPECT_EQ(Compare(Summarize({kNaN}), Noisy(1, 0, 20, 2)).verdict, Verdict::kNoRatio);
+  EXPECT_TRUE(std::isnan(Compare(Summarize({}), Noisy(1, 0, 20, 2)).ratio));
+  EXPECT_EQ(Compare(Noisy(3, 0, 20, 1), Noisy(3, 0, 20, 2)).verdict, Verdict::kWithinSpread);
+  EXPECT_EQ(Compare(Noisy(-2, 0, 20, 1), Noisy(-1, 0, 20, 2)).verdict, Verdict::kLower) << "the ratio is";
+}
+
+TEST(Comparison, IsTheSameInEachCall) {
+  const Summary a = Noisy(1, 0.3, 100, 5), b = Noisy(1.01, 0.3, 100, 6);
+  EXPECT_EQ(Compare(a, b).low, Compare(a, b).low);
+  EXPECT_EQ(Compare(a, b).high, Compare(a, b).high);
+}
+
+}  // namespace
+}  // namespace plait::report

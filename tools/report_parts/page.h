@@ -1,0 +1,24 @@
+// A report as one HTML page that needs nothing else: no network, fonts or scripts of others.
+//
+// Sections: figures at a glance, what changed and how the runs compare, curves, metrics, throughput,
+// messages, ranks, timeline, environment. Works without its script, on a phone and on a desk, in light and
+// dark, printed.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
+#define PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tools/report_parts/run_numbers.h"
+
+namespace plait::report {
+
+std::string PageHtml(absl::Span<const RunNumbers> runs);
+
+// Replaces an older file atomically. Errors: as data::WriteAtomically.
+absl::Status WritePage(absl::Span<const RunNumbers> runs, const std::string& path);
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_PAGE_H_

@@ -1,0 +1,265 @@
+#include "tools/report_parts/report_tables.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "base/quantity.h"
+#include "tools/report_parts/comparison.h"
+
+namespace plait::report {
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr int kMostRanks = 8;
+
+// Seconds and bytes carry their unit in every cell.
+std::string ShownUnits(const std::string& units) {
+  return units == "s" || units == "bytes" || units == "1" ? "" : units;
+}
+
+// A column that only tells runs apart is left out for a single one.
+ReportTable WithRunColumn(ReportTable table, bool several) {
+  if (several) return table;
+  const auto place = std::find(table.header.begin(), table.header.end(), "run");
+  const auto column = place - table.header.begin();
+  table.header.erase(place);
+  for (Row& row : table.rows) row.erase(row.begin() + column);
+  --table.texts;
+  return table;
+}
+
+// A column without a single entry says nothing.
+void DropIfEmpty(ReportTable& table, const std::string& name, bool is_first_text) {
+  const auto place = std::find(table.header.begin(), table.header.end(), name);
+  const auto column = place - table.header.begin();
+  for (const Row& row : table.rows) {
+    if (!row[column].empty()) return;
+  }
+  table.header.erase(place);
+  for (Row& row : table.rows) row.erase(row.begin() + column);
+  --(is_first_text ? table.texts : table.last_texts);
+}
+
+std::string DrawsText(const RunNumbers& run) {
+  std::string text = base::FormatCount(run.draws);
+  if (run.skipped > 0) absl::StrAppend(&text, ", the first ", base::FormatCount(run.skipped), " left out");
+  if (run.journal_draws > 0)
+    absl::StrAppend(&text, ", ", base::FormatCount(run.journal_draws), " from the journal");
+  return text;
+}
+
+std::vector<std::string> AttributeNames(absl::Span<const RunNumbers> runs) {
+  // What a reader looks for first, then the others in the order of the files.
+  std::vector<std::string> names = {"program", "command", "host",     "machine", "scheduler",
+                                    "ranks",   "started", "revision", "seed",    "settings"};
+  for (const RunNumbers& run : runs) {
+    for (const auto& [name, value] : run.attributes) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// Medians of the least and the largest rank, "1.5 ms .. 1.6 ms"; "" where the run has none.
+std::string RangeOverRanks(const RunNumbers& run, const MetricNumbers& mean) {
+  const MetricNumbers* least = run.Find(mean.metric.name + "_min");
+  const MetricNumbers* largest = run.Find(mean.metric.name + "_max");
+  if (least == nullptr || largest == nullptr) return "";
+  const std::string& units = mean.metric.units;
+  return absl::StrCat(base::FormatQuantity(least->summary.median, units), " .. ",
+                      base::FormatQuantity(largest->summary.median, units));
+}
+
+Row MetricRow(const RunNumbers& run, const MetricNumbers& numbers) {
+  const Summary& summary = numbers.summary;
+  const std::string& units = numbers.metric.units;
+  Row row = {numbers.metric.name, ShownUnits(units), run.label, base::FormatCount(summary.finite)};
+  for (const double value :
+       {summary.median, summary.p10, summary.p90, summary.mean, summary.min, summary.max, summary.last}) {
+    row.push_back(base::FormatQuantity(value, units));
+  }
+  row.push_back(RangeOverRanks(run, numbers));
+  row.push_back(Remarks(summary, run.skipped));
+  return row;
+}
+
+Row ComparisonRow(const RunNumbers& first, const RunNumbers& other, const std::string& name) {
+  const MetricNumbers& base = *first.Find(name);
+  const MetricNumbers& numbers = *other.Find(name);
+  const std::string& units = numbers.metric.units;
+  const Ratio ratio = Compare(base.summary, numbers.summary);
+  const bool judged = ratio.verdict != Verdict::kTooFew && ratio.verdict != Verdict::kNoRatio;
+  return {name,
+          other.label,
+          base::FormatQuantity(base.summary.median, units),
+          base::FormatQuantity(numbers.summary.median, units),
+          base::FormatRatio(ratio.ratio),
+          judged ? absl::StrCat(base::FormatRatio(ratio.low), " .. ", base::FormatRatio(ratio.high)) : "-",
+          VerdictText(ratio.verdict)};
+}
+
+void AddRankRows(const RunNumbers& run, const RankTimes& times, int most_ranks, ReportTable& table) {
+  std::vector<std::size_t> order(times.medians.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto end = order.begin() + std::min<std::size_t>(order.size(), most_ranks);
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](std::size_t a, std::size_t b) { return times.medians[a] > times.medians[b]; });
+  const double fastest = *std::min_element(times.medians.begin(), times.medians.end());
+  for (auto rank = order.begin(); rank != end; ++rank) {
+    table.rows.push_back({times.metric, run.label, absl::StrCat(*rank),
+                          base::FormatQuantity(times.medians[*rank], times.units),
+                          base::FormatRatio(times.medians[*rank] / fastest),
+                          base::FormatPercent(times.slowest_shares[*rank])});
+  }
+  // One sentence for each run, about its first vector.
+  if (times.slowest < 0 || &times != &run.ranks[0]) return;
+  if (!table.foot.empty()) table.foot += " ";
+  absl::StrAppend(&table.foot, run.label, ": slowest in ", times.metric, " is rank ", times.slowest, ", ",
+                  base::FormatRatio(times.spread), " times the median rank");
+  if (times.draws < times.of_draws) {
+    absl::StrAppend(&table.foot, " (", base::FormatCount(times.draws), " of ",
+                    base::FormatCount(times.of_draws), " draws looked at)");
+  }
+  table.foot += ".";
+}
+
+}  // namespace
+
+ReportTable RunTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {.title = "Runs", .header = {""}, .rows = {}};
+  table.texts = 1;
+  table.last_texts = static_cast<int>(runs.size());
+  Row files = {"file"}, draws = {"draws"};
+  for (const RunNumbers& run : runs) {
+    table.header.push_back(run.label);
+    files.push_back(run.path);
+    draws.push_back(DrawsText(run));
+  }
+  table.rows = {files, draws};
+  for (const std::string& name : AttributeNames(runs)) {
+    Row row = {name};
+    for (const RunNumbers& run : runs) row.push_back(run.Attribute(name));
+    const bool empty =
+        std::all_of(row.begin() + 1, row.end(), [](const std::string& s) { return s.empty(); });
+    if (!empty) table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+ReportTable MetricTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {.title = "Metrics",
+                       .header = {"metric", "unit", "run", "n", "median", "p10", "p90", "mean", "min", "max",
+                                  "last", "over ranks", "remarks"},
+                       .rows = {},
+                       .texts = 3,
+                       .last_texts = 2};
+  for (const std::string& name : MetricNames(runs)) {
+    for (const RunNumbers& run : runs) {
+      if (const MetricNumbers* numbers = run.Find(name)) table.rows.push_back(MetricRow(run, *numbers));
+    }
+  }
+  DropIfEmpty(table, "unit", true);
+  DropIfEmpty(table, "over ranks", false);
+  DropIfEmpty(table, "remarks", false);
+  return WithRunColumn(std::move(table), runs.size() > 1);
+}
+
+ReportTable RateTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {.title = "Throughput",
+                       .header = {"rate", "run", "median", "p10", "p90", "what"},
+                       .rows = {},
+                       .texts = 2,
+                       .last_texts = 1};
+  for (const RunNumbers& run : runs) {
+    for (const Rate& rate : run.rates) {
+      table.rows.push_back({rate.name, run.label, base::FormatQuantity(rate.median),
+                            base::FormatQuantity(rate.p10), base::FormatQuantity(rate.p90), rate.what});
+    }
+  }
+  return WithRunColumn(std::move(table), runs.size() > 1);
+}
+
+ReportTable TrafficTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {
+      .title = "Messages by axis",
+      .header = {"axis", "run", "bytes/step", "in all", "in flight/step", "exposed/step", "overlap"},
+      .rows = {},
+      .texts = 2,
+      .foot = "Bytes are those that a rank sends; overlap is 1 - exposed / in flight, over all steps."};
+  for (const RunNumbers& run : runs) {
+    for (const AxisTraffic& axis : run.traffic) {
+      table.rows.push_back(
+          {axis.axis, run.label, base::FormatQuantity(axis.bytes_per_step, "bytes"),
+           base::FormatQuantity(axis.total_bytes, "bytes"), base::FormatQuantity(axis.in_flight_seconds, "s"),
+           base::FormatQuantity(axis.exposed_seconds, "s"), base::FormatPercent(axis.overlap)});
+    }
+  }
+  return WithRunColumn(std::move(table), runs.size() > 1);
+}
+
+ReportTable RankTable(absl::Span<const RunNumbers> runs, int most_ranks) {
+  ReportTable table = {.title = "Ranks",
+                       .header = {"metric", "run", "rank", "median", "to fastest", "slowest in"},
+                       .rows = {},
+                       .texts = 2};
+  for (const RunNumbers& run : runs) {
+    for (const RankTimes& times : run.ranks) AddRankRows(run, times, most_ranks, table);
+  }
+  return WithRunColumn(std::move(table), runs.size() > 1);
+}
+
+ReportTable ChangeTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {.title = "Changed settings", .header = {"setting"}, .rows = {}};
+  table.last_texts = static_cast<int>(runs.size());
+  std::vector<NamedTexts> settings;
+  for (const RunNumbers& run : runs) {
+    table.header.push_back(run.label);
+    settings.push_back(run.settings);
+  }
+  for (const ChangedSetting& change : ChangedSettings(settings)) {
+    Row row = {change.name};
+    row.insert(row.end(), change.values.begin(), change.values.end());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+ReportTable ComparisonTable(absl::Span<const RunNumbers> runs) {
+  ReportTable table = {.title = "Comparison",
+                       .header = {"metric", "run", "first", "other", "ratio", "interval", "difference"},
+                       .rows = {},
+                       .texts = 2,
+                       .last_texts = 1,
+                       .foot = VerdictMethod()};
+  if (runs.size() < 2) return table;
+  table.foot = absl::StrCat("First: ", runs[0].label, ". ", table.foot);
+  for (const std::string& name : MetricNames(runs.first(1))) {
+    for (const RunNumbers& other : runs.subspan(1)) {
+      if (other.Find(name) != nullptr) table.rows.push_back(ComparisonRow(runs[0], other, name));
+    }
+  }
+  return table;
+}
+
+std::vector<ReportTable> ReportTables(absl::Span<const RunNumbers> runs) {
+  std::vector<ReportTable> tables;
+  for (ReportTable table : {RunTable(runs), ChangeTable(runs), MetricTable(runs), ComparisonTable(runs),
+                            RateTable(runs), TrafficTable(runs), RankTable(runs, kMostRanks)}) {
+    if (!table.rows.empty()) tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+std::vector<std::string> Notes(absl::Span<const RunNumbers> runs) {
+  std::vector<std::string> notes;
+  for (const RunNumbers& run : runs) {
+    for (const std::string& note : run.notes) {
+      notes.push_back(runs.size() > 1 ? absl::StrCat(run.label, ": ", note) : note);
+    }
+  }
+  return notes;
+}
+
+}  // namespace plait::report

@@ -1,0 +1,54 @@
+#include "tools/report_parts/run_plots.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace plait::report {
+namespace {
+
+// Without the draws before the metric's first and after its last value; of a sparse metric, such as one per
+// epoch, only those that have it.
+absl::StatusOr<data::Series> SeriesOf(const RunNumbers& run, const std::string& metric) {
+  data::Series series = {.name = run.label};
+  const MetricNumbers* numbers = run.Find(metric);
+  if (numbers == nullptr || numbers->summary.last_place < 0) return series;
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> column, run.table->Column(metric));
+  const Summary& summary = numbers->summary;
+  for (std::int64_t i = summary.first_place; i <= summary.last_place; ++i) {
+    const double value = column[run.skipped + i];
+    if (summary.sparse() && std::isnan(value)) continue;
+    series.x.push_back(static_cast<double>(run.skipped + i));
+    series.y.push_back(value);
+  }
+  return series;
+}
+
+}  // namespace
+
+absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric) {
+  data::Plot plot = {.name = metric, .title = metric, .x_label = "draw", .y_label = metric};
+  for (const RunNumbers& run : runs) {
+    if (const MetricNumbers* numbers = run.Find(metric)) plot.unit = numbers->metric.units;
+    PLAIT_ASSIGN_OR_RETURN(plot.series.emplace_back(), SeriesOf(run, metric));
+  }
+  return plot;
+}
+
+absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
+                                          const std::vector<std::string>& metrics,
+                                          const data::TextStyle& style) {
+  std::vector<std::string> texts;
+  for (const std::string& metric : metrics) {
+    const auto has_it = [&](const RunNumbers& run) { return run.Find(metric) != nullptr; };
+    if (std::none_of(runs.begin(), runs.end(), has_it)) continue;
+    PLAIT_ASSIGN_OR_RETURN(const data::Plot plot, PlotOf(runs, metric));
+    PLAIT_ASSIGN_OR_RETURN(texts.emplace_back(), data::RenderText(plot, style));
+  }
+  return absl::StrJoin(texts, "\n");
+}
+
+}  // namespace plait::report

@@ -1,0 +1,25 @@
+// Plots of metrics over draws, all runs in one plot.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_RUN_PLOTS_H_
+#define PLAIT_TOOLS_REPORT_PARTS_RUN_PLOTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "data/plot/plot.h"
+#include "tools/report_parts/run_numbers.h"
+
+namespace plait::report {
+
+// Series i is that of run i, empty if the run does not have the metric. Reads the metric's columns.
+absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::string& metric);
+
+// Plots of those of `metrics` that a run has, as text.
+absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
+                                          const std::vector<std::string>& metrics,
+                                          const data::TextStyle& style);
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_RUN_PLOTS_H_

@@ -1,0 +1,270 @@
+#include "tools/report_parts/step_timeline.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::report {
+namespace {
+
+struct TraceSpan {
+  int name = 0;  // into Trace::names
+  std::int64_t process = 0, thread = 0;
+  double begin_microseconds = 0, duration_microseconds = 0;
+  std::int64_t step = -1, bytes = -1;  // of its args; -1: none
+  double waited_microseconds = -1;     // likewise
+};
+
+struct TraceContent {
+  std::vector<std::string> names;
+  std::vector<TraceSpan> spans;  // complete ones (ph X), in the order of the file
+  std::map<std::int64_t, std::string> process_names;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> thread_names;
+  bool cut_short = false;  // the file ends before its JSON does
+};
+
+// Takes events as they come: an event is an object in an array, at depth 1 of a bare array or at depth 2
+// under "traceEvents"; its args are one level deeper.
+class EventTaker : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit EventTaker(TraceContent& content) : content_(content) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override { return Number(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return Number(static_cast<double>(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return Number(value); }
+  bool binary(binary_t&) override { return true; }
+  bool string(string_t& text) override;
+  bool start_object(std::size_t) override;
+  bool key(string_t& name) override {
+    key_ = name;
+    return true;
+  }
+  bool end_object() override;
+  bool start_array(std::size_t) override {
+    if (depth_ == 0 || (depth_ == 1 && key_ == "traceEvents")) events_depth_ = depth_ + 1;
+    ++depth_;
+    return true;
+  }
+  bool end_array() override {
+    if (depth_-- == events_depth_) events_depth_ = -1;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    content_.cut_short = true;
+    return false;
+  }
+
+ private:
+  bool Number(double value);
+  void TakeEvent();
+  int NameId(const std::string& name);
+
+  TraceContent& content_;
+  std::unordered_map<std::string, int> name_ids_;
+  int depth_ = 0;
+  int events_depth_ = -1;  // of the array of events; -1 outside of it
+  std::string key_;
+  TraceSpan span_;
+  std::string name_, phase_, name_of_track_;
+};
+
+bool EventTaker::start_object(std::size_t) {
+  ++depth_;
+  if (depth_ == events_depth_ + 1) {
+    span_ = {};
+    name_.clear();
+    phase_.clear();
+    name_of_track_.clear();
+  }
+  return true;
+}
+
+bool EventTaker::end_object() {
+  if (depth_ == events_depth_ + 1) TakeEvent();
+  --depth_;
+  return true;
+}
+
+bool EventTaker::string(string_t& text) {
+  if (events_depth_ < 0) return true;
+  if (depth_ == events_depth_ + 1 && key_ == "name") name_ = text;
+  if (depth_ == events_depth_ + 1 && key_ == "ph") phase_ = text;
+  if (depth_ == events_depth_ + 2 && key_ == "name") name_of_track_ = text;
+  return true;
+}
+
+bool EventTaker::Number(double value) {
+  if (events_depth_ < 0) return true;
+  const auto whole = static_cast<std::int64_t>(value);
+  if (depth_ == events_depth_ + 1) {
+    if (key_ == "pid") span_.process = whole;
+    if (key_ == "tid") span_.thread = whole;
+    if (key_ == "ts") span_.begin_microseconds = value;
+    if (key_ == "dur") span_.duration_microseconds = value;
+  } else if (depth_ == events_depth_ + 2) {
+    if (key_ == "step") span_.step = whole;
+    if (key_ == "bytes") span_.bytes = whole;
+    if (key_ == "waited_ms") span_.waited_microseconds = 1e3 * value;
+  }
+  return true;
+}
+
+void EventTaker::TakeEvent() {
+  if (phase_ == "X") {
+    span_.name = NameId(name_);
+    content_.spans.push_back(span_);
+  } else if (phase_ == "M" && name_ == "process_name") {
+    content_.process_names[span_.process] = name_of_track_;
+  } else if (phase_ == "M" && name_ == "thread_name") {
+    content_.thread_names[{span_.process, span_.thread}] = name_of_track_;
+  }
+}
+
+int EventTaker::NameId(const std::string& name) {
+  const auto [found, is_new] = name_ids_.emplace(name, content_.names.size());
+  if (is_new) content_.names.push_back(name);
+  return found->second;
+}
+
+absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
+  TraceContent content;
+  EventTaker taker(content);
+  nlohmann::json::sax_parse(file, &taker);
+  if (!content.spans.empty()) return content;
+  return absl::DataLossError(absl::StrCat(
+      path, content.cut_short ? ": not a Chrome trace (no JSON)" : ": a Chrome trace without spans"));
+}
+
+constexpr double kSecond = 1e6;  // in microseconds
+// Traces are written in steps of a nanosecond: the end of a span and the begin of the next may overlap by
+// two.
+constexpr double kRoundingSeconds = 2.5e-9;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Window {
+  double begin = kInfinity, end = -kInfinity;  // microseconds
+  std::set<std::int64_t> processes = {};
+
+  double length() const { return end - begin; }
+  void Take(const TraceSpan& span) {
+    begin = std::min(begin, span.begin_microseconds);
+    end = std::max(end, span.begin_microseconds + span.duration_microseconds);
+    processes.insert(span.process);
+  }
+};
+
+// The steps that most ranks have, by number.
+std::map<std::int64_t, Window> Steps(const TraceContent& trace) {
+  std::map<std::int64_t, Window> steps;
+  for (const TraceSpan& span : trace.spans) {
+    if (span.step >= 0 && trace.names[span.name] == "step") steps[span.step].Take(span);
+  }
+  std::size_t most = 0;
+  for (const auto& [number, window] : steps) most = std::max(most, window.processes.size());
+  for (auto step = steps.begin(); step != steps.end();) {
+    step = step->second.processes.size() < most ? steps.erase(step) : std::next(step);
+  }
+  return steps;
+}
+
+// The number of the step of median duration (the shorter of the two middle ones).
+std::int64_t MedianOf(const std::map<std::int64_t, Window>& steps) {
+  std::vector<std::pair<double, std::int64_t>> lengths;
+  for (const auto& [number, window] : steps) lengths.emplace_back(window.length(), number);
+  const auto middle = lengths.begin() + (lengths.size() - 1) / 2;
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return middle->second;
+}
+
+// How many of the bars before it in the lane lie around each bar; a bar that overlaps without lying inside
+// counts too, so that nothing is hidden.
+void SetDepths(std::vector<Bar>& bars) {
+  std::vector<double> ends;  // of the latest bar at each depth
+  for (Bar& bar : bars) {
+    std::size_t depth = 0;
+    while (depth < ends.size() && ends[depth] > bar.begin_seconds + kRoundingSeconds) ++depth;
+    ends.resize(depth + 1);
+    ends[depth] = bar.end_seconds;
+    bar.depth = static_cast<int>(depth);
+  }
+}
+
+// Of the wait at the end of a span, what lies in the window.
+double WaitedSeconds(const TraceSpan& span, const Window& window) {
+  if (span.waited_microseconds < 0) return -1;
+  const double end = span.begin_microseconds + span.duration_microseconds;
+  const double begin = end - std::min(span.waited_microseconds, span.duration_microseconds);
+  return std::max(0.0, std::min(end, window.end) - std::max(begin, window.begin)) / kSecond;
+}
+
+std::vector<RankLanes> RanksIn(const TraceContent& trace, const Window& window) {
+  std::map<std::int64_t, std::map<std::int64_t, Lane>> lanes;
+  for (const TraceSpan& span : trace.spans) {
+    const double end = span.begin_microseconds + span.duration_microseconds;
+    if (end <= window.begin || span.begin_microseconds >= window.end) continue;
+    if (trace.names[span.name] == "step") continue;
+    lanes[span.process][span.thread].bars.push_back(
+        {.name = trace.names[span.name],
+         .begin_seconds = (std::max(span.begin_microseconds, window.begin) - window.begin) / kSecond,
+         .end_seconds = (std::min(end, window.end) - window.begin) / kSecond,
+         .bytes = span.bytes,
+         .waited_seconds = WaitedSeconds(span, window)});
+  }
+  std::vector<RankLanes> ranks;
+  for (auto& [process, threads] : lanes) {
+    const auto name = trace.process_names.find(process);
+    ranks.push_back(
+        {process, name == trace.process_names.end() ? absl::StrCat("rank ", process) : name->second, {}});
+    for (auto& [thread, lane] : threads) {
+      const auto thread_name = trace.thread_names.find({process, thread});
+      if (thread_name != trace.thread_names.end()) lane.name = thread_name->second;
+      // The longer of two that begin together lies around the other.
+      std::stable_sort(lane.bars.begin(), lane.bars.end(), [](const Bar& a, const Bar& b) {
+        return a.begin_seconds != b.begin_seconds ? a.begin_seconds < b.begin_seconds
+                                                  : a.end_seconds > b.end_seconds;
+      });
+      SetDepths(lane.bars);
+      ranks.back().lanes.push_back(std::move(lane));
+    }
+  }
+  return ranks;
+}
+
+}  // namespace
+
+absl::StatusOr<StepTimeline> MedianStep(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const TraceContent trace, ReadTrace(path));
+  const std::map<std::int64_t, Window> steps = Steps(trace);
+  StepTimeline timeline;
+  timeline.steps = steps.size();
+  Window window;
+  if (steps.empty()) {
+    for (const TraceSpan& span : trace.spans) window.Take(span);
+  } else {
+    timeline.step = MedianOf(steps);
+    window = steps.at(timeline.step);
+  }
+  timeline.seconds = window.length() / kSecond;
+  timeline.ranks = RanksIn(trace, window);
+  if (trace.cut_short) timeline.note = "the trace ends in the middle; what is there is shown";
+  return timeline;
+}
+
+}  // namespace plait::report

@@ -1,0 +1,24 @@
+// Tables for a terminal and as Markdown.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_TABLE_TEXT_H_
+#define PLAIT_TOOLS_REPORT_PARTS_TABLE_TEXT_H_
+
+#include <string>
+
+#include "tools/report_parts/report_tables.h"
+
+namespace plait::report {
+
+// No line is longer than `columns` (at least 20): a table that is too wide is continued below, with its first
+// column repeated, and long texts are wrapped.
+//
+//   Metrics
+//     metric       n   median      p10 ...
+//     dt          99  1.54 ms  1.48 ms ...
+std::string TextTable(const ReportTable& table, int columns);
+
+// For GitHub; bars and line ends in cells are escaped.
+std::string MarkdownTable(const ReportTable& table);
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_TABLE_TEXT_H_
