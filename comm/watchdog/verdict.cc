@@ -97,10 +97,13 @@ Sighting Majority(const std::vector<Sighting>& sightings) {
 Lines FindMismatched(const Reports& reports) {
   Lines lines;
   std::set<int> named;  // a rank is out of step from its first mismatch on
-  for (const auto& [key, sightings] : CollectSightings(reports)) {
+  for (auto& [key, sightings] : CollectSightings(reports)) {
+    std::erase_if(sightings, [&](const Sighting& s) { return named.count(s.report->rank) > 0; });
+    if (sightings.empty()) continue;
     const Sighting usual = Majority(sightings);
     for (const Sighting& s : sightings) {
-      if (Match(*s.call, *usual.call) || !named.insert(s.report->rank).second) continue;
+      if (Match(*s.call, *usual.call)) continue;
+      named.insert(s.report->rank);
       lines.push_back(absl::StrFormat(
           "%s is mismatched: it entered %s at %s:%d where rank %d entered %s at %s:%d, in phase %s",
           Who(*s.report), Describe(s.report->position, *s.call), s.call->file, s.call->line,

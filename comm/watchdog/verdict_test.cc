@@ -95,6 +95,17 @@ TEST(Verdict, TheMinorityIsMismatched) {
                   "where rank 1 entered #9 all_reduce[tp] f32[100] at train.cc:5, in phase backward"));
 }
 
+TEST(Verdict, ARankThatIsOutOfStepAccusesNobodyLater) {
+  // Rank 1 has made two calls in the other order; rank 0 has not come to the second one.
+  auto reports = Reports({{Call(9, kReduce, kWaiting, 12)},
+                          {Call(9, kReduce, kDone, 12), Call(10, kReduce, kWaiting, 12)},
+                          {Call(9, kReduce, kDone, 12), Call(10, kReduce, kWaiting, 12)}});
+  reports[1].position.calls[0].count = 99;
+  reports[2].position.calls[1].count = 99;
+  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
+              ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched: it entered #9")));
+}
+
 TEST(Verdict, TypeReductionAndRootAreComparedToo) {
   for (int what = 0; what < 3; ++what) {
     auto reports = Reports({{Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kDone, 12)}});

@@ -15,6 +15,7 @@ namespace {
 constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
 constexpr double kServerAnswerSeconds = 0.6;
+constexpr double kServerSilentSeconds = 2;  // it sends its position to the deputy four times per second
 constexpr double kOrphanSeconds = 0.5;   // the deputy prints first
 constexpr double kSigtermSeconds = 0.6;  // the server may have something to say
 
@@ -24,7 +25,8 @@ class WatchdogClient : public WatchdogEndpoint {
       : is_deputy_(rank == meeting.deputy),
         server_(std::move(meeting.peers[0])),
         recorder_(recorder),
-        signals_(signals) {}
+        signals_(signals),
+        server_seen_(FlightRecorder::Now()) {}
 
   std::vector<Link*> links() override {
     return server_.link.open() ? std::vector<Link*>{&server_.link} : std::vector<Link*>{};
@@ -34,7 +36,7 @@ class WatchdogClient : public WatchdogEndpoint {
     now_ = FlightRecorder::Now();
     for (const Frame& frame : server_.link.Receive()) Hear(frame);
     if (!server_.link.open() && !server_left_) return OnServerLost(RankState::kDead);
-    if (sigterm_deadline_ && now_ > *sigterm_deadline_) _exit(128 + SIGTERM);
+    if (sigterm_deadline_ && now_ > *sigterm_deadline_) OnTerminated();
     Report();
     Suspect();
     Publish();
@@ -73,6 +75,12 @@ class WatchdogClient : public WatchdogEndpoint {
       default:
         break;
     }
+  }
+
+  // Another rank that has lost the server may have ended first, and the launcher then ends this one.
+  void OnTerminated() {
+    if (is_deputy_ && now_ > server_seen_ + kServerSilentSeconds) OnServerLost(RankState::kSilent);
+    _exit(128 + SIGTERM);
   }
 
   void OnServerLost(RankState state) {
@@ -129,7 +137,7 @@ class WatchdogClient : public WatchdogEndpoint {
   const FlightRecorder& recorder_;
   Signals& signals_;
   Position server_position_;
-  double server_seen_ = 0;
+  double server_seen_;
   double now_ = 0;
   double last_published_ = 0;
   bool server_left_ = false;

@@ -48,8 +48,7 @@ TEST(BlockContext, OneCallOfEachStepIsFinalOnOneRank) {
       LayerParallel net(
           comm::testing::World(), [&](std::int64_t step) { return blocks[step]; }, shape.steps, kFinalTime,
           options);
-      for (int batch = 1; batch <= 2; ++batch) {
-        LossOf(net.Forward(Numbers({3, kWidth}, batch))).backward();
+      const auto expect_finals = [&](std::int64_t count, const char* when) {
         std::vector<std::int64_t> finals(shape.steps, 0), coarse(1, 0);
         for (std::int64_t step = 0; step < shape.steps; ++step) {
           for (const models::BlockContext& call : blocks[step]->calls) {
@@ -61,9 +60,15 @@ TEST(BlockContext, OneCallOfEachStepIsFinalOnOneRank) {
             EXPECT_NEAR(call.dt, kFinalTime / static_cast<double>(shape.steps), 1e-14);
           }
         }
-        const std::vector<std::int64_t> expected(shape.steps, batch);
-        EXPECT_EQ(SumOverRanks(finals), expected) << shape.steps << " steps, " << shape.levels << " levels";
+        EXPECT_EQ(SumOverRanks(finals), std::vector<std::int64_t>(shape.steps, count))
+            << shape.steps << " steps, " << shape.levels << " levels, " << when;
         EXPECT_EQ(SumOverRanks(coarse)[0] > 0, shape.levels > 1);
+      };
+      for (int batch = 1; batch <= 2; ++batch) {
+        const at::Tensor loss = LossOf(net.Forward(Numbers({3, kWidth}, batch)));
+        expect_finals(batch, "after the forward pass");
+        loss.backward();
+        expect_finals(batch, "after the backward pass");
       }
       const at::NoGradGuard no_grad;
       for (const auto& block : blocks) block->calls.clear();

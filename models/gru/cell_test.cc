@@ -164,10 +164,10 @@ TYPED_TEST(CellTest, BFloat16ProductsAgreeWithOperators) {
         const auto oracle = NewOperatorGruCell(problem.config, at::kDouble);
         const Computed actual = problem.Run(*cell, 1.0);
         const Computed expected = problem.Run(*oracle, 1.0);
-        // A factor that rounding in T moves across a tie rounds to the other bfloat16 neighbour, and its product
-        // with a number of size 1 or less moves by 2^-8. In float32 that happens to one factor in some 10^4
-        // (2^-24 against 2^-9, and roundings before), so that of the up to 2500 behind a result four are not
-        // to be expected; in float64 to none.
+        // A factor that rounding in T moves across a tie rounds to the other bfloat16 neighbour, and its
+        // product with a number of size 1 or less moves by 2^-8. In float32 that happens to one factor in
+        // some 10^4 (2^-24 against 2^-9, and roundings before), so that of the up to 2500 behind a result
+        // four are not to be expected; in float64 to none.
         const double flips = sizeof(T) == 4 ? 4 * 0x1p-8 : 0;
         ExpectClose(actual, expected, sizes, std::numeric_limits<T>::epsilon(), flips);
         // And the products are rounded: full ones differ by a noticeable part of 2^-8, where there are enough

@@ -88,7 +88,8 @@ class Cluster:
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
         os.chmod(self.write("enter", ENTER.format(folder=self.folder)), 0o755)
         ip("link", "set", "lo", "up")
-        ip("link", "add", "bridge", "type", "bridge")
+        # An address of its own: by default a bridge has that of one of its links, and another one when that goes.
+        ip("link", "add", "bridge", "address", "02:00:0a:4d:00:fe", "type", "bridge")
         ip("address", "add", HEAD_ADDRESS + "/24", "dev", "bridge")
         ip("link", "set", "bridge", "up")
         for name, address in addresses.items():

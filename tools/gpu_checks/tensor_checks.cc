@@ -85,14 +85,14 @@ double GruError(const at::TensorOptions& options, const std::vector<at::Tensor>&
 }
 
 // u + dt tanh(u W^T + b)
-struct Residual : mgrit::Block {
+struct Residual : models::Block {
   Residual(std::uint64_t seed, const at::TensorOptions& options)
       : weight(Numbers({8, 8}, seed).to(options).requires_grad_(true)),
         bias(Numbers({8}, seed + 1000).to(options).requires_grad_(true)) {}
-  at::Tensor Forward(const at::Tensor& u, double dt) override {
-    return u + dt * at::tanh(at::addmm(bias, u, weight.t()));
+  models::BlockState Forward(const models::BlockState& u, const models::BlockContext& context) override {
+    return {u.hidden + context.dt * at::tanh(at::addmm(bias, u.hidden, weight.t()))};
   }
-  std::vector<at::Tensor> Parameters() override { return {weight, bias}; }
+  std::vector<at::Tensor> Parameters() const override { return {weight, bias}; }
 
   at::Tensor weight, bias;
 };
@@ -135,7 +135,9 @@ Result CheckLayerParallel(const Context& context) {
   const auto host = std::make_shared<Residual>(1, at::kDouble);
   const std::vector<at::Tensor> expected = Differentiated(
       [&](at::Tensor u) {
-        for (std::int64_t i = 0; i < kSteps; ++i) u = host->Forward(u, kFinalTime / kSteps);
+        for (std::int64_t i = 0; i < kSteps; ++i) {
+          u = host->Forward({u}, {.dt = kFinalTime / kSteps}).hidden;
+        }
         return u;
       },
       host->Parameters(), at::kDouble);
