@@ -26,14 +26,14 @@ class LearningTest(runs.TrainTest):
             self.assertGreaterEqual(min(self.accuracies(run)[-2:]), 45, gru)
 
     def test_precisions_agree(self):
-        first = {}
+        first, losses = {}, {}
         for dtype in ("float64", "float32", "bfloat16"):
-            run = self.train(2, f"--dtype={dtype}", "--epochs=1", *runs.SMALL)
-            first[dtype] = float(run.losses()[0])
+            losses[dtype] = self.train(2, f"--dtype={dtype}", "--epochs=1", *runs.SMALL).losses()
+            first[dtype] = float(losses[dtype][0])
         # The same start. Forward through 128 steps: float32 rounds to 6e-8, bfloat16's factors to 2^-9.
         self.assertAlmostEqual(first["float32"], first["float64"], delta=128 * 6e-8 + 1e-6)
         self.assertAlmostEqual(first["bfloat16"], first["float32"], delta=16 * 2 ** -9)
-        self.assertNotEqual(first["bfloat16"], first["float32"])
+        self.assertNotEqual(losses["bfloat16"], losses["float32"])
 
     def test_real_windows(self):
         flags = ["--percent-data=0.25", *SETTINGS, "--epochs=5"]

@@ -49,7 +49,9 @@ absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const 
 absl::StatusOr<RunOutputs> RunOutputs::Open(const RunOutputsOptions& options, data::RunFacts facts,
                                             const comm::Communicator& world) {
   RunOutputs run;
-  PLAIT_ASSIGN_OR_RETURN(run.folder_, OpenOutputFolder(options.program, options.outputs, world));
+  if (options.folder) {
+    PLAIT_ASSIGN_OR_RETURN(run.folder_, OpenOutputFolder(options.program, options.outputs, world));
+  }
   run.history_path_ = options.history.empty() ? run.folder() + "/history.h5" : options.history;
   run.trace_path_ = options.trace ? run.folder() + "/trace.json" : "";
   if (options.trace) facts.trace = RelativeTo(run.history_path_, run.trace_path_);

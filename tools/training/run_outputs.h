@@ -46,6 +46,7 @@ struct Recorded {
 struct RunOutputsOptions {
   std::string program;       // "train_gpt"
   std::string outputs = {};  // folder; empty: outputs/PROGRAM/STAMP
+  bool folder = true;        // false: the history alone, and no folder
   std::string history = {};  // file; empty: history.h5 in the folder
   bool trace = false;        // trace.json in the folder
   std::vector<Recorded> metrics = {};

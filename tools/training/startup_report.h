@@ -27,8 +27,8 @@ struct RunEnvironment {
 };
 
 struct StartupOptions {
-  std::string strategy;         // in capitals: "DDP"
-  int gpu = -1;                 // index of this rank's CUDA device; -1: CPU
+  std::string strategy;    // in capitals: "DDP"
+  int gpu = -1;            // index of this rank's CUDA device; -1: CPU
   bool log_levels = true;  // who logs, and how to hear all ranks
 };
 

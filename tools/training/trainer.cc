@@ -121,13 +121,15 @@ absl::Status Trainer::Restore() {
 
 absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
-  if (!task_.always_writes_outputs() && s.outputs.empty() && s.history.empty()) return absl::OkStatus();
+  const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
+  if (!folder && s.history.empty()) return absl::OkStatus();
   // A run that was killed before its first checkpoint has left a history without steps to go on from.
   const bool begins = history_draws_ < 0;
   PLAIT_ASSIGN_OR_RETURN(
       RunOutputs outputs,
       RunOutputs::Open({.program = run_.program,
                         .outputs = base::FromUser(s.outputs),
+           .folder = folder,
                         .history = base::FromUser(s.history),
                         .trace = s.trace,
                         .metrics = task_.metrics(),
@@ -256,7 +258,7 @@ absl::Status Trainer::NotFinite(const char* what, double value) const {
   return absl::OutOfRangeError(absl::StrFormat(
       "the %s is %g in step %d, %s; first non-finite tensor: %s%s; try a smaller learning rate, or "
       "--dtype=float32",
-      what, value, step_ + 1, task_.Position(), tensor.empty() ? "none" : tensor, kept));
+      what, value, step_ + 1, task_.Position(), tensor.empty() ? "none, but the loss" : tensor, kept));
 }
 
 void Trainer::Trace(const StepReport& report) {
