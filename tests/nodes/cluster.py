@@ -37,7 +37,7 @@ while case "$1" in -*) true;; *) false;; esac; do shift; done
 node=$1
 shift
 read -r pid core <{folder}/$node.node
-exec nsenter --all --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "$*"
+exec nsenter --net --uts --ipc --mount --pid --wd={folder} --target "$pid" taskset --cpu-list "$core" /bin/sh -c "$*"
 """
 
 

@@ -12,7 +12,6 @@ namespace {
 
 using plait::comm::BufferOf;
 using plait::comm::Communicator;
-using plait::comm::ConstBufferOf;
 
 absl::Status Exchange(const Communicator& world, const std::string& operation, std::int64_t megabytes,
                       int calls) {
