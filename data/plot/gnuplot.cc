@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -30,7 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr auto kLongestRun = std::chrono::seconds(60);
 
-// A temporary folder, removed with its contents.
+// A temporary folder, removed with the files that were named in it. (Not by std::filesystem::remove_all:
+// programs that link LibTorch and CUDA get one from libtorch.so that crashes.)
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(fs::temp_directory_path(error_).string() + "/plait-plot-XXXXXX") {
@@ -39,14 +42,18 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() {
-    if (!path_.empty()) fs::remove_all(path_, error_);
+    for (const std::string& file : files_) ::unlink(file.c_str());
+    if (!path_.empty()) ::rmdir(path_.c_str());
   }
   bool ok() const { return !path_.empty(); }
-  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+  std::string operator/(const std::string& name) const {
+    return *files_.insert(absl::StrCat(path_, "/", name)).first;
+  }
 
  private:
   std::error_code error_;
   std::string path_;
+  mutable std::set<std::string> files_;
 };
 
 std::string Script(absl::Span<const GnuplotPage> pages, const TemporaryFolder& folder) {

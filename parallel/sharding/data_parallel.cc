@@ -94,7 +94,7 @@ void DataParallel::Backward(const std::function<void()>& backward, const MicroBa
   for (std::size_t u = 0; u < engine.units.size(); ++u) {
     engine.shards[u].gradient = engine.units[u]->gradient();
   }
-  engine.reduced = micro_batch.last;
+  engine.reduced = engine.partial = micro_batch.last;
 }
 
 void DataParallel::AddGradient(const at::Tensor& parameter, const at::Tensor& gradient) {
@@ -107,7 +107,12 @@ void DataParallel::AddGradient(const at::Tensor& parameter, const at::Tensor& gr
   engine_->OnGradient(found->second.first, found->second.second);
 }
 
-double DataParallel::GradientNorm() const { return engine_->GradientNorm(); }
+void DataParallel::SumPartialGradients() { engine_->SumPartialGradients(); }
+
+double DataParallel::GradientNorm() {
+  engine_->SumPartialGradients();
+  return engine_->GradientNorm();
+}
 
 const std::vector<Shard>& DataParallel::shards() const { return engine_->shards; }
 

@@ -136,9 +136,13 @@ class DataParallel {
   // Local, within Backward's function. A gradient that autograd did not compute; of the parameter's shape.
   void AddGradient(const at::Tensor& parameter, const at::Tensor& gradient);
 
+  // Sums partial gradients (models::Placement::partial) along their axes, once per step. An optimizer calls
+  // it before it reads gradients. Not a part of Backward: another stage of a pipeline may still wait for what
+  // is sent after it.
+  void SumPartialGradients();
   // Root of the sum of squares of all gradients of the mesh: each element once, whatever axes shard or
   // replicate it. After the last Backward.
-  double GradientNorm() const;
+  double GradientNorm();
 
   // Local. In the order of units, and of parts in them. An optimizer changes masters and then calls
   // AllGatherParameters.

@@ -342,6 +342,11 @@ void DataParallel::Engine::OnGradient(std::size_t unit, std::size_t parameter) {
   AdvanceGathers();
 }
 
+void DataParallel::Engine::SumPartialGradients() {
+  if (!std::exchange(partial, false)) return;
+  for (const std::unique_ptr<Unit>& unit : units) unit->SumPartial();
+}
+
 // The squares are added up on the device and read once.
 double DataParallel::Engine::GradientNorm() const {
   const at::NoGradGuard no_grad;

@@ -66,6 +66,7 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   void OnGradient(std::size_t unit, std::size_t parameter);
   void CheckInBackward(const char* what) const;
 
+  void SumPartialGradients();
   double GradientNorm() const;
   void BroadcastBuffers();
 
@@ -85,6 +86,7 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   std::map<const void*, std::pair<std::size_t, std::size_t>> by_parameter;  // unit and index in it
   bool in_backward = false;
   bool reduced = false;  // the last micro-batch's gradients wait for a step
+  bool partial = false;  // and for their sums along axes with partial ones
   bool broken = false;   // an exception left a backward
 
  private:

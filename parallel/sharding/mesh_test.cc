@@ -118,6 +118,7 @@ TEST(Mesh, SumsAndNormsCountEveryElementOnce) {
           dp->AddGradient(spec.tensor, Gradient(p, spec, at[0], at[1], at[2]));
         }
       });
+      dp->SumPartialGradients();
       for (const Shard& shard : dp->shards()) {
         for (const FlatSlice& slice : shard.layout->Slices(shard.rank)) {
           const auto p = static_cast<int>(slice.parameter);

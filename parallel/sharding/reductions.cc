@@ -33,9 +33,6 @@ void Reductions::Finish() {
   while (started_ < units_.size()) StartNext();
   Move(units_.size(), units_.size());
   for (Unit* unit : units_) unit->ReduceLate(last_);
-  if (last_) {
-    for (Unit* unit : units_) unit->SumPartial();
-  }
   if (!std::exchange(learned_, true)) LearnOrder();
 }
 

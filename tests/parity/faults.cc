@@ -86,7 +86,7 @@ void FaultInjector::SpoilGradients(const parallel::DataParallel& dp, int step) {
   gradients_ = std::move(now);
 }
 
-double FaultInjector::ClipNormOf(const parallel::DataParallel& dp, double clip_norm) const {
+double FaultInjector::ClipNormOf(parallel::DataParallel& dp, double clip_norm) const {
   if (fault_ == Fault::kNormCountedTwice) return clip_norm / std::sqrt(2.0);
   if (fault_ != Fault::kOwnNorm) return clip_norm;
   double own = 0;

@@ -56,7 +56,7 @@ class FaultInjector {
   // Behind a step's last Backward.
   void SpoilGradients(const parallel::DataParallel& dp, int step);
   // Collective.
-  double ClipNormOf(const parallel::DataParallel& dp, double clip_norm) const;
+  double ClipNormOf(parallel::DataParallel& dp, double clip_norm) const;
   // Before and behind ShardedOptimizer::Step. The second is collective.
   void NoteMasters(const parallel::DataParallel& dp, int step);
   void SpoilMasters(parallel::DataParallel& dp, int step) const;
