@@ -32,7 +32,7 @@ using models::BlockState;
 
 constexpr int kStages = 2, kDataRanks = 2, kMicroBatches = 5, kSteps = 6;
 constexpr std::int64_t kSamples = 3, kSequence = 7, kVocabulary = 13, kWidth = 8;
-constexpr double kLr = 1e-2, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.5;
+constexpr double kLr = 1e-2, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.1;
 // As the parity matrix.
 constexpr double kTolerance = 1e-12;
 
