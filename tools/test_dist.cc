@@ -29,8 +29,7 @@ const char* Environment(const char* name) { return std::getenv(name); }
 // The number of ranks that the run will have, after checking the mesh for it.
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  PLAIT_ASSIGN_OR_RETURN(const int ranks,
-                         training::RanksOfRun(config.nproc, config.mesh, launcher, cores));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks, training::RanksOfRun(config.nproc, config.mesh, launcher, cores));
   PLAIT_RETURN_IF_ERROR(MeshAxes(config, ranks).status());
   return ranks;
 }

@@ -16,8 +16,8 @@ constexpr double kPublishSeconds = 0.25;
 constexpr double kGoodbyeSeconds = 2;
 constexpr double kServerAnswerSeconds = 0.6;
 constexpr double kServerSilentSeconds = 2;  // it sends its position to the deputy four times per second
-constexpr double kOrphanSeconds = 0.5;   // the deputy prints first
-constexpr double kSigtermSeconds = 0.6;  // the server may have something to say
+constexpr double kOrphanSeconds = 0.5;      // the deputy prints first
+constexpr double kSigtermSeconds = 0.6;     // the server may have something to say
 
 class WatchdogClient : public WatchdogEndpoint {
  public:

@@ -33,7 +33,7 @@ absl::StatusOr<AppendFile> AppendFile::OpenAtEnd(const std::string& path) {
 
 absl::Status AppendFile::Write(absl::string_view record) {
   const auto bytes = static_cast<std::int64_t>(record.size());
-  const absl::Status written = file_.WriteAt(record.data(), bytes, size_);
+  absl::Status written = file_.WriteAt(record.data(), bytes, size_);
   if (!written.ok()) {
     PLAIT_RETURN_IF_ERROR(file_.Truncate(size_));
     return written;

@@ -129,7 +129,7 @@ absl::Status Trainer::OpenOutputs() {
       RunOutputs outputs,
       RunOutputs::Open({.program = run_.program,
                         .outputs = base::FromUser(s.outputs),
-           .folder = folder,
+                        .folder = folder,
                         .history = base::FromUser(s.history),
                         .trace = s.trace,
                         .metrics = task_.metrics(),
