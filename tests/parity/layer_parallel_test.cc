@@ -9,9 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <torch/optim/adamw.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +19,7 @@
 #include "mgrit/layer_parallel/layer_parallel.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
+#include "tests/parity/serial_adamw.h"
 
 namespace plait::parity {
 namespace {
@@ -31,7 +30,9 @@ using models::BlockState;
 constexpr int kLayerRanks = 2, kDataRanks = 2, kSteps = 5;
 constexpr std::int64_t kLayers = 8, kWidth = 6, kInputs = 5, kClasses = 3, kSamples = 4;
 constexpr double kDt = 0.25;
-constexpr double kLr = 1e-2, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.1;
+constexpr double kClip = 0.1;
+const parallel::ShardedOptimizerOptions kAdamW = {
+    .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
 // As the parity matrix. MGRIT is exact after as many iterations as there are coarse points (4).
 constexpr double kTolerance = 1e-12;
 constexpr int kIterations = 5;
@@ -99,9 +100,7 @@ class LayerParallelRun {
       units.push_back(UnitOf(*blocks_[i], step, static_cast<int>(i)));
     }
     dp_ = *parallel::DataParallel::Create(mesh, units, {.strategy = strategy});
-    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
-        *dp_, parallel::ShardedOptimizerOptions{
-                  .lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay});
+    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, kAdamW);
   }
 
   // This data rank's part of the loss.
@@ -117,13 +116,7 @@ class LayerParallelRun {
     return loss.item<double>();
   }
 
-  std::map<std::string, at::Tensor> Parameters() {
-    std::map<std::string, at::Tensor> all;
-    dp_->VisitUnsharded([&](const models::ParameterUnit& unit) {
-      for (const models::ParameterSpec& p : unit.parameters) all[p.name] = p.tensor.detach().clone();
-    });
-    return all;
-  }
+  parallel::DataParallel& engine() { return *dp_; }
 
  private:
   int data_rank_;
@@ -134,13 +127,8 @@ class LayerParallelRun {
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
 
-struct Serial {
-  std::vector<double> losses;
-  std::map<std::string, at::Tensor> parameters;
-};
-
-Serial SerialRun() {
-  Serial run;
+SerialTraining SerialRun() {
+  SerialTraining run;
   const Ends ends;
   std::vector<std::shared_ptr<ResidualBlock>> blocks;
   std::vector<models::ParameterUnit> units = {RootOf(ends)};
@@ -148,22 +136,9 @@ Serial SerialRun() {
     blocks.push_back(std::make_shared<ResidualBlock>(step));
     units.push_back(UnitOf(*blocks.back(), step, static_cast<int>(step)));
   }
-  std::vector<at::Tensor> all, decayed, others;
-  for (const models::ParameterUnit& unit : units) {
-    for (const models::ParameterSpec& p : unit.parameters) {
-      run.parameters[p.name] = p.tensor;
-      all.push_back(p.tensor);
-      (p.tensor.dim() >= 2 ? decayed : others).push_back(p.tensor);
-    }
-  }
-  const auto options = [](double decay) {
-    return std::make_unique<torch::optim::AdamWOptions>(
-        torch::optim::AdamWOptions(kLr).betas({kBeta1, kBeta2}).eps(kEpsilon).weight_decay(decay));
-  };
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  groups.emplace_back(decayed, options(kDecay));
-  groups.emplace_back(others, options(0));
-  torch::optim::AdamW optimizer(groups, torch::optim::AdamWOptions(kLr));
+  run.parameters = NamedParameters(units);
+  const std::vector<at::Tensor> all = TensorsOf(run.parameters);
+  torch::optim::AdamW optimizer = SerialAdamW(all, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.zero_grad();
     double loss = 0;
@@ -182,7 +157,7 @@ Serial SerialRun() {
 }
 
 TEST(LayerParallelOnTheMesh, IsOneRankWithoutMgrit) {
-  const Serial serial = SerialRun();
+  const SerialTraining serial = SerialRun();
   for (const parallel::Strategy strategy : {parallel::Strategy::kDdp, parallel::Strategy::kZero1,
                                             parallel::Strategy::kZero2, parallel::Strategy::kFsdp}) {
     SCOPED_TRACE(std::string(parallel::Name(strategy)));
@@ -194,11 +169,7 @@ TEST(LayerParallelOnTheMesh, IsOneRankWithoutMgrit) {
       World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));  // once on each lp rank
       EXPECT_NEAR(loss / kLayerRanks / serial.losses[step], 1, kTolerance) << "loss of step " << step;
     }
-    for (const auto& [name, mine] : run.Parameters()) {
-      const at::Tensor& expected = serial.parameters.at(name);
-      const double difference = (mine - expected).abs().max().item<double>();
-      EXPECT_LE(difference / expected.abs().max().item<double>(), kTolerance) << name;
-    }
+    ExpectParameters(run.engine(), serial.parameters, kTolerance);
   }
 }
 

@@ -8,10 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <torch/optim/adamw.h>
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "models/gpt/gpt.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
+#include "tests/parity/serial_adamw.h"
 
 namespace plait::parity {
 namespace {
@@ -32,7 +31,9 @@ using models::BlockState;
 
 constexpr int kStages = 2, kDataRanks = 2, kMicroBatches = 5, kSteps = 6;
 constexpr std::int64_t kSamples = 3, kSequence = 7, kVocabulary = 13, kWidth = 8;
-constexpr double kLr = 1e-2, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-3, kDecay = 0.1, kClip = 0.1;
+constexpr double kClip = 0.1;
+const parallel::ShardedOptimizerOptions kAdamW = {
+    .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
 // As the parity matrix.
 constexpr double kTolerance = 1e-12;
 
@@ -95,9 +96,7 @@ class Stage {
                                           {.strategy = setting.strategy,
                                            .reshard_after_forward = setting.reshard_after_forward,
                                            .root_part_bytes = 512});
-    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
-        *dp_, parallel::ShardedOptimizerOptions{
-                  .lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay});
+    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, kAdamW);
   }
 
   // The loss of the whole batch, on the last stage.
@@ -114,13 +113,7 @@ class Stage {
   }
   std::size_t most_in_flight() const { return most_in_flight_; }
 
-  std::map<std::string, at::Tensor> Parameters() {
-    std::map<std::string, at::Tensor> all;
-    dp_->VisitUnsharded([&](const models::ParameterUnit& unit) {
-      for (const models::ParameterSpec& p : unit.parameters) all[p.name] = p.tensor.detach().clone();
-    });
-    return all;
-  }
+  parallel::DataParallel& engine() { return *dp_; }
 
  private:
   bool first() const { return pp_.rank() == 0; }
@@ -194,30 +187,12 @@ class Stage {
   std::size_t most_in_flight_ = 0;
 };
 
-struct Serial {
-  std::vector<double> losses;
-  std::map<std::string, at::Tensor> parameters;
-};
-
-Serial SerialRun() {
+SerialTraining SerialRun() {
   const std::shared_ptr<gpt::Gpt> model = MakeModel();
-  std::vector<at::Tensor> all, decayed, others;
-  Serial run;
-  for (const models::ParameterUnit& unit : model->units()) {
-    for (const models::ParameterSpec& p : unit.parameters) {
-      run.parameters[p.name] = p.tensor;
-      all.push_back(p.tensor);
-      (p.tensor.dim() >= 2 ? decayed : others).push_back(p.tensor);
-    }
-  }
-  const auto options = [](double decay) {
-    return std::make_unique<torch::optim::AdamWOptions>(
-        torch::optim::AdamWOptions(kLr).betas({kBeta1, kBeta2}).eps(kEpsilon).weight_decay(decay));
-  };
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  groups.emplace_back(decayed, options(kDecay));
-  groups.emplace_back(others, options(0));
-  torch::optim::AdamW optimizer(groups, torch::optim::AdamWOptions(kLr));
+  SerialTraining run;
+  run.parameters = NamedParameters(model->units());
+  const std::vector<at::Tensor> all = TensorsOf(run.parameters);
+  torch::optim::AdamW optimizer = SerialAdamW(all, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.zero_grad();
     double loss = 0;
@@ -236,7 +211,7 @@ Serial SerialRun() {
 }
 
 TEST(Pipeline, StagesWithShardedStatesAreOneRank) {
-  const Serial serial = SerialRun();
+  const SerialTraining serial = SerialRun();
   for (const parallel::Strategy strategy : {parallel::Strategy::kDdp, parallel::Strategy::kZero1,
                                             parallel::Strategy::kZero2, parallel::Strategy::kFsdp}) {
     for (const bool reshard : {true, false}) {
@@ -252,11 +227,7 @@ TEST(Pipeline, StagesWithShardedStatesAreOneRank) {
           EXPECT_NEAR(loss / serial.losses[step], 1, kTolerance) << "loss of step " << step;
         }
         EXPECT_EQ(stage.most_in_flight(), mesh.axis("pp").rank() == 0 ? 2u : 1u);
-        for (const auto& [name, mine] : stage.Parameters()) {
-          const at::Tensor& expected = serial.parameters.at(name);
-          const double difference = (mine - expected).abs().max().item<double>();
-          EXPECT_LE(difference / expected.abs().max().item<double>(), kTolerance) << name;
-        }
+        ExpectParameters(stage.engine(), serial.parameters, kTolerance);
       }
     }
   }
