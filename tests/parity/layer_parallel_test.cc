@@ -8,7 +8,6 @@
 #include <ATen/ops/tanh.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/nn/utils/clip_grad.h>
 
 #include <memory>
 #include <string>
@@ -137,10 +136,9 @@ SerialTraining SerialRun() {
     units.push_back(UnitOf(*blocks.back(), step, static_cast<int>(step)));
   }
   run.parameters = NamedParameters(units);
-  const std::vector<at::Tensor> all = TensorsOf(run.parameters);
-  torch::optim::AdamW optimizer = SerialAdamW(all, kAdamW);
+  SerialAdamW optimizer(run.parameters, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
-    optimizer.zero_grad();
+    optimizer.ZeroGradients();
     double loss = 0;
     for (int rank = 0; rank < kDataRanks; ++rank) {
       BlockState u = {at::mm(Inputs(step, rank), ends.opening)};
@@ -149,8 +147,7 @@ SerialTraining SerialRun() {
       part.backward();
       loss += part.item<double>();
     }
-    torch::nn::utils::clip_grad_norm_(all, kClip);
-    optimizer.step();
+    optimizer.Step(kClip);
     run.losses.push_back(loss);
   }
   return run;

@@ -7,7 +7,6 @@
 #include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/nn/utils/clip_grad.h>
 
 #include <deque>
 #include <memory>
@@ -191,10 +190,9 @@ SerialTraining SerialRun() {
   const std::shared_ptr<gpt::Gpt> model = MakeModel();
   SerialTraining run;
   run.parameters = NamedParameters(model->units());
-  const std::vector<at::Tensor> all = TensorsOf(run.parameters);
-  torch::optim::AdamW optimizer = SerialAdamW(all, kAdamW);
+  SerialAdamW optimizer(run.parameters, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
-    optimizer.zero_grad();
+    optimizer.ZeroGradients();
     double loss = 0;
     for (int micro_batch = 0; micro_batch < kMicroBatches; ++micro_batch) {
       for (int rank = 0; rank < kDataRanks; ++rank) {
@@ -203,8 +201,7 @@ SerialTraining SerialRun() {
         loss += part.item<double>();
       }
     }
-    torch::nn::utils::clip_grad_norm_(all, kClip);
-    optimizer.step();
+    optimizer.Step(kClip);
     run.losses.push_back(loss);
   }
   return run;
