@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> Engine(TestingModel& model, const 
        .reshard_after_forward = s.reshard,
        .prefetch = s.prefetch,
        .compute_type = s.compute_type,
-       .root_part_bytes = TestingModel::kWidth * TestingModel::kWidth * 4,  // the embedding, not the scale
+       .part_bytes = TestingModel::kWidth * TestingModel::kWidth * 4,  // the embedding, not the scale
        .masters_place = masters,
        .offloads_parameters = parameters},
       [&model](std::size_t unit) { model.Initialize(unit); });

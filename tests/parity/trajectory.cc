@@ -87,7 +87,7 @@ class ShardedRun {
     const parallel::DataParallelOptions options = {
         .strategy = setting.strategy,
         .compute_type = setting.compute_type,
-        .root_part_bytes = 512,
+        .part_bytes = 512,
         .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
         .offloads_parameters = setting.offloads_parameters};
     dp_ = *parallel::DataParallel::Create(*mesh, faults_.UnitsOf(model_.units), options);
