@@ -107,7 +107,8 @@ TEST_P(AdoptedGradientTest, MemoryThatTheCallerKeepsIsNotWrittenInto) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, AdoptedGradientTest,
-                         ::testing::Values(Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp),
+                         ::testing::Values(Strategy::kDdp, Strategy::kZero1, Strategy::kZero2,
+                                           Strategy::kFsdp),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 }  // namespace

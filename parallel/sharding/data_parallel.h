@@ -107,13 +107,13 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  using BlockForward = models::BlockForward;
   // `forward` of block `block`, or of the `count` blocks from `block` on (a layer-parallel solve), with their
   // parameters unsharded. Recorded by autograd if it is on.
-  models::BlockState Run(std::size_t block, const BlockForward& forward, const models::BlockState& input) {
+  models::BlockState Run(std::size_t block, const models::BlockForward& forward,
+                         const models::BlockState& input) {
     return Run(block, 1, forward, input);
   }
-  models::BlockState Run(std::size_t block, std::size_t count, const BlockForward& forward,
+  models::BlockState Run(std::size_t block, std::size_t count, const models::BlockForward& forward,
                          const models::BlockState& input);
 
   // Calls `forward` with the root units unsharded. The result is what it gave: a loss, the output of a

@@ -151,7 +151,7 @@ std::unique_ptr<DataParallel> Engine(TestingModel& model, const Setting& s,
   options.part_bytes = TestingModel::kWidth * TestingModel::kWidth * 8;  // the embedding, not the scale
   const auto initialize = [&model](std::size_t unit) { model.Initialize(unit); };
   auto dp = *DataParallel::Create(MeshOf(s), model.units, options, initialize);
-  model.run = [engine = dp.get()](std::size_t block, const DataParallel::BlockForward& forward,
+  model.run = [engine = dp.get()](std::size_t block, const models::BlockForward& forward,
                                   const models::BlockState& x) { return engine->Run(block, forward, x); };
   return dp;
 }
