@@ -71,7 +71,7 @@ void SeedParameters(std::uint64_t seed) {
 
 at::Tensor CopyTo(at::Device device, const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.device() == device) return tensor;
-  const bool pinned = device.is_cuda() && tensor.is_cpu();
+  const bool pinned = !device.is_cpu() && tensor.is_cpu();
   return (pinned ? tensor.pin_memory() : tensor)
       .to(tensor.options().device(device), /*non_blocking=*/pinned, /*copy=*/false);
 }

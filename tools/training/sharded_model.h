@@ -66,7 +66,7 @@ class ShardedModel {
   ShardedModel& operator=(const ShardedModel&) = delete;
 
   // The batch on the model's device, its targets counted: without waiting for the device, through pinned
-  // memory where that is CUDA. On CPU, and where it is there already, the batch itself. Local.
+  // memory. On CPU, and where it is there already, the batch itself. Local.
   models::Batch OnDevice(const models::Batch& batch) const;
   // Recorded by autograd, unless a NoGradGuard is there. Both take batches on the host, too.
   models::LossSum Loss(const models::Batch& batch);
