@@ -3,19 +3,21 @@
 #include "tools/training/sharded_model.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/ones.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/testing/world.h"
 #include "models/cnn/cnn.h"
 #include "models/gpt/gpt.h"
+#include "models/gpt/sampler.h"
 #include "models/gru/layer_parallel/layer_parallel_gru.h"
 #include "models/gru/sequence_classifier.h"
 #include "models/mlp/mlp.h"
@@ -79,8 +81,11 @@ models::Batch BatchOf(Kind kind, int step, int k, int rank) {
 // A model in the engine, with what runs its block.
 class Subject {
  public:
+  // `strategy`: "fsdp offloaded": with parameters and optimizer state in files.
   Subject(Kind kind, at::Device device, const std::string& strategy) : kind_(kind), model_(ModelOf(kind)) {
-    settings_.strategy = strategy;
+    settings_.strategy = strategy.substr(0, strategy.find(' '));
+    settings_.offload_params = settings_.strategy != strategy;
+    if (settings_.offload_params) settings_.offload = testing::TempDir();
     settings_.dtype = "float64";
     settings_.solves_parallel = kind == Kind::kLayerParallelGru;
     const comm::Communicator& world = comm::testing::World();
@@ -108,6 +113,18 @@ class Subject {
   at::Tensor Output() {
     const at::NoGradGuard no_grad;
     return sharded_->Output(BatchOf(kind_, 99, 0, 0));
+  }
+
+  // That a GPT makes up; none of other models.
+  std::vector<std::int64_t> Tokens() {
+    if (kind_ != Kind::kGpt) return {};
+    const at::NoGradGuard no_grad;
+    gpt::Sampler sampler({.seed = 3});
+    std::vector<std::int64_t> tokens;
+    sharded_->Forward([&](const models::BlockRunner& blocks) {
+      tokens = *gpt::Generate(static_cast<gpt::Gpt&>(*model_), {1, 2}, 12, sampler, {}, blocks);
+    });
+    return tokens;
   }
 
  private:
@@ -141,7 +158,7 @@ constexpr double kTolerance = 1e-10;
 class OnDevice : public testing::TestWithParam<Kind> {};
 
 TEST_P(OnDevice, TrainsAsOnTheHost) {
-  for (const std::string strategy : {"ddp", "zero1", "zero2", "fsdp"}) {
+  for (const std::string strategy : {"ddp", "zero1", "zero2", "fsdp", "fsdp offloaded"}) {
     if (GetParam() == Kind::kLayerParallelGru && strategy != "ddp") continue;
     Subject host(GetParam(), at::kCPU, strategy), device(GetParam(), device::testing::HostDevice(), strategy);
     for (int step = 0; step < 3; ++step) {
@@ -150,6 +167,7 @@ TEST_P(OnDevice, TrainsAsOnTheHost) {
     }
     const at::Tensor expected = host.Output(), actual = device.Output();
     EXPECT_FALSE(actual.is_cpu());
+    EXPECT_EQ(device.Tokens(), host.Tokens()) << strategy;
     EXPECT_TRUE(actual.cpu().allclose(expected, kTolerance, kTolerance)) << strategy;
   }
 }

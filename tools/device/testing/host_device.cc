@@ -107,6 +107,20 @@ at::Tensor EmptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides, std::opt
                                            type.value_or(at::kFloat));
 }
 
+const at::Tensor& Resize(const at::Tensor& tensor, at::IntArrayRef sizes, std::optional<at::MemoryFormat>) {
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  impl->set_sizes_contiguous(sizes);
+  const auto elements = static_cast<std::size_t>(impl->storage_offset() + impl->numel());
+  const std::size_t bytes = elements * impl->dtype().itemsize();
+  const c10::Storage& storage = tensor.storage();
+  if (bytes <= storage.nbytes()) return tensor;
+  c10::DataPtr larger = MemoryOfDevice().allocate(bytes);
+  if (storage.nbytes() > 0) std::memcpy(larger.get(), storage.data(), storage.nbytes());
+  storage.set_data_ptr_noswap(std::move(larger));
+  storage.set_nbytes(bytes);
+  return tensor;
+}
+
 // A result of the host's kernels, in the device's memory.
 at::Tensor Moved(const at::Tensor& host) {
   if (!host.defined()) return host;
@@ -153,14 +167,22 @@ class HostCall {
   explicit HostCall(const c10::OperatorHandle& op) : op_(op) {}
 
   void Run(torch::jit::Stack& stack) {
-    const std::size_t arguments = op_.schema().arguments().size();
-    for (std::size_t i = stack.size() - arguments; i < stack.size(); ++i) stack[i] = OnHost(stack[i]);
+    const std::vector<c10::Argument>& arguments = op_.schema().arguments();
+    c10::IValue* values = stack.data() + (stack.size() - arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      values[i] = arguments[i].is_out() && values[i].isTensor() ? Out(values[i].toTensor()) : OnHost(values[i]);
+    }
     op_.callBoxed(&stack);
     const std::size_t results = op_.schema().returns().size();
     for (std::size_t i = stack.size() - results; i < stack.size(); ++i) stack[i] = OnDevice(stack[i]);
   }
 
  private:
+  // An output, which the operator may resize.
+  at::Tensor Out(const at::Tensor& tensor) {
+    aliases_.emplace_back(tensor, Alias(tensor).clone());
+    return aliases_.back().second;
+  }
   at::Tensor OnHost(const at::Tensor& tensor) {
     if (!tensor.defined() || (tensor.is_cpu() && tensor.dim() == 0)) return tensor;
     TORCH_CHECK(IsOnDevice(tensor), op_.schema().name(), " gets tensors of ", tensor.device(), " and of the device");
@@ -188,7 +210,10 @@ class HostCall {
   at::Tensor OnDevice(const at::Tensor& tensor) {
     for (const auto& [original, alias] : aliases_) {
       if (tensor.is_same(alias)) {
-        TORCH_CHECK(original.sizes() == alias.sizes(), op_.schema().name(), " has resized a tensor");
+        if (original.sizes() != alias.sizes()) Resize(original, alias.sizes(), std::nullopt);
+        if (original.numel() > 0 && original.const_data_ptr() != alias.const_data_ptr()) {
+          Alias(original).copy_(alias);
+        }
         return original;
       }
       TORCH_CHECK(!tensor.defined() || tensor.numel() == 0 || !tensor.is_alias_of(alias), op_.schema().name(),
@@ -217,6 +242,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty_strided", &EmptyStrided);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
   m.impl("view", &at::native::view);
+  m.impl("resize_", &Resize);
   m.impl("_reshape_alias", &at::native::_reshape_alias);
   m.impl("_copy_from", &CopyFrom);
   m.impl("_local_scalar_dense", &Number);
