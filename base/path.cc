@@ -1,11 +1,13 @@
 #include "base/path.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <pwd.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -89,6 +91,15 @@ absl::Status ProbeWritableFile(const std::string& file) {
   }
   if (fs::exists(file, error) && access(file.c_str(), W_OK) != 0) return CannotWrite(file, errno);
   return WriteProbe(folder);
+}
+
+void RemoveTree(const std::string& path) {
+  constexpr int kOpenFolders = 8;
+  const auto remove_one = [](const char* entry, const struct stat*, int, struct FTW*) {
+    std::remove(entry);
+    return 0;
+  };
+  nftw(path.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS);
 }
 
 absl::StatusOr<std::string> CacheFolder() {

@@ -1,4 +1,4 @@
-// Where users' paths point, and whether one can write there.
+// Where users' paths point, whether one can write there, and removing what was written.
 //
 //   const std::string folder = FromUser(absl::GetFlag(FLAGS_checkpoint_dir));
 //   PLAIT_RETURN_IF_ERROR(Prefixed(ProbeWritableFolder(folder), "--checkpoint-dir"));
@@ -26,6 +26,11 @@ absl::Status ProbeWritableFolder(const std::string& folder);
 // The same for a file that is to be written: its folder must exist and take files, and the name must not be a
 // folder's. The file itself is neither made nor changed.
 absl::Status ProbeWritableFile(const std::string& file);
+
+// Removes a file, or a folder with all that is in it; what cannot be removed, and what symbolic links point
+// to, stays. Use it instead of std::filesystem::remove_all: LibTorch's libtorch.so, which programs with CUDA
+// link, has one of its own that takes its place and crashes.
+void RemoveTree(const std::string& path);
 
 // Where prepared data may be kept between runs: $XDG_CACHE_HOME/plait, else ~/.cache/plait (the home folder
 // from HOME, else from the user database). Not made. NotFound when the user has no home.

@@ -93,6 +93,20 @@ TEST_F(PathTest, ProbeFile) {
             "cannot write " + folder_ + "/absent/x.h5: there is no folder " + folder_ + "/absent");
 }
 
+TEST_F(PathTest, RemoveTreeFollowsNoLinks) {
+  fs::create_directories(folder_ + "/gone/a/b");
+  fs::create_directories(folder_ + "/kept");
+  std::ofstream(folder_ + "/kept/x") << "kept";
+  std::ofstream(folder_ + "/gone/a/y") << "gone";
+  fs::create_symlink(folder_ + "/kept", folder_ + "/gone/a/link");
+  RemoveTree(folder_ + "/gone");
+  EXPECT_FALSE(fs::exists(folder_ + "/gone"));
+  EXPECT_TRUE(fs::exists(folder_ + "/kept/x"));
+  RemoveTree(folder_ + "/kept/x");
+  EXPECT_FALSE(fs::exists(folder_ + "/kept/x"));
+  RemoveTree(folder_ + "/absent");
+}
+
 TEST_F(PathTest, CacheFolderFollowsTheEnvironment) {
   const ScopedVariable home("HOME", "/home/ada");
   {

@@ -85,7 +85,10 @@ struct ParameterUnit {
 
 struct Batch {
   at::Tensor inputs;   // (batch, ...): tokens, images, sequences
-  at::Tensor targets;  // (batch, ...): next tokens, class labels
+  at::Tensor targets;  // (batch, ...): next tokens, class labels; negative ones are ignored
+  // Targets that are not ignored, counted before the batch went to a device; -1: the model counts them, and
+  // waits for the device.
+  std::int64_t valid_targets = -1;
 };
 
 // A loss as a sum with its count, so that unequal parts of a batch, ignored targets and any split over ranks

@@ -71,15 +71,15 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 }  // namespace
 
-LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {
+LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid) {
   PLAIT_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0) &&
               targets.scalar_type() == at::kLong)
       << "logits of shape " << logits.sizes() << ", targets of shape " << targets.sizes()
       << "; expected (rows, classes) and (rows) of int64";
-  const at::Tensor valid = targets.ge(0);
-  const auto count = valid.sum().item<std::int64_t>();
+  const std::int64_t count = valid >= 0 ? valid : targets.ge(0).sum().item<std::int64_t>();
   if (count == targets.size(0)) return {CrossEntropyFunction::apply(logits, targets), count};
-  const at::Tensor rows = valid.nonzero().squeeze(1);
+  const at::Tensor rows = targets.ge(0).nonzero().squeeze(1);
+  PLAIT_CHECK(rows.size(0) == count) << rows.size(0) << " valid targets, not " << count;
   return {CrossEntropyFunction::apply(logits.index_select(0, rows), targets.index_select(0, rows)), count};
 }
 

@@ -11,6 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 #include "models/block_model.h"
 
 namespace plait::models {
@@ -18,7 +20,9 @@ namespace plait::models {
 // The sum of -log softmax(logits)[target] over the rows whose target is not negative, and their number.
 // Targets are below `classes`; negative ones are ignored, whatever the logits of their rows are (torch's
 // ignore_index). float64 for float64 logits, float32 for others. Recorded by autograd, once differentiable.
-LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets);
+// `valid`: the number of targets that are not negative (Batch::valid_targets); -1: they are counted here. On a
+// device, counting and ignored targets wait for it.
+LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid = -1);
 
 }  // namespace plait::models
 

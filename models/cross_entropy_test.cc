@@ -94,6 +94,18 @@ TEST(CrossEntropySum, IsZeroWhereAllTargetsAreIgnored) {
   }
 }
 
+TEST(CrossEntropySum, TakesTheCountThatWasKnownBefore) {
+  for (const std::int64_t ignored : {0, 3}) {
+    const at::Tensor logits = at::randn({8, 5}), targets = at::randint(5, {8}, at::kLong);
+    targets.narrow(0, 0, ignored).fill_(-1);
+    const LossSum counted = CrossEntropySum(logits, targets), told = CrossEntropySum(logits, targets, 8 - ignored);
+    EXPECT_EQ(told.count, 8 - ignored);
+    EXPECT_TRUE(told.sum.equal(counted.sum));
+  }
+  const at::Tensor one = at::full({1}, -1, at::kLong);
+  EXPECT_DEATH(CrossEntropySum(at::zeros({3, 2}), one.expand({3}), 2), "0 valid targets, not 2");
+}
+
 TEST(CrossEntropySumDeathTest, RefusesOtherShapes) {
   EXPECT_DEATH(CrossEntropySum(at::zeros({3, 2}), at::zeros({2}, at::kLong)), "targets of shape \\[2\\]");
 }

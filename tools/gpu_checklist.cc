@@ -1,5 +1,4 @@
 // Runs the checks of docs/gpu.md on a machine with a GPU.
-#include <ftw.h>
 #include <stdlib.h>
 #include <torch/headeronly/version.h>
 
@@ -70,15 +69,6 @@ absl::Status WriteReport(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat("--report=", path, ": cannot be written"));
 }
 
-// Not by std::filesystem::remove_all: programs that link LibTorch and CUDA get one from libtorch.so that
-// crashes.
-void RemoveTree(const char* path) {
-  const auto remove_one = [](const char* entry, const struct stat*, int, struct FTW*) {
-    return std::remove(entry);
-  };
-  nftw(path, remove_one, /*nopenfd=*/8, FTW_DEPTH | FTW_PHYS);
-}
-
 absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& session,
                        const std::string& host, int gpus, std::vector<Finished>& finished) {
   char scratch[] = "/tmp/gpu_checklist.XXXXXX";
@@ -96,7 +86,7 @@ absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& se
   }
   const std::string path = base::FromUser(absl::GetFlag(FLAGS_report));
   PLAIT_RETURN_IF_ERROR(WriteReport(path, Report(Facts(context.programs, host), finished)));
-  RemoveTree(scratch);
+  base::RemoveTree(scratch);
   std::printf("%s; report in %s\n", Summary(finished).c_str(), path.c_str());
   return absl::OkStatus();
 }

@@ -31,6 +31,7 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const CnnSettings& 
           {"strategy", s.strategy},
           {"dtype", s.dtype},
           {"activation_checkpointing", s.activation_checkpointing},
+          {"device", run.environment.device.kind},
           {"world_size", absl::StrCat(run.world.size())},
           {"seed", absl::StrCat(s.seed)}};
 }
@@ -46,7 +47,7 @@ absl::Status SaveModel(training::ShardedModel& model, const std::string& folder,
   std::vector<safetensors::TensorView> views;
   model.VisitParameters([&](const std::string& name, const at::Tensor& value) {
     if (run.world.rank() != 0) return;
-    kept.push_back(value.clone());
+    kept.push_back(value.to(value.options().device(at::kCPU), /*non_blocking=*/false, /*copy=*/true));
     views.push_back(
         {name, {FileType(value.scalar_type()), value.sizes().vec()}, kept.back().const_data_ptr()});
   });

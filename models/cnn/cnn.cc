@@ -104,7 +104,7 @@ models::BlockState Cnn::Prologue(const models::Batch& batch, const models::Block
 at::Tensor Cnn::Output(const models::BlockState& state) { return at::log_softmax(state.hidden, 1); }
 
 models::LossSum Cnn::Epilogue(const models::BlockState& state, const models::Batch& batch) {
-  return models::CrossEntropySum(state.hidden, batch.targets);
+  return models::CrossEntropySum(state.hidden, batch.targets, batch.valid_targets);
 }
 
 void Cnn::ResetParameters(std::size_t unit) {

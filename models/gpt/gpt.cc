@@ -53,7 +53,7 @@ models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Bat
   PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes().slice(0, 2))
       << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
       << state.hidden.sizes();
-  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}));
+  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}), batch.valid_targets);
 }
 
 void Gpt::ResetParameters(std::size_t unit) {

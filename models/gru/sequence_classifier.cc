@@ -54,7 +54,7 @@ at::Tensor SequenceClassifier::Output(const models::BlockState& state) {
 }
 
 models::LossSum SequenceClassifier::Epilogue(const models::BlockState& state, const models::Batch& batch) {
-  return models::CrossEntropySum(Output(state), batch.targets);
+  return models::CrossEntropySum(Output(state), batch.targets, batch.valid_targets);
 }
 
 std::vector<models::ParameterUnit> SequenceClassifier::units() const {

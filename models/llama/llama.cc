@@ -75,7 +75,7 @@ models::LossSum Llama::Epilogue(const models::BlockState& state, const models::B
   PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes().slice(0, 2))
       << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
       << state.hidden.sizes();
-  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}));
+  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}), batch.valid_targets);
 }
 
 void Llama::ResetParameters(std::size_t unit) {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/file_descriptor.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "parallel/checkpoint/checkpoint.h"
@@ -40,13 +41,13 @@ std::optional<std::int64_t> StepNamed(absl::string_view name) {
 }
 
 void RemovePartials(const std::string& root) {
-  std::vector<fs::path> left;
+  std::vector<std::string> left;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial)) left.push_back(entry.path());
+    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial)) left.push_back(entry.path().string());
   }
-  for (const fs::path& folder : left) fs::remove_all(folder, ignored);
+  for (const std::string& folder : left) base::RemoveTree(folder);
 }
 
 absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
@@ -132,8 +133,7 @@ absl::Status MakeReady(const std::string& root, std::int64_t bytes) {
 }
 
 void RemovePartialFolder(const std::string& root, std::int64_t step) {
-  std::error_code ignored;
-  fs::remove_all(PartialFolder(root, step), ignored);
+  base::RemoveTree(PartialFolder(root, step));
 }
 
 absl::Status PublishFolder(const std::string& root, std::int64_t step) {

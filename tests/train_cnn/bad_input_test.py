@@ -1,6 +1,7 @@
 """Wrong flags, data, folders and checkpoints: one clear line, an exit status that is not 0."""
 import os
 import shutil
+import subprocess
 
 import numpy
 
@@ -25,12 +26,23 @@ class BadInputTest(runs.CnnTest):
                 ("train_cnn: --strategy=zero9: expected ddp or zero1 or zero2 or fsdp", "--strategy=zero9"),
                 ("train_cnn: --mesh=dp_shard=2: ddp keeps everything whole", "--strategy=ddp", "--mesh=dp_shard=2"),
                 ("train_cnn: --dtype=int8: expected float32", "--dtype=int8"),
+                ("train_cnn: --device=gpu: expected auto, cpu or cuda", "--device=gpu"),
                 ("train_cnn: --epochs=0: must be at least 1", "--epochs=0"),
                 ("train_cnn: --checkpoint-interval: say into which directory", "--checkpoint-interval=4"),
                 ("train_cnn: --resume=auto: say from which directory", "--resume=auto")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_cuda_without_a_gpu_fails_on_every_rank(self):
+        self.fails(r"train_cnn: --device=cuda: LibTorch finds no GPU on \S+ \(rank 0\);.*or use --device=cpu",
+                   "--device=cuda", code=1)
+        script = f"{runs.PROGRAM} --device=cuda --data={self.images}; echo $? >> code$OMPI_COMM_WORLD_RANK"
+        subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "sh", "-c", script],
+                       cwd=self.folder, env=self.environment(), capture_output=True, timeout=60, check=True)
+        for rank in range(3):
+            with open(self.path(f"code{rank}")) as file:
+                self.assertEqual(file.read(), "1\n")
 
     def test_data(self):
         self.fails("--data: .*nowhere", "--data=" + self.path("nowhere"), code=1)

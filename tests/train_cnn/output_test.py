@@ -30,6 +30,8 @@ class OutputTest(runs.CnnTest):
             self.assertAlmostEqual(correct, round(correct), delta=1e-4, msg="each test sample counts once")
         self.assertIn("3 epochs took ", run.out)
         self.assertIn("batch_size=8 a rank, 16 in all", run.out)
+        for line in ("DEVICE=cpu", "Using device='cpu'", " device=cpu"):  # --device=auto
+            self.assertIn(line, run.out)
         self.assertRegex(run.out, r"Data: .*: 130 training and 37 test images of 10 x 10, 10 classes")
         history = self.history("model_out")
         for name in ("train_loss", "test_loss", "test_acc"):

@@ -86,9 +86,9 @@ class CnnTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def environment(self):
-        """Little of this one, so that its settings do not matter."""
+        """Little of this one, so that its settings and GPUs do not matter."""
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
-        return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8"}
+        return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
 
     def start(self, flags):
         return subprocess.Popen([PROGRAM] + flags, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

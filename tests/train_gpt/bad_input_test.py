@@ -31,6 +31,7 @@ class BadInputTest(runs.TrainTest):
             ("--offload-params: say into which directory", "--offload-params", "--strategy=fsdp"),
             ("--offload-params: zero1 keeps the parameters whole", "--offload-params", "--offload=.", "--strategy=zero1"),
             ("--dtype=int8: expected float32", "--dtype=int8"),
+            ("--device=tpu: expected auto, cpu or cuda", "--device=tpu"),
             ("--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--global-batch-size=1", "--nproc=2"),
             ("--max-iters.*expected a whole number", "--max-iters=many"),
             ("--memory-limit=much: expected a size such as 8G", "--memory-limit=much"),
@@ -45,6 +46,10 @@ class BadInputTest(runs.TrainTest):
                 run = self.fails(expected, *flags, code=2)
                 self.assertEqual(run.out, "")  # before any work
         self.assertEqual(os.listdir(self.folder), ["input.txt"])
+
+    def test_cuda_without_a_gpu(self):
+        self.fails(r"train_gpt: --device=cuda: LibTorch finds no GPU on \S+ \(rank 0\);.*or use --device=cpu",
+                   "--device=cuda", "--nproc=2", code=1)
 
     def test_text(self):
         self.fails("/nonexistent", "--nproc=1", "--data=/nonexistent")

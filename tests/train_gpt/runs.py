@@ -63,9 +63,10 @@ class TrainTest(unittest.TestCase):
         return self.path(name)
 
     def environment(self):
-        """Little of this one, so that its settings do not matter."""
+        """Little of this one, so that its settings and GPUs do not matter."""
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
-        return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": self.cache}
+        return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": self.cache,
+                "CUDA_VISIBLE_DEVICES": ""}
 
     def start(self, program, flags, largest_file=None):
         """`largest_file`: in bytes; a write beyond it fails, as on a full disk."""

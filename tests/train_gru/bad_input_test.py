@@ -18,6 +18,9 @@ class BadInputTest(runs.TrainTest):
         self.assertRegex(errors[0], expected)
         return run
 
+    def test_cuda_without_a_gpu(self):
+        self.fails(r"train_gru: --device=cuda: LibTorch finds no GPU on \S+ \(rank 0\);.*or use --device=cpu", "--device=cuda")
+
     def test_settings(self):
         table = [
             ("unknown flag --lp-level; did you mean --lp-levels", "--lp-level=3"),

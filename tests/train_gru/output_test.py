@@ -13,6 +13,7 @@ MARK = r"\t\(synthetic data\)"
 LINES = [
     r"Plait REV:      ([0-9a-f]{40}|unknown)",
     r"MPI: procs = \d",
+    r"DEVICE=cpu",
     r"INPUT: Namespace\(seed=\d+, log_interval=\d+, percent_data=[\d.]+, ensemble_size=1, sequence_length=128, "
     r"tf=128\.0, .*lp_levels=3, lp_iters=1, lp_fwd_iters=2, .*lp_cfactor=4, .*\)",
     r"Prepared 2400 \+ 600 sequences in [\d.]+ s: synthetic.*",

@@ -47,7 +47,7 @@ class TrainTest(unittest.TestCase):
     def environment(self):
         # An empty cache: the synthetic stand-in, whatever this machine has.
         environment = dict(os.environ, XDG_CACHE_HOME=self.cache, OMP_NUM_THREADS="1", TMPDIR="/tmp")
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", CUDA_VISIBLE_DEVICES="")
         return environment
 
     def command(self, ranks, flags):

@@ -111,14 +111,14 @@ absl::Status CnnTask::EndEpoch() {
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
   const std::vector<double> sums =
-      trainer_->Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
-        const models::Batch batch = MakeBatch(
+      trainer_->Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer_->model().OnDevice(MakeBatch(
             split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
-            settings_.compute_type());
+            settings_.compute_type()));
         const at::Tensor scores = trainer_->model().Output(batch);
         if (batch.targets.numel() == 0) return;
-        sum[0] += at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum).item<double>();
-        sum[1] += scores.argmax(1).eq(batch.targets).sum().item<double>();
+        sum.Add(0, at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum));
+        sum.Add(1, scores.argmax(1).eq(batch.targets).sum());
       });
   const auto tested = static_cast<double>(split.samples());
   const double train_loss = loss_sum_ / static_cast<double>(sampler_.samples());

@@ -71,13 +71,15 @@ RankFacts DetectRankFacts(const DeviceRequest& request) {
           .omp_threads = OmpThreads()};
 }
 
-absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world) {
+absl::StatusOr<DevicePlan> AgreeOnDevice(const RankFacts& mine, const comm::Communicator& world) {
   std::vector<RankFacts> ranks;
-  for (const std::string& text : comm::GatherText(world, Serialize(DetectRankFacts(request)))) {
-    ranks.push_back(Parse(text));
-  }
+  for (const std::string& text : comm::GatherText(world, Serialize(mine))) ranks.push_back(Parse(text));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<DevicePlan> plans, PlanDevices(ranks));
-  const DevicePlan plan = plans[static_cast<std::size_t>(world.rank())];
+  return plans[static_cast<std::size_t>(world.rank())];
+}
+
+absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world) {
+  PLAIT_ASSIGN_OR_RETURN(const DevicePlan plan, AgreeOnDevice(DetectRankFacts(request), world));
   at::set_num_threads(plan.threads);
   if (plan.cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(plan.device());
   return plan;

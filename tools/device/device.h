@@ -65,8 +65,12 @@ absl::StatusOr<std::vector<DevicePlan>> PlanDevices(const std::vector<RankFacts>
 // Of this process. Local.
 RankFacts DetectRankFacts(const DeviceRequest& request);
 
-// Collective. The plan of this rank, after making its GPU LibTorch's current one and setting LibTorch's
-// number of intra-op threads. Errors as those of PlanDevices, the same on all ranks.
+// Collective. The plan of this rank, where every rank brings its own facts. Errors as those of PlanDevices, the
+// same on all ranks.
+absl::StatusOr<DevicePlan> AgreeOnDevice(const RankFacts& mine, const comm::Communicator& world);
+
+// Collective. AgreeOnDevice of what is detected, after making its GPU LibTorch's current one and setting LibTorch's
+// number of intra-op threads.
 absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world);
 
 }  // namespace plait::device

@@ -5,12 +5,21 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "comm/launch/gathered_text.h"
 #include "comm/testing/world.h"
 
 namespace plait::device {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(SelectDevice, SetsTheThreadsOfLibTorch) {
   const comm::Communicator& world = comm::testing::World();
@@ -35,6 +44,35 @@ TEST(SelectDevice, RanksSeeEachOther) {
     EXPECT_THAT(std::string(differing.status().message()),
                 HasSubstr("rank 1 was started with --device=cpu "
                           "--threads=2, rank 0 with --device=cpu"));
+  }
+}
+
+// The kind, the GPU and the warning or error of each rank, by rank, as text.
+std::vector<std::string> Decisions(DeviceKind kind, const std::vector<int>& gpus_of_ranks) {
+  const comm::Communicator& world = comm::testing::World();
+  RankFacts mine = {.request = {.kind = kind}, .host = "a", .node = "a boot"};
+  mine.gpus = gpus_of_ranks[static_cast<std::size_t>(world.rank())];
+  const absl::StatusOr<DevicePlan> plan = AgreeOnDevice(mine, world);
+  return comm::GatherText(world, plan.ok() ? absl::StrCat(plan->device().str(), " ", plan->warning)
+                                           : std::string(plan.status().message()));
+}
+
+TEST(AgreeOnDevice, IsOneDecisionOfAllRanks) {
+  if (comm::testing::World().size() == 1) {
+    EXPECT_THAT(Decisions(DeviceKind::kAuto, {1}), ElementsAre("cuda:0 "));
+    EXPECT_THAT(Decisions(DeviceKind::kAuto, {0}), ElementsAre("cpu "));
+    return;
+  }
+  EXPECT_THAT(Decisions(DeviceKind::kAuto, {2, 2}), ElementsAre("cuda:0 ", "cuda:1 "));
+  EXPECT_THAT(Decisions(DeviceKind::kCuda, {2, 2}), ElementsAre("cuda:0 ", "cuda:1 "));
+  EXPECT_THAT(Decisions(DeviceKind::kCpu, {2, 2}), ElementsAre("cpu ", "cpu "));
+  EXPECT_THAT(Decisions(DeviceKind::kAuto, {0, 0}), ElementsAre("cpu ", "cpu "));
+  // One rank without a GPU, whichever, decides for all.
+  for (const std::vector<int>& gpus : {std::vector<int>{2, 0}, {0, 2}, {1, 1}}) {
+    const std::vector<std::string> chosen = Decisions(DeviceKind::kAuto, gpus);
+    EXPECT_THAT(chosen, Each(AllOf(StartsWith("cpu GPUs are not used: "), chosen[0])));
+    const std::vector<std::string> refused = Decisions(DeviceKind::kCuda, gpus);
+    EXPECT_THAT(refused, Each(AllOf(StartsWith("--device=cuda: "), refused[0])));
   }
 }
 

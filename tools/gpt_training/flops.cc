@@ -19,10 +19,10 @@ double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double MeasuredPeakFlops(c10::ScalarType type, const std::function<double()>& now_seconds) {
-  constexpr std::int64_t kSize = 1024;
+double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& now_seconds) {
+  const std::int64_t size = options.device().is_cpu() ? 1024 : 8192;
   constexpr double kSeconds = 0.5;
-  const at::Tensor a = at::ones({kSize, kSize}, type);
+  const at::Tensor a = at::ones({size, size}, options);
   const double end = now_seconds() + kSeconds;
   double best = INFINITY, begin = 0;
   // The first product makes room and chooses kernels.
@@ -30,7 +30,7 @@ double MeasuredPeakFlops(c10::ScalarType type, const std::function<double()>& no
     const at::Tensor product = at::mm(a, a);
     best = std::min(best, now_seconds() - begin);
   }
-  return 2.0 * kSize * kSize * kSize / best;
+  return 2.0 * std::pow(static_cast<double>(size), 3) / best;
 }
 
 }  // namespace plait::gpt_training

@@ -8,7 +8,7 @@
 #ifndef PLAIT_TOOLS_GPT_TRAINING_FLOPS_H_
 #define PLAIT_TOOLS_GPT_TRAINING_FLOPS_H_
 
-#include <c10/core/ScalarType.h>
+#include <c10/core/TensorOptions.h>
 
 #include <functional>
 
@@ -19,10 +19,11 @@ double MfuPercent(double flops_per_token, double tokens, double dt_seconds, doub
 
 double SteadySeconds();
 
-// Operations per second of the best of some products of square matrices in this type, on one thread of
-// LibTorch's pool as it is set: two products at least, and as many as begin within half a second of
-// `now_seconds`.
-double MeasuredPeakFlops(c10::ScalarType type, const std::function<double()>& now_seconds = SteadySeconds);
+// Operations per second of the best of some products of square matrices in this type on this device, on one
+// thread of LibTorch's pool as it is set: two products at least, and as many as begin within half a second of
+// `now_seconds`, which waits for the device.
+double MeasuredPeakFlops(const c10::TensorOptions& options,
+                         const std::function<double()>& now_seconds = SteadySeconds);
 
 }  // namespace plait::gpt_training
 

@@ -179,10 +179,10 @@ absl::Status GptTask::EndStep(const training::StepReport& report, bool evaluates
 double GptTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   batches.Rewind();
   const std::vector<double> sums =
-      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, absl::Span<double> sum) {
+      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
         const models::LossSum loss = trainer_->model().Loss(batches.Next());
-        sum[0] += loss.sum.item<double>();
-        sum[1] += static_cast<double>(loss.count);
+        sum.Add(0, loss.sum);
+        sum.Add(1, loss.count);
       });
   return sums[0] / sums[1];
 }

@@ -12,7 +12,8 @@ if [ $# -ne 1 ]; then
 fi
 directory=$1
 cd "$(dirname "$(realpath "$0")")/../.."
-set -- //tools:gpu_checklist //tools:test_dist //tools:doctor //comm/nccl:conformance_nccl_test
+set -- //tools:gpu_checklist //tools:test_dist //tools:train_gpt //tools:train_cnn //tools:train_gru //tools:doctor \
+  //comm/nccl:conformance_nccl_test
 ./bazelw build "$@"
 mkdir -p "$directory/lib"
 for target; do

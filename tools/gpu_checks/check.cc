@@ -32,12 +32,19 @@ int Count(const std::vector<Finished>& finished, Outcome outcome) {
 }  // namespace
 
 std::vector<Check> AllChecks() {
+  const auto trainer = [](const std::string& program) {
+    return Check{program, "steps and test on one GPU against the losses on CPU, in float64",
+                 [program](const Context& context) { return CheckTrainer(context, program); }};
+  };
   return {{"nccl", "conformance suite of communicators on device memory", CheckNccl},
           {"gru_cell", "GRU cell on the device against float64 on the host", CheckGruCell},
           {"layer_parallel", "MGRIT forward and backward on the device against autograd on the host",
            CheckLayerParallel},
           {"test_dist", "every strategy on one GPU against the losses on CPU", CheckTestDist},
           {"test_dist_ranks", "one rank per GPU: parameters bitwise identical", CheckTestDistRanks},
+          trainer("train_gpt"),
+          trainer("train_cnn"),
+          trainer("train_gru"),
           {"doctor", "no ERROR", CheckDoctor}};
 }
 

@@ -32,7 +32,7 @@ struct ProgramRun {
 
 // How programs are found and run: on this machine in gpu_checklist, made up in tests.
 struct Programs {
-  std::string directory = "";  // with test_dist, doctor and conformance_nccl_test
+  std::string directory = "";  // with test_dist, the trainers, doctor and conformance_nccl_test
   std::string scratch = "";    // directory for their files
   std::function<bool(const std::string& name)> exists = {};  // in `directory`, or "mpirun" on the PATH
   std::function<ProgramRun(const std::vector<std::string>& command)> run = {};
@@ -87,6 +87,8 @@ Result CheckLayerParallel(const Context& context);
 Result CheckNccl(const Context& context);
 Result CheckTestDist(const Context& context);
 Result CheckTestDistRanks(const Context& context);
+// `program`: train_gpt, train_cnn or train_gru.
+Result CheckTrainer(const Context& context, const std::string& program);
 Result CheckDoctor(const Context& context);
 
 }  // namespace plait::gpu_checks

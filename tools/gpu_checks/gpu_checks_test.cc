@@ -9,7 +9,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "comm/testing/world.h"
 #include "tools/gpu_checks/check.h"
 
@@ -22,11 +24,12 @@ using ::testing::HasSubstr;
 // Programs that give the output of the longest key that occurs in their command line, and an exit code.
 struct FakePrograms {
   std::map<std::string, std::string> outputs = {};
-  std::vector<std::string> known = {"test_dist", "doctor", "conformance_nccl_test", "mpirun"};
+  std::vector<std::string> known = {"test_dist", "doctor",    "conformance_nccl_test", "mpirun",
+                                    "train_gpt", "train_cnn", "train_gru"};
   int code = 0;
 
   Context MakeContext(int gpus = 1) const {
-    Programs programs = {.directory = "bin", .scratch = "scratch"};
+    Programs programs = {.directory = "bin", .scratch = ::testing::TempDir()};
     programs.exists = [known = known](const std::string& name) {
       return std::find(known.begin(), known.end(), name) != known.end();
     };
@@ -109,6 +112,41 @@ TEST(RanksCheck, NeedsTwoGpusAndMpirun) {
   EXPECT_EQ(CheckTestDistRanks(programs.MakeContext(2)).outcome, Outcome::kSkipped);
 }
 
+// The lines of losses that each program prints, multiplied by `factor`.
+std::string TrainerOutput(const std::string& program, double factor) {
+  const auto number = [factor](double loss) { return absl::StrFormat("%.6f", loss * factor); };
+  std::string text = "DEVICE=cuda\n";
+  if (program == "train_gpt") {
+    return absl::StrCat(text, "step=1 loss=", number(4.25), " dt=1\nestimates: train_loss=", number(4.125),
+                        " val_loss=", number(4.5), ", 2 x 2 batches\n");
+  }
+  if (program == "train_cnn") {
+    return absl::StrCat(text, "epoch=1 train_loss=", number(2.5), " test_loss=", number(2.25), " test_acc=9\n");
+  }
+  return absl::StrCat(text, "Train Epoch:  1 [20/48]\tLoss: ", number(1.75), "\tTime Per Batch 0.1\n");
+}
+
+TEST(TrainerCheck, ComparesAllLossesOfEachProgram) {
+  for (const std::string program : {"train_gpt", "train_cnn", "train_gru"}) {
+    FakePrograms programs;
+    programs.outputs[program + " --nproc=1 --device=cpu"] = TrainerOutput(program, 1);
+    std::string& cuda = programs.outputs[program + " --nproc=1 --device=cuda"];
+    cuda = TrainerOutput(program, 1 + 1e-6);
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kPassed);
+    cuda = TrainerOutput(program, 1 + 1e-4);
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
+    cuda = absl::StrReplaceAll(TrainerOutput(program, 1), {{"=cuda", "=cpu"}});
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
+    cuda = absl::StrCat(TrainerOutput(program, 1), "train_loss=nan ");
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
+    cuda = "DEVICE=cuda\n";
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
+    cuda = TrainerOutput(program, 1);
+    programs.code = 1;
+    EXPECT_EQ(CheckTrainer(programs.MakeContext(), program).outcome, Outcome::kFailed);
+  }
+}
+
 TEST(DoctorCheck, FailsOnErrorAlone) {
   FakePrograms programs;
   programs.outputs["doctor"] = "OK       MPI: fine\nWARNING  gnuplot: none\n";
@@ -127,6 +165,7 @@ TEST(ProgramChecks, MissingProgramsAreSkipped) {
     EXPECT_EQ(check(context).outcome, Outcome::kSkipped);
     EXPECT_THAT(check(context).numbers, HasSubstr(" in bin"));
   }
+  EXPECT_EQ(CheckTrainer(context, "train_gpt").outcome, Outcome::kSkipped);
 }
 
 TEST(Select, ByName) {

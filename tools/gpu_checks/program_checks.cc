@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "comm/launch/launch_command.h"
 #include "comm/launch/starter.h"
@@ -26,6 +28,9 @@ constexpr const char* kStrategies[] = {"ddp", "zero1", "zero2", "fsdp"};
 // of Adam divide each gradient by its own size, which turns rounding errors of gradients near zero into
 // errors of up to lr = 1e-3 in single parameters.
 constexpr double kLossTolerance = 1e-3;
+
+// In float64 both devices print the same six decimals of losses above 0.05, but for the last one.
+constexpr double kTrainerTolerance = 2e-5;
 
 Result Skipped(absl::string_view why) { return {Outcome::kSkipped, std::string(why)}; }
 
@@ -77,6 +82,45 @@ double LossError(const std::vector<double>& actual, const std::vector<double>& e
     worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
   }
   return worst;
+}
+
+// A short text with a vocabulary of its own: the machine need not have one.
+std::string TextFile(const Context& context) {
+  const std::string path = context.programs.scratch + "/text.txt";
+  std::ofstream file(path);
+  for (int line = 0; line < 400; ++line) file << "line " << line * line << " of a text to train on\n";
+  return path;
+}
+
+// Few steps of a small model, without dropout, which draws other numbers on each device.
+ProgramRun RunTrainer(const Context& context, const std::string& program, const std::string& device) {
+  std::vector<std::string> command = {
+      PathOf(context, program), "--nproc=1", "--device=" + device, "--dtype=float64", "--no-plots",
+      absl::StrCat("--outputs=", context.programs.scratch, "/", program, "_", device)};
+  std::vector<std::string> flags;
+  if (program == "train_gpt") {
+    flags = {"--data=" + TextFile(context), "--max-iters=4", "--log-interval=1", "--eval-interval=4",
+             "--eval-iters=2", "--gradient-accumulation-steps=2", "--sample-tokens=8"};
+  } else if (program == "train_cnn") {
+    flags = {"--epochs=1", "--max-samples=96", "--batch-size=32", "--dropout1=0", "--dropout2=0"};
+  } else {
+    flags = {"--epochs=1", "--percent-data=0.02", "--batch-size=20", "--log-interval=1", "--force-lp"};
+  }
+  command.insert(command.end(), flags.begin(), flags.end());
+  return context.programs.run(command);
+}
+
+// Every number behind "loss=" (train_loss=, too) or "Loss: ".
+std::vector<double> TrainerLosses(const std::string& output) {
+  std::vector<double> losses;
+  const std::string text = absl::StrReplaceAll(output, {{"Loss: ", "loss="}, {"\t", " "}, {"\n", " "}});
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, "loss=");
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::vector<absl::string_view> number = absl::StrSplit(parts[i], absl::MaxSplits(absl::ByAnyChar(" ,"), 1));
+    losses.push_back(HUGE_VAL);  // where it is no number
+    if (!absl::SimpleAtod(number[0], &losses.back())) losses.back() = HUGE_VAL;
+  }
+  return losses;
 }
 
 bool PassedOnCuda(const ProgramRun& run) {
@@ -143,6 +187,19 @@ Result CheckTestDistRanks(const Context& context) {
       RunTestDist(context, "ranks", {absl::StrCat("--nproc=", context.gpus), "--device=cuda"});
   if (!PassedOnCuda(run)) return Failed(run);
   return {Outcome::kPassed, absl::StrCat(context.gpus, " ranks")};
+}
+
+Result CheckTrainer(const Context& context, const std::string& program) {
+  if (!Has(context, program)) return Missing(context, program);
+  const ProgramRun host = RunTrainer(context, program, "cpu");
+  const std::vector<double> expected = TrainerLosses(host.output);
+  if (host.code != 0 || expected.empty()) return Failed(host);
+  const ProgramRun run = RunTrainer(context, program, "cuda");
+  const bool on_cuda = absl::StrContains(run.output, "DEVICE=cuda");
+  if (run.code != 0 || !on_cuda) return Failed(run);
+  Result result = Compared(LossError(TrainerLosses(run.output), expected), kTrainerTolerance);
+  absl::StrAppend(&result.numbers, " (relative, of ", expected.size(), " losses)");
+  return result;
 }
 
 Result CheckDoctor(const Context& context) {

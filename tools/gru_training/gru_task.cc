@@ -90,7 +90,7 @@ gru::LayerParallelGru& GruTask::parallel() {
     const std::shared_ptr<torch::nn::Module> module = model_.gru().module();
     parallel_ = std::make_unique<gru::LayerParallelGru>(
         [module] { return module->parameters(); }, model_.gru().options().cell,
-        at::TensorOptions(settings_.master_type()), run_.mesh.axis("lp"), settings_.sequence_length,
+        at::TensorOptions(settings_.master_type()).device(run_.device), run_.mesh.axis("lp"), settings_.sequence_length,
         settings_.tf, settings_.SolverOptions(), settings_.StepOptions(),
         [this](std::shared_ptr<mgrit::TensorStep> step) {
           return std::make_shared<TimedStep>(step, timers_);
@@ -193,14 +193,14 @@ TestResult GruTask::Test(Solve solve) {
   result.batches = sampler.batches_per_epoch();
   solve_ = solve;
   const std::vector<double> correct =
-      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, absl::Span<double> sum) {
-        const models::Batch batch =
+      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer_->model().OnDevice(
             MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
-                      settings_.master_type());
+                      settings_.master_type()));
         const double start = NowSeconds();
         const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
         result.seconds += NowSeconds() - start;
-        sum[0] += classes.eq(batch.targets).sum().item<double>();
+        sum.Add(0, classes.eq(batch.targets).sum());
       });
   solve_ = Solve::kTrained;
   result.correct = static_cast<std::int64_t>(correct[0]);

@@ -1,9 +1,6 @@
 #include "tools/training/program.h"
 
-#include <ATen/Parallel.h>
-
 #include <cstdio>
-#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
@@ -14,7 +11,9 @@
 #include "comm/launch/job.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
+#include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
+#include "tools/device/device.h"
 #include "tools/training/agreement.h"
 #include "tools/training/mesh.h"
 #include "tools/training/resume.h"
@@ -38,8 +37,8 @@ absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
 
 // The number of ranks that the run will have, with the settings checked for it.
 absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launcher) {
-  const auto cores = settings.runs_on_one_rank() ? 1 : static_cast<int>(std::thread::hardware_concurrency());
-  PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOfRun(settings.nproc, settings.mesh, launcher, cores));
+  PLAIT_ASSIGN_OR_RETURN(const int ranks,
+                         RanksOfRun(settings.nproc, settings.mesh, launcher, settings.DefaultRanks()));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
@@ -56,7 +55,8 @@ absl::StatusOr<comm::Communicator> DataRanksOf(const comm::DeviceMesh& mesh) {
 
 void ReportStart(const Program& program, Run& run) {
   const std::string strategy = absl::AsciiStrToUpper(run.settings.strategy);
-  run.environment = ReportStartup(run.mesh, {.strategy = strategy}, run.log);
+  const int gpu = run.device.is_cpu() ? -1 : run.device.index();
+  run.environment = ReportStartup(run.mesh, {.strategy = strategy, .gpu = gpu}, run.log);
   run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
 }
 
@@ -64,10 +64,12 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
                        comm::Session& session, bool* stopped) {
   const comm::Communicator& world = session.world();
   Settings& settings = program.settings;
-  at::set_num_threads(settings.threads);
   PLAIT_RETURN_IF_ERROR(AgreeOnSettings(world, table.Values()));
+  PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
+                         device::SelectDevice(settings.device_request(), world));
   Console console(world.rank() == 0);
   PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(world.rank(), console));
+  if (!device.warning.empty()) log.Warning(device.warning);
   PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
                          OpenCheckpointPlace(program.name, settings, table, world, comm::DetectJob().job_id,
                                              [&log](const std::string& line) { log.Info(line); }));
@@ -84,6 +86,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
              .world = world,
              .mesh = mesh,
              .data = data,
+             .device = device.device(),
              .log = log,
              .console = console,
              .environment = {},
@@ -119,7 +122,8 @@ int RunProgram(int argc, char** argv, const Program& program) {
   base::KeepFreedMemory();
   bool stopped = false;
   const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,
-                                        .stop_on_sigterm = !program.settings.checkpoint_dir.empty()};
+                                        .stop_on_sigterm = !program.settings.checkpoint_dir.empty(),
+                                        .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
     return RunOnRank(program, table, settings_line, session, &stopped);
   });

@@ -10,10 +10,12 @@
 //   }
 //
 // Parses the flags, starts itself on --nproc ranks where no launcher did, checks that all ranks have the same
-// flags, locks --checkpoint-dir, takes over the settings of the checkpoint that --resume means, makes the
-// mesh, and calls `run` on every rank.
+// flags, chooses the device of every rank, locks --checkpoint-dir, takes over the settings of the checkpoint
+// that --resume means, makes the mesh, and calls `run` on every rank.
 #ifndef PLAIT_TOOLS_TRAINING_PROGRAM_H_
 #define PLAIT_TOOLS_TRAINING_PROGRAM_H_
+
+#include <c10/core/Device.h>
 
 #include <functional>
 #include <optional>
@@ -43,6 +45,7 @@ struct Run {
   comm::DeviceMesh mesh;
   // The ranks that split a batch: those that differ along dp_replicate and dp_shard.
   comm::Communicator data;
+  at::Device device;  // where this rank computes
   base::Log log;
   Console& console;
   RunEnvironment environment;

@@ -1,6 +1,9 @@
 #include "tools/training/settings.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -104,7 +107,8 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Group("Ranks");
   table.Add(
       "nproc", &nproc,
-      "number of ranks to start where no launcher did; 0: those of --mesh, else one per core, at most 8");
+      "number of ranks to start where no launcher did; 0: those of --mesh, else one per GPU, or core where "
+      "there is none, at most 8");
   table.Add("strategy", &strategy,
             "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
             "nothing");
@@ -121,6 +125,8 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("dtype", &dtype,
             absl::StrCat("compute dtype: float32, float64, ", absl::StrJoin(narrow_types(), ", ")),
             OnResume::kSame);
+  table.Add("device", &device,
+            "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
   table.Add("threads", &threads, "threads of each rank");
   table.Add("activation_checkpointing", &activation_checkpointing,
             "blocks that are computed again in the backward pass: none, full (all), every-2, or names with "
@@ -130,8 +136,8 @@ void Settings::BindParallel(SettingsTable& table) {
             "where optimizer state and mixed-precision masters are kept: none (memory), or a directory");
   table.Add("offload_params", &offload_params, "with --offload and fsdp: also the parameter shards");
   table.Add("memory_limit", &memory_limit,
-            "bytes of a rank, such as 8G; a run that needs more does not start. 0: the host's memory, shared "
-            "by its ranks");
+            "bytes of a rank, such as 8G; a run that needs more does not start. 0: the memory of its GPU, or "
+            "the host's, shared by its ranks");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
@@ -178,10 +184,24 @@ parallel::StateStoreOptions Settings::state_place() const {
   return {.place = parallel::StatePlace::kFile, .folder = base::FromUser(offload)};
 }
 
-parallel::NodeMemory Settings::memory(int ranks_on_host) const {
+device::DeviceRequest Settings::device_request() const {
+  return {.kind = device::ParseDeviceKind(device).value_or(device::DeviceKind::kAuto), .threads = threads};
+}
+
+parallel::NodeMemory Settings::memory(int ranks_on_host, at::Device on) const {
   const double limit = Bytes(memory_limit).value_or(0);
-  if (limit <= 0) return parallel::AvailableMemory();
-  return {.bytes = static_cast<std::int64_t>(limit * ranks_on_host), .limited_by = "--memory-limit"};
+  if (limit > 0) {
+    return {.bytes = static_cast<std::int64_t>(limit * ranks_on_host), .limited_by = "--memory-limit"};
+  }
+  if (on.is_cpu()) return parallel::AvailableMemory();
+  const std::size_t free = c10::getDeviceAllocator(on.type())->getMemoryInfo(on.index()).first;
+  return {.bytes = static_cast<std::int64_t>(free) * ranks_on_host, .limited_by = "free memory of the GPUs"};
+}
+
+int Settings::DefaultRanks() const {
+  if (runs_on_one_rank()) return 1;
+  const int gpus = device == "cpu" ? 0 : device::DetectRankFacts({}).gpus;
+  return gpus > 0 ? gpus : static_cast<int>(std::thread::hardware_concurrency());
 }
 
 std::int64_t Settings::GlobalBatch(int data_ranks) const {
@@ -197,6 +217,7 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
+  PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
   PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));
   PLAIT_RETURN_IF_ERROR(AtLeast("checkpoint-interval", checkpoint_interval, 0));

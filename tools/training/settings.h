@@ -13,6 +13,7 @@
 #ifndef PLAIT_TOOLS_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_TRAINING_SETTINGS_H_
 
+#include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include "parallel/offload/state_store.h"
 #include "parallel/plan/available_memory.h"
 #include "parallel/sharding/strategy.h"
+#include "tools/device/device.h"
 
 namespace plait::training {
 
@@ -86,6 +88,7 @@ struct Settings {
   std::string memory_limit = "0";
 
   int nproc = 0, threads = 1;
+  std::string device = "auto";
   double timeout = 600;
 
   std::string outputs, history, checkpoint_dir, resume;
@@ -113,8 +116,11 @@ struct Settings {
   virtual at::ScalarType compute_type() const;
   parallel::Strategy parsed_strategy() const;  // of checked settings
   parallel::StateStoreOptions state_place() const;
-  // Memory of this host for all its ranks.
-  parallel::NodeMemory memory(int ranks_on_host) const;
+  device::DeviceRequest device_request() const;  // of checked settings
+  // Memory that this host has for all its ranks, of which this one computes on `device`.
+  parallel::NodeMemory memory(int ranks_on_host, at::Device device) const;
+  // Ranks to start where neither a launcher, --nproc nor --mesh says how many: one per GPU, or one per core.
+  int DefaultRanks() const;
   // Samples of a micro-batch over all data ranks.
   std::int64_t GlobalBatch(int data_ranks) const;
   std::int64_t SamplesPerRank(int data_ranks) const;  // at most

@@ -91,7 +91,7 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
 }
 
 TEST(Settings, MemoryLimitIsOfARank) {
-  EXPECT_EQ(Parsed({"--memory-limit=3K"}).settings.memory(2).bytes, 2 * 3 * 1024);
+  EXPECT_EQ(Parsed({"--memory-limit=3K"}).settings.memory(2, at::kCPU).bytes, 2 * 3 * 1024);
 }
 
 }  // namespace

@@ -69,6 +69,13 @@ void SeedParameters(std::uint64_t seed) {
   generator.set_current_seed(base::DeriveSeed(seed, "parameters"));
 }
 
+at::Tensor CopyTo(at::Device device, const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.device() == device) return tensor;
+  const bool pinned = !device.is_cpu() && tensor.is_cpu();
+  return (pinned ? tensor.pin_memory() : tensor)
+      .to(tensor.options().device(device), /*non_blocking=*/pinned, /*copy=*/false);
+}
+
 bool IsFinite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
 
 // The first parameter of the shard with such values; empty: none.
@@ -89,7 +96,7 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
   return static_cast<std::int64_t>(policy.count());
 }
 
-parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
+parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh, at::Device device,
                                 const TrainedModel& trained) {
   const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
   return parallel::PlanMemory(
@@ -106,7 +113,8 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
        .adds_whole_gradients = settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
-       .saves_asynchronously = !settings.checkpoint_dir.empty(),
+       // The copy that is being written is in the host's memory.
+       .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(replicas * shards),
        .activation_bytes_per_sample = trained.activation_bytes_per_sample,
        .evaluation_bytes = trained.evaluation_bytes});
@@ -127,12 +135,15 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
                                                .reshard_after_forward = settings.reshard_after_forward,
                                                .prefetch = settings.prefetch,
                                                .compute_type = settings.compute_type(),
+                                               .device = device_,
                                                .masters_place = settings.state_place(),
                                                .offloads_parameters = settings.offload_params},
                                               initialize));
   PLAIT_RETURN_IF_ERROR(mesh_.world().Agree(initialized));
-  PLAIT_ASSIGN_OR_RETURN(
-      optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, settings.state_place()));
+  parallel::StateStoreOptions moments_place = settings.state_place();
+  moments_place.device = device_;
+  PLAIT_ASSIGN_OR_RETURN(optimizer_,
+                         parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, moments_place));
   std::vector<std::shared_ptr<models::Block>> blocks = trained_.model->blocks();
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_);
@@ -149,18 +160,29 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
 
 absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Settings& settings,
                                                                    const comm::DeviceMesh& mesh,
+                                                                   at::Device device,
                                                                    const TrainedModel& trained) {
-  std::unique_ptr<ShardedModel> sharded(new ShardedModel(mesh, trained));
+  std::unique_ptr<ShardedModel> sharded(new ShardedModel(mesh, device, trained));
   const absl::Status assembled = sharded->Assemble(settings);
   if (sharded->engine_ != nullptr) sharded->engine_->WaitForParameters();
   PLAIT_RETURN_IF_ERROR(assembled);
   return sharded;
 }
 
+models::Batch ShardedModel::OnDevice(const models::Batch& batch) const {
+  models::Batch moved = {CopyTo(device_, batch.inputs), CopyTo(device_, batch.targets), batch.valid_targets};
+  const at::Tensor& targets = batch.targets;
+  if (!device_.is_cpu() && targets.defined() && targets.is_cpu() && moved.valid_targets < 0) {
+    moved.valid_targets = targets.ge(0).sum().item<std::int64_t>();
+  }
+  return moved;
+}
+
 models::LossSum ShardedModel::Loss(const models::Batch& batch) {
+  const models::Batch here = OnDevice(batch);
   models::LossSum loss;
   loss.sum = engine_->Forward([&] {
-    const models::LossSum part = models::RunModel(*trained_.model, batch, run_);
+    const models::LossSum part = models::RunModel(*trained_.model, here, run_);
     loss.count = part.count;
     return part.sum;
   });
@@ -168,7 +190,8 @@ models::LossSum ShardedModel::Loss(const models::Batch& batch) {
 }
 
 at::Tensor ShardedModel::Output(const models::Batch& batch) {
-  return engine_->Forward([&] { return models::RunOutput(*trained_.model, batch, run_); });
+  const models::Batch here = OnDevice(batch);
+  return engine_->Forward([&] { return models::RunOutput(*trained_.model, here, run_); });
 }
 
 void ShardedModel::Forward(const std::function<void(const models::BlockRunner& run)>& forward) {

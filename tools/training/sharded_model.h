@@ -1,9 +1,9 @@
 // A model in the sharding engine with its optimizer: the one place where training programs call the engine.
 //
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedModel> sharded,
-//                          ShardedModel::Create(settings, mesh, trained));
+//                          ShardedModel::Create(settings, mesh, device, trained));
 //
-//   models::LossSum loss = sharded->Loss(batch);
+//   models::LossSum loss = sharded->Loss(batch);   // of a batch on the host or on the device
 //   sharded->Backward(loss.sum / nominal_count, /*micro_batch=*/{});
 //   sharded->Step({.clip_norm = 1});
 //
@@ -53,19 +53,22 @@ struct TrainedModel {
 absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model);
 
 // Local. Of checked settings.
-parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
+parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh, at::Device device,
                                 const TrainedModel& trained);
 
 class ShardedModel {
  public:
   // Errors of the engine, of --activation-checkpointing and of `initialize`, the same on all ranks.
   static absl::StatusOr<std::unique_ptr<ShardedModel>> Create(const Settings& settings,
-                                                              const comm::DeviceMesh& mesh,
+                                                              const comm::DeviceMesh& mesh, at::Device device,
                                                               const TrainedModel& trained);
   ShardedModel(const ShardedModel&) = delete;
   ShardedModel& operator=(const ShardedModel&) = delete;
 
-  // Recorded by autograd, unless a NoGradGuard is there.
+  // The batch on the model's device, its targets counted: without waiting for the device, through pinned
+  // memory. On CPU, and where it is there already, the batch itself. Local.
+  models::Batch OnDevice(const models::Batch& batch) const;
+  // Recorded by autograd, unless a NoGradGuard is there. Both take batches on the host, too.
   models::LossSum Loss(const models::Batch& batch);
   at::Tensor Output(const models::Batch& batch);
   // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind.
@@ -94,10 +97,12 @@ class ShardedModel {
   absl::Status Restore(parallel::Checkpoint& checkpoint);
 
  private:
-  ShardedModel(const comm::DeviceMesh& mesh, const TrainedModel& trained) : mesh_(mesh), trained_(trained) {}
+  ShardedModel(const comm::DeviceMesh& mesh, at::Device device, const TrainedModel& trained)
+      : mesh_(mesh), device_(device), trained_(trained) {}
   absl::Status Assemble(const Settings& settings);
 
   comm::DeviceMesh mesh_;
+  at::Device device_;
   TrainedModel trained_;
   models::BlockRunner run_;  // a block, through the engine
   std::unique_ptr<parallel::DataParallel> engine_;

@@ -27,9 +27,10 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Different in every pass of every data-parallel rank, the same on ranks along lp and in every run.
-void SeedDropout(std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank) {
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+// Of the device's generator. Different in every pass of every data-parallel rank, the same on ranks along lp
+// and in every run.
+void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
   generator.set_current_seed(base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank)));
 }
@@ -65,7 +66,9 @@ absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::Los
 
 // Sums over the micro-batches of a step, on this rank.
 struct Trainer::Passes {
-  double loss = 0;
+  explicit Passes(at::Device device) : loss_sum(1, device) {}
+  DeviceSums loss_sum;
+  double loss = 0;  // mean, after the last one
   std::int64_t count = 0, nominal_count = 0;
   double forward_seconds = 0;
 };
@@ -91,7 +94,7 @@ absl::Status Trainer::Prepare() {
                        "--resume"));
   }
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
-  PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, trained_));
+  PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
   if (run_.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(Restore());
   const absl::Status opened = OpenOutputs();
   if (!opened.ok()) model_->WaitForParameters();
@@ -99,10 +102,11 @@ absl::Status Trainer::Prepare() {
 }
 
 absl::Status Trainer::PlanMemory() {
-  const parallel::MemoryPlan plan = training::PlanMemory(settings_, run_.mesh, trained_);
+  const parallel::MemoryPlan plan = training::PlanMemory(settings_, run_.mesh, run_.device, trained_);
   run_.log.Info("\n" + parallel::MemoryPlanText(plan));
   const int ranks_on_host = run_.environment.job.local_size;
-  return run_.world.Agree(parallel::CheckFits(plan, settings_.memory(ranks_on_host), ranks_on_host));
+  return run_.world.Agree(
+      parallel::CheckFits(plan, settings_.memory(ranks_on_host, run_.device), ranks_on_host));
 }
 
 absl::Status Trainer::Restore() {
@@ -184,10 +188,10 @@ void Trainer::ReportProgress() {
 
 void Trainer::RunPass(int k, Passes& passes) {
   const double begin = NowSeconds();
-  SeedDropout(settings_.seed, step_, std::int64_t{k} * run_.data.size() + run_.data.rank());
+  SeedDropout(run_.device, settings_.seed, step_, std::int64_t{k} * run_.data.size() + run_.data.rank());
   const MicroBatch micro = task_.Next(k);
   const models::LossSum loss = model_->Loss(micro.batch);
-  passes.loss += loss.sum.item<double>();
+  passes.loss_sum.Add(0, loss.sum);
   passes.count += loss.count;
   passes.nominal_count = micro.nominal_count;
   passes.forward_seconds += NowSeconds() - begin;
@@ -197,9 +201,9 @@ void Trainer::RunPass(int k, Passes& passes) {
 }
 
 Trainer::Passes Trainer::RunPasses() {
-  Passes passes;
+  Passes passes(run_.device);
   for (int k = 0; k < settings_.gradient_accumulation_steps; ++k) RunPass(k, passes);
-  double totals[2] = {passes.loss, static_cast<double>(passes.count)};
+  double totals[2] = {passes.loss_sum.Read()[0], static_cast<double>(passes.count)};
   run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
   passes.count = static_cast<std::int64_t>(totals[1]);
   passes.loss = totals[0] / totals[1];
@@ -281,13 +285,14 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
                                       const EvaluateOne& one) {
   const comm::PhaseScope phase(run_.world, "evaluation");
   const at::NoGradGuard no_grad;
-  std::vector<double> totals(sums);
+  DeviceSums mine(sums, run_.device);
   model_->model().SetTraining(false);
   run_.console.StartBar(label, count);
   for (std::int64_t batch = 0; batch < count; ++batch) {
-    one(batch, absl::MakeSpan(totals));
+    one(batch, mine);
     run_.console.Update(batch + 1);
   }
+  std::vector<double> totals = mine.Read();
   run_.console.StopBar();
   model_->model().SetTraining(true);
   run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));

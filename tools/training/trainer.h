@@ -33,6 +33,7 @@
 #include "parallel/checkpoint/async_saver.h"
 #include "parallel/checkpoint/save_policy.h"
 #include "parallel/optim/loss_scaler.h"
+#include "tools/training/device_sums.h"
 #include "tools/training/program.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
@@ -53,7 +54,9 @@ struct StepReport {
   std::int64_t step = 0;   // steps done, from 1
   double loss = 0;         // mean over the targets of the whole step
   std::int64_t count = 0;  // of targets
-  double dt_seconds = 0;   // of this rank, as are the next three
+  // Of this rank, as are the next three. A step waits for its device when it reads loss and norm of the
+  // gradients; on CUDA parts of a step are the time in which their work is handed over.
+  double dt_seconds = 0;
   double forward_seconds = 0;
   double backward_seconds = 0;   // with reductions and optimizer
   double optimizer_seconds = 0;  // of these
@@ -125,7 +128,7 @@ class Trainer {
 
   // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums`
   // over batches and data-parallel ranks. With a progress bar of its own.
-  using EvaluateOne = std::function<void(std::int64_t batch, absl::Span<double> sums)>;
+  using EvaluateOne = std::function<void(std::int64_t batch, DeviceSums& sums)>;
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
                                const EvaluateOne& one);
 

@@ -1,0 +1,225 @@
+// The loop on CPU and on a device in host memory: losses and evaluations of many micro-batches with different
+// counts against sums in float64, what a step waits for, dropout, and a run that is resumed.
+#include "tools/training/trainer.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/path.h"
+#include "models/cnn/cnn.h"
+#include "models/mlp/mlp.h"
+#include "tools/device/testing/host_device.h"
+
+namespace plait::training {
+namespace {
+
+constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
+
+struct ToySettings final : Settings {
+  int steps = 3;
+  bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
+  void Bind(SettingsTable& table) override {
+    table.Group("Toy");
+    table.Add("steps", &steps, "steps");
+    BindBatch(table, "samples");
+    BindParallel(table);
+    BindFiles(table, "steps");
+  }
+  absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override { return CheckShared(axes); }
+};
+
+// Samples of a micro-batch: 0 to 5, some in the first one.
+models::Batch BatchOf(bool network, std::int64_t step, int k) {
+  at::manual_seed(static_cast<std::uint64_t>(1000 * step + k));
+  const std::int64_t samples = (step + 4 * k + 1) % 6;
+  if (network) {
+    return {at::randn({samples + 1, 1, 8, 8}, at::kDouble), at::randint(10, {samples + 1}, at::kLong)};
+  }
+  return {at::randn({samples, kIn}, at::kDouble), at::randn({samples, kOut}, at::kDouble)};
+}
+
+struct Recording {
+  std::vector<double> weight, bias, losses;
+  std::vector<std::int64_t> counts;
+  std::vector<double> evaluated;
+  std::vector<std::int64_t> waits;  // for the device, by step
+};
+
+class ToyTask final : public TrainingTask {
+ public:
+  ToyTask(ToySettings& settings, Recording& recording) : settings_(settings), recording_(recording) {
+    const at::TensorOptions options = at::TensorOptions(at::kDouble).device(at::kMeta);
+    if (settings.network) {
+      model_ = std::make_unique<cnn::Cnn>(cnn::CnnOptions{.rows = 8, .columns = 8}, options);
+    } else {
+      model_ = std::make_unique<mlp::Mlp>(mlp::MlpOptions{.widths = {kIn, kOut}}, options);
+    }
+  }
+  void set_trainer(Trainer& trainer) { trainer_ = &trainer; }
+
+  TrainedModel model() override { return {.model = model_.get(), .optimizer = {.weight_decay = 0}}; }
+  bool done() const override { return step_ >= settings_.steps; }
+  TaskProgress progress() const override { return {"toy", step_, settings_.steps}; }
+  std::string Position() const override { return absl::StrCat("after step ", step_); }
+  double LearningRate() const override { return settings_.network ? 1e-3 : 0; }
+  MicroBatch Next(int k) override {
+    if (k == 0) device::testing::TrafficOfHostDevice().Reset();
+    const models::Batch batch = BatchOf(settings_.network, step_, k);
+    // Batches are drawn from the generator that dropout draws from: seeded alike on both devices.
+    return {.batch = batch, .nominal_count = 1000};
+  }
+  bool EvaluationIsDue() const override { return step_ + 1 == settings_.steps; }
+  absl::Status EndStep(const StepReport& report, bool evaluates) override {
+    step_ = report.step;
+    recording_.losses.push_back(report.loss);
+    recording_.counts.push_back(report.count);
+    recording_.waits.push_back(device::testing::TrafficOfHostDevice().to_host);
+    if (!evaluates) return absl::OkStatus();
+    device::testing::TrafficOfHostDevice().Reset();
+    recording_.evaluated =
+        trainer_->Evaluate("test", kEvaluations, 2, [&](std::int64_t batch, DeviceSums& sums) {
+          const models::LossSum loss =
+              trainer_->model().Loss(BatchOf(settings_.network, 50, static_cast<int>(batch)));
+          sums.Add(0, loss.sum);
+          sums.Add(1, loss.count);
+        });
+    recording_.waits.push_back(device::testing::TrafficOfHostDevice().to_host);
+    return absl::OkStatus();
+  }
+  void Save(parallel::CheckpointState&) const override {}
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override {
+    step_ = checkpoint.step();
+    return absl::OkStatus();
+  }
+  std::vector<Recorded> metrics() const override { return {}; }
+  bool always_writes_outputs() const override { return false; }
+
+ private:
+  ToySettings& settings_;
+  Recording& recording_;
+  std::unique_ptr<models::BlockModel> model_;
+  Trainer* trainer_ = nullptr;
+  std::int64_t step_ = 0;
+};
+
+Recording Train(at::Device device, std::vector<std::string> flags, bool network = false) {
+  ToySettings settings;
+  settings.network = network;
+  Recording recording;
+  flags.insert(flags.begin(), {"toy", "--nproc=1", "--no-plots", "--dtype=float64", "--device=cpu"});
+  std::vector<char*> argv;
+  for (std::string& flag : flags) argv.push_back(flag.data());
+  argv.push_back(nullptr);
+  const auto run = [&](Run& run) -> absl::Status {
+    run.device = device;
+    ToyTask task(settings, recording);
+    Trainer trainer(run, task);
+    task.set_trainer(trainer);
+    const absl::Status prepared = trainer.Prepare();
+    if (!prepared.ok()) return prepared;
+    trainer.model().VisitParameters([&](const std::string& name, const at::Tensor& value) {
+      const at::Tensor host = value.cpu().contiguous();
+      const double* numbers = host.const_data_ptr<double>();
+      (name == "layers.0.weight" ? recording.weight : recording.bias).assign(numbers, numbers + host.numel());
+    });
+    return trainer.Train();
+  };
+  EXPECT_EQ(RunProgram(static_cast<int>(flags.size()), argv.data(),
+                       {.name = "toy", .summary = "", .settings = settings, .run = run}),
+            0);
+  return recording;
+}
+
+// The sum of squares of a batch, in plain doubles.
+double SumOf(const models::Batch& batch, const Recording& r) {
+  const double* x = batch.inputs.const_data_ptr<double>();
+  const double* target = batch.targets.const_data_ptr<double>();
+  double sum = 0;
+  for (std::int64_t i = 0; i < batch.inputs.size(0); ++i) {
+    for (std::int64_t o = 0; o < kOut; ++o) {
+      double y = r.bias[o];
+      for (std::int64_t c = 0; c < kIn; ++c) y += r.weight[o * kIn + c] * x[i * kIn + c];
+      sum += (y - target[i * kOut + o]) * (y - target[i * kOut + o]);
+    }
+  }
+  return sum;
+}
+
+class TrainerTest : public testing::TestWithParam<bool> {
+ protected:
+  at::Device device() const { return GetParam() ? device::testing::HostDevice() : at::Device(at::kCPU); }
+};
+INSTANTIATE_TEST_SUITE_P(CpuAndDevice, TrainerTest, testing::Bool());
+
+TEST_P(TrainerTest, LossIsTheMeanOverAllMicroBatches) {
+  constexpr int kMicroBatches = 40;
+  const Recording r = Train(device(), {absl::StrCat("--gradient-accumulation-steps=", kMicroBatches)});
+  ASSERT_EQ(r.losses.size(), 3u);
+  // Each square is a few roundings of numbers of size 10 at most, and the sums have terms of one sign.
+  const auto near = [](double sum, std::int64_t terms) {
+    return (static_cast<double>(terms) + 32) * 0x1p-53 * std::max(sum, 1.0);
+  };
+  for (std::int64_t step = 0; step < 3; ++step) {
+    double sum = 0;
+    std::int64_t count = 0;
+    for (int k = 0; k < kMicroBatches; ++k) {
+      const models::Batch batch = BatchOf(false, step, k);
+      sum += SumOf(batch, r);
+      count += batch.inputs.size(0);
+    }
+    EXPECT_EQ(r.counts[step], count);
+    EXPECT_NEAR(r.losses[step], sum / static_cast<double>(count), near(sum, 2 * count) / static_cast<double>(count));
+  }
+  double sum = 0, count = 0;
+  for (int batch = 0; batch < kEvaluations; ++batch) {
+    sum += SumOf(BatchOf(false, 50, batch), r);
+    count += static_cast<double>(BatchOf(false, 50, batch).inputs.size(0));
+  }
+  EXPECT_NEAR(r.evaluated[0], sum, near(sum, 2 * static_cast<std::int64_t>(count)));
+  EXPECT_EQ(r.evaluated[1], count);
+}
+
+TEST(Trainer, WaitsForTheDeviceOnceForTheLossAndOnceForTheNorm) {
+  for (const int micro_batches : {1, 9}) {
+    for (const bool network : {false, true}) {
+      const Recording r = Train(device::testing::HostDevice(),
+                                {absl::StrCat("--gradient-accumulation-steps=", micro_batches)}, network);
+      // Three steps and an evaluation, with one read.
+      EXPECT_EQ(r.waits, (std::vector<std::int64_t>{2, 2, 2, 1})) << micro_batches << network;
+    }
+  }
+}
+
+TEST(Trainer, DropoutOfADeviceIsSeededForEachPass) {
+  const Recording host = Train(at::kCPU, {"--gradient-accumulation-steps=2"}, true);
+  const Recording device = Train(device::testing::HostDevice(), {"--gradient-accumulation-steps=2"}, true);
+  ASSERT_EQ(host.losses.size(), device.losses.size());
+  for (std::size_t step = 0; step < host.losses.size(); ++step) {
+    EXPECT_NEAR(device.losses[step], host.losses[step], 1e-10 * host.losses[step]);
+  }
+  EXPECT_NEAR(device.evaluated[0], host.evaluated[0], 1e-10 * host.evaluated[0]);
+}
+
+TEST_P(TrainerTest, AResumedRunGoesOn) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/trainer_test", GetParam());
+  base::RemoveTree(folder);
+  const Recording whole = Train(device(), {"--steps=4"}, true);
+  Train(device(), {"--steps=2", "--checkpoint-dir=" + folder}, true);
+  const Recording rest = Train(device(), {"--steps=4", "--checkpoint-dir=" + folder, "--resume=auto"}, true);
+  base::RemoveTree(folder);
+  ASSERT_EQ(rest.losses.size(), 2u);
+  EXPECT_EQ(rest.losses[0], whole.losses[2]);
+  EXPECT_EQ(rest.losses[1], whole.losses[3]);
+}
+
+}  // namespace
+}  // namespace plait::training
