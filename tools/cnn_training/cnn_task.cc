@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "data/history/history_table.h"
 #include "tools/cnn_training/activation_bytes.h"
 
 namespace plait::cnn_training {
@@ -161,22 +160,11 @@ std::vector<training::Recorded> CnnTask::metrics() const {
           {{"lr", "1", "learning rate in the epoch"}, RankStatistics::kRankZero}};
 }
 
-absl::StatusOr<std::vector<data::Plot>> CnnTask::Plots(const std::string& history,
-                                                       const std::string& stamp) const {
-  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> epochs, table.Column("epoch"));
-  std::vector<data::Plot> plots;
-  for (const std::string name : {"dt", "train_loss", "test_loss", "test_acc"}) {
-    PLAIT_ASSIGN_OR_RETURN(std::vector<double> values, table.Column(name));
-    plots.push_back({.name = name,
-                     .title = absl::StrCat(name, " [", stamp, "]"),
-                     .x_label = "epoch",
-                     .y_label = name,
-                     .unit = table.Find(name)->units,
-                     .series = {{name, epochs, std::move(values)}},
-                     .robust = false});
-  }
-  return plots;
+training::HistoryPlots CnnTask::plots() const {
+  return {.x = "epoch",
+          .title = "",
+          .robust = false,
+          .plots = {{"dt"}, {"train_loss"}, {"test_loss"}, {"test_acc"}}};
 }
 
 }  // namespace plait::cnn_training

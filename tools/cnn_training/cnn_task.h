@@ -43,8 +43,7 @@ class CnnTask final : public training::TrainingTask {
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
   int gather_every() const override { return 1; }
-  absl::StatusOr<std::vector<data::Plot>> Plots(const std::string& history,
-                                                const std::string& stamp) const override;
+  training::HistoryPlots plots() const override;
 
  private:
   CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);

@@ -12,7 +12,6 @@
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
-#include "data/history/history_table.h"
 #include "models/gpt/sampler.h"
 #include "tools/gpt_training/flops.h"
 #include "tools/gpt_training/model_report.h"
@@ -296,35 +295,15 @@ absl::Status GptTask::Record(const StepNumbers& n, double evaluation_seconds) {
   return trainer_->Record(scalars);
 }
 
-absl::StatusOr<std::vector<data::Plot>> GptTask::Plots(const std::string& history,
-                                                       const std::string& stamp) const {
-  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> steps, table.Column("step"));
-  const auto plot = [&](const std::string& name, const std::string& unit, std::vector<data::Series> series) {
-    return data::Plot{.name = name,
-                      .title = absl::StrCat("train/", name, " [", stamp, "]"),
-                      .x_label = "step",
-                      .y_label = name,
-                      .unit = unit,
-                      .series = std::move(series)};
-  };
-  std::vector<data::Plot> plots;
-  std::vector<data::Series> losses;
-  for (const std::string name : {"dt", "dtf", "dtb", "sps", "tps", "loss", "train_loss", "val_loss"}) {
-    PLAIT_ASSIGN_OR_RETURN(const std::vector<double> values, table.Column(name));
-    data::Series series = {name};
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      if (std::isnan(values[k])) continue;  // steps without an estimate
-      series.x.push_back(steps[k]);
-      series.y.push_back(values[k]);
-    }
-    if (series.x.empty()) continue;
-    const bool is_loss = name.find("loss") != std::string::npos;
-    if (!is_loss) plots.push_back(plot(name, table.Find(name)->units, {series}));
-    if (is_loss) losses.push_back(std::move(series));
-  }
-  if (!losses.empty()) plots.push_back(plot("loss", "1", std::move(losses)));
-  return plots;
+training::HistoryPlots GptTask::plots() const {
+  return {.x = "step",
+          .skips_nan = true,
+          .plots = {{"dt"},
+                    {"dtf"},
+                    {"dtb"},
+                    {"sps"},
+                    {"tps"},
+                    {.name = "loss", .metrics = {"loss", "train_loss", "val_loss"}}}};
 }
 
 }  // namespace plait::gpt_training

@@ -47,8 +47,7 @@ class GptTask final : public training::TrainingTask {
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
-  absl::StatusOr<std::vector<data::Plot>> Plots(const std::string& history,
-                                                const std::string& stamp) const override;
+  training::HistoryPlots plots() const override;
 
  private:
   struct Batches {

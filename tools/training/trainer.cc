@@ -135,8 +135,7 @@ absl::Status Trainer::OpenOutputs() {
                         .metrics = task_.metrics(),
                         .gather_every = task_.gather_every(),
                         .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
-                       FactsOf({.program = run_.program, .seed = s.seed, .settings = run_.settings_line},
-                               run_.environment),
+                       FactsOf(run_.program, s.seed, run_.settings_line, run_.environment),
                        run_.world));
   outputs_.emplace(std::move(outputs));
   return absl::OkStatus();
@@ -345,7 +344,7 @@ absl::Status Trainer::Conclude() {
   if (!outputs_.has_value()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(outputs_->Close());
   if (run_.world.rank() == 0 && settings_.plots && outputs_->history().draws() > 0) {
-    outputs_->Draw(task_.Plots(outputs_->history_path(), outputs_->stamp()), run_.log);
+    outputs_->Draw(task_.plots(), run_.log);
   }
   run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
   if (!outputs_->trace_path().empty()) {

@@ -100,9 +100,7 @@ class TrainingTask {
   // The history: its metrics, steps per all-gather, and plots of the file.
   virtual std::vector<Recorded> metrics() const = 0;
   virtual int gather_every() const { return 10; }
-  virtual absl::StatusOr<std::vector<data::Plot>> Plots(const std::string&, const std::string&) const {
-    return std::vector<data::Plot>();
-  }
+  virtual HistoryPlots plots() const { return {}; }
   // Whether there are files without --outputs and --history too.
   virtual bool always_writes_outputs() const { return true; }
 };
