@@ -26,7 +26,7 @@ struct Config {
   std::uint64_t seed = 1234;
 
   parallel::Strategy strategy = parallel::Strategy::kDdp;
-  std::string mesh;                // "dp_replicate=2,dp_shard=2"; empty: all ranks on the strategy's axis
+  std::string mesh;               // "dp_replicate=2,dp_shard=2"; empty: all ranks on the strategy's axis
   std::int64_t bucket_bytes = 0;  // without effect
   device::DeviceRequest device;
 

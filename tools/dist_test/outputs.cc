@@ -14,10 +14,10 @@ namespace {
 using rank_history::RankStatistics;
 
 std::vector<training::Recorded> Metrics() {
-  return {{{"iter", "1", "step, from 0"}, RankStatistics::kRankZero},
+  return {{{"iter", "1", "step, from 0"}},
           {{"loss", "1", "sum of squared errors of a rank's samples"}, RankStatistics::kStatistics},
           {{"sps", "1/s", "samples per second of a rank"}, RankStatistics::kStatistics},
-          {{"sps_world", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
+          {{"sps_world", "1/s", "samples per second of all ranks"}},
           {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
           {{"dtf", "s", "forward pass and loss"}, RankStatistics::kEachRank},
           {{"dtb", "s", "backward pass, reductions and optimizer"}, RankStatistics::kEachRank},
@@ -76,16 +76,16 @@ absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, co
   ++steps_;
   if (static_cast<int>(steps_) % 8 == 0) files_.trace().TakeCalls();
   return files_.history().Append({{"iter", static_cast<double>(step.iter)},
-                                {"loss", times.loss},
-                                {"sps", step.sps},
-                                {"sps_world", step.sps_world},
-                                {"dt", step.dt},
-                                {"dtf", step.dtf},
-                                {"dtb", step.dtb},
-                                {"dto", times.optimizer()},
-                                {"comm_bytes_dp", traffic.bytes},
-                                {"comm_in_flight_dp", traffic.in_flight_seconds},
-                                {"comm_exposed_dp", traffic.exposed_seconds}});
+                                  {"loss", times.loss},
+                                  {"sps", step.sps},
+                                  {"sps_world", step.sps_world},
+                                  {"dt", step.dt},
+                                  {"dtf", step.dtf},
+                                  {"dtb", step.dtb},
+                                  {"dto", times.optimizer()},
+                                  {"comm_bytes_dp", traffic.bytes},
+                                  {"comm_in_flight_dp", traffic.in_flight_seconds},
+                                  {"comm_exposed_dp", traffic.exposed_seconds}});
 }
 
 void Outputs::Draw(const base::Log& log) const {

@@ -181,9 +181,8 @@ absl::Status Training::Conclude(Outputs& outputs) {
                                            profile_.processor_seconds()) +
                            profile_.Tree({.utf8 = environment_.utf8});
   log_.Info("\n" + tree);
-  absl::Status written = world_.rank() == 0
-                             ? data::WriteWholeFile(files.folder() + "/profile.txt", tree)
-                             : absl::OkStatus();
+  absl::Status written =
+      world_.rank() == 0 ? data::WriteWholeFile(files.folder() + "/profile.txt", tree) : absl::OkStatus();
   log_.Info(absl::StrCat("history saved in ", files.history_path()));
   if (!files.trace_path().empty()) {
     log_.Info(absl::StrCat("trace saved in ", files.trace_path(), ": open it in ui.perfetto.dev"));

@@ -39,7 +39,7 @@ absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const 
 
 struct Recorded {
   data::Metric metric;
-  rank_history::RankStatistics over;
+  rank_history::RankStatistics over = rank_history::RankStatistics::kRankZero;
 };
 
 struct RunOutputsOptions {

@@ -56,6 +56,8 @@ struct Settings {
 
   // Every flag of the program.
   virtual void Bind(SettingsTable& table) = 0;
+  // After parsing: sets others where a flag, such as --preset, stands for them (SettingsTable::SetDefault).
+  virtual absl::Status ChooseDefaults(SettingsTable&) { return absl::OkStatus(); }
   // After parsing, and again after a checkpoint's values were taken over: settings that follow from others.
   virtual void Complete(const std::vector<comm::MeshAxis>&) {}
   // An error where `folder`, given with --resume, holds what only another version of the program reads.

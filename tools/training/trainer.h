@@ -69,6 +69,8 @@ struct TaskProgress {
   std::int64_t done = 0, total = 0;
 };
 
+class Trainer;
+
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -103,6 +105,13 @@ class TrainingTask {
   virtual HistoryPlots plots() const { return {}; }
   // Whether there are files without --outputs and --history too.
   virtual bool always_writes_outputs() const { return true; }
+
+ protected:
+  Trainer& trainer() const { return *trainer_; }  // the one that was made with this task
+
+ private:
+  friend class Trainer;
+  Trainer* trainer_ = nullptr;
 };
 
 class Trainer {
@@ -129,6 +138,7 @@ class Trainer {
 
  private:
   struct Passes;
+  NamedValues Facts() const;  // of the task and of the batch
   absl::Status PlanMemory();
   absl::Status Restore();
   absl::Status OpenOutputs();
