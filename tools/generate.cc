@@ -40,8 +40,7 @@ absl::Status Generate(const Request& request) {
 }
 
 int Main(int argc, char** argv) {
-  base::ParseFlagsOrExit(argc, argv, Usage());
-  const absl::StatusOr<Request> request = RequestFromFlags();
+  const absl::StatusOr<Request> request = ReadRequest(argc, argv);
   if (!request.ok()) return Fail(request.status(), kUsageError);
   const absl::Status status = Generate(*request);
   return status.ok() ? 0 : Fail(status, 1);

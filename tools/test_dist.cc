@@ -1,6 +1,5 @@
 // Tests a cluster with a small data-parallel training: tools/dist_test/README.md.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -24,8 +23,6 @@ int Fail(const absl::Status& status, int rank, int code) {
   return code;
 }
 
-const char* Environment(const char* name) { return std::getenv(name); }
-
 // The number of ranks that the run will have, after checking the mesh for it.
 absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -38,10 +35,7 @@ int Main(int argc, char** argv) {
   base::Profile profile("main");
   const comm::Launcher launcher = comm::DetectLauncher();
   const int rank = launcher.starts_mpi() ? launcher.rank : 0;
-  const absl::Status environment = TakeEnvironment(Environment);
-  if (!environment.ok()) return Fail(environment, rank, kUsageError);
-  base::ParseFlagsOrExit(argc, argv, Usage(), rank);
-  const absl::StatusOr<Config> config = ConfigFromFlags();
+  const absl::StatusOr<Config> config = ReadConfig(argc, argv, rank);
   if (!config.ok()) return Fail(config.status(), rank, kUsageError);
   const absl::StatusOr<int> ranks = CheckedRanks(*config, launcher);
   if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);

@@ -72,7 +72,6 @@ absl::Status Train(const CnnSettings& settings, training::Run& run) {
   run.log.Info(DataLine(images));
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<CnnTask> task, CnnTask::Make(settings, run, images));
   training::Trainer trainer(run, *task);
-  task->set_trainer(trainer);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   run.log.Info(absl::StrCat("model=", task->Description()));
   PLAIT_RETURN_IF_ERROR(trainer.Train());

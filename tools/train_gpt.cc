@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "models/gpt/safetensors.h"
 #include "models/gpt/summary.h"
@@ -107,7 +108,8 @@ absl::Status Train(GptSettings& settings, Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenText(settings, run));
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<GptTask> task, GptTask::Make(settings, run, corpus, files));
-  run.log.Info(absl::StrCat("Tokens per iteration: ", WithCommas(settings.TokensPerStep(run.data.size()))));
+  run.log.Info(
+      absl::StrCat("Tokens per iteration: ", base::FormatCount(settings.TokensPerStep(run.data.size()))));
   run.log.Info(
       absl::StrCat("Using dtype=", settings.dtype, " on device_type='", run.environment.device.kind, "'"));
   if (files.has_value()) {
@@ -117,7 +119,6 @@ absl::Status Train(GptSettings& settings, Run& run) {
   }
   ReportModel(settings, task->gpt(), run);
   training::Trainer trainer(run, *task);
-  task->set_trainer(trainer);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   run.log.Info("using fused AdamW: True");
   run.log.Info(absl::StrCat("optimizer=", OptimizerText(trainer.model().optimizer().options())));
@@ -147,10 +148,5 @@ int main(int argc, char** argv) {
                     "mpirun -n 2 train_gpt --preset=gpt2 --batch-size=1 --checkpoint-dir=run --keep-last=3"},
        .settings = settings,
        .run = [&](training::Run& run) { return gpt_training::Train(settings, run); },
-       .config_block = [&](const training::Run& run) { return gpt_training::ConfigBlock(settings, run); },
-       .choose_defaults =
-           [&](int count, char** arguments) {
-             const std::string preset = gpt_training::PresetOf(count, arguments);
-             return preset.empty() ? absl::OkStatus() : gpt_training::ChoosePreset(preset, settings);
-           }});
+       .config_block = [&](const training::Run& run) { return gpt_training::ConfigBlock(settings, run); }});
 }

@@ -30,8 +30,8 @@ void PrintTables(GruTask& task, const data::SequenceSet& set, const Run& run) {
   const char* mark = set.synthetic ? "\t(synthetic data)" : "";
   run.console.Print(tables);
   run.console.Print(absl::StrFormat("TIME PER EPOCH: %.2e%s\nTIME PER TEST:  %.2e%s",
-                                    MeanOf(task.outcome().epoch_seconds), mark,
-                                    MeanOf(task.outcome().test_seconds), mark));
+                                    task.outcome().epochs.mean_seconds(), mark,
+                                    task.outcome().tests.mean_seconds(), mark));
 }
 
 absl::StatusOr<Outcome> TrainOne(const GruSettings& settings, Run& run, const data::SequenceSet& set) {
@@ -40,7 +40,6 @@ absl::StatusOr<Outcome> TrainOne(const GruSettings& settings, Run& run, const da
   run.console.Print(NetworkBlock(settings, run.mesh.axis("lp").size()));
   GruTask task(settings, run, set);
   training::Trainer trainer(run, task);
-  task.set_trainer(trainer);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   PLAIT_RETURN_IF_ERROR(trainer.Conclude());
@@ -57,7 +56,7 @@ absl::Status TrainEnsemble(GruSettings& settings, Run& run, const data::Sequence
     run.console.Print(absl::StrCat("  ENSEMBLE ", member + 1, "\n  ", std::string(37, '-')));
     settings.seed = base::DeriveSeed(seed, "ensemble", member);
     PLAIT_ASSIGN_OR_RETURN(const Outcome outcome, TrainOne(settings, run, set));
-    const double epoch = MeanOf(outcome.epoch_seconds);
+    const double epoch = outcome.epochs.mean_seconds();
     run.console.Print(
         EnsembleLines("  ", epoch, outcome.parallel_accuracy, outcome.serial_accuracy, set.synthetic));
     parallel += outcome.parallel_accuracy / settings.ensemble_size;

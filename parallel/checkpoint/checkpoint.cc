@@ -83,6 +83,14 @@ absl::StatusOr<std::int64_t> Checkpoint::Integer(const std::string& name) const 
   return absl::NotFoundError(absl::StrCat(folder_, ": no integer named ", name));
 }
 
+absl::StatusOr<double> Checkpoint::Number(const std::string& name) const {
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, Text(name));
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (!text.empty() && *end == '\0') return number;
+  return absl::DataLossError(absl::StrCat(folder_, ": ", name, "=", text, " is no number"));
+}
+
 absl::StatusOr<ShardReader*> Checkpoint::ReaderOf(int rank) {
   if (rank < 0 || rank >= ranks()) {
     return absl::NotFoundError(absl::StrCat(folder_, ": rank ", rank, " of ", ranks()));

@@ -50,6 +50,8 @@ class Checkpoint {
   const std::map<std::string, std::int64_t>& integers() const;
   absl::StatusOr<std::string> Text(const std::string& name) const;
   absl::StatusOr<std::int64_t> Integer(const std::string& name) const;
+  // Of a text that is a number: "%a" keeps every bit. DATA_LOSS where it is none.
+  absl::StatusOr<double> Number(const std::string& name) const;
   // What rank `rank` saved for itself: the state of its random numbers, for instance.
   absl::StatusOr<std::string> RankState(int rank, const std::string& name);
 

@@ -7,18 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "data/history/history_table.h"
 #include "tools/cnn_training/activation_bytes.h"
 
 namespace plait::cnn_training {
 namespace {
-
-using rank_history::RankStatistics;
 
 // The network's smallest image: two convolutions of 3 x 3 and a pool of 2 x 2.
 constexpr std::int64_t kSmallestSide = 6;
@@ -29,13 +25,6 @@ cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSet& set
           .classes = static_cast<std::int64_t>(set.class_names.size()),
           .dropout1 = settings.dropout1,
           .dropout2 = settings.dropout2};
-}
-
-absl::StatusOr<double> NumberOf(const parallel::Checkpoint& checkpoint, const std::string& name) {
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text(name));
-  double number = 0;
-  if (std::sscanf(text.c_str(), "%la", &number) == 1) return number;
-  return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": ", name, "=", text, " is no number"));
 }
 
 double SecondsNow() {
@@ -111,11 +100,11 @@ absl::Status CnnTask::EndEpoch() {
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
   const std::vector<double> sums =
-      trainer_->Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer_->model().OnDevice(MakeBatch(
+      trainer().Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer().model().OnDevice(MakeBatch(
             split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
             settings_.compute_type()));
-        const at::Tensor scores = trainer_->model().Output(batch);
+        const at::Tensor scores = trainer().model().Output(batch);
         if (batch.targets.numel() == 0) return;
         sum.Add(0, at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum));
         sum.Add(1, scores.argmax(1).eq(batch.targets).sum());
@@ -125,7 +114,7 @@ absl::Status CnnTask::EndEpoch() {
   const double test_loss = sums[0] / tested, accuracy = 100 * sums[1] / tested;
   run_.log.Info(absl::StrFormat("epoch=%d dt=%f train_loss=%f test_loss=%f test_acc=%f", sampler_.epoch() + 1,
                                 seconds_, train_loss, test_loss, accuracy));
-  PLAIT_RETURN_IF_ERROR(trainer_->Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
+  PLAIT_RETURN_IF_ERROR(trainer().Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
                                           {"dt", seconds_},
                                           {"train_loss", train_loss},
                                           {"test_loss", test_loss},
@@ -146,37 +135,26 @@ void CnnTask::Save(parallel::CheckpointState& state) const {
 
 absl::Status CnnTask::Restore(const parallel::Checkpoint& checkpoint) {
   PLAIT_RETURN_IF_ERROR(sampler_.Restore(checkpoint));
-  PLAIT_ASSIGN_OR_RETURN(seconds_, NumberOf(checkpoint, "epoch.seconds"));
-  PLAIT_ASSIGN_OR_RETURN(loss_sum_, NumberOf(checkpoint, "epoch.loss_sum"));
+  PLAIT_ASSIGN_OR_RETURN(seconds_, checkpoint.Number("epoch.seconds"));
+  PLAIT_ASSIGN_OR_RETURN(loss_sum_, checkpoint.Number("epoch.loss_sum"));
   step_ = checkpoint.step();
   return absl::OkStatus();
 }
 
 std::vector<training::Recorded> CnnTask::metrics() const {
-  return {{{"epoch", "1", "epoch, from 1"}, RankStatistics::kRankZero},
-          {{"dt", "s", "training in the epoch, by rank"}, RankStatistics::kStatistics},
-          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}, RankStatistics::kRankZero},
-          {{"test_loss", "1", "mean over all test samples"}, RankStatistics::kRankZero},
-          {{"test_acc", "%", "test samples that are classified correctly"}, RankStatistics::kRankZero},
-          {{"lr", "1", "learning rate in the epoch"}, RankStatistics::kRankZero}};
+  return {{{"epoch", "1", "epoch, from 1"}},
+          {{"dt", "s", "training in the epoch, by rank"}, rank_history::RankStatistics::kStatistics},
+          {{"train_loss", "1", "mean over the epoch's samples, each at its step"}},
+          {{"test_loss", "1", "mean over all test samples"}},
+          {{"test_acc", "%", "test samples that are classified correctly"}},
+          {{"lr", "1", "learning rate in the epoch"}}};
 }
 
-absl::StatusOr<std::vector<data::Plot>> CnnTask::Plots(const std::string& history,
-                                                       const std::string& stamp) const {
-  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> epochs, table.Column("epoch"));
-  std::vector<data::Plot> plots;
-  for (const std::string name : {"dt", "train_loss", "test_loss", "test_acc"}) {
-    PLAIT_ASSIGN_OR_RETURN(std::vector<double> values, table.Column(name));
-    plots.push_back({.name = name,
-                     .title = absl::StrCat(name, " [", stamp, "]"),
-                     .x_label = "epoch",
-                     .y_label = name,
-                     .unit = table.Find(name)->units,
-                     .series = {{name, epochs, std::move(values)}},
-                     .robust = false});
-  }
-  return plots;
+training::HistoryPlots CnnTask::plots() const {
+  return {.x = "epoch",
+          .title = "",
+          .robust = false,
+          .plots = {{"dt"}, {"train_loss"}, {"test_loss"}, {"test_acc"}}};
 }
 
 }  // namespace plait::cnn_training

@@ -23,8 +23,6 @@ class CnnTask final : public training::TrainingTask {
   // InvalidArgument for images that are too small for the network. All arguments outlive the task.
   static absl::StatusOr<std::unique_ptr<CnnTask>> Make(const CnnSettings& settings, const training::Run& run,
                                                        const Images& images);
-  // Before the trainer's Prepare().
-  void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
 
   std::string Description() const { return model_.Description(); }
   int epochs_done() const { return epochs_done_; }  // in this run
@@ -43,8 +41,7 @@ class CnnTask final : public training::TrainingTask {
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
   int gather_every() const override { return 1; }
-  absl::StatusOr<std::vector<data::Plot>> Plots(const std::string& history,
-                                                const std::string& stamp) const override;
+  training::HistoryPlots plots() const override;
 
  private:
   CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);
@@ -53,7 +50,6 @@ class CnnTask final : public training::TrainingTask {
   const CnnSettings& settings_;
   const training::Run& run_;
   const Images& images_;
-  training::Trainer* trainer_ = nullptr;
   cnn::Cnn model_;
   parallel::LrSchedule schedule_;
   training::EpochSampler sampler_;

@@ -35,7 +35,7 @@ TEST(Row, BandwidthsOfOneMebibyte) {
                    .seconds = {1e-4, 9e-5, 2e-4}};
   EXPECT_DOUBLE_EQ(row.algorithm_bandwidth(), 1.048576e10);
   EXPECT_DOUBLE_EQ(row.bus_bandwidth(), 1.835008e10);
-  EXPECT_EQ(Line(row, {}),
+  EXPECT_EQ(Line(row),
             "     1048576        262144     f32     sum    -1   100.00    90.00   200.00     10.5     18.4   "
             "    0");
 }

@@ -1,7 +1,6 @@
 #include "tools/collectives_sweep/pairs.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,24 +24,6 @@ constexpr std::int64_t kShortBytes = 8;
 // Ranks that share a core wait for their turn on it.
 constexpr double kSchedulerSeconds = 5e-4;
 constexpr auto kPause = std::chrono::milliseconds(30);
-
-double SteadySeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The value that `share` of all lie below.
-double Quantile(std::vector<double> values, double share) {
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
-}
-
-std::vector<std::string> HostsOf(const Communicator& world) {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  return comm::GatherText(world, host);
-}
 
 class Talk {
  public:
@@ -260,7 +241,7 @@ std::vector<Round> Tournament(int ranks) {
 }
 
 PairMatrix MeasurePairs(const Communicator& world, const SweepOptions& options) {
-  PairMatrix matrix = {world.size(), options.pair_bytes, HostsOf(world)};
+  PairMatrix matrix = {world.size(), options.pair_bytes, comm::GatherText(world, HostName())};
   matrix.shares_cores = SharesCores(world, matrix.hosts);
   const std::size_t entries = matrix.hosts.size() * matrix.hosts.size();
   matrix.short_seconds.assign(entries, std::numeric_limits<double>::infinity());

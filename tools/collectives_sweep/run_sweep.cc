@@ -71,7 +71,7 @@ std::vector<data::Plot> PlotsOf(const Sweep& sweep) {
 
 absl::Status RunSweep(const comm::Communicator& world, const SweepOptions& options, const Printer& print,
                       const std::map<std::string, std::string>& attributes) {
-  PLAIT_RETURN_IF_ERROR(world.Agree(CheckOptions(options, world)));
+  PLAIT_RETURN_IF_ERROR(world.Agree(CheckOptions(options)));
   const bool speaks = world.rank() == 0;
   const Printer say = [&](const std::string& line) {
     if (speaks) print(line);
@@ -81,7 +81,7 @@ absl::Status RunSweep(const comm::Communicator& world, const SweepOptions& optio
     if (row.size == 0) {
       for (const std::string& line : Heading(so_far, row)) say(line);
     }
-    say(Line(row, options));
+    say(Line(row));
     if (told.ok() && !so_far.verdict.ok()) {
       told = so_far.verdict;
       say(absl::StrCat("# ", told.message()));

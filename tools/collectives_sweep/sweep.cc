@@ -12,22 +12,24 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "comm/communicator.h"
 #include "tools/collectives_sweep/bandwidth.h"
 
 namespace plait::collectives_sweep {
 namespace {
 
+constexpr std::int64_t kElementBytes = sizeof(float);
+
 // Memory for the largest message, used by all exercises one after the other.
 class Workspace {
  public:
-  explicit Workspace(std::int64_t bytes) : in_(new std::byte[bytes]()), out_(new std::byte[bytes]()) {}
-  void* in() const { return in_.get(); }
-  void* out() const { return out_.get(); }
+  explicit Workspace(std::int64_t bytes)
+      : in_(new float[bytes / kElementBytes + 1]()), out_(new float[bytes / kElementBytes + 1]()) {}
+  float* in() const { return in_.get(); }
+  float* out() const { return out_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> in_, out_;
+  std::unique_ptr<float[]> in_, out_;
 };
 
 struct Mistakes {
@@ -38,8 +40,8 @@ struct Mistakes {
 class Exercise {
  public:
   // `ranks` and `workspace` must outlive it; the workspace holds message.bytes.
-  Exercise(Swept operation, const comm::Communicator& ranks, MessageSize message, comm::DataType type,
-           comm::ReduceOp reduce, int root, const Workspace& workspace);
+  Exercise(Swept operation, const comm::Communicator& ranks, MessageSize message, const Workspace& workspace)
+      : operation_(operation), ranks_(ranks), message_(message), workspace_(workspace) {}
 
   // Fills the buffers: `salt` tells one call's values from the next one's.
   void Fill(int salt) const;
@@ -53,21 +55,17 @@ class Exercise {
   std::string Description() const;
 
  private:
+  std::int64_t all_count() const { return message_.bytes / kElementBytes; }
   std::int64_t in_count() const;
 
   Swept operation_;
   const comm::Communicator& ranks_;
   MessageSize message_;
-  comm::DataType type_;
-  comm::ReduceOp reduce_;
-  int root_;
   const Workspace& workspace_;
 };
 
 using comm::Buffer;
 using comm::ConstBuffer;
-using comm::DataType;
-using comm::ReduceOp;
 
 // Small integers: the sum over 2^17 ranks is still exact in float32. 61 is prime, so that parts of any
 // usual length differ.
@@ -76,50 +74,15 @@ std::int64_t Base(std::int64_t element, int salt) { return (element + std::int64
 // What rank r contributes at an element of its input.
 std::int64_t Contributed(int rank, std::int64_t element, int salt) { return Base(element, salt) + rank; }
 
-// What n contributions reduce to.
-std::int64_t Reduced(ReduceOp op, std::int64_t ranks, std::int64_t element, int salt) {
-  const std::int64_t base = Base(element, salt);
-  if (op == ReduceOp::kMin) return base;
-  if (op == ReduceOp::kMax) return base + ranks - 1;
-  return ranks * base + ranks * (ranks - 1) / 2;
+// What n contributions sum up to.
+std::int64_t Reduced(std::int64_t ranks, std::int64_t element, int salt) {
+  return ranks * Base(element, salt) + ranks * (ranks - 1) / 2;
 }
-
-template <typename T, typename Function>
-auto WithValues(void* memory, const Function& function) {
-  return function(static_cast<T*>(memory));
-}
-
-// Calls function(T*) with the element type.
-template <typename Function>
-auto Typed(DataType type, void* memory, const Function& function) {
-  switch (type) {
-    case DataType::kFloat64:
-      return WithValues<double>(memory, function);
-    case DataType::kInt32:
-      return WithValues<std::int32_t>(memory, function);
-    case DataType::kInt64:
-      return WithValues<std::int64_t>(memory, function);
-    default:
-      PLAIT_CHECK(type == DataType::kFloat32) << "sweeps take f32, f64, i32 and i64";
-      return WithValues<float>(memory, function);
-  }
-}
-
-Exercise::Exercise(Swept operation, const comm::Communicator& ranks, MessageSize message, DataType type,
-                   ReduceOp reduce, int root, const Workspace& workspace)
-    : operation_(operation),
-      ranks_(ranks),
-      message_(message),
-      type_(type),
-      reduce_(reduce),
-      root_(root < ranks.size() ? root : 0),
-      workspace_(workspace) {}
 
 // Elements that this rank gives.
 std::int64_t Exercise::in_count() const {
-  const std::int64_t all = message_.bytes / comm::SizeInBytes(type_);
-  if (operation_ == Swept::kAllGather || operation_ == Swept::kGather) return message_.count;
-  return all;
+  const bool part = operation_ == Swept::kAllGather || operation_ == Swept::kGather;
+  return part ? message_.count : all_count();
 }
 
 // All-reduce and broadcast work in place: their input lies where the result will be. Elsewhere the place of
@@ -127,9 +90,10 @@ std::int64_t Exercise::in_count() const {
 void Exercise::Fill(int salt) const {
   const bool in_place = operation_ == Swept::kAllReduce || operation_ == Swept::kBroadcast;
   std::memset(workspace_.out(), 0xFF, static_cast<std::size_t>(message_.bytes));
-  Typed(type_, in_place ? workspace_.out() : workspace_.in(), [&](auto* values) {
-    for (std::int64_t i = 0; i < in_count(); ++i) values[i] = Contributed(ranks_.rank(), i, salt);
-  });
+  float* const values = in_place ? workspace_.out() : workspace_.in();
+  for (std::int64_t i = 0; i < in_count(); ++i) {
+    values[i] = static_cast<float>(Contributed(ranks_.rank(), i, salt));
+  }
 }
 
 void Exercise::Clear() const {
@@ -138,26 +102,25 @@ void Exercise::Clear() const {
 }
 
 void Exercise::Call() const {
-  const std::int64_t all = message_.bytes / comm::SizeInBytes(type_);
-  const ConstBuffer in = {workspace_.in(), in_count(), type_};
-  const Buffer whole = {workspace_.out(), all, type_}, part = {workspace_.out(), message_.count, type_};
+  const ConstBuffer in = {workspace_.in(), in_count(), kType};
+  const Buffer whole = {workspace_.out(), all_count(), kType}, part = {workspace_.out(), message_.count, kType};
   switch (operation_) {
     case Swept::kAllReduce:
-      return ranks_.AllReduce(whole, reduce_);
+      return ranks_.AllReduce(whole, comm::ReduceOp::kSum);
     case Swept::kReduce:
-      return ranks_.Reduce(in, whole, reduce_, root_);
+      return ranks_.Reduce(in, whole, comm::ReduceOp::kSum, kRoot);
     case Swept::kBroadcast:
-      return ranks_.Broadcast(whole, root_);
+      return ranks_.Broadcast(whole, kRoot);
     case Swept::kAllGather:
       return ranks_.AllGather(in, whole);
     case Swept::kReduceScatter:
-      return ranks_.ReduceScatter(in, part, reduce_);
+      return ranks_.ReduceScatter(in, part, comm::ReduceOp::kSum);
     case Swept::kAllToAll:
       return ranks_.AllToAll(in, whole);
     case Swept::kGather:
-      return ranks_.Gather(in, whole, root_);
+      return ranks_.Gather(in, whole, kRoot);
     case Swept::kScatter:
-      return ranks_.Scatter(in, part, root_);
+      return ranks_.Scatter(in, part, kRoot);
     case Swept::kSendRecv: {
       const int n = ranks_.size(), rank = ranks_.rank();
       comm::Work received = ranks_.ReceiveAsync(whole, (rank + n - 1) % n, 0);
@@ -171,9 +134,9 @@ void Exercise::Call() const {
 
 Buffer Exercise::Result() const {
   const bool root_alone = operation_ == Swept::kReduce || operation_ == Swept::kGather;
-  if (operation_ == Swept::kBarrier || (root_alone && ranks_.rank() != root_)) return {nullptr, 0, type_};
+  if (operation_ == Swept::kBarrier || (root_alone && ranks_.rank() != kRoot)) return {nullptr, 0, kType};
   const bool part = operation_ == Swept::kReduceScatter || operation_ == Swept::kScatter;
-  return {workspace_.out(), part ? message_.count : message_.bytes / comm::SizeInBytes(type_), type_};
+  return {workspace_.out(), part ? message_.count : all_count(), kType};
 }
 
 Mistakes Exercise::Check(int salt) const {
@@ -183,13 +146,13 @@ Mistakes Exercise::Check(int salt) const {
     switch (operation_) {
       case Swept::kAllReduce:
       case Swept::kReduce:
-        return Reduced(reduce_, n, i, salt);
+        return Reduced(n, i, salt);
       case Swept::kReduceScatter:
-        return Reduced(reduce_, n, rank * count + i, salt);
+        return Reduced(n, rank * count + i, salt);
       case Swept::kBroadcast:
-        return Contributed(root_, i, salt);
+        return Contributed(kRoot, i, salt);
       case Swept::kScatter:
-        return Contributed(root_, rank * count + i, salt);
+        return Contributed(kRoot, rank * count + i, salt);
       case Swept::kAllGather:
       case Swept::kGather:
         return Contributed(static_cast<int>(i / count), i % count, salt);
@@ -201,44 +164,25 @@ Mistakes Exercise::Check(int salt) const {
   };
   Mistakes mistakes;
   const Buffer result = Result();
-  Typed(type_, result.data, [&](const auto* values) {
-    for (std::int64_t i = 0; i < result.count; ++i) {
-      const std::int64_t right = expected(i);
-      if (static_cast<double>(values[i]) == static_cast<double>(right)) continue;
-      if (mistakes.count++ == 0) {
-        mistakes.first =
-            absl::StrCat("element ", i, " of ", result.count, ": expected ", right, ", found ", values[i]);
-      }
-    }
-  });
+  const auto* values = static_cast<const float*>(result.data);
+  for (std::int64_t i = 0; i < result.count; ++i) {
+    const std::int64_t right = expected(i);
+    if (static_cast<double>(values[i]) == static_cast<double>(right)) continue;
+    if (mistakes.count++ > 0) continue;
+    mistakes.first =
+        absl::StrCat("element ", i, " of ", result.count, ": expected ", right, ", found ", values[i]);
+  }
   return mistakes;
 }
 
 std::string Exercise::Description() const {
-  return absl::StrCat(Name(operation_), "[", ranks_.name(), "] ", comm::Name(type_), "[", message_.count, "]",
-                      Reduces(operation_) ? absl::StrCat(" ", comm::Name(reduce_)) : "");
+  return absl::StrCat(Name(operation_), "[", ranks_.name(), "] ", comm::Name(kType), "[", message_.count, "]",
+                      Reduces(operation_) ? " sum" : "");
 }
 
 using comm::Communicator;
 
 constexpr int kMostCalls = 1000;
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::string HostName() {
-  char host[256] = "host";
-  gethostname(host, sizeof(host) - 1);
-  return host;
-}
-
-// Lower middle: a value that occurred.
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + (static_cast<std::ptrdiff_t>(values.size()) - 1) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class Measurement {
  public:
@@ -251,10 +195,8 @@ class Measurement {
 
   void Measure(Swept operation, int group, int size) {
     const Communicator& ranks = options_.groups[group].ranks;
-    const std::int64_t element = comm::SizeInBytes(options_.type);
-    const MessageSize message = SizeOf(operation, sweep_.sizes[size], element, ranks.size());
-    const Exercise exercise(operation, ranks, message, options_.type, options_.reduce, options_.root,
-                            workspace_);
+    const MessageSize message = SizeOf(operation, sweep_.sizes[size], kElementBytes, ranks.size());
+    const Exercise exercise(operation, ranks, message, workspace_);
     std::int64_t wrong = Check(exercise, operation);
     const std::vector<double> seconds = Time(exercise, ranks);
     wrong += Check(exercise, operation);
@@ -273,7 +215,7 @@ class Measurement {
  private:
   // Of all groups: the least part of each rank is one element.
   std::int64_t LargestBytes() const {
-    return std::max(options_.largest_bytes, comm::SizeInBytes(options_.type) * world_.size());
+    return std::max(options_.largest_bytes, kElementBytes * world_.size());
   }
 
   std::int64_t Check(const Exercise& exercise, Swept operation) {
@@ -301,9 +243,9 @@ class Measurement {
 
   static double TimeCalls(const Exercise& exercise, const Communicator& ranks, int calls) {
     ranks.Barrier();
-    const double begin = Now();
+    const double begin = SteadySeconds();
     for (int i = 0; i < calls; ++i) exercise.Call();
-    return (Now() - begin) / calls;
+    return (SteadySeconds() - begin) / calls;
   }
 
   // The ranks of a group agree on it: by the slowest of a few.
@@ -324,8 +266,7 @@ class Measurement {
     const std::size_t repetitions = seconds.size(), stride = mine.size();
     std::vector<double> slowest(repetitions, 0);
     row->ranks = static_cast<int>(all[repetitions]);
-    row->message =
-        SizeOf(row->operation, sweep_.sizes[row->size], comm::SizeInBytes(options_.type), row->ranks);
+    row->message = SizeOf(row->operation, sweep_.sizes[row->size], kElementBytes, row->ranks);
     row->seconds.least = all[0];
     for (int r = 0; r < world_.size(); ++r) {
       const double* rank = &all[r * stride];
@@ -337,7 +278,7 @@ class Measurement {
         row->seconds.greatest = std::max(row->seconds.greatest, rank[i]);
       }
     }
-    row->seconds.median = Median(slowest);
+    row->seconds.median = Quantile(slowest, 0.5);
   }
 
   const Communicator& world_;
@@ -352,6 +293,23 @@ absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentE
 
 }  // namespace
 
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double Quantile(std::vector<double> values, double share) {
+  const auto place =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
+std::string HostName() {
+  char host[256] = "host";
+  gethostname(host, sizeof(host) - 1);
+  return host;
+}
+
 std::vector<SweepGroup> DefaultGroups(const Communicator& world) {
   const int n = world.size(), rank = world.rank();
   std::vector<SweepGroup> groups = {{"world", world}};
@@ -363,27 +321,14 @@ std::vector<SweepGroup> DefaultGroups(const Communicator& world) {
   return groups;
 }
 
-absl::Status CheckOptions(const SweepOptions& options, const Communicator& world) {
+absl::Status CheckOptions(const SweepOptions& options) {
   if (options.smallest_bytes < 1 || options.largest_bytes < options.smallest_bytes) {
     return Invalid(absl::StrCat("sweep: sizes from ", options.smallest_bytes, " to ", options.largest_bytes,
                                 " bytes; expected 1 <= smallest <= largest"));
   }
   if (options.factor < 2)
     return Invalid(absl::StrCat("sweep: factor ", options.factor, "; expected 2 or more"));
-  if (options.root < 0 || options.root >= world.size()) {
-    return Invalid(absl::StrCat("sweep: root ", options.root, " of ", world.size(), " ranks"));
-  }
-  using comm::DataType;
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat64, DataType::kInt32, DataType::kInt64}) {
-    if (options.type != type) continue;
-    if (options.reduce == comm::ReduceOp::kProduct || options.reduce == comm::ReduceOp::kAverage) {
-      return Invalid(
-          absl::StrCat("sweep: reduction ", comm::Name(options.reduce), "; expected sum, min or max"));
-    }
-    if (options.repetitions < 1) return Invalid("sweep: no repetitions; expected 1 or more");
-    return absl::OkStatus();
-  }
-  return Invalid(absl::StrCat("sweep: type ", comm::Name(options.type), "; expected f32, f64, i32 or i64"));
+  return absl::OkStatus();
 }
 
 Sweep MeasureCollectives(const Communicator& world, const SweepOptions& options,

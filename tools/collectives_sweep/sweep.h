@@ -5,7 +5,8 @@
 //
 // Every call that is checked works on values that each rank can compute by itself: rank, element and a
 // number that changes from call to call give an element, small enough for sums to be exact in any order. An
-// operation is checked before and after it is timed. All functions are collective over `world`.
+// operation is checked before and after it is timed. Elements are float32, reductions are sums, the root is
+// rank 0. All functions are collective over `world`.
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
 #define PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
 
@@ -36,15 +37,15 @@ struct SweepFaults {
   std::function<double()> now = {};
 };
 
+inline constexpr comm::DataType kType = comm::DataType::kFloat32;
+inline constexpr int kRoot = 0;
+
 struct SweepOptions {
   std::int64_t smallest_bytes = 8;
   std::int64_t largest_bytes = std::int64_t{64} << 20;
   int factor = 4;
   std::vector<Swept> operations = AllSwept();
-  std::vector<SweepGroup> groups = {};             // empty: DefaultGroups(world)
-  comm::DataType type = comm::DataType::kFloat32;  // or f64, i32, i64
-  comm::ReduceOp reduce = comm::ReduceOp::kSum;    // or min, max
-  int root = 0;
+  std::vector<SweepGroup> groups = {};  // empty: DefaultGroups(world)
   int repetitions = 5;
   double repetition_seconds = 0.004;  // each holds as many calls as fit, at least one
 
@@ -89,12 +90,17 @@ struct Sweep {
   absl::Status verdict = absl::OkStatus();
 };
 
+// Local, for measurements: the clock, a value that `share` of all are at most, and where this rank runs.
+double SteadySeconds();
+double Quantile(std::vector<double> values, double share);
+std::string HostName();
+
 // "world", and from 4 ranks on "halves" (neighbours) and "strided" (every other), from 6 on "pairs". With an
 // odd number of ranks the parts of a kind differ in size; rows then tell of rank 0's and those like it.
 std::vector<SweepGroup> DefaultGroups(const comm::Communicator& world);
 
-// INVALID_ARGUMENT: sizes, factor, root, type, operator or repetitions that cannot be.
-absl::Status CheckOptions(const SweepOptions& options, const comm::Communicator& world);
+// INVALID_ARGUMENT: sizes or a factor that cannot be.
+absl::Status CheckOptions(const SweepOptions& options);
 
 // `told` is called on every rank after each row.
 Sweep MeasureCollectives(const comm::Communicator& world, const SweepOptions& options,

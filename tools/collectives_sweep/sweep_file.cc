@@ -142,9 +142,9 @@ absl::Status Fill(const std::string& path, const Sweep& sweep, const PairMatrix&
   SweepFile out(std::move(created));
   std::map<std::string, std::string> all = attributes;
   all["Conventions"] = "CF-1.8";
-  all["type"] = std::string(comm::Name(options.type));
-  all["reduction"] = std::string(comm::Name(options.reduce));
-  all["root"] = absl::StrCat(options.root);
+  all["type"] = std::string(comm::Name(kType));
+  all["reduction"] = "sum";
+  all["root"] = absl::StrCat(kRoot);
   all["hosts"] = absl::StrJoin(pairs.hosts, " ");
   for (const auto& [name, text] : all) {
     PLAIT_RETURN_IF_ERROR(data::SetAttribute(out.file(), "/", name, text));

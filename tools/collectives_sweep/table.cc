@@ -50,12 +50,12 @@ std::vector<std::string> Heading(const Sweep& sweep, const Row& row) {
       "#        (B)    (elements)                           (us)     (us)     (us)   (GB/s)   (GB/s)"};
 }
 
-std::string Line(const Row& row, const SweepOptions& options) {
+std::string Line(const Row& row) {
   const bool barrier = row.operation == Swept::kBarrier;
   return absl::StrFormat("%12d  %12d  %6s  %6s  %4d %8.2f %8.2f %8.2f %8.3g %8.3g  %6d", row.message.bytes,
-                         row.message.count, barrier ? "none" : std::string(comm::Name(options.type)),
-                         Reduces(row.operation) ? std::string(comm::Name(options.reduce)) : "none",
-                         HasRoot(row.operation) ? options.root : -1, 1e6 * row.seconds.median,
+                         row.message.count, barrier ? "none" : comm::Name(kType),
+                         Reduces(row.operation) ? "sum" : "none",
+                         HasRoot(row.operation) ? kRoot : -1, 1e6 * row.seconds.median,
                          1e6 * row.seconds.least, 1e6 * row.seconds.greatest,
                          1e-9 * row.algorithm_bandwidth(), 1e-9 * row.bus_bandwidth(), row.wrong);
 }

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -21,22 +22,13 @@ void CallOtherCollective(const comm::Communicator& gradients) {
 void InjectFault(const Config& config, int iter, const comm::Communicator& world,
                  const comm::Communicator& gradients) {
   if (world.rank() != config.fault_rank || iter < config.fault_iter) return;
-  if (config.fault == FaultKind::kSlow) return SleepSeconds(kSlowSeconds);
+  const std::string& fault = config.fault;
+  if (fault == "slow") SleepSeconds(kSlowSeconds);
   if (iter != config.fault_iter) return;
-  switch (config.fault) {
-    case FaultKind::kHang:
-      while (true) SleepSeconds(1);
-    case FaultKind::kExit:
-      std::exit(kFaultExitCode);
-    case FaultKind::kKill:
-      std::raise(SIGKILL);
-      return;
-    case FaultKind::kMismatch:
-      return CallOtherCollective(gradients);
-    case FaultKind::kSlow:
-    case FaultKind::kNone:
-      return;
-  }
+  while (fault == "hang") SleepSeconds(1);
+  if (fault == "exit") std::exit(kFaultExitCode);
+  if (fault == "kill") std::raise(SIGKILL);
+  if (fault == "mismatch") CallOtherCollective(gradients);
 }
 
 }  // namespace plait::dist_test

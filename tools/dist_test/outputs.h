@@ -2,8 +2,8 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config, facts, world));
 //   for (...) PLAIT_RETURN_IF_ERROR(outputs.Record(step, times, mesh));
-//   PLAIT_RETURN_IF_ERROR(outputs.Close());
-//   PLAIT_RETURN_IF_ERROR(outputs.Draw(log));
+//   PLAIT_RETURN_IF_ERROR(outputs.files().Close());
+//   outputs.Draw(log);
 #ifndef PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
 #define PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
 
@@ -28,28 +28,19 @@ class Outputs {
  public:
   // Collective. Creates the directory (outputs/test_dist/DATE-TIME without --outputs). Errors are the same on
   // all ranks: the directory is not writable, or the history exists already.
-  static absl::StatusOr<Outputs> Open(const Config& config, data::RunFacts facts,
+  static absl::StatusOr<Outputs> Open(const Config& config, const data::RunFacts& facts,
                                       const comm::Communicator& world);
 
   // Local. Leaves out the traffic so far: it belongs to no recorded step.
   void SkipTraffic(const comm::DeviceMesh& mesh) { TrafficSince(mesh); }
   // Collective in every eighth call.
   absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::DeviceMesh& mesh);
-  // Null without --trace.
-  data::Trace* trace() { return run_.trace().trace(); }
-
-  // Collective. The files are complete then.
-  absl::Status Close() { return run_.Close(); }
+  training::RunOutputs& files() { return files_; }
 
   // On rank 0. Plots every metric in the terminal and as text, SVG and PNG; without gnuplot it logs a
   // warning.
   void Draw(const base::Log& log) const;
-  // On rank 0. Writes a file into the directory.
-  absl::Status Write(const std::string& name, const std::string& text) const;
 
-  const std::string& folder() const { return run_.folder(); }
-  const std::string& history_path() const { return run_.history_path(); }
-  const std::string& trace_path() const { return run_.trace_path(); }  // empty: none
   // Means over the recorded steps of this rank: collectives in flight, added up, and of that the time in
   // which the rank waited.
   double in_flight_seconds() const { return in_flight_ / steps_; }
@@ -60,10 +51,10 @@ class Outputs {
   struct Traffic {
     double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
   };
-  explicit Outputs(training::RunOutputs run) : run_(std::move(run)) {}
+  explicit Outputs(training::RunOutputs files) : files_(std::move(files)) {}
   Traffic TrafficSince(const comm::DeviceMesh& mesh);  // since the last call
 
-  training::RunOutputs run_;
+  training::RunOutputs files_;
   Traffic so_far_;
   double in_flight_ = 0, exposed_ = 0, steps_ = 0;
 };

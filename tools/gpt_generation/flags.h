@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/flags.h"
 #include "models/gpt/sampler.h"
 
 namespace plait::gpt_generation {
@@ -22,10 +21,9 @@ struct Request {
   gpt::SamplingOptions sampling = {.temperature = 0.8, .top_k = 200, .top_p = 1, .seed = 1337};
 };
 
-base::ToolUsage Usage();
-
-// InvalidArgument, one line with the flag's name. Paths are absolute.
-absl::StatusOr<Request> RequestFromFlags();
+// For main: parses the command line, as base::ParseFlagsOrExit does. InvalidArgument, one line with the flag's
+// name. Paths are absolute.
+absl::StatusOr<Request> ReadRequest(int argc, char** argv);
 
 }  // namespace plait::gpt_generation
 

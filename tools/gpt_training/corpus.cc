@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/path.h"
+#include "base/quantity.h"
 #include "base/status_macros.h"
 #include "comm/launch/gathered_text.h"
 #include "data/text/prepare.h"
@@ -62,27 +63,18 @@ absl::StatusOr<Corpus> OpenCorpus(const GptSettings& settings, const comm::Commu
 
 std::string CorpusLines(const Corpus& corpus) {
   const data::PreparedText& text = corpus.text;
-  std::string lines = absl::StrCat("length of dataset in characters: ", WithCommas(text.characters), "\n");
+  std::string lines =
+      absl::StrCat("length of dataset in characters: ", base::FormatCount(text.characters), "\n");
   if (!text.code_points.empty()) {
     std::vector<std::int32_t> ids(text.vocabulary_size);
     std::iota(ids.begin(), ids.end(), 0);
     const absl::StatusOr<std::string> characters = corpus.tokenizer->Decode(ids);
     if (characters.ok()) absl::StrAppend(&lines, "all the unique characters: ", Visible(*characters), "\n");
   }
-  absl::StrAppend(&lines, "vocab size: ", WithCommas(text.vocabulary_size), "\ntrain has ",
-                  WithCommas(static_cast<std::int64_t>(text.train.size())), " tokens\nval has ",
-                  WithCommas(static_cast<std::int64_t>(text.validation.size())), " tokens");
+  absl::StrAppend(&lines, "vocab size: ", base::FormatCount(text.vocabulary_size), "\ntrain has ",
+                  base::FormatCount(static_cast<std::int64_t>(text.train.size())), " tokens\nval has ",
+                  base::FormatCount(static_cast<std::int64_t>(text.validation.size())), " tokens");
   return lines;
-}
-
-std::string WithCommas(std::int64_t number) {
-  const std::string digits = absl::StrCat(number < 0 ? -number : number);
-  std::string text = number < 0 ? "-" : "";
-  for (std::size_t place = 0; place < digits.size(); ++place) {
-    if (place > 0 && (digits.size() - place) % 3 == 0) text += ',';
-    text += digits[place];
-  }
-  return text;
 }
 
 }  // namespace plait::gpt_training

@@ -41,9 +41,6 @@ absl::StatusOr<Corpus> OpenCorpus(const GptSettings& settings, const comm::Commu
 //   val has 111,540 tokens
 std::string CorpusLines(const Corpus& corpus);
 
-// "1,115,394"
-std::string WithCommas(std::int64_t number);
-
 }  // namespace plait::gpt_training
 
 #endif  // PLAIT_TOOLS_GPT_TRAINING_CORPUS_H_

@@ -43,13 +43,5 @@ TEST(CorpusTest, TooShort) {
   EXPECT_EQ(Open("", &notes).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(CommasTest, EveryThirdDigit) {
-  EXPECT_EQ(WithCommas(0), "0");
-  EXPECT_EQ(WithCommas(999), "999");
-  EXPECT_EQ(WithCommas(1000), "1,000");
-  EXPECT_EQ(WithCommas(-123456), "-123,456");
-  EXPECT_EQ(WithCommas(85771008), "85,771,008");
-}
-
 }  // namespace
 }  // namespace plait::gpt_training

@@ -12,7 +12,6 @@
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
-#include "data/history/history_table.h"
 #include "models/gpt/sampler.h"
 #include "tools/gpt_training/flops.h"
 #include "tools/gpt_training/model_report.h"
@@ -179,8 +178,8 @@ absl::Status GptTask::EndStep(const training::StepReport& report, bool evaluates
 double GptTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   batches.Rewind();
   const std::vector<double> sums =
-      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::LossSum loss = trainer_->model().Loss(batches.Next());
+      trainer().Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::LossSum loss = trainer().model().Loss(batches.Next());
         sum.Add(0, loss.sum);
         sum.Add(1, loss.count);
       });
@@ -196,7 +195,7 @@ absl::StatusOr<std::string> GptTask::Sample() {
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_.SetTraining(false);
-  trainer_->model().Forward([&](const models::BlockRunner& blocks) {
+  trainer().model().Forward([&](const models::BlockRunner& blocks) {
     tokens = gpt::Generate(model_, prompt_tokens_, settings_.sample_tokens, sampler, {}, blocks);
   });
   model_.SetTraining(true);
@@ -247,19 +246,19 @@ absl::Status GptTask::Restore(const parallel::Checkpoint& checkpoint) {
 
 std::vector<training::Recorded> GptTask::metrics() const {
   std::vector<training::Recorded> metrics = {
-      {{"step", "1", "steps done"}, RankStatistics::kRankZero},
-      {{"loss", "1", "cross entropy of the whole batch"}, RankStatistics::kRankZero},
+      {{"step", "1", "steps done"}},
+      {{"loss", "1", "cross entropy of the whole batch"}},
       {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
       {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
       {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
       {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
-      {{"sps", "1/s", "samples per second of all ranks"}, RankStatistics::kRankZero},
-      {{"tps", "1/s", "tokens per second of all ranks"}, RankStatistics::kRankZero},
+      {{"sps", "1/s", "samples per second of all ranks"}},
+      {{"tps", "1/s", "tokens per second of all ranks"}},
       {{"mfu", "percent", "model flops utilization"}, RankStatistics::kStatistics},
-      {{"lr", "1", "learning rate"}, RankStatistics::kRankZero},
-      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}, RankStatistics::kRankZero},
-      {{"train_loss", "1", "estimate on training text, after the step"}, RankStatistics::kRankZero},
-      {{"val_loss", "1", "estimate on validation text, after the step"}, RankStatistics::kRankZero},
+      {{"lr", "1", "learning rate"}},
+      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
+      {{"train_loss", "1", "estimate on training text, after the step"}},
+      {{"val_loss", "1", "estimate on validation text, after the step"}},
       {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics}};
   for (const AxisMetrics& m : kAxisMetrics) {
     metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, RankStatistics::kStatistics});
@@ -293,38 +292,18 @@ absl::Status GptTask::Record(const StepNumbers& n, double evaluation_seconds) {
     scalars.push_back({m.in_flight, traffic.in_flight_seconds});
     scalars.push_back({m.exposed, traffic.exposed_seconds});
   }
-  return trainer_->Record(scalars);
+  return trainer().Record(scalars);
 }
 
-absl::StatusOr<std::vector<data::Plot>> GptTask::Plots(const std::string& history,
-                                                       const std::string& stamp) const {
-  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> steps, table.Column("step"));
-  const auto plot = [&](const std::string& name, const std::string& unit, std::vector<data::Series> series) {
-    return data::Plot{.name = name,
-                      .title = absl::StrCat("train/", name, " [", stamp, "]"),
-                      .x_label = "step",
-                      .y_label = name,
-                      .unit = unit,
-                      .series = std::move(series)};
-  };
-  std::vector<data::Plot> plots;
-  std::vector<data::Series> losses;
-  for (const std::string name : {"dt", "dtf", "dtb", "sps", "tps", "loss", "train_loss", "val_loss"}) {
-    PLAIT_ASSIGN_OR_RETURN(const std::vector<double> values, table.Column(name));
-    data::Series series = {name};
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      if (std::isnan(values[k])) continue;  // steps without an estimate
-      series.x.push_back(steps[k]);
-      series.y.push_back(values[k]);
-    }
-    if (series.x.empty()) continue;
-    const bool is_loss = name.find("loss") != std::string::npos;
-    if (!is_loss) plots.push_back(plot(name, table.Find(name)->units, {series}));
-    if (is_loss) losses.push_back(std::move(series));
-  }
-  if (!losses.empty()) plots.push_back(plot("loss", "1", std::move(losses)));
-  return plots;
+training::HistoryPlots GptTask::plots() const {
+  return {.x = "step",
+          .skips_nan = true,
+          .plots = {{"dt"},
+                    {"dtf"},
+                    {"dtb"},
+                    {"sps"},
+                    {"tps"},
+                    {.name = "loss", .metrics = {"loss", "train_loss", "val_loss"}}}};
 }
 
 }  // namespace plait::gpt_training

@@ -28,8 +28,6 @@ class GptTask final : public training::TrainingTask {
   static absl::StatusOr<std::unique_ptr<GptTask>> Make(const GptSettings& settings, const training::Run& run,
                                                        const Corpus& corpus,
                                                        const std::optional<gpt::HuggingFaceGpt2>& files);
-  // Before the trainer's Prepare().
-  void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
   // Of a rank, for mfu; 0: not known.
   void set_peak_flops(double flops) { peak_flops_ = flops; }
   const gpt::Gpt& gpt() const { return model_; }
@@ -47,8 +45,7 @@ class GptTask final : public training::TrainingTask {
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
-  absl::StatusOr<std::vector<data::Plot>> Plots(const std::string& history,
-                                                const std::string& stamp) const override;
+  training::HistoryPlots plots() const override;
 
  private:
   struct Batches {
@@ -65,7 +62,6 @@ class GptTask final : public training::TrainingTask {
   const training::Run& run_;
   const Corpus& corpus_;
   const std::optional<gpt::HuggingFaceGpt2>& files_;
-  training::Trainer* trainer_ = nullptr;
   gpt::Gpt model_;
   Batches batches_;
   parallel::LrSchedule schedule_;

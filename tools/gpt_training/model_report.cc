@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/gpt_training/corpus.h"
+#include "base/quantity.h"
 
 namespace plait::gpt_training {
 namespace {
@@ -14,7 +14,7 @@ struct Tally {
   std::int64_t parameters = 0;
 
   std::string Words() const {
-    return absl::StrCat(tensors, ", with ", WithCommas(parameters), " parameters");
+    return absl::StrCat(tensors, ", with ", base::FormatCount(parameters), " parameters");
   }
 };
 

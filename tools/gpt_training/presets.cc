@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -27,51 +26,42 @@ constexpr Preset kPresets[] = {{"shakespeare-cpu", "cpu", 12, false},
                                {"llama2B", "llama2B", 1, true},
                                {"llama7B", "llama7B", 1, true}};
 
-absl::Status Choose(const Preset& preset, GptSettings& s) {
+absl::StatusOr<training::NamedValues> ValuesOf(const Preset& preset) {
   PLAIT_ASSIGN_OR_RETURN(const gpt::GptOptions sizes, gpt::PresetNamed(preset.sizes));
-  s.preset = preset.name;
-  s.n_layer = sizes.n_layer;
-  s.n_head = sizes.n_head;
-  s.n_embd = sizes.n_embd;
-  s.block_size = sizes.block_size;
-  s.dropout = sizes.dropout;
-  s.batch_size = preset.batch_size;
-  if (s.preset == "shakespeare") {
-    s.max_iters = s.lr_decay_iters = 5000;
-    s.eval_iters = 200;
+  training::NamedValues values = {
+      {"n_layer", absl::StrCat(sizes.n_layer)}, {"n_head", absl::StrCat(sizes.n_head)},
+      {"n_embd", absl::StrCat(sizes.n_embd)},   {"block_size", absl::StrCat(sizes.block_size)},
+      {"dropout", absl::StrCat(sizes.dropout)}, {"batch_size", absl::StrCat(preset.batch_size)}};
+  if (absl::string_view(preset.name) == "shakespeare") {
+    values.insert({{"max_iters", "5000"}, {"lr_decay_iters", "5000"}, {"eval_iters", "200"}});
   }
-  if (!preset.large) return absl::OkStatus();
-  s.max_iters = 1000;
-  s.learning_rate = 6e-4;
-  s.min_lr = 6e-5;
-  s.lr_decay_iters = 600000;
-  s.beta2 = 0.95;
-  s.eval_interval = 100;
-  s.eval_iters = 200;
-  return absl::OkStatus();
+  if (preset.large) {
+    values.insert({{"max_iters", "1000"},
+                   {"learning_rate", "6e-4"},
+                   {"min_lr", "6e-5"},
+                   {"lr_decay_iters", "600000"},
+                   {"beta2", "0.95"},
+                   {"eval_interval", "100"},
+                   {"eval_iters", "200"}});
+  }
+  return values;
 }
 
 }  // namespace
 
-absl::Status ChoosePreset(const std::string& name, GptSettings& settings) {
-  const std::string dashed = absl::StrReplaceAll(name, {{"_", "-"}});
+absl::Status GptSettings::ChooseDefaults(training::SettingsTable& table) {
+  const std::string dashed = absl::StrReplaceAll(preset, {{"_", "-"}});
   std::vector<std::string> names;
-  for (const Preset& preset : kPresets) {
-    if (dashed == preset.name) return Choose(preset, settings);
-    names.emplace_back(preset.name);
+  for (const Preset& known : kPresets) {
+    names.emplace_back(known.name);
+    if (dashed != known.name) continue;
+    preset = dashed;
+    PLAIT_ASSIGN_OR_RETURN(const training::NamedValues values, ValuesOf(known));
+    for (const auto& [name, value] : values) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
+    return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--preset=", name, ": expected one of ", absl::StrJoin(names, ", ")));
-}
-
-std::string PresetOf(int argc, char** argv) {
-  std::string name;
-  for (int k = 1; k < argc; ++k) {
-    const absl::string_view argument = argv[k];
-    if (argument == "--preset" && k + 1 < argc) name = argv[k + 1];
-    if (absl::StartsWith(argument, "--preset=")) name = std::string(argument.substr(9));
-  }
-  return name;
+      absl::StrCat("--preset=", preset, ": expected one of ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace plait::gpt_training

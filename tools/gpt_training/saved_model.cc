@@ -16,26 +16,15 @@ namespace {
 
 using parallel::Checkpoint;
 
-absl::Status Damaged(const Checkpoint& checkpoint, const std::string& what) {
-  return absl::DataLossError(
-      absl::StrCat(checkpoint.folder(), ": ", what, " is no checkpoint's of train_gpt"));
-}
-
-// Every bit of it.
-absl::StatusOr<double> Number(const Checkpoint& checkpoint, const std::string& name) {
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text(name));
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') return Damaged(checkpoint, absl::StrCat(name, "=", text));
-  return number;
-}
-
 absl::StatusOr<std::vector<std::int32_t>> Numbers(const Checkpoint& checkpoint, const std::string& name) {
   PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text(name));
   std::vector<std::int32_t> numbers;
   for (const absl::string_view part : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     std::int32_t number = 0;
-    if (!absl::SimpleAtoi(part, &number)) return Damaged(checkpoint, name);
+    if (!absl::SimpleAtoi(part, &number)) {
+      return absl::DataLossError(
+          absl::StrCat(checkpoint.folder(), ": ", name, ": \"", part, "\" is no number"));
+    }
     numbers.push_back(number);
   }
   return numbers;
@@ -73,7 +62,7 @@ absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
   }
   options.bias = bias != 0;
   options.gelu = gelu_tanh != 0 ? gpt::Gelu::kTanh : gpt::Gelu::kExact;
-  PLAIT_ASSIGN_OR_RETURN(options.dropout, Number(checkpoint, "model.dropout"));
+  PLAIT_ASSIGN_OR_RETURN(options.dropout, checkpoint.Number("model.dropout"));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(gpt::Validate(options), checkpoint.folder()));
   model.tokenizer_digest = static_cast<std::uint32_t>(digest);
   PLAIT_ASSIGN_OR_RETURN(model.tokenizer, checkpoint.Text("tokenizer"));

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "comm/communicator.h"
 #include "data/text/character_tokenizer.h"
 
@@ -75,11 +77,15 @@ TEST(SavedModelTest, AnotherProgramsCheckpoint) {
 }
 
 TEST(SavedModelTest, DamagedNumbers) {
-  parallel::CheckpointState state = State();
-  state.texts["tokenizer.code_points"] = "10 x";
-  absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, "damaged");
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_EQ(SavedModelOf(*checkpoint).status().code(), absl::StatusCode::kDataLoss);
+  for (const auto& [name, text] : {std::pair("tokenizer.code_points", "10 x"), {"model.dropout", "0x"}}) {
+    parallel::CheckpointState state = State();
+    state.texts[name] = text;
+    absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, absl::StrCat("damaged_", name));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const absl::Status status = SavedModelOf(*checkpoint).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(name));
+  }
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 // All settings of train_gpt, with their defaults, and those that have names.
 //
-//   GptSettings settings;
-//   PLAIT_RETURN_IF_ERROR(ChoosePreset("gpt2", settings));   // 12 layers, 12 heads, 768 wide, block 1024
-//
 // Defaults are nanoGPT's setting for processors (Karpathy 2022, config/train_shakespeare_char.py, README).
 #ifndef PLAIT_TOOLS_GPT_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_GPT_TRAINING_SETTINGS_H_
@@ -42,6 +39,11 @@ struct GptSettings final : training::Settings {
   std::string init_from = "scratch";
 
   void Bind(training::SettingsTable& table) override;
+  // --preset: shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium,
+  // gpt2-large, gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (their widths and depths in a GPT),
+  // all without biases; sizes are those of models/gpt/options.h. Large ones are trained as wordplay's runs:
+  // 6e-4, warm-up over 100 of 1000 steps. "_" counts as "-". InvalidArgument that lists the names.
+  absl::Status ChooseDefaults(training::SettingsTable& table) override;
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
@@ -56,15 +58,6 @@ struct GptSettings final : training::Settings {
   // Losses are estimated every eval_interval steps and after the last. Step 0, before training, counts.
   bool EvaluatesAt(std::int64_t step) const;
 };
-
-// shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium, gpt2-large,
-// gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (their widths and depths in a GPT), all without
-// biases; sizes are those of models/gpt/options.h. Large ones are trained as wordplay's runs: 6e-4, warm-up
-// over 100 of 1000 steps. "_" counts as "-". InvalidArgument that lists the names.
-absl::Status ChoosePreset(const std::string& name, GptSettings& settings);
-
-// The last --preset of a command line; empty: none.
-std::string PresetOf(int argc, char** argv);
 
 }  // namespace plait::gpt_training
 

@@ -12,9 +12,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+absl::Status Choose(const std::string& name, GptSettings& settings) {
+  training::SettingsTable table;
+  settings.Bind(table);
+  settings.preset = name;
+  return settings.ChooseDefaults(table);
+}
+
 GptSettings Preset(const std::string& name) {
   GptSettings settings;
-  EXPECT_TRUE(ChoosePreset(name, settings).ok()) << name;
+  EXPECT_TRUE(Choose(name, settings).ok()) << name;
   return settings;
 }
 
@@ -46,8 +53,7 @@ TEST(PresetTest, HaveThePublishedSizes) {
     EXPECT_TRUE(Check(c, 2).ok()) << Check(c, 2);
   }
   GptSettings settings;
-  EXPECT_THAT(ErrorOf(ChoosePreset("gpt3", settings)),
-              HasSubstr("--preset=gpt3: expected one of shakespeare"));
+  EXPECT_THAT(ErrorOf(Choose("gpt3", settings)), HasSubstr("--preset=gpt3: expected one of shakespeare"));
 }
 
 TEST(PresetTest, TheDefaultIsTheFirst) {

@@ -1,51 +1,31 @@
 #include "tools/gpt_training/step_line.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace plait::gpt_training {
 namespace {
 
-using Rows = std::vector<std::pair<std::string, std::string>>;
-
-Rows LegendRows(bool with_mfu) {
-  Rows rows = {{"step", "Current training iteration"},
-               {"loss", "Loss value"},
-               {"dt", "Elapsed time per training step, seconds"},
-               {"dtf", "Elapsed time per forward step"},
-               {"dtb", "Elapsed time per backward step, with reductions and optimizer"},
-               {"sps", "Samples per second"},
-               {"sps_per_rank", "Samples per second (per rank)"},
-               {"tps", "Tokens per second"},
-               {"tps_per_rank", "Tokens per second (per rank)"}};
-  if (with_mfu) rows.emplace_back("mfu", "Model flops utilization, percent");
-  rows.emplace_back("train_loss", "Training loss value, estimated after this step");
-  rows.emplace_back("val_loss", "Validation loss value, estimated after this step");
-  return rows;
-}
-
-std::string Repeated(const std::string& text, std::size_t count) {
-  std::string result;
-  for (std::size_t k = 0; k < count; ++k) result += text;
-  return result;
-}
-
-std::string Centred(const std::string& text, std::size_t width) {
-  const std::size_t left = (width - text.size()) / 2;
-  return std::string(left, ' ') + text + std::string(width - text.size() - left, ' ');
-}
-
-// A rule of a table of two columns: its ends, its crossing, and what it is drawn with.
-std::string Rule(const std::array<const char*, 4>& signs, std::size_t first, std::size_t second) {
-  return absl::StrCat(signs[0], Repeated(signs[3], first + 2), signs[1], Repeated(signs[3], second + 2),
-                      signs[2], "\n");
-}
+constexpr char kLegend[] = R"(                                Training Legend                                 
+┏━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃     abbr     ┃ desc                                                          ┃
+┡━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│     step     │ Current training iteration                                    │
+│     loss     │ Loss value                                                    │
+│      dt      │ Elapsed time per training step, seconds                       │
+│     dtf      │ Elapsed time per forward step                                 │
+│     dtb      │ Elapsed time per backward step, with reductions and optimizer │
+│     sps      │ Samples per second                                            │
+│ sps_per_rank │ Samples per second (per rank)                                 │
+│     tps      │ Tokens per second                                             │
+│ tps_per_rank │ Tokens per second (per rank)                                  │
+│     mfu      │ Model flops utilization, percent                              │
+│  train_loss  │ Training loss value, estimated after this step                │
+│   val_loss   │ Validation loss value, estimated after this step              │
+└──────────────┴───────────────────────────────────────────────────────────────┘
+)";
 
 }  // namespace
 
@@ -64,25 +44,16 @@ std::string StepLine(const StepNumbers& s) {
 }
 
 std::string TrainingLegend(bool utf8, bool with_mfu) {
-  const Rows rows = LegendRows(with_mfu);
-  std::size_t first = 0, second = 0;
-  for (const auto& [word, meaning] : rows) {
-    first = std::max(first, word.size());
-    second = std::max(second, meaning.size());
+  std::string table = kLegend;
+  if (!with_mfu) {
+    const std::size_t row = table.find("│     mfu");
+    table.erase(row, table.find('\n', row) + 1 - row);
   }
-  const char* heavy = utf8 ? "┃" : "|";
-  const char* light = utf8 ? "│" : "|";
-  using Signs = std::array<const char*, 4>;
-  std::string table = Centred("Training Legend", first + second + 7) + "\n";
-  table += Rule(utf8 ? Signs{"┏", "┳", "┓", "━"} : Signs{"+", "+", "+", "-"}, first, second);
-  absl::StrAppendFormat(&table, "%s %s %s %-*s %s\n", heavy, Centred("abbr", first), heavy,
-                        static_cast<int>(second), "desc", heavy);
-  table += Rule(utf8 ? Signs{"┡", "╇", "┩", "━"} : Signs{"+", "+", "+", "-"}, first, second);
-  for (const auto& [word, meaning] : rows) {
-    absl::StrAppendFormat(&table, "%s %s %s %-*s %s\n", light, Centred(word, first), light,
-                          static_cast<int>(second), meaning, light);
+  if (utf8) return table;
+  for (const char* corner : {"┏", "┳", "┓", "┡", "╇", "┩", "└", "┴", "┘"}) {
+    table = absl::StrReplaceAll(table, {{corner, "+"}});
   }
-  return table + Rule(utf8 ? Signs{"└", "┴", "┘", "─"} : Signs{"+", "+", "+", "-"}, first, second);
+  return absl::StrReplaceAll(table, {{"━", "-"}, {"─", "-"}, {"┃", "|"}, {"│", "|"}});
 }
 
 }  // namespace plait::gpt_training

@@ -16,8 +16,6 @@
 namespace plait::gru_training {
 namespace {
 
-using rank_history::RankStatistics;
-
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -39,10 +37,6 @@ gru::SequenceClassifierOptions ClassifierOptions(const GruSettings& s, bool impl
 gru::SequenceClassifier SeededClassifier(const GruSettings& s, const data::SequenceSet& set) {
   at::manual_seed(s.seed);
   return {ClassifierOptions(s, s.trains_implicit(), set), at::kFloat};
-}
-
-SolveReport ReportOf(const mgrit::Solution& solution) {
-  return {solution.iterations, solution.residual_norms};
 }
 
 }  // namespace
@@ -100,7 +94,7 @@ gru::LayerParallelGru& GruTask::parallel() {
 }
 
 models::BlockState GruTask::RunBlock(const models::BlockState& input, const models::BlockContext& context) {
-  block_begin_ = NowSeconds();
+  const double begin = NowSeconds();
   models::BlockState output;
   if (solve_ == Solve::kSerial) {
     if (serial_ == nullptr) {
@@ -115,7 +109,7 @@ models::BlockState GruTask::RunBlock(const models::BlockState& input, const mode
   } else {
     output = model_.blocks()[0]->Forward(input, context);
   }
-  block_end_ = NowSeconds();
+  block_seconds_ = NowSeconds() - begin;
   return output;
 }
 
@@ -126,7 +120,7 @@ void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution)
 
 training::MicroBatch GruTask::Next(int k) {
   const double begin = NowSeconds();
-  if (sampler_.position() == 0 || progress_.times.batches == 0) {
+  if (sampler_.position() == 0 || progress_.forward_times.count() == 0) {
     epoch_begin_ = begin;
     progress_ = TrainProgress();
     progress_.epoch = sampler_.epoch() + 1;
@@ -140,28 +134,10 @@ training::MicroBatch GruTask::Next(int k) {
   return micro;
 }
 
-// Of the batch: the GRU's forward pass, head and loss, backward.
-void GruTask::TakeTimes(const training::StepReport& report) {
-  times_.forward_seconds = block_end_ - block_begin_;
-  times_.loss_seconds = report.forward_seconds - gather_seconds_ - times_.forward_seconds;
-  times_.backward_seconds = report.backward_seconds - report.optimizer_seconds;
-  timers_.Get("batch").Add(gather_seconds_);
-  timers_.Get("forward").Add(times_.forward_seconds);
-  timers_.Get("loss").Add(times_.loss_seconds);
-  timers_.Get("backward").Add(times_.backward_seconds);
-  timers_.Get("optimizer").Add(report.optimizer_seconds);
-  progress_.times.Add(times_);
-  if (!solves_parallel()) return;
-  CountSolve("BckWD", parallel().solver().last_backward());
-  progress_.forward = ReportOf(parallel().solver().last_forward());
-  progress_.backward = ReportOf(parallel().solver().last_backward());
-}
-
 absl::Status GruTask::EndStep(const training::StepReport& report, bool evaluates) {
-  TakeTimes(report);
   progress_.loss = report.loss;
   progress_.samples_done = sampler_.position();
-  PLAIT_RETURN_IF_ERROR(RecordBatch(report));
+  PLAIT_RETURN_IF_ERROR(TakeBatch(report));
   const std::int64_t batch = (sampler_.position() - 1) / settings_.global_batch_size;  // from 0
   if (batch % settings_.log_interval == 0) PrintProgress(/*end_of_epoch=*/false);
   if (settings_.lp_braid_print > 0) PrintResiduals();
@@ -170,20 +146,36 @@ absl::Status GruTask::EndStep(const training::StepReport& report, bool evaluates
   return TestEpoch();
 }
 
-absl::Status GruTask::RecordBatch(const training::StepReport& report) {
+// Times of the GRU's forward pass, of head and loss, and of backward.
+absl::Status GruTask::TakeBatch(const training::StepReport& report) {
+  const double forward = block_seconds_, loss = report.forward_seconds - gather_seconds_ - forward,
+               backward = report.backward_seconds - report.optimizer_seconds;
+  timers_.Get("batch").Add(gather_seconds_);
+  timers_.Get("forward").Add(forward);
+  timers_.Get("loss").Add(loss);
+  timers_.Get("backward").Add(backward);
+  timers_.Get("optimizer").Add(report.optimizer_seconds);
+  progress_.forward_times.Add(forward);
+  progress_.loss_times.Add(loss);
+  progress_.backward_times.Add(backward);
+  if (solves_parallel()) {
+    progress_.forward = parallel().solver().last_forward();
+    progress_.backward = parallel().solver().last_backward();
+    CountSolve("BckWD", progress_.backward);
+  }
   const std::int64_t size = settings_.global_batch_size;
-  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
+  return trainer().Record({{"epoch", static_cast<double>(progress_.epoch)},
                            {"batch", static_cast<double>((sampler_.position() + size - 1) / size)},
                            {"loss", report.loss},
                            {"gradient_norm", report.gradient_norm},
-                           {"time_per_batch", times_.seconds()},
-                           {"forward_time", times_.forward_seconds},
-                           {"loss_time", times_.loss_seconds},
-                           {"backward_time", times_.backward_seconds},
+                           {"time_per_batch", forward + loss + backward},
+                           {"forward_time", forward},
+                           {"loss_time", loss},
+                           {"backward_time", backward},
                            {"forward_iterations", static_cast<double>(progress_.forward.iterations)},
-                           {"forward_residual", progress_.forward.last_residual()},
+                           {"forward_residual", progress_.forward.last_residual_norm()},
                            {"backward_iterations", static_cast<double>(progress_.backward.iterations)},
-                           {"backward_residual", progress_.backward.last_residual()}});
+                           {"backward_residual", progress_.backward.last_residual_norm()}});
 }
 
 TestResult GruTask::Test(Solve solve) {
@@ -193,12 +185,12 @@ TestResult GruTask::Test(Solve solve) {
   result.batches = sampler.batches_per_epoch();
   solve_ = solve;
   const std::vector<double> correct =
-      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer_->model().OnDevice(
+      trainer().Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer().model().OnDevice(
             MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
                       settings_.master_type()));
         const double start = NowSeconds();
-        const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
+        const at::Tensor classes = trainer().model().Output(batch).argmax(1);
         result.seconds += NowSeconds() - start;
         sum.Add(0, classes.eq(batch.targets).sum());
       });
@@ -223,10 +215,10 @@ absl::Status GruTask::TestEpoch() {
   run_.console.Print(TestLine("SERIAL", progress_.epoch, serial, set_.synthetic) + "\n");
   outcome_.parallel_accuracy = parallel.accuracy();
   outcome_.serial_accuracy = serial.accuracy();
-  outcome_.epoch_seconds.push_back(epoch_seconds);
-  outcome_.test_seconds.push_back(parallel.seconds);
+  outcome_.epochs.Add(epoch_seconds);
+  outcome_.tests.Add(parallel.seconds);
   sampler_.NextEpoch();
-  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
+  return trainer().Record({{"epoch", static_cast<double>(progress_.epoch)},
                            {"parallel_accuracy", parallel.accuracy()},
                            {"serial_accuracy", serial.accuracy()},
                            {"parallel_test_time", parallel.seconds},
@@ -246,27 +238,23 @@ void GruTask::PrintResiduals() {
 }
 
 std::vector<training::Recorded> GruTask::metrics() const {
-  const data::Metric metrics[] = {
-      {"epoch", "1", "epoch, from 1"},
-      {"batch", "1", "batch within the epoch, from 1"},
-      {"loss", "1", "cross entropy of the batch"},
-      {"gradient_norm", "1", "2-norm of the gradient of all parameters"},
-      {"time_per_batch", "s", "forward, loss and backward"},
-      {"forward_time", "s", "forward evaluation of the batch"},
-      {"loss_time", "s", "head and loss of the batch"},
-      {"backward_time", "s", "backward evaluation of the batch"},
-      {"forward_iterations", "1", "iterations of the forward solve"},
-      {"forward_residual", "1", "residual of the state that entered the last forward iteration"},
-      {"backward_iterations", "1", "iterations of the backward solve"},
-      {"backward_residual", "1", "residual of the state that entered the last backward iteration"},
-      {"parallel_accuracy", "1", "share of test samples that the trained network classifies correctly"},
-      {"serial_accuracy", "1", "the same, through the serial network"},
-      {"parallel_test_time", "s", "test of the trained network"},
-      {"serial_test_time", "s", "test through the serial network"},
-      {"epoch_time", "s", "training in the epoch"}};
-  std::vector<training::Recorded> recorded;
-  for (const data::Metric& metric : metrics) recorded.push_back({metric, RankStatistics::kRankZero});
-  return recorded;
+  return {{{"epoch", "1", "epoch, from 1"}},
+          {{"batch", "1", "batch within the epoch, from 1"}},
+          {{"loss", "1", "cross entropy of the batch"}},
+          {{"gradient_norm", "1", "2-norm of the gradient of all parameters"}},
+          {{"time_per_batch", "s", "forward, loss and backward"}},
+          {{"forward_time", "s", "forward evaluation of the batch"}},
+          {{"loss_time", "s", "head and loss of the batch"}},
+          {{"backward_time", "s", "backward evaluation of the batch"}},
+          {{"forward_iterations", "1", "iterations of the forward solve"}},
+          {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
+          {{"backward_iterations", "1", "iterations of the backward solve"}},
+          {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
+          {{"parallel_accuracy", "1", "share of test samples that the trained network classifies correctly"}},
+          {{"serial_accuracy", "1", "the same, through the serial network"}},
+          {{"parallel_test_time", "s", "test of the trained network"}},
+          {{"serial_test_time", "s", "test through the serial network"}},
+          {{"epoch_time", "s", "training in the epoch"}}};
 }
 
 }  // namespace plait::gru_training

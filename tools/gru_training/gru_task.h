@@ -19,9 +19,8 @@
 namespace plait::gru_training {
 
 struct Outcome {
-  double parallel_accuracy = 0, serial_accuracy = 0;
-  std::vector<double> epoch_seconds;
-  std::vector<double> test_seconds;  // of the network that is trained
+  double parallel_accuracy = 0, serial_accuracy = 0;  // of the last epoch
+  base::Timer epochs, tests;                          // tests of the network that is trained
 };
 
 class GruTask final : public training::TrainingTask {
@@ -29,8 +28,6 @@ class GruTask final : public training::TrainingTask {
   // All arguments outlive the task. Initial values are drawn in float32 for every type, from the seed, so
   // that float64 starts from the same numbers.
   GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set);
-  // Before the trainer's Prepare().
-  void set_trainer(training::Trainer& trainer) { trainer_ = &trainer; }
   const Outcome& outcome() const { return outcome_; }
   base::TimerSet& timers() { return timers_; }
 
@@ -57,8 +54,7 @@ class GruTask final : public training::TrainingTask {
   gru::LayerParallelGru& parallel();
   bool solves_parallel() const { return settings_.SolvesParallel(run_.mesh.axis("lp").size()); }
   void CountSolve(const char* direction, const mgrit::Solution& solution);
-  void TakeTimes(const training::StepReport& report);
-  absl::Status RecordBatch(const training::StepReport& report);
+  absl::Status TakeBatch(const training::StepReport& report);
   void PrintProgress(bool end_of_epoch);
   void PrintResiduals();
   TestResult Test(Solve solve);
@@ -67,7 +63,6 @@ class GruTask final : public training::TrainingTask {
   const GruSettings& settings_;
   const training::Run& run_;
   const data::SequenceSet& set_;
-  training::Trainer* trainer_ = nullptr;
   base::TimerSet timers_;
   gru::SequenceClassifier initial_;  // float32
   gru::SequenceClassifier model_;    // whose parameters are sharded
@@ -75,9 +70,9 @@ class GruTask final : public training::TrainingTask {
   std::unique_ptr<gru::SerialGru> serial_;
   Solve solve_ = Solve::kTrained;
   training::EpochSampler sampler_;
-  TrainProgress progress_;  // of the present epoch
-  BatchTimes times_;        // of the present batch
-  double gather_seconds_ = 0, epoch_begin_ = 0, block_begin_ = 0, block_end_ = 0;
+  TrainProgress progress_;                         // of the present epoch
+  double gather_seconds_ = 0, block_seconds_ = 0;  // of the present batch
+  double epoch_begin_ = 0;
   Outcome outcome_;
 };
 

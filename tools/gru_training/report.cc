@@ -1,7 +1,6 @@
 #include "tools/gru_training/report.h"
 
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -45,29 +44,16 @@ std::string NetworkBlock(const GruSettings& settings, int lp_ranks) {
       settings.dtype);
 }
 
-void EpochTimes::Add(const BatchTimes& batch) {
-  ++batches;
-  sum.forward_seconds += batch.forward_seconds;
-  sum.loss_seconds += batch.loss_seconds;
-  sum.backward_seconds += batch.backward_seconds;
-}
-
-BatchTimes EpochTimes::Mean() const {
-  if (batches == 0) return {};
-  const double n = static_cast<double>(batches);
-  return {sum.forward_seconds / n, sum.loss_seconds / n, sum.backward_seconds / n};
-}
-
 std::string TrainLine(const TrainProgress& p, bool end_of_epoch) {
-  const BatchTimes mean = p.times.Mean();
+  const double forward = p.forward_times.mean_seconds(), loss = p.loss_times.mean_seconds(),
+               backward = p.backward_times.mean_seconds();
   std::string line =
       absl::StrFormat("Train Epoch: %2d [%4d/%4d]\tLoss: %.6f\tTime Per Batch %.6f - F%2d/%.2e, B%2d/%.2e",
-                      p.epoch, p.samples_done, p.samples, p.loss, mean.seconds(), p.forward.iterations,
-                      ShownResidual(p.forward.last_residual()), p.backward.iterations,
-                      ShownResidual(p.backward.last_residual()));
+                      p.epoch, p.samples_done, p.samples, p.loss, forward + loss + backward,
+                      p.forward.iterations, ShownResidual(p.forward.last_residual_norm()),
+                      p.backward.iterations, ShownResidual(p.backward.last_residual_norm()));
   if (end_of_epoch) {
-    absl::StrAppendFormat(&line, ", fp=%.6f, cm=%.6f, bp=%.6f", mean.forward_seconds, mean.loss_seconds,
-                          mean.backward_seconds);
+    absl::StrAppendFormat(&line, ", fp=%.6f, cm=%.6f, bp=%.6f", forward, loss, backward);
   }
   return line + SyntheticMark(p.synthetic);
 }
@@ -86,16 +72,11 @@ std::string EnsembleLines(const std::string& indent, double epoch_seconds, doubl
       epoch_seconds, indent, 100 * parallel_accuracy, 100 * serial_accuracy, SyntheticMark(synthetic));
 }
 
-double MeanOf(const std::vector<double>& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::string ResidualLines(const char* direction, const SolveReport& report) {
+std::string ResidualLines(const char* direction, const mgrit::Solution& solution) {
   std::vector<std::string> lines;
   double before = std::nan("");
-  for (std::size_t k = 0; k < report.residuals.size(); ++k) {
-    const double residual = report.residuals[k];
+  for (std::size_t k = 0; k < solution.residual_norms.size(); ++k) {
+    const double residual = solution.residual_norms[k];
     std::string line = absl::StrFormat("  %-8s  iter %d  |r| = ", direction, k);
     absl::StrAppend(&line, std::isnan(residual) ? "none" : absl::StrFormat("%.6e", residual));
     if (k > 0 && std::isfinite(residual / before))

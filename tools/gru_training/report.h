@@ -12,19 +12,13 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/timer.h"
 #include "data/sequence_set.h"
+#include "mgrit/solver.h"
 #include "tools/gru_training/settings.h"
 
 namespace plait::gru_training {
-
-// What a solve came to. Residuals by iteration; NaN where none was taken. Serial: one iteration, residual 0.
-struct SolveReport {
-  int iterations = 1;
-  std::vector<double> residuals = {0.0};
-  double last_residual() const { return residuals.empty() ? -1.0 : residuals.back(); }
-};
 
 // Plait REV, MPI: procs, INPUT.
 std::string SettingsBlock(int ranks, const std::string& settings);
@@ -33,31 +27,16 @@ std::string DataLine(const data::SequenceSet& set);
 // "Using ParallelNet:" or "Using SerialNet:" with what it is solved by.
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks);
 
-struct BatchTimes {
-  double forward_seconds = 0;
-  double loss_seconds = 0;
-  double backward_seconds = 0;
-
-  double seconds() const { return forward_seconds + loss_seconds + backward_seconds; }
-};
-
-// Of the batches of an epoch so far.
-struct EpochTimes {
-  std::int64_t batches = 0;
-  BatchTimes sum;
-
-  void Add(const BatchTimes& batch);
-  BatchTimes Mean() const;
-};
-
+// Of the epoch so far; loss and solves of its latest batch.
 struct TrainProgress {
   std::int64_t epoch = 1;  // from 1
   std::int64_t samples_done = 0;
   std::int64_t samples = 0;
   double loss = 0;
-  EpochTimes times;
-  SolveReport forward;
-  SolveReport backward;
+  base::Timer forward_times, loss_times, backward_times;  // by batch
+  // Without a layer-parallel solver: one iteration, residual 0.
+  mgrit::Solution forward = {.iterations = 1, .residual_norms = {0.0}, .work = {}};
+  mgrit::Solution backward = forward;
   bool synthetic = false;
 };
 std::string TrainLine(const TrainProgress& progress, bool end_of_epoch);
@@ -81,10 +60,8 @@ std::string TestLine(const std::string& network, std::int64_t epoch, const TestR
 std::string EnsembleLines(const std::string& indent, double epoch_seconds, double parallel_accuracy,
                           double serial_accuracy, bool synthetic);
 
-double MeanOf(const std::vector<double>& values);  // 0 of none
-
 // "  forward   iter 0  |r| = 5.29e+01  factor = 0.31", a line per iteration.
-std::string ResidualLines(const char* direction, const SolveReport& report);
+std::string ResidualLines(const char* direction, const mgrit::Solution& solution);
 
 }  // namespace plait::gru_training
 

@@ -20,6 +20,8 @@
 namespace plait::report {
 namespace {
 
+using Json = nlohmann::json;
+
 struct TraceSpan {
   int name = 0;  // into Trace::names
   std::int64_t process = 0, thread = 0;
@@ -36,117 +38,65 @@ struct TraceContent {
   bool cut_short = false;  // the file ends before its JSON does
 };
 
-// Takes events as they come: an event is an object in an array, at depth 1 of a bare array or at depth 2
-// under "traceEvents"; its args are one level deeper.
-class EventTaker : public nlohmann::json_sax<nlohmann::json> {
+double Number(const Json& object, const char* name, double otherwise) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::string Text(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+class EventTaker {
  public:
   explicit EventTaker(TraceContent& content) : content_(content) {}
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t value) override { return Number(static_cast<double>(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return Number(static_cast<double>(value)); }
-  bool number_float(number_float_t value, const string_t&) override { return Number(value); }
-  bool binary(binary_t&) override { return true; }
-  bool string(string_t& text) override;
-  bool start_object(std::size_t) override;
-  bool key(string_t& name) override {
-    key_ = name;
-    return true;
-  }
-  bool end_object() override;
-  bool start_array(std::size_t) override {
-    if (depth_ == 0 || (depth_ == 1 && key_ == "traceEvents")) events_depth_ = depth_ + 1;
-    ++depth_;
-    return true;
-  }
-  bool end_array() override {
-    if (depth_-- == events_depth_) events_depth_ = -1;
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    content_.cut_short = true;
-    return false;
+  void Take(const Json& event) {
+    const auto found = event.find("args");
+    const Json args = found != event.end() && found->is_object() ? *found : Json::object();
+    const std::string phase = Text(event, "ph"), name = Text(event, "name");
+    const auto process = static_cast<std::int64_t>(Number(event, "pid", 0));
+    const auto thread = static_cast<std::int64_t>(Number(event, "tid", 0));
+    if (phase == "X") {
+      content_.spans.push_back({.name = NameId(name),
+                                .process = process,
+                                .thread = thread,
+                                .begin_microseconds = Number(event, "ts", 0),
+                                .duration_microseconds = Number(event, "dur", 0),
+                                .step = static_cast<std::int64_t>(Number(args, "step", -1)),
+                                .bytes = static_cast<std::int64_t>(Number(args, "bytes", -1)),
+                                .waited_microseconds = 1e3 * Number(args, "waited_ms", -1e-3)});
+    } else if (phase == "M" && name == "process_name") {
+      content_.process_names[process] = Text(args, "name");
+    } else if (phase == "M" && name == "thread_name") {
+      content_.thread_names[{process, thread}] = Text(args, "name");
+    }
   }
 
  private:
-  bool Number(double value);
-  void TakeEvent();
-  int NameId(const std::string& name);
+  int NameId(const std::string& name) {
+    const auto [found, is_new] = name_ids_.emplace(name, content_.names.size());
+    if (is_new) content_.names.push_back(name);
+    return found->second;
+  }
 
   TraceContent& content_;
   std::unordered_map<std::string, int> name_ids_;
-  int depth_ = 0;
-  int events_depth_ = -1;  // of the array of events; -1 outside of it
-  std::string key_;
-  TraceSpan span_;
-  std::string name_, phase_, name_of_track_;
 };
-
-bool EventTaker::start_object(std::size_t) {
-  ++depth_;
-  if (depth_ == events_depth_ + 1) {
-    span_ = {};
-    name_.clear();
-    phase_.clear();
-    name_of_track_.clear();
-  }
-  return true;
-}
-
-bool EventTaker::end_object() {
-  if (depth_ == events_depth_ + 1) TakeEvent();
-  --depth_;
-  return true;
-}
-
-bool EventTaker::string(string_t& text) {
-  if (events_depth_ < 0) return true;
-  if (depth_ == events_depth_ + 1 && key_ == "name") name_ = text;
-  if (depth_ == events_depth_ + 1 && key_ == "ph") phase_ = text;
-  if (depth_ == events_depth_ + 2 && key_ == "name") name_of_track_ = text;
-  return true;
-}
-
-bool EventTaker::Number(double value) {
-  if (events_depth_ < 0) return true;
-  const auto whole = static_cast<std::int64_t>(value);
-  if (depth_ == events_depth_ + 1) {
-    if (key_ == "pid") span_.process = whole;
-    if (key_ == "tid") span_.thread = whole;
-    if (key_ == "ts") span_.begin_microseconds = value;
-    if (key_ == "dur") span_.duration_microseconds = value;
-  } else if (depth_ == events_depth_ + 2) {
-    if (key_ == "step") span_.step = whole;
-    if (key_ == "bytes") span_.bytes = whole;
-    if (key_ == "waited_ms") span_.waited_microseconds = 1e3 * value;
-  }
-  return true;
-}
-
-void EventTaker::TakeEvent() {
-  if (phase_ == "X") {
-    span_.name = NameId(name_);
-    content_.spans.push_back(span_);
-  } else if (phase_ == "M" && name_ == "process_name") {
-    content_.process_names[span_.process] = name_of_track_;
-  } else if (phase_ == "M" && name_ == "thread_name") {
-    content_.thread_names[{span_.process, span_.thread}] = name_of_track_;
-  }
-}
-
-int EventTaker::NameId(const std::string& name) {
-  const auto [found, is_new] = name_ids_.emplace(name, content_.names.size());
-  if (is_new) content_.names.push_back(name);
-  return found->second;
-}
 
 absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   TraceContent content;
   EventTaker taker(content);
-  nlohmann::json::sax_parse(file, &taker);
+  // Events are at depth 1 of a bare array, or at depth 2 under "traceEvents". None stays in memory as JSON.
+  const auto take = [&taker](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event != Json::parse_event_t::object_end || depth > 2 || !parsed.contains("ph")) return true;
+    taker.Take(parsed);
+    return false;
+  };
+  content.cut_short = Json::parse(file, take, /*allow_exceptions=*/false).is_discarded();
   if (!content.spans.empty()) return content;
   return absl::DataLossError(absl::StrCat(
       path, content.cut_short ? ": not a Chrome trace (no JSON)" : ": a Chrome trace without spans"));

@@ -108,13 +108,12 @@ int RunProgram(int argc, char** argv, const Program& program) {
     }
     return code;
   };
-  const absl::Status chosen =
-      program.choose_defaults ? program.choose_defaults(argc, argv) : absl::OkStatus();
-  if (!chosen.ok()) return fail(chosen, kUsageError);
   SettingsTable table;
   program.settings.Bind(table);
   const base::ToolUsage usage = table.Usage(program.name, program.summary, program.examples);
   base::ParseFlagsOrExit(argc, argv, usage, rank);
+  const absl::Status chosen = program.settings.ChooseDefaults(table);
+  if (!chosen.ok()) return fail(chosen, kUsageError);
   const std::string settings_line = base::Settings(usage);
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);

@@ -61,8 +61,6 @@ struct Program {
   std::function<absl::Status(Run& run)> run;
   // Prints what was started where, mesh and settings, and the lines of this block. Empty: prints nothing.
   std::function<std::vector<std::pair<std::string, std::string>>(const Run& run)> config_block = {};
-  // Called with the command line before it is parsed: defaults that a flag chooses.
-  std::function<absl::Status(int argc, char** argv)> choose_defaults = {};
 };
 
 // The exit code: 0; 1: an error; 2: wrong flags; 143: stopped, with a checkpoint to resume from.

@@ -1,5 +1,6 @@
 #include "tools/training/run_outputs.h"
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "absl/time/time.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "data/history/history_table.h"
+#include "data/plot/plot.h"
 
 namespace plait::training {
 namespace {
@@ -18,16 +21,40 @@ std::string RelativeTo(const std::string& file, const std::string& path) {
   return std::filesystem::path(path).lexically_relative(std::filesystem::path(file).parent_path()).string();
 }
 
-absl::Status Drawn(const absl::StatusOr<std::vector<data::Plot>>& plots, const std::string& folder,
-                   const base::Log& log) {
-  PLAIT_RETURN_IF_ERROR(plots.status());
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                         data::RenderTexts(*plots, data::TextStyleOf(1)));
-  for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
-  std::fflush(stdout);
-  PLAIT_RETURN_IF_ERROR(data::WritePictures(*plots, folder).status());
-  log.Info(absl::StrCat("plots of ", plots->size(), " metrics saved in ", folder, "/{tplots,svgs,pngs}"));
-  return absl::OkStatus();
+absl::StatusOr<data::Series> SeriesOf(const data::HistoryTable& table, const HistoryPlots& wanted,
+                                      const std::string& metric) {
+  data::Series series = {metric};
+  PLAIT_ASSIGN_OR_RETURN(series.x, table.Column(wanted.x));
+  PLAIT_ASSIGN_OR_RETURN(series.y, table.Column(metric));
+  if (!wanted.skips_nan) return series;
+  std::size_t kept = 0;
+  for (std::size_t draw = 0; draw < series.y.size(); ++draw) {
+    if (std::isnan(series.y[draw])) continue;
+    series.x[kept] = series.x[draw];
+    series.y[kept++] = series.y[draw];
+  }
+  series.x.resize(kept);
+  series.y.resize(kept);
+  return series;
+}
+
+absl::StatusOr<std::vector<data::Plot>> PlotsOf(const data::HistoryTable& table, const HistoryPlots& wanted,
+                                                const std::string& stamp) {
+  std::vector<data::Plot> plots;
+  for (const auto& [name, metrics, y_label] : wanted.plots) {
+    data::Plot plot = {.name = name,
+                       .title = absl::StrCat(wanted.title, name, " [", stamp, "]"),
+                       .x_label = wanted.x,
+                       .y_label = y_label.empty() ? name : y_label,
+                       .robust = wanted.robust};
+    for (const std::string& metric : metrics.empty() ? std::vector<std::string>{name} : metrics) {
+      PLAIT_ASSIGN_OR_RETURN(data::Series series, SeriesOf(table, wanted, metric));
+      plot.unit = table.Find(metric)->units;
+      if (!series.x.empty()) plot.series.push_back(std::move(series));
+    }
+    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  }
+  return plots;
 }
 
 }  // namespace
@@ -89,8 +116,20 @@ absl::Status RunOutputs::Close() {
   return trace_->Write(attributes_);
 }
 
-void RunOutputs::Draw(const absl::StatusOr<std::vector<data::Plot>>& plots, const base::Log& log) const {
-  const absl::Status drawn = Drawn(plots, folder(), log);
+absl::Status RunOutputs::TryToDraw(const HistoryPlots& wanted, const base::Log& log) const {
+  PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history_path_));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<data::Plot> plots, PlotsOf(table, wanted, folder_.stamp));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                         data::RenderTexts(plots, data::TextStyleOf(1)));
+  for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
+  std::fflush(stdout);
+  PLAIT_RETURN_IF_ERROR(data::WritePictures(plots, folder()).status());
+  log.Info(absl::StrCat("plots of ", plots.size(), " metrics saved in ", folder(), "/{tplots,svgs,pngs}"));
+  return absl::OkStatus();
+}
+
+void RunOutputs::Draw(const HistoryPlots& plots, const base::Log& log) const {
+  const absl::Status drawn = TryToDraw(plots, log);
   if (!drawn.ok()) log.Warning(absl::StrCat("no plots: ", drawn.message()));
 }
 

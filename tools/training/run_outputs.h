@@ -7,7 +7,7 @@
 //                                                            .metrics = Metrics()}, facts, world));
 //   for (...) PLAIT_RETURN_IF_ERROR(run.history().Append({{"step", step}, {"loss", loss}}));
 //   PLAIT_RETURN_IF_ERROR(run.Close());
-//   if (world.rank() == 0) run.Draw(PlotsOf(run.history_path(), run.stamp()), log);
+//   if (world.rank() == 0) run.Draw({.x = "step", .plots = {{"loss"}}}, log);
 #ifndef PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
 #define PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
 
@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "comm/communicator.h"
 #include "data/history/run_attributes.h"
-#include "data/plot/plot.h"
 #include "tools/rank_history/rank_history.h"
 #include "tools/rank_history/rank_trace.h"
 
@@ -40,7 +39,7 @@ absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const 
 
 struct Recorded {
   data::Metric metric;
-  rank_history::RankStatistics over;
+  rank_history::RankStatistics over = rank_history::RankStatistics::kRankZero;
 };
 
 struct RunOutputsOptions {
@@ -53,6 +52,20 @@ struct RunOutputsOptions {
   int gather_every = 10;            // steps per gathering of the history
   std::int64_t resumed_draws = -1;  // >= 0: a history that is there is gone on with after so many draws
   rank_history::Exports exports = {};
+};
+
+// Curves of the history, a plot for each entry of `plots` that has values.
+struct HistoryPlots {
+  struct Plot {
+    std::string name;                       // of its files
+    std::vector<std::string> metrics = {};  // empty: the one of the plot's name
+    std::string y_label = {};               // empty: the name
+  };
+  std::string x;                 // the metric along the x axis: "step"
+  std::string title = "train/";  // in front of each name
+  bool robust = true;            // as data::Plot has it
+  bool skips_nan = false;        // for metrics that only some steps have
+  std::vector<Plot> plots = {};
 };
 
 class RunOutputs {
@@ -71,16 +84,16 @@ class RunOutputs {
 
   // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; where they cannot be drawn
   // (without gnuplot, say) it says so and goes on.
-  void Draw(const absl::StatusOr<std::vector<data::Plot>>& plots, const base::Log& log) const;
+  void Draw(const HistoryPlots& plots, const base::Log& log) const;
 
   const std::string& folder() const { return folder_.path; }
-  const std::string& stamp() const { return folder_.stamp; }
   const std::string& history_path() const { return history_path_; }
   const std::string& trace_path() const { return trace_path_; }  // empty: none
 
  private:
   RunOutputs() = default;
   absl::Status OpenHistory(const RunOutputsOptions& options, const comm::Communicator& world);
+  absl::Status TryToDraw(const HistoryPlots& wanted, const base::Log& log) const;
 
   OutputFolder folder_;
   std::string history_path_, trace_path_;

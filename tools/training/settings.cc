@@ -39,59 +39,6 @@ absl::StatusOr<double> Bytes(const std::string& text) {
 
 }  // namespace
 
-void SettingsTable::Group(const std::string& title) { groups_.push_back({title, {}}); }
-
-void SettingsTable::Add(const std::string& name, base::BoundFlag::Value value, const std::string& help,
-                        OnResume on_resume, const std::string& old_name) {
-  flags_.push_back({.name = name, .value = value, .help = help, .old_name = old_name});
-  on_resume_.push_back(on_resume);
-  groups_.back().flags.push_back(name);
-}
-
-base::ToolUsage SettingsTable::Usage(const std::string& program, const std::string& summary,
-                                     const std::vector<std::string>& examples) {
-  return {.name = program, .summary = summary, .examples = examples, .groups = groups_, .bound = &flags_};
-}
-
-bool SettingsTable::Given(const std::string& name) const {
-  for (const base::BoundFlag& flag : flags_) {
-    if (flag.name == name) return flag.given;
-  }
-  return false;
-}
-
-NamedValues SettingsTable::Values() const {
-  NamedValues values;
-  for (const base::BoundFlag& flag : flags_) values[flag.name] = base::ValueText(flag.value);
-  return values;
-}
-
-NamedValues SettingsTable::Kept() const {
-  NamedValues kept;
-  for (std::size_t i = 0; i < flags_.size(); ++i) {
-    if (on_resume_[i] != OnResume::kFree) kept[flags_[i].name] = base::ValueText(flags_[i].value);
-  }
-  return kept;
-}
-
-absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::string>* changes) {
-  for (std::size_t i = 0; i < flags_.size(); ++i) {
-    base::BoundFlag& flag = flags_[i];
-    const auto found = kept.find(flag.name);
-    if (on_resume_[i] == OnResume::kFree || found == kept.end()) continue;
-    const std::string here = base::ValueText(flag.value);
-    if (here == found->second) continue;
-    if (!flag.given) {
-      PLAIT_RETURN_IF_ERROR(base::SetFromText(flag, found->second));
-    } else if (on_resume_[i] == OnResume::kAdopt) {
-      changes->push_back(absl::StrCat(flag.name, " ", found->second, " -> ", here));
-    } else {
-      return Invalid(absl::StrCat(flag.name, " is ", found->second, " there and ", here, " here"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
   table.Add("batch_size", &batch_size, samples + " of a micro-batch on each data-parallel rank");
   table.Add("global_batch_size", &global_batch_size,

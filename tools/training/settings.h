@@ -17,58 +17,19 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/flags.h"
 #include "comm/device_mesh.h"
 #include "parallel/offload/state_store.h"
 #include "parallel/plan/available_memory.h"
 #include "parallel/sharding/strategy.h"
 #include "tools/device/device.h"
+#include "tools/training/settings_table.h"
 
 namespace plait::training {
-
-// What a resumed run does where the checkpoint's run had another value. Where the flag is not given, kSame
-// and kAdopt take the checkpoint's.
-enum class OnResume {
-  kSame,   // it shapes the model, its arithmetic or the order of the data: an error
-  kAdopt,  // goes on with the new value, and says so
-  kFree,   // goes on: places, ranks, memory, what is printed
-};
-
-using NamedValues = std::map<std::string, std::string>;
-
-class SettingsTable {
- public:
-  // Flags that are added from now on belong to this group of the help.
-  void Group(const std::string& title);
-  // `value` outlives the table; what it is now is the default. `old_name`: still accepted.
-  void Add(const std::string& name, base::BoundFlag::Value value, const std::string& help,
-           OnResume on_resume = OnResume::kFree, const std::string& old_name = "");
-
-  // Refers to the table.
-  base::ToolUsage Usage(const std::string& program, const std::string& summary,
-                        const std::vector<std::string>& examples);
-  // Whether the user gave the flag.
-  bool Given(const std::string& name) const;
-  // All values by name.
-  NamedValues Values() const;
-  // Those that a checkpoint keeps: all but kFree.
-  NamedValues Kept() const;
-  // Takes over what a checkpoint has kept, for flags that were not given. InvalidArgument "NAME is X there
-  // and Y here" for the first given kSame one that differs. `changes`: "NAME X -> Y" of given kAdopt ones.
-  // Names that `kept` lacks stay as they are.
-  absl::Status Adopt(const NamedValues& kept, std::vector<std::string>* changes);
-
- private:
-  std::vector<base::BoundFlag> flags_;
-  std::vector<OnResume> on_resume_;  // by flag
-  std::vector<base::FlagGroup> groups_;
-};
 
 // What all training programs share. Programs choose other defaults in their constructors.
 struct Settings {
@@ -98,6 +59,8 @@ struct Settings {
 
   // Every flag of the program.
   virtual void Bind(SettingsTable& table) = 0;
+  // After parsing: sets others where a flag, such as --preset, stands for them (SettingsTable::SetDefault).
+  virtual absl::Status ChooseDefaults(SettingsTable&) { return absl::OkStatus(); }
   // After parsing, and again after a checkpoint's values were taken over: settings that follow from others.
   virtual void Complete(const std::vector<comm::MeshAxis>&) {}
   // An error where `folder`, given with --resume, holds what only another version of the program reads.

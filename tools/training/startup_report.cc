@@ -34,11 +34,9 @@ RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions&
   const bool cuda = options.gpu >= 0;
   environment.device = cuda ? comm::CudaDevice(environment.job, "nccl") : comm::CpuDevice(environment.job);
   if (cuda) environment.device.id = absl::StrCat("cuda:", options.gpu);
-  if (options.log_levels) {
-    log.Info(
-        "logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "
-        "(many lines): export LOG_FROM_ALL_RANKS=1");
-  }
+  log.Info(
+      "logging level is 'INFO' on 'RANK == 0', 'CRITICAL' on all others 'RANK != 0'; to log from all ranks "
+      "(many lines): export LOG_FROM_ALL_RANKS=1");
   for (const std::string& line : environment.job.contradictions) log.Warning(line);
   log.Info("\n" + comm::DistInfoBlock(environment.job, environment.device, environment.utf8));
   log.Info(comm::DeviceLine(environment.job, environment.device, options.strategy));
@@ -50,12 +48,13 @@ RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions&
   return environment;
 }
 
-data::RunFacts FactsOf(const ProgramFacts& facts, const RunEnvironment& environment) {
-  return {.program = facts.program,
+data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,
+                       const RunEnvironment& environment) {
+  return {.program = program,
           .revision = Revision(),
-          .seed = absl::StrCat(facts.seed),
+          .seed = absl::StrCat(seed),
           .ranks = environment.job.size,
-          .settings = facts.settings,
+          .settings = settings,
           .scheduler = comm::NameOf(environment.job.scheduler),
           .machine = environment.job.machine,
           .launch_command = environment.job.launch_command};

@@ -2,8 +2,7 @@
 //
 //   const RunEnvironment environment = ReportStartup(mesh, {.strategy = "FSDP"}, log);
 //   log.Info("\n\n" + comm::BulletBlock("CONFIG", entries, environment.utf8));
-//   const data::RunFacts facts = FactsOf({.program = "train_gpt", .seed = seed, .settings = flags},
-//   environment);
+//   const data::RunFacts facts = FactsOf("train_gpt", seed, settings_line, environment);
 #ifndef PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 #define PLAIT_TOOLS_TRAINING_STARTUP_REPORT_H_
 
@@ -27,9 +26,8 @@ struct RunEnvironment {
 };
 
 struct StartupOptions {
-  std::string strategy;    // in capitals: "DDP"
-  int gpu = -1;            // index of this rank's CUDA device; -1: CPU
-  bool log_levels = true;  // who logs, and how to hear all ranks
+  std::string strategy;  // in capitals: "DDP"
+  int gpu = -1;          // index of this rank's CUDA device; -1: CPU
 };
 
 // Collective. Prints contradictions of the launch, dist_info, device, axes, and each rank's place in the
@@ -37,13 +35,9 @@ struct StartupOptions {
 RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
                              const base::Log& log);
 
-// Of the program, for its files. Local.
-struct ProgramFacts {
-  std::string program;   // "train_gpt"
-  std::uint64_t seed;    // of the run
-  std::string settings;  // the command line, "Namespace(...)"
-};
-data::RunFacts FactsOf(const ProgramFacts& facts, const RunEnvironment& environment);
+// For the files of a run. `settings`: the command line, "Namespace(...)". Local.
+data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,
+                       const RunEnvironment& environment);
 
 }  // namespace plait::training
 

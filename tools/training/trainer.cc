@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,10 +53,7 @@ std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world,
 
 absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
   parallel::LossScalerState state;
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text("loss_scale"));
-  if (std::sscanf(text.c_str(), "%la", &state.scale) != 1) {
-    return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": loss_scale=", text, " is no number"));
-  }
+  PLAIT_ASSIGN_OR_RETURN(state.scale, checkpoint.Number("loss_scale"));
   PLAIT_ASSIGN_OR_RETURN(state.good_steps, checkpoint.Integer("loss_scale.good_steps"));
   return base::Prefixed(scaler.Restore(state), checkpoint.folder());
 }
@@ -78,6 +74,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
       task_(task),
       settings_(run.settings),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
+  task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
   policy_.emplace(run.world, parallel::SavePolicyOptions{.every_steps = settings_.checkpoint_interval});
   saver_.emplace(run.world, base::FromUser(settings_.checkpoint_dir),
@@ -87,11 +84,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
 absl::Status Trainer::Prepare() {
   trained_ = task_.model();
   if (run_.checkpoint.has_value()) {
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, task_.facts()), "--resume"));
-    PLAIT_RETURN_IF_ERROR(
-        base::Prefixed(CompareFacts(*run_.checkpoint,
-                                    {{kGlobalBatch, absl::StrCat(settings_.GlobalBatch(run_.data.size()))}}),
-                       "--resume"));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
@@ -99,6 +92,12 @@ absl::Status Trainer::Prepare() {
   const absl::Status opened = OpenOutputs();
   if (!opened.ok()) model_->WaitForParameters();
   return opened;
+}
+
+NamedValues Trainer::Facts() const {
+  NamedValues facts = task_.facts();
+  facts[kGlobalBatch] = absl::StrCat(settings_.GlobalBatch(run_.data.size()));
+  return facts;
 }
 
 absl::Status Trainer::PlanMemory() {
@@ -139,9 +138,7 @@ absl::Status Trainer::OpenOutputs() {
                         .metrics = task_.metrics(),
                         .gather_every = task_.gather_every(),
                         .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
-                       FactsOf({.program = run_.program, .seed = s.seed, .settings = run_.settings_line},
-                               run_.environment),
-                       run_.world));
+                       FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   return absl::OkStatus();
 }
@@ -319,8 +316,7 @@ absl::Status Trainer::Save() {
       absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
   if (outputs_.has_value()) PLAIT_RETURN_IF_ERROR(outputs_->history().Flush());
   parallel::CheckpointState state;
-  KeepSettings(run_.program, run_.table.Kept(), task_.facts(), state);
-  state.texts["setting." + std::string(kGlobalBatch)] = absl::StrCat(settings_.GlobalBatch(run_.data.size()));
+  KeepSettings(run_.program, run_.table.Kept(), Facts(), state);
   state.texts["settings"] = run_.settings_line;
   state.texts["revision"] = Revision();
   state.texts["mesh"] = run_.mesh.Describe();
@@ -350,7 +346,7 @@ absl::Status Trainer::Conclude() {
   if (!outputs_.has_value()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(outputs_->Close());
   if (run_.world.rank() == 0 && settings_.plots && outputs_->history().draws() > 0) {
-    outputs_->Draw(task_.Plots(outputs_->history_path(), outputs_->stamp()), run_.log);
+    outputs_->Draw(task_.plots(), run_.log);
   }
   run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
   if (!outputs_->trace_path().empty()) {

@@ -72,6 +72,8 @@ struct TaskProgress {
   std::int64_t done = 0, total = 0;
 };
 
+class Trainer;
+
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -103,11 +105,16 @@ class TrainingTask {
   // The history: its metrics, steps per all-gather, and plots of the file.
   virtual std::vector<Recorded> metrics() const = 0;
   virtual int gather_every() const { return 10; }
-  virtual absl::StatusOr<std::vector<data::Plot>> Plots(const std::string&, const std::string&) const {
-    return std::vector<data::Plot>();
-  }
+  virtual HistoryPlots plots() const { return {}; }
   // Whether there are files without --outputs and --history too.
   virtual bool always_writes_outputs() const { return true; }
+
+ protected:
+  Trainer& trainer() const { return *trainer_; }  // the one that was made with this task
+
+ private:
+  friend class Trainer;
+  Trainer* trainer_ = nullptr;
 };
 
 class Trainer {
@@ -134,6 +141,7 @@ class Trainer {
 
  private:
   struct Passes;
+  NamedValues Facts() const;  // of the task and of the batch
   absl::Status PlanMemory();
   absl::Status Restore();
   absl::Status OpenOutputs();

@@ -1,0 +1,69 @@
+#include "tools/training/settings_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace plait::training {
+
+void SettingsTable::Group(const std::string& title) { groups_.push_back({title, {}}); }
+
+void SettingsTable::Add(const std::string& name, base::BoundFlag::Value value, const std::string& help,
+                        OnResume on_resume, const std::string& old_name) {
+  flags_.push_back({.name = name, .value = value, .help = help, .old_name = old_name});
+  on_resume_.push_back(on_resume);
+  groups_.back().flags.push_back(name);
+}
+
+base::ToolUsage SettingsTable::Usage(const std::string& program, const std::string& summary,
+                                     const std::vector<std::string>& examples) {
+  return {.name = program, .summary = summary, .examples = examples, .groups = groups_, .bound = &flags_};
+}
+
+absl::Status SettingsTable::SetDefault(const std::string& name, const std::string& text) {
+  const auto flag = std::find_if(flags_.begin(), flags_.end(), [&](const auto& f) { return f.name == name; });
+  PLAIT_CHECK(flag != flags_.end()) << "no flag " << name;
+  return flag->given ? absl::OkStatus() : base::SetFromText(*flag, text);
+}
+
+bool SettingsTable::Given(const std::string& name) const {
+  return std::any_of(flags_.begin(), flags_.end(),
+                     [&](const base::BoundFlag& flag) { return flag.name == name && flag.given; });
+}
+
+NamedValues SettingsTable::Values() const {
+  NamedValues values;
+  for (const base::BoundFlag& flag : flags_) values[flag.name] = base::ValueText(flag.value);
+  return values;
+}
+
+NamedValues SettingsTable::Kept() const {
+  NamedValues kept;
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    if (on_resume_[i] != OnResume::kFree) kept[flags_[i].name] = base::ValueText(flags_[i].value);
+  }
+  return kept;
+}
+
+absl::Status SettingsTable::Adopt(const NamedValues& kept, std::vector<std::string>* changes) {
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    base::BoundFlag& flag = flags_[i];
+    const auto found = kept.find(flag.name);
+    if (on_resume_[i] == OnResume::kFree || found == kept.end()) continue;
+    const std::string here = base::ValueText(flag.value);
+    if (here == found->second) continue;
+    if (!flag.given) {
+      PLAIT_RETURN_IF_ERROR(base::SetFromText(flag, found->second));
+    } else if (on_resume_[i] == OnResume::kAdopt) {
+      changes->push_back(absl::StrCat(flag.name, " ", found->second, " -> ", here));
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag.name, " is ", found->second, " there and ", here, " here"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace plait::training
