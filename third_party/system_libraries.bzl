@@ -67,7 +67,7 @@ def _system_libraries_impl(repository_ctx):
     for name, modules in _MODULES.items():
         build += _target(repository_ctx, name, modules)
     build += """
-cc_library(name = "gtest_main", linkopts = ["-lgtest_main"], deps = [":gtest"])
+cc_library(name = "gtest_main", linkopts = ["-lgtest_main"], deps = [":gmock"])
 
 # HDF5's dimension scales: beside HDF5 itself, without a pkg-config file.
 cc_library(name = "hdf5_hl", linkopts = {hdf5_folders} + ["-lhdf5_hl"], deps = [":hdf5"])
