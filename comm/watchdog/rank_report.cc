@@ -1,6 +1,6 @@
 #include "comm/watchdog/rank_report.h"
 
-#include "comm/watchdog/byte_stream.h"
+#include "comm/byte_stream.h"
 
 namespace plait::comm {
 namespace {

@@ -15,7 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "comm/flight_recorder.h"
-#include "comm/watchdog/byte_stream.h"
+#include "comm/gathered_text.h"
+#include "comm/byte_stream.h"
 
 namespace plait::comm {
 namespace {
@@ -89,20 +90,11 @@ Invitation DecodeInvitation(absl::string_view bytes) {
   return invitation;
 }
 
-void BroadcastText(const Communicator& world, std::string* text) {
-  std::int64_t size[1] = {static_cast<std::int64_t>(text->size())};
-  world.Broadcast(BufferOf(absl::MakeSpan(size)), 0);
-  text->resize(size[0]);
-  world.Broadcast({text->data(), size[0], DataType::kUInt8}, 0);
-}
-
 // The first rank on another host than rank 0; size() if there is none.
 int FirstRankElsewhere(const Communicator& world) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  std::string root_name = name;
-  BroadcastText(world, &root_name);
-  std::int32_t first[1] = {root_name == name ? world.size() : world.rank()};
+  std::int32_t first[1] = {BroadcastText(world, name) == name ? world.size() : world.rank()};
   world.AllReduce(BufferOf(absl::MakeSpan(first)), ReduceOp::kMin);
   return first[0];
 }
@@ -210,9 +202,7 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
     if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
     listener = Listen(one_node, world.size(), &invitation.port);
   }
-  std::string text = Encode(invitation);
-  BroadcastText(world, &text);
-  invitation = DecodeInvitation(text);
+  invitation = DecodeInvitation(BroadcastText(world, Encode(invitation)));
   if (invitation.port == 0) {
     return absl::UnavailableError("watchdog: rank 0 on " + invitation.host + " cannot open a TCP port");
   }

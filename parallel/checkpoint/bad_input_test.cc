@@ -17,8 +17,8 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_meshes.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_meshes.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -29,10 +29,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<TensorSpec> SmallTensors() {
-  return {{"model", "weight", data::DType::kFloat32, {20, 15}},
-          {"model", "bias", data::DType::kBFloat16, {20}},
-          {"optimizer/exp_avg", "weight", data::DType::kFloat32, {20, 15}},
-          {"optimizer", "step", data::DType::kInt64, {}}};
+  return {{"model", "weight", at::kFloat, {20, 15}},
+          {"model", "bias", at::kBFloat16, {20}},
+          {"optimizer/exp_avg", "weight", at::kFloat, {20, 15}},
+          {"optimizer", "step", at::kLong, {}}};
 }
 
 CheckpointState SmallState() {
@@ -274,13 +274,13 @@ TEST_P(BadInput, AnotherArchitecture) {
   expected[0].shape = {15, 20};
   EXPECT_THAT(error(expected), HasSubstr("model/weight is float32 (20, 15) there and float32 (15, 20) here"));
   expected = SmallTensors();
-  expected[1].dtype = data::DType::kFloat32;
+  expected[1].dtype = at::kFloat;
   EXPECT_THAT(error(expected), HasSubstr("model/bias is bfloat16 (20) there and float32 (20) here"));
   expected = SmallTensors();
-  expected.push_back({"model", "head", data::DType::kFloat32, {3}});
+  expected.push_back({"model", "head", at::kFloat, {3}});
   EXPECT_THAT(error(expected), HasSubstr("it has no model/head"));
   EXPECT_THAT(error({SmallTensors()[0]}), HasSubstr("model/bias is not part of this model"));
-  for (const char* name : {"a", "b", "c", "d"}) expected.push_back({"model", name, data::DType::kBool, {}});
+  for (const char* name : {"a", "b", "c", "d"}) expected.push_back({"model", name, at::kBool, {}});
   EXPECT_THAT(error(expected),
               AllOf(HasSubstr("model/b"), HasSubstr(" and 2 more"), Not(HasSubstr("model/c"))));
 }

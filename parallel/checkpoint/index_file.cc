@@ -10,6 +10,7 @@
 #include "data/hdf5/file.h"
 #include "data/hdf5/image_file.h"
 #include "parallel/checkpoint/checked_array.h"
+#include "parallel/checkpoint/stored_type.h"
 #include "parallel/checkpoint/virtual_tensor.h"
 
 namespace plait::parallel {
@@ -20,16 +21,13 @@ using Json = nlohmann::ordered_json;
 constexpr char kContents[] = "/plait/contents";
 constexpr char kPieces[] = "/plait/pieces";
 constexpr char kBoxes[] = "/plait/boxes";
-constexpr data::DType kTypes[] = {data::DType::kFloat32, data::DType::kFloat64, data::DType::kBFloat16,
-                                  data::DType::kFloat16, data::DType::kInt64,   data::DType::kInt32,
-                                  data::DType::kUint8,   data::DType::kBool};
 
 std::string ContentsOf(const CheckpointIndex& index) {
   Json tensors = Json::array(), shards = Json::array();
   for (const TensorSpec& tensor : index.layout.tensors) {
     tensors.push_back({{"group", tensor.group},
                        {"name", tensor.name},
-                       {"dtype", std::string(data::NameOf(tensor.dtype))},
+                       {"dtype", std::string(TypeName(tensor.dtype))},
                        {"shape", tensor.shape}});
   }
   for (std::size_t rank = 0; rank < index.shards.size(); ++rank) {
@@ -121,11 +119,10 @@ absl::StatusOr<PieceTables> ReadTables(const data::File& file, std::int64_t vers
   return tables;
 }
 
-data::DType TypeNamed(const std::string& name) {
-  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                  [&](data::DType type) { return data::NameOf(type) == name; });
-  if (found == std::end(kTypes)) throw std::invalid_argument("unknown type " + name);
-  return *found;
+at::ScalarType KnownType(const std::string& name) {
+  const std::optional<at::ScalarType> type = TypeNamed(name);
+  if (!type.has_value()) throw std::invalid_argument("unknown type " + name);
+  return *type;
 }
 
 // Throws where something is missing or of another type.
@@ -137,7 +134,7 @@ CheckpointIndex IndexFrom(const std::string& contents) {
   index.chunk_bytes = json.at("chunk_bytes");
   for (const Json& tensor : json.at("tensors")) {
     index.layout.tensors.push_back(
-        {tensor.at("group"), tensor.at("name"), TypeNamed(tensor.at("dtype")), tensor.at("shape")});
+        {tensor.at("group"), tensor.at("name"), KnownType(tensor.at("dtype")), tensor.at("shape")});
   }
   for (const Json& shard : json.at("shards")) {
     index.shards.push_back({shard.at("bytes"), shard.at("checksums_crc32")});

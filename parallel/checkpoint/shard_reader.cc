@@ -99,7 +99,7 @@ absl::Status ShardReader::ReadWholeChunk(std::size_t piece, std::int64_t chunk, 
   if (Crc32(to, bytes) == checksums_[first_chunk_[piece] + chunk]) return absl::OkStatus();
   const LayoutPiece& about = index_->layout.pieces[piece];
   const TensorSpec& tensor = index_->layout.tensors[about.tensor];
-  const std::int64_t element = data::ElementBytes(tensor.dtype), begin = about.range.begin + first / element;
+  const std::int64_t element = ElementBytes(tensor.dtype), begin = about.range.begin + first / element;
   return absl::DataLossError(absl::StrCat(file_.path(), ": ", PathOf(tensor), ": checksum of elements ",
                                           index_->layout.TextOf(about, begin, begin + bytes / element),
                                           " does not match, the file is damaged"));
@@ -123,7 +123,7 @@ absl::Status ShardReader::ReadChunk(std::size_t piece, std::int64_t chunk, std::
 
 absl::Status ShardReader::Read(std::size_t piece, std::int64_t begin, std::int64_t end, void* to) {
   const LayoutPiece& about = index_->layout.pieces[piece];
-  const std::int64_t element = data::ElementBytes(index_->layout.tensors[about.tensor].dtype);
+  const std::int64_t element = ElementBytes(index_->layout.tensors[about.tensor].dtype);
   const std::int64_t first_byte = (begin - about.range.begin) * element;
   const std::int64_t end_byte = (end - about.range.begin) * element;
   const std::int64_t chunk_bytes = index_->chunk_bytes;

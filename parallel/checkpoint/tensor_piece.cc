@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "parallel/checkpoint/stored_type.h"
 
 namespace plait::parallel {
 
@@ -15,7 +16,7 @@ std::int64_t ElementsOf(const TensorSpec& tensor) {
 }
 
 std::string TypeAndShapeOf(const TensorSpec& tensor) {
-  return absl::StrCat(data::NameOf(tensor.dtype), " (", absl::StrJoin(tensor.shape, ", "), ")");
+  return absl::StrCat(TypeName(tensor.dtype), " (", absl::StrJoin(tensor.shape, ", "), ")");
 }
 
 }  // namespace plait::parallel

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 
 namespace plait::parallel {
@@ -34,7 +34,7 @@ struct GroupShard {
 
 TensorSpec SpecOf(const std::string& group, const at::Tensor& values,
                   const models::ParameterSpec& parameter) {
-  return {group, parameter.name, DTypeOf(values), WholeShape(parameter.tensor.sizes(), parameter.placement)};
+  return {group, parameter.name, values.scalar_type(), WholeShape(parameter.tensor.sizes(), parameter.placement)};
 }
 
 at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
@@ -102,7 +102,7 @@ std::vector<TensorSpec> SpecsOfAllRanks(const DataParallel& dp, const ShardedOpt
       const std::vector<std::string> fields = absl::StrSplit(line, kField);
       int dtype = 0;
       PLAIT_CHECK(fields.size() == 4 && absl::SimpleAtoi(fields[2], &dtype)) << line;
-      TensorSpec spec = {fields[0], fields[1], static_cast<data::DType>(dtype), {}};
+      TensorSpec spec = {fields[0], fields[1], static_cast<at::ScalarType>(dtype), {}};
       for (const absl::string_view size : absl::StrSplit(fields[3], ',', absl::SkipEmpty())) {
         PLAIT_CHECK(absl::SimpleAtoi(size, &spec.shape.emplace_back())) << line;
       }

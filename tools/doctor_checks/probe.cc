@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "comm/launch/clock_offset.h"
 #include "comm/launch/dist_info.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 
 namespace plait::doctor {
 namespace {

@@ -1,6 +1,6 @@
 // Numbers and strings as bytes, for messages between processes of one job (same program, same byte order).
-#ifndef PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
-#define PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
+#ifndef PLAIT_COMM_BYTE_STREAM_H_
+#define PLAIT_COMM_BYTE_STREAM_H_
 
 #include <cstdint>
 #include <cstring>
@@ -65,4 +65,4 @@ class ByteReader {
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
+#endif  // PLAIT_COMM_BYTE_STREAM_H_

@@ -1,4 +1,4 @@
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace plait::parallel::testing {
 namespace {
 
-using data::DType;
+using at::ScalarType;
 
 // IEEE's 16-bit number for k / 8, |k| <= 127: always normal or zero.
 std::uint16_t HalfOf(double value) {
@@ -79,7 +79,7 @@ std::vector<TensorSpec> ManyTensors() {
 
 std::vector<std::byte> ElementsOf(const TensorSpec& tensor, std::int64_t begin, std::int64_t end,
                                   int version) {
-  const std::int64_t size = data::ElementBytes(tensor.dtype);
+  const std::int64_t size = ElementBytes(tensor.dtype);
   const std::uint64_t seed = base::DeriveSeed(version, PathOf(tensor));
   std::vector<std::byte> bytes((end - begin) * size);
   for (std::int64_t i = begin; i < end; ++i) {

@@ -40,7 +40,7 @@ struct Shards {
     const auto each = static_cast<std::int64_t>(values.size()) / kTensors;
     for (std::int64_t t = 0; t < kTensors; ++t) {
       const TensorSpec tensor{
-          "model", absl::StrCat("layer.", t), data::DType::kFloat32, {world.size() * each}};
+          "model", absl::StrCat("layer.", t), at::kFloat, {world.size() * each}};
       pieces.push_back({tensor, world.rank() * each, (world.rank() + 1) * each, values.data() + t * each});
     }
   }
