@@ -41,7 +41,7 @@ std::string Describe(const ParameterUnit& unit, const ParameterSpec& parameter) 
 std::string Describe(const DataParallelOptions& options) {
   return absl::StrCat("strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type),
                       ", prefetch ", options.prefetch, ", reshard after forward ",
-                      options.reshard_after_forward, ", masters in ", Name(options.masters_place.place),
+                      options.reshard_after_forward, ", masters in ", Name(options.masters_offload.target),
                       ", parameters offloaded ", options.offloads_parameters);
 }
 
@@ -115,7 +115,7 @@ absl::Status CheckOffload(const DataParallelOptions& options) {
                                                    " keeps parameters unsharded in memory, they cannot be "
                                                    "offloaded; choose fsdp (zero3)"));
   }
-  if (options.masters_place.place == StatePlace::kMemory) {
+  if (options.masters_offload.target == OffloadTarget::kMemory) {
     return absl::InvalidArgumentError(
         "parameters are to be offloaded, but their masters are to stay in memory; name the host or a file "
         "for the masters");
