@@ -216,7 +216,7 @@ std::string Wrapped(const std::string& text, int indent, int used) {
 std::string FlagHelp(const Flag& flag) {
   std::string left = absl::StrCat("  --", flag.is_bool() ? "[no]" : "", WithDashes(flag.name()));
   left += std::ssize(left) + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
-                                        : std::string(kHelpColumn - left.size(), ' ');
+                                             : std::string(kHelpColumn - left.size(), ' ');
   const std::string value = flag.default_value();
   const std::string shown = value.empty() ? "" : absl::StrCat(" (default: ", value, ")");
   return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn);

@@ -14,9 +14,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "comm/byte_stream.h"
 #include "comm/flight_recorder.h"
 #include "comm/gathered_text.h"
-#include "comm/byte_stream.h"
 
 namespace plait::comm {
 namespace {
@@ -72,8 +72,7 @@ std::string Encode(const Invitation& invitation) {
   to.WriteText(invitation.host);
   to.Write(invitation.pid);
   to.Write(invitation.port);
-  to.Write(static_cast<std::uint32_t>(invitation.addresses.size()));
-  for (const std::uint32_t address : invitation.addresses) to.Write(address);
+  to.WriteNumbers(invitation.addresses);
   return to.Take();
 }
 
@@ -84,9 +83,7 @@ Invitation DecodeInvitation(absl::string_view bytes) {
   invitation.host = from.ReadText();
   invitation.pid = from.Read<int>();
   invitation.port = from.Read<std::uint16_t>();
-  for (auto left = from.Read<std::uint32_t>(); left > 0 && from.ok(); --left) {
-    invitation.addresses.push_back(from.Read<std::uint32_t>());
-  }
+  invitation.addresses = from.ReadNumbers<std::uint32_t>();
   return invitation;
 }
 

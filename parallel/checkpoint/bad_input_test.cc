@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
-#include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
@@ -90,7 +90,7 @@ class BadInput : public ::testing::TestWithParam<bool> {
   static void Replace(data::File& file, const char* name, const std::vector<std::int64_t>& values,
                       const std::vector<std::int64_t>& shape) {
     PLAIT_CHECK(H5Ldelete(file.id(), name, H5P_DEFAULT) >= 0) << name;
-    PLAIT_CHECK_OK(WriteChecked<std::int64_t>(file, name, values, shape));
+    PLAIT_CHECK_OK(data::WriteChecked<std::int64_t>(file, name, values, shape));
   }
 
   std::string folder_, original_;

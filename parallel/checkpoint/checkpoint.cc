@@ -163,8 +163,7 @@ absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
   for (std::size_t p = 0; p < index_->layout.pieces.size(); ++p) {
     const LayoutPiece& piece = index_->layout.pieces[p];
     if (piece.rank != rank) continue;
-    const std::int64_t step =
-        index_->chunk_bytes / ElementBytes(index_->layout.tensors[piece.tensor].dtype);
+    const std::int64_t step = index_->chunk_bytes / ElementBytes(index_->layout.tensors[piece.tensor].dtype);
     for (std::int64_t from = piece.range.begin; from < piece.range.end; from += step) {
       PLAIT_RETURN_IF_ERROR(reader->Read(p, from, std::min(from + step, piece.range.end), buffer.data()));
     }

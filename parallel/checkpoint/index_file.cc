@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
 #include "data/hdf5/image_file.h"
-#include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/stored_type.h"
 #include "parallel/checkpoint/virtual_tensor.h"
 
@@ -80,17 +80,17 @@ PieceTables TablesOf(const Layout& layout) {
 
 absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
   PLAIT_ASSIGN_OR_RETURN(const std::string contents, ContentsIfUtf8(file.path(), index));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kIndexFormat));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", FormatVersionOf(index.layout)));
+  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kIndexFormat, FormatVersionOf(index.layout)));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", index.layout.step));
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(contents.data()),
                                              contents.size());
-  PLAIT_RETURN_IF_ERROR(WriteChecked(file, kContents, bytes, {static_cast<std::int64_t>(contents.size())}));
+  PLAIT_RETURN_IF_ERROR(
+      data::WriteChecked(file, kContents, bytes, {static_cast<std::int64_t>(contents.size())}));
   const PieceTables tables = TablesOf(index.layout);
-  PLAIT_RETURN_IF_ERROR(WriteChecked<std::int64_t>(file, kPieces, tables.pieces,
-                                                   {std::ssize(index.layout.pieces), tables.columns}));
+  PLAIT_RETURN_IF_ERROR(data::WriteChecked<std::int64_t>(file, kPieces, tables.pieces,
+                                                         {std::ssize(index.layout.pieces), tables.columns}));
   if (tables.boxes.empty()) return absl::OkStatus();
-  return WriteChecked<std::int64_t>(file, kBoxes, tables.boxes, {std::ssize(tables.boxes)});
+  return data::WriteChecked<std::int64_t>(file, kBoxes, tables.boxes, {std::ssize(tables.boxes)});
 }
 
 // The version of the format.
@@ -112,10 +112,10 @@ absl::StatusOr<std::int64_t> CheckFormat(const data::File& file) {
 
 absl::StatusOr<PieceTables> ReadTables(const data::File& file, std::int64_t version) {
   PieceTables tables;
-  PLAIT_ASSIGN_OR_RETURN(tables.pieces, ReadChecked<std::int64_t>(file, kPieces));
+  PLAIT_ASSIGN_OR_RETURN(tables.pieces, data::ReadChecked<std::int64_t>(file, kPieces));
   if (version == kFormatWithoutBoxes) return tables;
   tables.columns = 5;
-  PLAIT_ASSIGN_OR_RETURN(tables.boxes, ReadChecked<std::int64_t>(file, kBoxes));
+  PLAIT_ASSIGN_OR_RETURN(tables.boxes, data::ReadChecked<std::int64_t>(file, kBoxes));
   return tables;
 }
 
@@ -191,7 +191,7 @@ absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const Pi
 absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t version, CheckFormat(file));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> contents,
-                         ReadChecked<std::uint8_t>(file, kContents));
+                         data::ReadChecked<std::uint8_t>(file, kContents));
   PLAIT_ASSIGN_OR_RETURN(const PieceTables tables, ReadTables(file, version));
   absl::StatusOr<CheckpointIndex> index = ParseIndex({contents.begin(), contents.end()}, tables);
   if (!index.ok()) return base::Prefixed(index.status(), file.path());

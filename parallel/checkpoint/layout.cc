@@ -147,28 +147,14 @@ absl::Status CheckCoverage(const TensorSpec& tensor, absl::Span<const LayoutPiec
       absl::StrCat(where, "rank ", first, " and on rank ", second, "; only one piece may have an element"));
 }
 
-void PutNumbers(const std::vector<std::int64_t>& numbers, comm::ByteWriter& writer) {
-  writer.Write(numbers.size());
-  for (const std::int64_t number : numbers) writer.Write(number);
-}
-
-std::vector<std::int64_t> GetNumbers(comm::ByteReader& reader) {
-  std::vector<std::int64_t> numbers(reader.Read<std::size_t>());
-  for (std::int64_t& number : numbers) number = reader.Read<std::int64_t>();
-  return numbers;
-}
-
 std::string OfferBytes(std::int64_t step, absl::Span<const TensorPiece> pieces) {
   comm::ByteWriter writer;
   writer.Write(step);
   writer.Write(pieces.size());
   for (const TensorPiece& piece : pieces) {
-    writer.WriteText(piece.tensor.group);
-    writer.WriteText(piece.tensor.name);
-    writer.Write(piece.tensor.dtype);
-    PutNumbers(piece.tensor.shape, writer);
-    PutNumbers(piece.box.begin, writer);
-    PutNumbers(piece.box.size, writer);
+    WriteSpec(piece.tensor, writer);
+    writer.WriteNumbers(piece.box.begin);
+    writer.WriteNumbers(piece.box.size);
     writer.Write(piece.begin);
     writer.Write(piece.end);
   }
@@ -181,12 +167,9 @@ Offer OfferFrom(const std::string& bytes) {
   offer.step = reader.Read<std::int64_t>();
   offer.pieces.resize(reader.Read<std::size_t>());
   for (TensorPiece& piece : offer.pieces) {
-    piece.tensor.group = reader.ReadText();
-    piece.tensor.name = reader.ReadText();
-    piece.tensor.dtype = reader.Read<at::ScalarType>();
-    piece.tensor.shape = GetNumbers(reader);
-    piece.box.begin = GetNumbers(reader);
-    piece.box.size = GetNumbers(reader);
+    piece.tensor = ReadSpec(reader);
+    piece.box.begin = reader.ReadNumbers<std::int64_t>();
+    piece.box.size = reader.ReadNumbers<std::int64_t>();
     piece.begin = reader.Read<std::int64_t>();
     piece.end = reader.Read<std::int64_t>();
   }

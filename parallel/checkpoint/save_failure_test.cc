@@ -25,8 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<TensorSpec> Tensors() {
-  return {{"model", "weight", at::kFloat, {300, 400}},
-          {"model", "bias", at::kFloat, {7}}};
+  return {{"model", "weight", at::kFloat, {300, 400}}, {"model", "bias", at::kFloat, {7}}};
 }
 
 const comm::Communicator& World() { return comm::testing::World(); }

@@ -33,8 +33,7 @@ constexpr SavePoint kPoints[] = {SavePoint::kFolderReady,  SavePoint::kFileLaidO
                                  SavePoint::kOlderRemoved};
 
 std::vector<TensorSpec> Tensors() {
-  return {{"model", "weight", at::kFloat, {500, 600}},
-          {"model", "bias", at::kDouble, {}}};
+  return {{"model", "weight", at::kFloat, {500, 600}}, {"model", "bias", at::kDouble, {}}};
 }
 constexpr std::int64_t kBytes = 500 * 600 * 4 + 8;
 

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/byte_stream.h"
 #include "models/placement.h"
 
 namespace plait::parallel {
@@ -41,6 +42,9 @@ std::int64_t ElementsOf(const TensorSpec& tensor);
 inline std::int64_t ElementBytes(at::ScalarType type) {
   return static_cast<std::int64_t>(c10::elementSize(type));
 }
+// As bytes from rank to rank.
+void WriteSpec(const TensorSpec& tensor, comm::ByteWriter& to);
+TensorSpec ReadSpec(comm::ByteReader& from);
 // "float32 (50257, 768)"
 std::string TypeAndShapeOf(const TensorSpec& tensor);
 

@@ -173,15 +173,16 @@ TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
 }
 
 TEST(StateStore, ErrorsNameWhatIsKept) {
-  const auto store =
-      StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = "/dev/null", .what = "parameters"});
+  const auto store = StateStore::Create(
+      Slots(), {.target = OffloadTarget::kFile, .folder = "/dev/null", .what = "parameters"});
   EXPECT_EQ(
       store.status().message(),
       "cannot keep parameters in /dev/null: Not a directory; name a folder that exists and takes files");
 }
 
 TEST(StateStore, AFolderThatIsNotThere) {
-  const auto store = StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
+  const auto store =
+      StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
   EXPECT_EQ(store.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store.status().message(),
             "cannot keep optimizer state in /no/such/folder: No such file or directory; name a folder that "

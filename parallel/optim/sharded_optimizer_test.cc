@@ -138,8 +138,8 @@ TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
 
 TEST(ShardedOptimizerTest, NoPlaceForMomentsIsToldOnAllRanks) {
   Program program;
-  const auto optimizer =
-      ShardedOptimizer::Create(*program.dp, {}, {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
+  const auto optimizer = ShardedOptimizer::Create(
+      *program.dp, {}, {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
   EXPECT_EQ(optimizer.status().code(), absl::StatusCode::kNotFound) << optimizer.status();
 }
 

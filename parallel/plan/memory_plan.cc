@@ -70,7 +70,8 @@ bool HoldsShares(const MemoryPlanRequest& request) {
 
 // Of masters that are not resident: DataParallel::masters_resident().
 bool MastersLeave(const MemoryPlanRequest& request) {
-  return request.masters_offload != OffloadTarget::kMemory && (IsMixed(request) || request.offloads_parameters);
+  return request.masters_offload != OffloadTarget::kMemory &&
+         (IsMixed(request) || request.offloads_parameters);
 }
 
 void PlanParameters(MemoryPlan& plan) {

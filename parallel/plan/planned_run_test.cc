@@ -49,18 +49,20 @@ at::Tensor Loss(DataParallel& dp, const std::vector<models::ParameterUnit>& unit
 }
 
 void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type,
-                     OffloadTarget masters_offload = OffloadTarget::kMemory, bool offloads_parameters = false) {
+                     OffloadTarget masters_offload = OffloadTarget::kMemory,
+                     bool offloads_parameters = false) {
   SCOPED_TRACE(std::string(Name(strategy)) + " " + toString(compute_type) + ", masters in " +
                std::string(Name(masters_offload)) + (offloads_parameters ? ", parameters offloaded" : ""));
   const comm::Communicator& world = comm::testing::World();
   const bool ddp = strategy == Strategy::kDdp;
   const auto mesh = *comm::DeviceMesh::Create(world, {{ddp ? "dp_replicate" : "dp_shard", world.size()}});
   const std::vector<models::ParameterUnit> units = Units();
-  auto dp = DataParallel::Create(mesh, units,
-                                 {.strategy = strategy,
-                                  .compute_type = compute_type,
-                                  .masters_offload = {.target = masters_offload, .folder = ::testing::TempDir()},
-                                  .offloads_parameters = offloads_parameters});
+  auto dp =
+      DataParallel::Create(mesh, units,
+                           {.strategy = strategy,
+                            .compute_type = compute_type,
+                            .masters_offload = {.target = masters_offload, .folder = ::testing::TempDir()},
+                            .offloads_parameters = offloads_parameters});
   ASSERT_TRUE(dp.ok()) << dp.status();
   const auto optimizer =
       *ShardedOptimizer::Create(**dp, {}, {.target = masters_offload, .folder = ::testing::TempDir()});

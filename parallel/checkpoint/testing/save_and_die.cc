@@ -23,8 +23,7 @@ namespace {
 using namespace plait;
 
 std::vector<parallel::TensorSpec> Tensors() {
-  return {{"model", "weight", at::kFloat, {500, 600}},
-          {"model", "bias", at::kDouble, {}}};
+  return {{"model", "weight", at::kFloat, {500, 600}}, {"model", "bias", at::kDouble, {}}};
 }
 
 struct Death {

@@ -147,9 +147,8 @@ OwnedPieces RandomMeshPieces(const std::vector<TensorSpec>& tensors, int ranks, 
 }
 
 std::vector<TensorSpec> RandomTensors(int count, std::uint64_t seed) {
-  constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16,
-                                    at::kHalf, at::kLong,   at::kInt,
-                                    at::kByte,   at::kBool};
+  constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
+                                       at::kLong,  at::kInt,    at::kByte,     at::kBool};
   base::RandomStream draw(base::DeriveSeed(seed, "tensors"));
   std::vector<TensorSpec> tensors;
   for (int i = 0; i < count; ++i) {
