@@ -2,49 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait::comm {
-namespace {
-
-const FoundStarter kMpirun = {.starter = Starter::kOpenMpi, .executable = "mpirun"};
-
-std::string Command(const FoundStarter& found, const RelaunchOptions& options,
-                    const std::vector<std::string>& arguments) {
-  return base::ShellCommand(LaunchCommand(RelaunchPlan(found, options, "/bin/train", arguments)));
-}
-
-TEST(RelaunchPlan, KeepsTheProgramsArgumentsBehindTheProgram) {
-  EXPECT_EQ(Command(kMpirun, {.ranks = 4, .as_root = true, .set_one_thread = true}, {"--", "-n", "--lr=1"}),
-            "mpirun --allow-run-as-root --oversubscribe --bind-to none -n 4 -x OMP_NUM_THREADS=1 /bin/train "
-            "-- -n --lr=1");
-}
-
-TEST(RelaunchPlan, AddsNothingThatIsNotNeeded) {
-  EXPECT_EQ(Command(kMpirun, {.ranks = 2, .as_root = false, .set_one_thread = false}, {}),
-            "mpirun --oversubscribe --bind-to none -n 2 /bin/train");
-}
-
-TEST(RelaunchPlan, OtherStarters) {
-  EXPECT_EQ(
-      Command({.starter = Starter::kHydra, .executable = "mpiexec"}, {.ranks = 2, .as_root = true}, {"a b"}),
-      "mpiexec -envall -genv OMP_NUM_THREADS 1 -n 2 -bind-to none /bin/train 'a b'");
-  EXPECT_EQ(
-      Command({.starter = Starter::kSrun, .executable = "srun", .mpi_plugin = "pmix"}, {.ranks = 2}, {}),
-      "env OMP_NUM_THREADS=1 srun --export=ALL --kill-on-bad-exit=1 --quit-on-interrupt --mpi=pmix "
-      "--overcommit -n 2 -c 1 --cpu-bind=none /bin/train");
-}
-
-TEST(RelaunchOnRanks, RefusesNoRanks) {
-  char program[] = "train";
-  char* argv[] = {program, nullptr};
-  EXPECT_EQ(RelaunchOnRanks(0, argv).code(), absl::StatusCode::kInvalidArgument);
-}
-
-}  // namespace
-}  // namespace plait::comm
 #include "base/text.h"
-#include "comm/launch/relaunch.h"
-
-#include <gtest/gtest.h>
 
 namespace plait::comm {
 namespace {
