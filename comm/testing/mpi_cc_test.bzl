@@ -49,7 +49,7 @@ def mpi_cc_test(
         deps = deps + [
             str(Label("//comm/testing:mpi_test_main")),
             str(Label("//comm/testing:world")),
-            "@system_libraries//:gtest",
+            "@system_libraries//:gmock",
         ],
         **kwargs
     )

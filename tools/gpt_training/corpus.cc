@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "base/quantity.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "data/text/prepare.h"
 
 namespace plait::gpt_training {

@@ -78,7 +78,7 @@ struct Settings {
   at::ScalarType master_type() const;
   virtual at::ScalarType compute_type() const;
   parallel::Strategy parsed_strategy() const;  // of checked settings
-  parallel::StateStoreOptions state_place() const;
+  parallel::StateStoreOptions state_offload() const;
   device::DeviceRequest device_request() const;  // of checked settings
   // Memory that this host has for all its ranks, of which this one computes on `device`.
   parallel::NodeMemory memory(int ranks_on_host, at::Device device) const;
