@@ -257,11 +257,11 @@ std::int64_t ExpectedBytes(const Setting& s, const std::vector<Shard>& shards) {
   std::int64_t scatter = 0, gather = 0, replicas = 0;
   for (std::size_t u = 0; u < shards.size(); ++u) {
     const std::int64_t share = shards[u].layout->shard_count() * 8;
-    const bool gathered_twice = s.strategy == Strategy::kFsdp && s.reshard && IsBlock(shards[u]) &&
+    const bool gathered_twice = ShardsParameters(s.strategy) && s.reshard && IsBlock(shards[u]) &&
                                 !IsBlock(shards[u], TestingModel::kBlocks - 1);
     scatter += share * (s.shards - 1) * (s.reduce_each && ShardsGradients(s.strategy) ? s.passes : 1);
     gather +=
-        share * (s.shards - 1) * (s.strategy == Strategy::kFsdp ? s.passes : 1) * (gathered_twice ? 2 : 1);
+        share * (s.shards - 1) * (ShardsParameters(s.strategy) ? s.passes : 1) * (gathered_twice ? 2 : 1);
     replicas += s.replicas > 1 ? 2 * share * (s.replicas - 1) / s.replicas : 0;
   }
   return scatter + gather + replicas;
@@ -278,7 +278,7 @@ std::int64_t SentBytes() {
 
 TEST(DataParallelTest, BytesSentAreThoseOfTheFormula) {
   for (Setting s : Settings()) {
-    if (s.strategy == Strategy::kFsdp && !s.reshard) continue;  // gathers once per step: below
+    if (ShardsParameters(s.strategy) && !s.reshard) continue;  // gathers once per step: below
     SCOPED_TRACE(TextOf(s));
     TestingModel model(at::kDouble);
     const std::unique_ptr<DataParallel> dp = Engine(model, s);
@@ -311,7 +311,7 @@ TEST(DataParallelTest, ParametersThatOneRankDoesNotReachCountAsZero) {
   for (const Setting& s : Settings()) {
     if (s.passes > 1) continue;
     SCOPED_TRACE(TextOf(s));
-    if (s.strategy == Strategy::kFsdp && s.shards > 1) continue;  // its ranks make the same gathers
+    if (ShardsParameters(s.strategy) && s.shards > 1) continue;  // its ranks make the same gathers
     TestingModel serial(at::kDouble), model(at::kDouble);
     for (int rank = 0; rank < World().size(); ++rank) {
       serial.blocks_used = rank == 0 ? 1 : TestingModel::kBlocks;

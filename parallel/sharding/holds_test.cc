@@ -187,7 +187,7 @@ TEST(Holds, ABlockThatIsUsedTwice) {
 // arrives in parts, after the block's own reduction has begun.
 TEST(Holds, AParameterThatSeveralCheckpointedBlocksUse) {
   ForEachSetting([](Pair& pair) {
-    if (pair.dp->options().strategy == Strategy::kFsdp && World().size() > 1) return;  // sharded there
+    if (ShardsParameters(pair.dp->options().strategy) && World().size() > 1) return;  // sharded there
     for (TestingModel* of : {&pair.plain, &pair.model}) {
       const at::Tensor scale = of->units[3].parameters[0].tensor;
       const bool checkpoints = of == &pair.model;

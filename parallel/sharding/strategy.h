@@ -12,6 +12,7 @@
 #define PLAIT_PARALLEL_SHARDING_STRATEGY_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,8 @@ namespace plait::parallel {
 enum class Strategy { kDdp, kZero1, kZero2, kFsdp };
 
 absl::string_view Name(Strategy strategy);  // "ddp", "zero1", "zero2", "fsdp"
+
+std::vector<std::string> StrategyNames();
 
 // InvalidArgument with the names that there are. "zero3" is "fsdp".
 absl::StatusOr<Strategy> ParseStrategy(absl::string_view name);

@@ -121,7 +121,7 @@ parallel::Strategy Settings::parsed_strategy() const {
 
 absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   if (!parallel::ParseStrategy(strategy).ok()) {
-    return OneOf("strategy", strategy, {"ddp", "zero1", "zero2", "fsdp"});
+    return OneOf("strategy", strategy, parallel::StrategyNames());
   }
   return MeshOf(mesh, {.strategy = parsed_strategy(), .layer_parallel = layer_parallel()}, ranks);
 }
