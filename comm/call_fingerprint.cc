@@ -17,6 +17,7 @@ CallFingerprint FingerprintOf(const Request& request, std::int64_t sequence) {
   return {.sequence = sequence,
           .count = request.operation == Operation::kAllToAllV ? 0 : payload.count,
           .root = request.root,
+          .tag = request.tag,
           .operation = request.operation,
           .reduce = request.reduce,
           .type = payload.type};
@@ -30,6 +31,7 @@ std::string Describe(const CallFingerprint& call, absl::string_view group) {
     absl::StrAppend(&text, " ", Name(call.reduce));
   }
   if (!IsPointToPoint(call.operation) && call.root >= 0) absl::StrAppend(&text, " root ", call.root);
+  if (call.tag != kNoTag) absl::StrAppend(&text, " tag ", call.tag);
   return text;
 }
 
@@ -37,6 +39,13 @@ void CheckSameCall(const CallFingerprint& mine, int my_rank, const CallFingerpri
   if (mine == theirs) return;
   throw TransportError(absl::StrCat("rank ", my_rank, " of the group called ", Describe(mine, ""),
                                     " where rank ", their_rank, " called ", Describe(theirs, "")));
+}
+
+void CheckSameMessage(const MessageHeader& sent, int from, const MessageHeader& expected) {
+  if (sent == expected) return;
+  const auto text = [](const MessageHeader& m) { return absl::StrCat(Name(m.type), "[", m.count, "]"); };
+  throw TransportError(absl::StrCat("receive from rank ", from, " of the group: ", text(sent), " was sent, ",
+                                    text(expected), " was expected"));
 }
 
 }  // namespace plait::comm

@@ -17,6 +17,7 @@ struct CallFingerprint {
   std::int64_t sequence = 0;  // counts the collectives of the group
   std::int64_t count = 0;     // of the payload; 0 where ranks may differ (all_to_all_v)
   std::int32_t root = -1;
+  std::int32_t tag = kNoTag;  // calls of the same shape on different data
   Operation operation = Operation::kBarrier;
   ReduceOp reduce = ReduceOp::kSum;
   DataType type = DataType::kUInt8;
@@ -28,11 +29,21 @@ struct CallFingerprint {
 // Of a collective.
 CallFingerprint FingerprintOf(const Request& request, std::int64_t sequence);
 
-// "#12 all_reduce[tp] f32[180736] max"; without brackets if `group` is empty.
+// "#12 all_reduce[tp] f32[180736] max"; without brackets if `group` is empty. With " tag 3" where it has one.
 std::string Describe(const CallFingerprint& call, absl::string_view group);
 
 // Throws TransportError if two ranks of a group differ.
 void CheckSameCall(const CallFingerprint& mine, int my_rank, const CallFingerprint& theirs, int their_rank);
+
+// What sender and receiver of a message have in common. Sent as bytes.
+struct MessageHeader {
+  std::int64_t count = 0;
+  DataType type = DataType::kUInt8;
+  bool operator==(const MessageHeader&) const = default;
+};
+
+// Throws TransportError if rank `from` of the group sent another type or another number of elements.
+void CheckSameMessage(const MessageHeader& sent, int from, const MessageHeader& expected);
 
 }  // namespace plait::comm
 

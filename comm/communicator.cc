@@ -70,8 +70,8 @@ void Communicator::AllReduce(Buffer values, ReduceOp op, CallSite site) const {
   Run({.operation = Operation::kAllReduce, .out = values, .reduce = op}, site);
 }
 
-Work Communicator::AllReduceAsync(Buffer values, ReduceOp op, CallSite site) const {
-  return Start({.operation = Operation::kAllReduce, .out = values, .reduce = op}, site);
+Work Communicator::AllReduceAsync(Buffer values, ReduceOp op, int tag, CallSite site) const {
+  return Start({.operation = Operation::kAllReduce, .out = values, .reduce = op, .tag = tag}, site);
 }
 
 void Communicator::Broadcast(Buffer values, int root, CallSite site) const {
@@ -86,16 +86,17 @@ void Communicator::AllGather(ConstBuffer in, Buffer out, CallSite site) const {
   Run({.operation = Operation::kAllGather, .in = in, .out = out}, site);
 }
 
-Work Communicator::AllGatherAsync(ConstBuffer in, Buffer out, CallSite site) const {
-  return Start({.operation = Operation::kAllGather, .in = in, .out = out}, site);
+Work Communicator::AllGatherAsync(ConstBuffer in, Buffer out, int tag, CallSite site) const {
+  return Start({.operation = Operation::kAllGather, .in = in, .out = out, .tag = tag}, site);
 }
 
 void Communicator::ReduceScatter(ConstBuffer in, Buffer out, ReduceOp op, CallSite site) const {
   Run({.operation = Operation::kReduceScatter, .in = in, .out = out, .reduce = op}, site);
 }
 
-Work Communicator::ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op, CallSite site) const {
-  return Start({.operation = Operation::kReduceScatter, .in = in, .out = out, .reduce = op}, site);
+Work Communicator::ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op, int tag, CallSite site) const {
+  return Start({.operation = Operation::kReduceScatter, .in = in, .out = out, .reduce = op, .tag = tag},
+               site);
 }
 
 void Communicator::AllToAll(ConstBuffer in, Buffer out, CallSite site) const {

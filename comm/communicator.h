@@ -106,13 +106,15 @@ class Communicator {
   void Receive(Buffer values, int from, int tag, CallSite site = CallSite::current()) const;
   void Barrier(CallSite site = CallSite::current()) const;
 
-  // As above, returning at once.
-  [[nodiscard]] Work AllReduceAsync(Buffer values, ReduceOp op = ReduceOp::kSum,
+  // As above, returning at once. `tag` tells calls of the same shape apart, by what their data is: ranks that
+  // make the call with different tags are named, as ranks that call something else.
+  [[nodiscard]] Work AllReduceAsync(Buffer values, ReduceOp op = ReduceOp::kSum, int tag = kNoTag,
                                     CallSite site = CallSite::current()) const;
   [[nodiscard]] Work BroadcastAsync(Buffer values, int root, CallSite site = CallSite::current()) const;
-  [[nodiscard]] Work AllGatherAsync(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
+  [[nodiscard]] Work AllGatherAsync(ConstBuffer in, Buffer out, int tag = kNoTag,
+                                    CallSite site = CallSite::current()) const;
   [[nodiscard]] Work ReduceScatterAsync(ConstBuffer in, Buffer out, ReduceOp op = ReduceOp::kSum,
-                                        CallSite site = CallSite::current()) const;
+                                        int tag = kNoTag, CallSite site = CallSite::current()) const;
   [[nodiscard]] Work AllToAllAsync(ConstBuffer in, Buffer out, CallSite site = CallSite::current()) const;
   [[nodiscard]] Work AllToAllVAsync(ConstBuffer in, absl::Span<const std::int64_t> send_counts, Buffer out,
                                     absl::Span<const std::int64_t> receive_counts,

@@ -36,6 +36,7 @@ CallFingerprint CallRecord::Fingerprint() const {
   return {.sequence = sequence,
           .count = count,
           .root = root,
+          .tag = IsPointToPoint(operation) ? kNoTag : tag,
           .operation = operation,
           .reduce = reduce,
           .type = type};

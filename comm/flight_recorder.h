@@ -40,7 +40,7 @@ struct CallRecord {
   DataType type = DataType::kUInt8;
   std::int64_t count = 0;
   int root = -1;  // or peer, as a rank of the group
-  int tag = 0;
+  int tag = kNoTag;
   CallState state = CallState::kComplete;
   double entered_seconds = 0;  // on Now()'s clock
   bool waited = false;         // the program stood still in it, since:

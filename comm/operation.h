@@ -39,14 +39,16 @@ inline bool IsReduction(Operation o) {
   return o == Operation::kAllReduce || o == Operation::kReduceScatter || o == Operation::kReduce;
 }
 
+inline constexpr int kNoTag = -1;
+
 // Fields that an operation does not use keep their defaults. AllReduce and Broadcast use `out` alone.
 struct Request {
   Operation operation = Operation::kBarrier;
   ConstBuffer in = {};
   Buffer out = {};
   ReduceOp reduce = ReduceOp::kSum;
-  int root = -1;  // for Send and Receive the peer
-  int tag = 0;
+  int root = -1;     // for Send and Receive the peer
+  int tag = kNoTag;  // of a message; of a collective: what its data is, compared between ranks
   std::vector<std::int64_t> send_counts = {};
   std::vector<std::int64_t> receive_counts = {};
 };

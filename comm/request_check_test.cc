@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "comm/communicator.h"
+#include "comm/transport_error.h"
 
 namespace plait::comm {
 namespace {
@@ -22,6 +23,20 @@ TEST(CommunicatorDeathTest, MistakesEndTheProcess) {
   EXPECT_DEATH(self.AllReduce(BufferOf(absl::MakeSpan(ints)), ReduceOp::kAverage), "floating types");
   EXPECT_DEATH(self.AllToAll(a, {three.data() + 1, 3, DataType::kFloat32}), "overlap");
   EXPECT_DEATH({ Work dropped = self.AllReduceAsync(a); }, "dropped before it was complete");
+}
+
+// As many bytes, and not the same numbers. (Between ranks: comm/testing/mismatch_test.sh.)
+TEST(Communicator, AMessageToItselfOfAnotherTypeIsNamed) {
+  const Communicator self = Communicator::Self();
+  std::vector<float> sent(2);
+  std::vector<std::int64_t> received(1);
+  self.Send(ConstBufferOf(absl::MakeConstSpan(sent)), 0, 5);
+  try {
+    self.Receive(BufferOf(absl::MakeSpan(received)), 0, 5);
+    ADD_FAILURE() << "received " << received[0];
+  } catch (const TransportError& error) {
+    EXPECT_STREQ(error.what(), "receive from rank 0 of the group: f32[2] was sent, i64[1] was expected");
+  }
 }
 
 }  // namespace

@@ -4,24 +4,25 @@
 #include <deque>
 #include <map>
 
-#include "absl/strings/str_cat.h"
+#include "comm/call_fingerprint.h"
 #include "comm/transport_error.h"
 
 namespace plait::comm {
 namespace {
 
-using Mailbox = std::map<int, std::deque<std::vector<std::byte>>>;  // by tag
+struct Message {
+  MessageHeader header;
+  std::vector<std::byte> bytes;
+};
+using Mailbox = std::map<int, std::deque<Message>>;  // by tag
 
 bool TryReceive(Mailbox& mailbox, const Request& request) {
   const auto box = mailbox.find(request.tag);
   if (box == mailbox.end() || box->second.empty()) return false;
-  const std::vector<std::byte> message = std::move(box->second.front());
+  const Message message = std::move(box->second.front());
   box->second.pop_front();
-  if (static_cast<std::int64_t>(message.size()) != request.out.bytes()) {
-    throw TransportError(absl::StrCat("receive: ", message.size(), " bytes were sent, ",
-                                      Describe(request.out), " was expected"));
-  }
-  if (!message.empty()) std::memcpy(request.out.data, message.data(), message.size());
+  CheckSameMessage(message.header, /*from=*/0, {request.out.count, request.out.type});
+  if (!message.bytes.empty()) std::memcpy(request.out.data, message.bytes.data(), message.bytes.size());
   return true;
 }
 
@@ -76,7 +77,8 @@ class SelfBackend : public Backend {
  private:
   void Keep(const Request& request) {
     const auto* begin = static_cast<const std::byte*>(request.in.data);
-    (*mailbox_)[request.tag].emplace_back(begin, begin + request.in.bytes());
+    (*mailbox_)[request.tag].push_back(
+        {{request.in.count, request.in.type}, {begin, begin + request.in.bytes()}});
   }
   static void Copy(const Request& request) {
     if (request.in.count > 0 && request.in.data != request.out.data) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "comm/group.h"
 #include "comm/launch/launcher.h"
+#include "comm/launch/supervision/agent_message.h"
 #include "comm/mpi/cores.h"
 #include "comm/mpi/mpi_backend.h"
 #include "comm/mpi/roll_call.h"
@@ -47,7 +48,7 @@ absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
 absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
                                                       const Launcher& launcher, StartWatch& watch) {
   if (!launcher.starts_mpi()) return MakeSelfBackend();
-  watch.Enter("MPI_Init_thread");
+  watch.Enter(kStartOfMpi);
   if (absl::Status started = StartMpi(argc, argv, launcher.local_size); !started.ok()) return started;
   watch.Enter("the roll call of rank 0");
   if (absl::Status all = RollCall(options.start_timeout_seconds); !all.ok()) return all;

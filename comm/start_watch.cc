@@ -1,10 +1,14 @@
 #include "comm/start_watch.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "comm/launch/supervision/agent_message.h"
 #include "comm/watchdog/watchdog.h"
 
 namespace plait::comm {
@@ -21,7 +25,23 @@ StartWatch::~StartWatch() {
   thread_.join();
 }
 
+namespace {
+
+// Who started the rank may have closed the agent's pipe, and the number may be another file's.
+void TellAgent(const std::string& step) {
+  const char* variable = std::getenv(kStartStepVariable);
+  int file = -1;
+  unsigned long long inode = 0;
+  if (variable == nullptr || std::sscanf(variable, "%d %llu", &file, &inode) != 2) return;
+  struct stat found = {};
+  if (fstat(file, &found) != 0 || !S_ISFIFO(found.st_mode) || found.st_ino != inode) return;
+  [[maybe_unused]] const ssize_t written = write(file, step.data(), step.size());
+}
+
+}  // namespace
+
 void StartWatch::Enter(const std::string& step) {
+  TellAgent(step);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     step_ = step;

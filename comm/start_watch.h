@@ -24,7 +24,7 @@ class StartWatch {
   StartWatch(const StartWatch&) = delete;
   StartWatch& operator=(const StartWatch&) = delete;
 
-  // The step that begins now may take timeout_seconds.
+  // The step that begins now may take timeout_seconds. Under tools/launch the rank's agent is told of it.
   void Enter(const std::string& step);
 
  private:

@@ -159,12 +159,13 @@ TensorWork Issue(TensorCall& call, Mode mode, Blocking blocking, Async async) {
   return call.Finish(Work());
 }
 
-TensorWork AllReduce(Mode mode, const Communicator& comm, at::Tensor& values, ReduceOp op, CallSite site) {
+TensorWork AllReduce(Mode mode, const Communicator& comm, at::Tensor& values, ReduceOp op, int tag,
+                     CallSite site) {
   TensorCall call(comm, /*reduces=*/true);
   call.Out(values, /*reads=*/true);
   return Issue(
       call, mode, [&](const Communicator& c) { c.AllReduce(call.out(), op, site); },
-      [&](const Communicator& c) { return c.AllReduceAsync(call.out(), op, site); });
+      [&](const Communicator& c) { return c.AllReduceAsync(call.out(), op, tag, site); });
 }
 
 TensorWork Broadcast(Mode mode, const Communicator& comm, at::Tensor& values, int root, CallSite site) {
@@ -175,22 +176,22 @@ TensorWork Broadcast(Mode mode, const Communicator& comm, at::Tensor& values, in
       [&](const Communicator& c) { return c.BroadcastAsync(call.out(), root, site); });
 }
 
-TensorWork AllGather(Mode mode, const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
+TensorWork AllGather(Mode mode, const Communicator& comm, const at::Tensor& part, at::Tensor& whole, int tag,
                      CallSite site) {
   TensorCall call(comm);
   call.In(part).Out(whole, /*reads=*/false);
   return Issue(
       call, mode, [&](const Communicator& c) { c.AllGather(call.in(), call.out(), site); },
-      [&](const Communicator& c) { return c.AllGatherAsync(call.in(), call.out(), site); });
+      [&](const Communicator& c) { return c.AllGatherAsync(call.in(), call.out(), tag, site); });
 }
 
 TensorWork ReduceScatter(Mode mode, const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
-                         ReduceOp op, CallSite site) {
+                         ReduceOp op, int tag, CallSite site) {
   TensorCall call(comm, /*reduces=*/true);
   call.In(whole).Out(part, /*reads=*/false);
   return Issue(
       call, mode, [&](const Communicator& c) { c.ReduceScatter(call.in(), call.out(), op, site); },
-      [&](const Communicator& c) { return c.ReduceScatterAsync(call.in(), call.out(), op, site); });
+      [&](const Communicator& c) { return c.ReduceScatterAsync(call.in(), call.out(), op, tag, site); });
 }
 
 TensorWork AllToAll(Mode mode, const Communicator& comm, const at::Tensor& in, at::Tensor& out,
@@ -238,15 +239,15 @@ at::Tensor AllGather(const Communicator& comm, const at::Tensor& part, CallSite 
   std::vector<std::int64_t> sizes = part.sizes().vec();
   sizes[0] *= comm.size();
   at::Tensor whole = at::empty(sizes, part.options());
-  AllGather(Mode::kBlocking, comm, part, whole, site).Wait();
+  AllGather(Mode::kBlocking, comm, part, whole, kNoTag, site).Wait();
   return whole;
 }
 
 void AllReduce(const Communicator& comm, at::Tensor& values, ReduceOp op, CallSite site) {
-  AllReduce(Mode::kBlocking, comm, values, op, site).Wait();
+  AllReduce(Mode::kBlocking, comm, values, op, kNoTag, site).Wait();
 }
-TensorWork AllReduceAsync(const Communicator& comm, at::Tensor& values, ReduceOp op, CallSite site) {
-  return AllReduce(Mode::kAsync, comm, values, op, site);
+TensorWork AllReduceAsync(const Communicator& comm, at::Tensor& values, ReduceOp op, int tag, CallSite site) {
+  return AllReduce(Mode::kAsync, comm, values, op, tag, site);
 }
 void Broadcast(const Communicator& comm, at::Tensor& values, int root, CallSite site) {
   Broadcast(Mode::kBlocking, comm, values, root, site).Wait();
@@ -255,19 +256,19 @@ TensorWork BroadcastAsync(const Communicator& comm, at::Tensor& values, int root
   return Broadcast(Mode::kAsync, comm, values, root, site);
 }
 void AllGather(const Communicator& comm, const at::Tensor& part, at::Tensor& whole, CallSite site) {
-  AllGather(Mode::kBlocking, comm, part, whole, site).Wait();
+  AllGather(Mode::kBlocking, comm, part, whole, kNoTag, site).Wait();
 }
-TensorWork AllGatherAsync(const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
+TensorWork AllGatherAsync(const Communicator& comm, const at::Tensor& part, at::Tensor& whole, int tag,
                           CallSite site) {
-  return AllGather(Mode::kAsync, comm, part, whole, site);
+  return AllGather(Mode::kAsync, comm, part, whole, tag, site);
 }
 void ReduceScatter(const Communicator& comm, const at::Tensor& whole, at::Tensor& part, ReduceOp op,
                    CallSite site) {
-  ReduceScatter(Mode::kBlocking, comm, whole, part, op, site).Wait();
+  ReduceScatter(Mode::kBlocking, comm, whole, part, op, kNoTag, site).Wait();
 }
 TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole, at::Tensor& part,
-                              ReduceOp op, CallSite site) {
-  return ReduceScatter(Mode::kAsync, comm, whole, part, op, site);
+                              ReduceOp op, int tag, CallSite site) {
+  return ReduceScatter(Mode::kAsync, comm, whole, part, op, tag, site);
 }
 void AllToAll(const Communicator& comm, const at::Tensor& in, at::Tensor& out, CallSite site) {
   AllToAll(Mode::kBlocking, comm, in, out, site).Wait();

@@ -68,14 +68,16 @@ void Send(const Communicator& comm, const at::Tensor& values, int to, int tag,
 void Receive(const Communicator& comm, at::Tensor& values, int from, int tag,
              CallSite site = CallSite::current());
 
+// `tag` as in Communicator.
 [[nodiscard]] TensorWork AllReduceAsync(const Communicator& comm, at::Tensor& values,
-                                        ReduceOp op = ReduceOp::kSum, CallSite site = CallSite::current());
+                                        ReduceOp op = ReduceOp::kSum, int tag = kNoTag,
+                                        CallSite site = CallSite::current());
 [[nodiscard]] TensorWork BroadcastAsync(const Communicator& comm, at::Tensor& values, int root,
                                         CallSite site = CallSite::current());
 [[nodiscard]] TensorWork AllGatherAsync(const Communicator& comm, const at::Tensor& part, at::Tensor& whole,
-                                        CallSite site = CallSite::current());
+                                        int tag = kNoTag, CallSite site = CallSite::current());
 [[nodiscard]] TensorWork ReduceScatterAsync(const Communicator& comm, const at::Tensor& whole,
-                                            at::Tensor& part, ReduceOp op = ReduceOp::kSum,
+                                            at::Tensor& part, ReduceOp op = ReduceOp::kSum, int tag = kNoTag,
                                             CallSite site = CallSite::current());
 [[nodiscard]] TensorWork AllToAllAsync(const Communicator& comm, const at::Tensor& in, at::Tensor& out,
                                        CallSite site = CallSite::current());

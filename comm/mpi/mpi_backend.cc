@@ -96,6 +96,12 @@ class MpiBackend : public Backend {
     if (IsPointToPoint(request.operation)) return Issue(request);
     const CallFingerprint call = FingerprintOf(request, ++collectives_);
     if (size_ == 1) return Issue(request);
+    if (segment_ == nullptr && GoesRound(group(), request)) {
+      auto work = std::make_unique<MpiWork>(shared_->progress);
+      AddCallCheck(comm_, rank_, size_, call, *work);
+      IssueOperation(group(), request, work.get());
+      return work;
+    }
     if (segment_ == nullptr) {
       auto check = StartCallCheck(comm_, rank_, size_, call, shared_->progress);
       return std::make_unique<CheckedWork>(std::move(check), Issue(request));
@@ -123,6 +129,10 @@ class MpiBackend : public Backend {
     return std::make_unique<SharedCollective>(segment_, shared_->progress, request, call);
   }
 
+  MpiGroup group() const {
+    return {comm_, rank_, size_, options_.max_elements_per_message, options_.ring_bytes, collectives_};
+  }
+
   bool OnOneNode() const {
     return std::all_of(members_.begin(), members_.end(),
                        [this](int member) { return shared_->nodes[member] == shared_->nodes[members_[0]]; });
@@ -130,9 +140,7 @@ class MpiBackend : public Backend {
 
   std::unique_ptr<PendingWork> Issue(const Request& request) {
     auto work = std::make_unique<MpiWork>(shared_->progress);
-    const MpiGroup group = {comm_,       rank_, size_, options_.max_elements_per_message, options_.ring_bytes,
-                            collectives_};
-    IssueOperation(group, request, work.get());
+    IssueOperation(group(), request, work.get());
     return work;
   }
 

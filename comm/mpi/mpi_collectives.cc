@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/call_fingerprint.h"
 #include "comm/half_precision.h"
 #include "comm/mpi/mpi_types.h"
 #include "comm/mpi/ring_collectives.h"
@@ -47,7 +48,6 @@ class Issuer {
 
   void IssueWidened(const Request& request);
   void AllReduce(const Request& r);
-  bool GoesRound(std::int64_t bytes) const;
   int RingTag() const;
   std::vector<Buffer> Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const;
   void RingAllReduce(const Request& r);
@@ -62,6 +62,8 @@ class Issuer {
   void AllToAllV(const Request& r);
   void Gather(const Request& r);
   void Scatter(const Request& r);
+  void SendWithHeader(const Request& r);
+  void ReceiveWithHeader(const Request& r);
   void Send(ConstBuffer values, int to, int tag);
   void Receive(Buffer values, int from, int tag);
   void DivideBySize(Buffer values);
@@ -97,8 +99,6 @@ void Issuer::IssueWidened(const Request& request) {
   if (receives) work_->AtEnd([out, narrow = request.out] { Narrow(out, narrow); });
   Issue(wide);
 }
-
-bool Issuer::GoesRound(std::int64_t bytes) const { return group_.size > 1 && bytes >= group_.ring_bytes; }
 
 int Issuer::RingTag() const { return kFirstRingTag + static_cast<int>(group_.operation % kRingTags); }
 
@@ -139,7 +139,7 @@ void Issuer::RingAllGather(const Request& r) {
 }
 
 void Issuer::AllReduce(const Request& r) {
-  if (GoesRound(r.out.bytes())) return RingAllReduce(r);
+  if (GoesRound(group_, r)) return RingAllReduce(r);
   if (r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
   ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Iallreduce", MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,
@@ -159,7 +159,7 @@ void Issuer::Reduce(const Request& r) {
 }
 
 void Issuer::ReduceScatter(const Request& r) {
-  if (GoesRound(r.in.bytes())) return RingReduceScatter(r);
+  if (GoesRound(group_, r)) return RingReduceScatter(r);
   Buffer out = r.out;
   const auto* in_begin = static_cast<const std::byte*>(r.in.data);
   const auto* out_begin = static_cast<const std::byte*>(r.out.data);
@@ -195,7 +195,7 @@ void Issuer::Broadcast(const Request& r) {
 }
 
 void Issuer::AllGather(const Request& r) {
-  if (GoesRound(r.out.bytes())) return RingAllGather(r);
+  if (GoesRound(group_, r)) return RingAllGather(r);
   const bool in_place = r.in.data == Slice(r.out, group_.rank * r.in.count, r.in.count).data;
   ForEachPiece(r.in.count, [&](std::int64_t begin, std::int64_t count) {
     const void* in = in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data;
@@ -269,6 +269,24 @@ void Issuer::Scatter(const Request& r) {
   });
 }
 
+// Ahead of a message, what it is: MPI compares no types, and a longer message than its buffer overwrites what
+// lies behind it (Open MPI 4.1).
+void Issuer::SendWithHeader(const Request& r) {
+  auto* header = new (work_->AddScratch(sizeof(MessageHeader))) MessageHeader{r.in.count, r.in.type};
+  Call("MPI_Isend", MPI_Isend, header, int{sizeof(MessageHeader)}, MPI_BYTE, r.root, r.tag);
+  Send(r.in, r.root, r.tag);
+}
+
+void Issuer::ReceiveWithHeader(const Request& r) {
+  auto* header = new (work_->AddScratch(sizeof(MessageHeader))) MessageHeader();
+  Call("MPI_Irecv", MPI_Irecv, header, int{sizeof(MessageHeader)}, MPI_BYTE, r.root, r.tag);
+  work_->AddStage([header, group = group_, out = r.out, from = r.root, tag = r.tag](MpiWork& work) {
+    CheckSameMessage(*header, from, {out.count, out.type});
+    Issuer(group, &work).Receive(out, from, tag);
+  });
+  work_->Start();
+}
+
 void Issuer::Send(ConstBuffer values, int to, int tag) {
   ForEachMessage(values.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Isend", MPI_Isend, Slice(values, begin, count).data, static_cast<int>(count),
@@ -308,9 +326,9 @@ void Issuer::Issue(const Request& request) {
     case Operation::kScatter:
       return Scatter(request);
     case Operation::kSend:
-      return Send(request.in, request.root, request.tag);
+      return SendWithHeader(request);
     case Operation::kReceive:
-      return Receive(request.out, request.root, request.tag);
+      return ReceiveWithHeader(request);
     case Operation::kBarrier:
     case Operation::kSplit:
       return Call("MPI_Ibarrier", MPI_Ibarrier);
@@ -318,6 +336,20 @@ void Issuer::Issue(const Request& request) {
 }
 
 }  // namespace
+
+bool GoesRound(const MpiGroup& group, const Request& r) {
+  if (group.size == 1) return false;
+  const bool widened = IsReduction(r.operation) && IsHalfPrecision(Payload(r).type);
+  switch (r.operation) {
+    case Operation::kAllReduce:
+    case Operation::kAllGather:
+      return r.out.bytes() * (widened ? 2 : 1) >= group.ring_bytes;
+    case Operation::kReduceScatter:
+      return r.in.bytes() * (widened ? 2 : 1) >= group.ring_bytes;
+    default:
+      return false;
+  }
+}
 
 void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work) {
   Issuer(group, work).Issue(request);

@@ -23,6 +23,9 @@ struct MpiGroup {
 // Tags from here on are not used for messages of operations.
 inline constexpr int kFirstFreeTag = (1 << 30) + 1 + (1 << 20);
 
+// Whether `request` goes round a ring of messages.
+bool GoesRound(const MpiGroup& group, const Request& request);
+
 // Starts `request`; a split is a barrier.
 void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work);
 

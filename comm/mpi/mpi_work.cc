@@ -29,6 +29,7 @@ std::byte* MpiWork::AddScratch(std::int64_t bytes) {
 void MpiWork::RunStage() {
   if (next_stage_ == stages_.size()) return;
   requests_.clear();
+  expectations_.clear();
   stages_[next_stage_++](*this);
 }
 
@@ -38,7 +39,7 @@ void MpiWork::AddToProgress() {
 }
 
 void MpiWork::Start() {
-  RunStage();
+  if (requests_.empty()) RunStage();
   AddToProgress();
 }
 

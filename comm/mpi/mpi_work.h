@@ -31,7 +31,8 @@ class MpiWork : public PendingWork, public Progress::Task {
   // one.
   using Stage = std::function<void(MpiWork&)>;
   void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
-  // Runs the first stage, if any. From now on every wait of the session advances this operation.
+  // Runs the first stage, if any, unless there are requests before it. From now on every wait of the session
+  // advances this operation.
   void Start();
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }

@@ -16,6 +16,7 @@ namespace {
 using plait::comm::BufferOf;
 using plait::comm::Communicator;
 using plait::comm::ConstBufferOf;
+using plait::comm::Operation;
 using plait::comm::ReduceOp;
 
 constexpr int kOddRank = 1;
@@ -73,6 +74,26 @@ void AllToAll(const Communicator& c, std::int64_t count) {
   c.AllToAll(ConstBufferOf(absl::MakeConstSpan(from.whole)), BufferOf(absl::MakeSpan(to.whole)));
 }
 
+// Of the same shape, on different data.
+void Tagged(const Communicator& c, int tag, Operation operation) {
+  Parts p(c, 5);
+  const auto part = BufferOf(absl::MakeSpan(p.part)), whole = BufferOf(absl::MakeSpan(p.whole));
+  if (operation == Operation::kAllReduce) c.AllReduceAsync(part, ReduceOp::kSum, tag).Wait();
+  if (operation == Operation::kAllGather) c.AllGatherAsync(part, whole, tag).Wait();
+  if (operation == Operation::kReduceScatter) c.ReduceScatterAsync(whole, part, ReduceOp::kSum, tag).Wait();
+  std::printf("rank %d computed %g\n", c.rank(), static_cast<double>(p.part.back()));
+}
+
+// The odd rank sends as many bytes as the others expect.
+template <typename Sent, typename Expected>
+void Message(const Communicator& c, bool odd, std::int64_t bytes) {
+  std::vector<Sent> sent(bytes / sizeof(Sent));
+  std::vector<Expected> expected(bytes / sizeof(Expected));
+  if (odd) c.Send(ConstBufferOf(absl::MakeConstSpan(sent)), 0, 5);
+  if (c.rank() == 0) c.Receive(BufferOf(absl::MakeSpan(expected)), kOddRank, 5);
+  if (c.rank() == 0) std::printf("rank 0 received %g\n", static_cast<double>(expected[0]));
+}
+
 // Two operations in flight, which the odd rank starts the other way round.
 void TwoInFlight(const Communicator& c, bool swapped) {
   std::vector<float> a(3, 1.0f), b(4, 1.0f);
@@ -116,6 +137,16 @@ std::map<std::string, Call> Cases() {
       {"gather_counts", [](auto& c, bool odd) { Gather(c, odd ? 4 : 3); }},
       {"scatter_counts", [](auto& c, bool odd) { Scatter(c, odd ? 4 : 3); }},
       {"all_to_all_counts", [](auto& c, bool odd) { AllToAll(c, odd ? 4 : 3); }},
+      {"all_reduce_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kAllReduce); }},
+      {"all_gather_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kAllGather); }},
+      {"reduce_scatter_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kReduceScatter); }},
+      {"message_floats", [](auto& c, bool odd) { Message<float, double>(c, odd, 32); }},
+      {"message_lengths",
+       [](auto& c, bool odd) {
+         odd ? Message<float, float>(c, odd, 4 * kLong) : Message<float, float>(c, odd, 64);
+       }},
+      {"message_integers", [](auto& c, bool odd) { Message<std::int32_t, float>(c, odd, 32); }},
+      {"message_long", [](auto& c, bool odd) { Message<std::int64_t, double>(c, odd, 8 * kLong); }},
       {"two_in_flight", [](auto& c, bool odd) { TwoInFlight(c, odd); }},
       {"split_and_barrier",
        [](auto& c, bool odd) { odd ? c.Barrier() : (void)c.Split(0, c.rank(), "part"); }},

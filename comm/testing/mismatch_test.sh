@@ -1,7 +1,8 @@
 #!/bin/sh
 # mismatch_test.sh LAUNCH PROGRAM [FLAG...]: every case of mismatch_program on three ranks, of which rank 1 makes another
 # call. The job must end with a non-zero code, before any timeout, and with one line that names rank 1 and both calls.
-# (Where only ranks 1 and 2 have made theirs, the line may as well begin with rank 2.)
+# (Where only ranks 1 and 2 have made theirs, the line may as well begin with rank 2.) Of a message, the line is that of rank
+# 0, which receives it.
 set -u
 launch=$1 program=$2
 shift 2
@@ -12,6 +13,17 @@ for case in $("$program"); do
   code=$?
   call='#2 [a-z_]*\[tp\].* at mismatch_program.cc:[0-9]*'
   who='([^ ]*, pid [0-9]*) is mismatched'
+  case $case in
+    message_*)
+      line='rank 0 ([^ ]*, pid [0-9]*): receive from rank 1 of the group: [a-z0-9]*\[[0-9]*\] was sent, [a-z0-9]*\[[0-9]*\] was expected'
+      if [ "$code" = 0 ] || [ "$code" = 124 ] || [ "$(grep -c "$line" "$out")" != 1 ]; then
+        echo "FAILED: $case: exit code $code"
+        sed 's/^/    /' "$out"
+        failed=$((failed + 1))
+      fi
+      continue
+      ;;
+  esac
   if [ "$code" = 0 ] || [ "$code" = 124 ] || [ "$(grep -c 'is mismatched' "$out")" != 1 ] ||
     ! grep -q -e "rank 1 $who: it entered $call where rank [02] entered $call" \
       -e "rank 2 $who: it entered $call where rank 1 entered $call" "$out"; then

@@ -106,13 +106,14 @@ TEST(Verdict, ARankThatIsOutOfStepAccusesNobodyLater) {
               ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched: it entered #9")));
 }
 
-TEST(Verdict, TypeReductionAndRootAreComparedToo) {
-  for (int what = 0; what < 3; ++what) {
+TEST(Verdict, TypeReductionRootAndTagAreComparedToo) {
+  for (int what = 0; what < 4; ++what) {
     auto reports = Reports({{Call(9, kReduce, kWaiting, 12)}, {Call(9, kReduce, kDone, 12)}});
     CallRecord& call = reports[1].position.calls[0];
     if (what == 0) call.type = DataType::kInt32;
     if (what == 1) call.reduce = ReduceOp::kMax;
     if (what == 2) call.root = 1;
+    if (what == 3) call.tag = 1;
     EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
                 ElementsAre(HasSubstr("rank 1 (node, pid 101) is mismatched")));
   }

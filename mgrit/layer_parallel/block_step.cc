@@ -57,6 +57,78 @@ void BlockStep::AddBlock(std::int64_t step, std::shared_ptr<models::Block> block
   blocks_.push_back(std::move(own));
 }
 
+namespace {
+
+// Of a parameter: its step, its number of elements, and some of these.
+constexpr std::int64_t kDigest = 10;
+
+bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a + kDigest, b + 1); }
+
+}  // namespace
+
+std::vector<double> BlockStep::Digest(std::int64_t step, const at::Tensor& parameter) {
+  std::vector<double> digest = {static_cast<double>(step), static_cast<double>(parameter.numel())};
+  const at::Tensor values = parameter.detach().flatten();
+  for (std::int64_t i = 2; i < kDigest; ++i) {
+    digest.push_back(values[(i - 2) * (values.numel() - 1) / (kDigest - 3)].item<double>());
+  }
+  return digest;
+}
+
+std::vector<double> BlockStep::OwnDigests() const {
+  std::vector<double> digests;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    for (std::size_t p = 0; p < blocks_[i].parameters.size(); ++p) {
+      const at::Tensor& parameter = blocks_[i].parameters[p];
+      const bool tied = blocks_[i].slots[p] < static_cast<std::size_t>(shared_parameters_);
+      if (tied || parameter.is_meta() || parameter.numel() == 0) continue;
+      const std::vector<double> digest = Digest(first_ + static_cast<std::int64_t>(i), parameter);
+      const bool constant = std::equal(digest.begin() + 3, digest.end(), digest.begin() + 2);
+      if (!constant) digests.insert(digests.end(), digest.begin(), digest.end());
+    }
+  }
+  return digests;
+}
+
+absl::Status BlockStep::CheckOtherRanks(const comm::Communicator& communicator) const {
+  if (shared_ != nullptr || communicator.size() == 1) return absl::OkStatus();
+  std::vector<double> mine = OwnDigests();
+  const std::size_t own = mine.size();
+  auto longest = static_cast<std::int64_t>(own);
+  communicator.AllReduce(comm::BufferOf(absl::MakeSpan(&longest, 1)), comm::ReduceOp::kMax);
+  mine.resize(static_cast<std::size_t>(longest), -1);  // no step
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(communicator.size()));
+  communicator.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)), comm::BufferOf(absl::MakeSpan(all)));
+  for (std::size_t other = 0; other < all.size(); other += kDigest) {
+    const auto step = static_cast<std::int64_t>(all[other]);
+    if (step < 0 || (first_ <= step && step < last_)) continue;
+    for (std::size_t i = 0; i < own; i += kDigest) {
+      if (!SameValues(&all[other], &mine[i])) continue;
+      if (absl::Status same = CheckStep(step); !same.ok()) return same;
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BlockStep::CheckStep(std::int64_t step) const {
+  for (const at::Tensor& parameter : make_block_(step)->Parameters()) {
+    for (const OwnBlock& own : blocks_) {
+      for (std::size_t p = 0; p < own.parameters.size(); ++p) {
+        if (own.slots[p] < static_cast<std::size_t>(shared_parameters_)) continue;
+        if (!own.parameters[p].is_same(parameter)) continue;
+        return absl::InvalidArgumentError(absl::StrCat("LayerParallel: a parameter of the block of step ",
+                                                       first_ + (&own - blocks_.data()), ", number ", p,
+                                                       " of its list, is also one of step ", step,
+                                                       ", which another rank takes; name it among the tied "
+                                                       "parameters, or use the constructor that takes "
+                                                       "one block for all steps"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 const BlockStep::OwnBlock& BlockStep::BlockOf(std::int64_t step) const {
   if (shared_ != nullptr) return blocks_[0];
   PLAIT_CHECK(first_ <= step && step < last_)

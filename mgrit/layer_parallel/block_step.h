@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "comm/communicator.h"
 #include "mgrit/layer_parallel/tensor_step.h"
 #include "models/block_model.h"
 
@@ -30,6 +31,10 @@ class BlockStep final : public TensorStep {
 
   // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps have a parameter that is not tied.
   const absl::Status& status() const { return status_; }
+  // Collective, after SetOwnSteps: the same for blocks of several ranks, on a rank that has one of them. Where
+  // a parameter of another rank's step has the values of an own one, the factory is asked for that step's
+  // block, to see whether it is the same tensor. Not seen: tensors whose elements are all equal, or on meta.
+  absl::Status CheckOtherRanks(const comm::Communicator& communicator) const;
 
   std::vector<at::Tensor> Parameters() override { return parameters_; }
   std::int64_t SharedParameters() const override { return shared_parameters_; }
@@ -58,6 +63,10 @@ class BlockStep final : public TensorStep {
     std::vector<std::size_t> slots;
   };
 
+  // The values of an own parameter, in short: equal ones are equal in this.
+  static std::vector<double> Digest(std::int64_t step, const at::Tensor& parameter);
+  std::vector<double> OwnDigests() const;
+  absl::Status CheckStep(std::int64_t step) const;
   void AddBlock(std::int64_t step, std::shared_ptr<models::Block> block);
   const OwnBlock& BlockOf(std::int64_t step) const;
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;

@@ -107,6 +107,7 @@ LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory
   engine_ = std::make_shared<Engine>(communicator, step, steps, final_time, options);
   absl::Status status = AgreeOnTied(communicator, tied);
   status.Update(step->status());
+  status.Update(step->CheckOtherRanks(communicator));
   status = communicator.Agree(status);
   TORCH_CHECK(status.ok(), std::string(status.message()));
 }

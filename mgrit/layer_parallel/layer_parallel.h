@@ -57,8 +57,7 @@ LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forwa
 
 class LayerParallel {
  public:
-  // A block per step: `make_block(i)` is called for the own steps i alone, so that no rank holds the whole
-  // network.
+  // A block per step: `make_block(i)` is called for the own steps i, so that no rank holds the whole network.
   using BlockFactory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
   // Parameters that blocks of several steps have in common, by name. Every rank holds all of them, whether
   // its own blocks use them or not, and gives the same names, shapes and types in the same order; their
@@ -67,7 +66,8 @@ class LayerParallel {
 
   // Collective. The options fit `steps` (Check), else the program ends. Throws c10::Error on all ranks if
   // ranks name different tied parameters, or if blocks of two steps of a rank have a parameter that is not
-  // tied. (What only blocks of different ranks have in common cannot be seen: on one rank it is an error.)
+  // tied, or blocks of two ranks: where two begin with the same values, make_block is also called for the other
+  // rank's step, to see whether they are the same tensor. (Not seen: one whose elements all begin equal.)
   LayerParallel(comm::Communicator communicator, const BlockFactory& make_block, std::int64_t steps,
                 double final_time, const LayerParallelOptions& options, const TiedParameters& tied = {});
   // One block for all steps: a recurrent net.

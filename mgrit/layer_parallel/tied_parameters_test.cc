@@ -118,6 +118,23 @@ TEST(TiedParameters, ThatAreNotNamedAreRefused) {
   EXPECT_NE(error.find("name it among the tied"), std::string::npos) << error;
 }
 
+// The first and the last step's, which belong to different ranks: each would keep a part of the gradient.
+TEST(TiedParameters, OfDifferentRanksThatAreNotNamedAreRefused) {
+  const at::Tensor bias = Numbers({kWidth}, 99).requires_grad_(true);
+  const auto make_block = [&](std::int64_t step) {
+    const bool end = step == 0 || step == kSteps - 1;
+    return std::make_shared<Residual>(10 + step, at::kDouble, 1.0, end ? bias : at::Tensor());
+  };
+  const std::string error = ErrorOfMaking(make_block, {});
+  EXPECT_NE(error.find("name it among the tied"), std::string::npos) << error;
+  EXPECT_EQ(ErrorOfMaking(make_block, {{"bias", bias}}), "");
+}
+
+// Other tensors with the same values are nobody's business.
+TEST(TiedParameters, BlocksThatBeginAlikeAreNotTied) {
+  EXPECT_EQ(ErrorOfMaking([](std::int64_t) { return std::make_shared<Residual>(1); }, {}), "");
+}
+
 TEST(TiedParameters, ThatRanksNameDifferentlyAreRefused) {
   const comm::Communicator& world = comm::testing::World();
   const at::Tensor bias = Numbers({kWidth}, 9).requires_grad_(true);

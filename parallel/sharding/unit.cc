@@ -199,7 +199,7 @@ void Unit::StartAllGather() {
   for (std::size_t i = 0; i < placeholders_.size(); ++i) Handle(i).set_data(views_[i]);
   if (context_->ranks() == 1) return;
   at::Tensor unsharded = unsharded_.tensor();
-  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded);
+  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded, tag());
   gather_in_flight_ = true;
 }
 
@@ -235,7 +235,7 @@ void Unit::AllGather() {
   if (context_->mixed() && master_.resident()) OwnShard().copy_(master_.tensor());
   if (context_->ranks() == 1) return;
   at::Tensor unsharded = unsharded_.tensor();
-  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded);
+  gathering_ = comm::AllGatherAsync(context_->gather, OwnShard(), unsharded, tag());
   gather_in_flight_ = true;
 }
 
@@ -332,7 +332,8 @@ void Unit::StartReduceScatter(bool last) {
   }
   if (context_->ranks() == 1 || layout_.count() == 0) return;
   if (context_->shards_gradients()) scattered_ = has_shard_ ? at::empty_like(gradient_) : gradient_;
-  scattering_ = comm::ReduceScatterAsync(context_->reduce, unsharded, scattered_);
+  scattering_ =
+      comm::ReduceScatterAsync(context_->reduce, unsharded, scattered_, comm::ReduceOp::kSum, tag());
 }
 
 bool Unit::AdvanceReduceScatter(bool wait) {
@@ -358,7 +359,7 @@ void Unit::FinishReduceScatter() {
 
 void Unit::StartReplicaSum() {
   if (context_->replicate.size() > 1 && layout_.count() > 0)
-    summing_ = comm::AllReduceAsync(context_->replicate, gradient_);
+    summing_ = comm::AllReduceAsync(context_->replicate, gradient_, comm::ReduceOp::kSum, tag());
 }
 
 bool Unit::AdvanceReplicaSum(bool wait) {

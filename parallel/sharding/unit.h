@@ -55,7 +55,7 @@ class Unit {
  public:
   // Local. Parameters are views of an unsharded buffer, with the values that they had; zero where they were
   // on the meta device. They have the masters' type until ShardInitialValues. `name` is for messages, `slot`
-  // of the masters' store. The specifications outlive the unit.
+  // of the masters' store and, as the collectives' tag, of the call that ranks must have in common. The specifications outlive the unit.
   Unit(const UnitContext* context, const std::string& name,
        std::vector<const models::ParameterSpec*> parameters, FlatLayout layout, std::size_t slot);
   // Does not wait; operations in flight keep their buffers alive.
@@ -112,6 +112,8 @@ class Unit {
   void TakeValues();
   void Reshard();
   at::Tensor OwnShard() const;  // of the unsharded buffer
+  // Of its collectives: two units may be as large.
+  int tag() const { return static_cast<int>(slot_); }
   absl::Status PlaceMaster();
   void FollowMaster(const at::Tensor& master);
   void LoadOwnShard();

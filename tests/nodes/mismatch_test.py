@@ -11,6 +11,8 @@ from cluster import Cluster
 PROGRAM = os.path.abspath(sys.argv[1])
 LINE = re.compile(r"rank [0-2] \(\w, pid \d+\) is mismatched: it entered #2 \w+\[tp\].* at mismatch_program.cc:\d+ "
                   r"where rank [0-2] entered #2 \w+\[tp\].* at mismatch_program.cc:\d+")
+# Of a message, the line of the rank that receives it.
+MESSAGE = re.compile(r"rank 0 \(\w, pid \d+\): receive from rank 1 of the group: \w+\[\d+\] was sent, \w+\[\d+\] was expected")
 
 
 class MismatchTest(unittest.TestCase):
@@ -21,7 +23,7 @@ class MismatchTest(unittest.TestCase):
                 with self.subTest(case=case):
                     run = cluster.run(PROGRAM, case)
                     self.assertNotEqual(run.code, 0)
-                    self.assertEqual(len(LINE.findall(run.err)), 1, run.err)
+                    self.assertEqual(len((MESSAGE if case.startswith("message_") else LINE).findall(run.err)), 1, run.err)
 
 
 if __name__ == "__main__":

@@ -54,11 +54,15 @@ std::vector<Setting> Variants(const Setting& mesh) {
   return variants;
 }
 
-TEST(ParityTest, EveryStrategyAndModelInFloat64) {
+bool IsHsdp(const Setting& setting) { return setting.replicas > 1 && setting.shards > 1; }
+
+void ExpectParityInFloat64(bool hsdp) {
   for (const ModelKind kind : kModelKinds) {
     const Trajectory serial = SerialTrajectory(kind, at::kDouble);
     const double bound = Bound(kind, at::kDouble);
+    EXPECT_LE(bound, 1e-12);
     for (const Setting& mesh : Meshes()) {
+      if (IsHsdp(mesh) != hsdp) continue;
       for (const Setting& setting : Variants(mesh)) {
         SCOPED_TRACE(NameOf(kind) + ", " + TextOf(setting));
         const double difference =
@@ -68,6 +72,11 @@ TEST(ParityTest, EveryStrategyAndModelInFloat64) {
     }
   }
 }
+
+TEST(ParityTest, EveryStrategyAndModelInFloat64) { ExpectParityInFloat64(/*hsdp=*/false); }
+
+// Alone, because tests/nodes runs it between nodes.
+TEST(ParityTest, HsdpInFloat64) { ExpectParityInFloat64(/*hsdp=*/true); }
 
 TEST(ParityTest, EveryStrategyAndModelInFloat32) {
   for (const ModelKind kind : kModelKinds) {

@@ -55,6 +55,7 @@ class Workload {
 
   // Local.
   std::string Description() const { return mlp_.Description(); }
+  const parallel::DataParallel& engine() const { return *engine_; }
   std::int64_t ParameterCount() const;
 
  private:

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
 
+#include <cmath>
+
 #include "base/seed.h"
 #include "comm/testing/world.h"
+#include "tools/dist_test/step_summary.h"
 
 namespace plait::dist_test {
 namespace {
@@ -25,28 +28,49 @@ Config Small() {
 }
 
 // Parameters are drawn from one stream, samples from a stream per rank.
-std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
-  mlp::Mlp network({.widths = Widths(config)}, at::kFloat);
-  network.module()->to(at::kDouble);
-  std::vector<at::Generator> samples;
-  for (int rank = 0; rank < ranks; ++rank) {
-    samples.push_back(
-        at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", rank)));
+struct SerialProgram {
+  SerialProgram(const Config& config, int ranks)
+      : config(config), network((SeedParameters(config), mlp::Mlp({.widths = Widths(config)}, at::kFloat))) {
+    network.module()->to(at::kDouble);
+    for (int rank = 0; rank < ranks; ++rank) {
+      samples.push_back(
+          at::make_generator<at::CPUGeneratorImpl>(base::DeriveSeed(config.seed, "samples", rank)));
+    }
   }
-  torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(config.lr));
-  for (int step = 0; step < kSteps; ++step) {
-    adam.zero_grad();
+  static void SeedParameters(const Config& config) {
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    generator.set_current_seed(base::DeriveSeed(config.seed, "parameters"));
+  }
+  void Backward() {
     for (at::Generator& stream : samples) {
       const at::Tensor x =
           at::rand({config.batch_size, config.input_size}, stream, at::kFloat).to(at::kDouble);
       const at::Tensor error = network.Forward(x) - x;
-      ((error * error).sum() / static_cast<double>(ranks)).backward();
+      ((error * error).sum() / static_cast<double>(samples.size())).backward();
     }
+  }
+  const Config& config;
+  mlp::Mlp network;
+  std::vector<at::Generator> samples;
+};
+
+std::vector<at::Tensor> SerialParameters(const Config& config, int ranks) {
+  SerialProgram program(config, ranks);
+  torch::optim::Adam adam(program.network.parameters(), torch::optim::AdamOptions(config.lr));
+  for (int step = 0; step < kSteps; ++step) {
+    adam.zero_grad();
+    program.Backward();
     adam.step();
   }
-  return network.parameters();
+  return program.network.parameters();
+}
+
+double SerialGradientNorm(const Config& config, int ranks) {
+  SerialProgram program(config, ranks);
+  program.Backward();
+  double squares = 0;
+  for (const at::Tensor& p : program.network.parameters()) squares += p.grad().square().sum().item<double>();
+  return std::sqrt(squares);
 }
 
 struct Case {
@@ -93,6 +117,36 @@ INSTANTIATE_TEST_SUITE_P(Strategies, WorkloadTest,
                                            Case{parallel::Strategy::kZero2, ""},
                                            Case{parallel::Strategy::kFsdp, ""},
                                            Case{parallel::Strategy::kFsdp, "dp_replicate=2,dp_shard=2"}));
+
+// Adam's steps do not show the scale of a gradient, so it is compared itself: the first step's, summed over the
+// ranks' samples and divided by the ranks.
+TEST(Workload, GradientsAreMeansOverRanks) {
+  const comm::Communicator& world = comm::testing::World();
+  const Config config = Small();
+  const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(world, *MeshAxes(config, world.size()));
+  base::Profile profile("test");
+  const std::unique_ptr<Workload> workload = *Workload::Create(config, mesh, at::kCPU, profile);
+  workload->Step();
+  double squares = 0;
+  for (const parallel::Shard& shard : workload->engine().shards()) {
+    squares += shard.gradient.to(at::kDouble).square().sum().item<double>();
+  }
+  // A float32 gradient of some thousand products.
+  EXPECT_NEAR(std::sqrt(squares) / SerialGradientNorm(config, world.size()), 1, 1e-4);
+}
+
+TEST(StepSummary, LossIsTheMeanAndTheSlowestRankCounts) {
+  const comm::Communicator& world = comm::testing::World();
+  const int n = world.size();
+  StepTimes times;
+  times.loss = world.rank() + 1;
+  times.end_seconds = 2.0 * (world.rank() + 1);
+  const StepSummary step = SummarizeStep(world, /*iter=*/3, /*batch_size=*/8, times);
+  EXPECT_DOUBLE_EQ(step.loss, (n + 1) / 2.0);
+  EXPECT_DOUBLE_EQ(step.sps, 8 / times.end_seconds);
+  EXPECT_DOUBLE_EQ(step.sps_world, 8.0 * n / (2.0 * n));
+  EXPECT_EQ(step.iter, 3);
+}
 
 TEST(Workload, MeasuresItsParts) {
   const comm::Communicator& world = comm::testing::World();

@@ -29,7 +29,7 @@ std::optional<AgentMessage> AgentMessageReader::Next() {
   if (broken_ || bytes_.size() < kHeaderBytes) return std::nullopt;
   std::uint32_t length = 0;
   for (std::size_t i = 1; i < kHeaderBytes; ++i) length = length << 8 | static_cast<unsigned char>(bytes_[i]);
-  broken_ = length > kLongestPayload || std::strchr("hoex", bytes_[0]) == nullptr || bytes_[0] == '\0';
+  broken_ = length > kLongestPayload || std::strchr("hoesx", bytes_[0]) == nullptr || bytes_[0] == '\0';
   if (broken_ || bytes_.size() < kHeaderBytes + length) return std::nullopt;
   AgentMessage message{.kind = static_cast<AgentMessageKind>(bytes_[0]),
                        .payload = bytes_.substr(kHeaderBytes, length)};

@@ -1,7 +1,7 @@
 // What the supervisor of a job and the agents of its ranks tell each other.
 //
-// An agent (rank_agent.h) connects over TCP, says hello, sends what its rank writes as it comes, and at the
-// end how the rank ended. The supervisor sends signals: bytes, each the number of a signal for the rank. When
+// An agent (rank_agent.h) connects over TCP, says hello, sends what its rank writes as it comes, that it has
+// begun to start MPI, and at the end how the rank ended. The supervisor sends signals: bytes, each the number of a signal for the rank. When
 // either side goes away, the other ends its part of the job.
 //
 // A message is its kind (1 byte), the length of its payload (4 bytes, big-endian) and the payload.
@@ -18,7 +18,18 @@ namespace plait::comm {
 
 inline constexpr char kAgentVariable[] = "PLAIT_LAUNCH_AGENT";
 
-enum class AgentMessageKind : char { kHello = 'h', kOutput = 'o', kError = 'e', kEnded = 'x' };
+// Of ranks under an agent, "descriptor inode" of a pipe: comm/start_watch.h writes there which step of its
+// start a rank is in.
+inline constexpr char kStartStepVariable[] = "PLAIT_LAUNCH_START_STEP";
+inline constexpr char kStartOfMpi[] = "MPI_Init_thread";
+
+enum class AgentMessageKind : char {
+  kHello = 'h',
+  kOutput = 'o',
+  kError = 'e',
+  kStartStep = 's',
+  kEnded = 'x'
+};
 
 struct AgentMessage {
   AgentMessageKind kind = AgentMessageKind::kOutput;

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/agent_listener.h"
 #include "comm/launch/supervision/agent_message.h"
@@ -84,13 +86,22 @@ class Agent {
     int error[2];
     if (pipe2(error, O_CLOEXEC) != 0) return absl::UnavailableError(std::strerror(errno));
     error_ = error[0];
-    const ForkOptions options = {.standard_output = ranks_output,
-                                 .standard_error = error[1],
-                                 .signal_at_our_end = SIGKILL,
-                                 .mask = mask};
+    int step[2];
+    if (pipe(step) != 0) return absl::UnavailableError(std::strerror(errno));
+    fcntl(step[0], F_SETFD, FD_CLOEXEC);
+    start_step_ = step[0];
+    struct stat pipe_of_rank = {};
+    fstat(step[1], &pipe_of_rank);
+    const ForkOptions options = {
+        .standard_output = ranks_output,
+        .standard_error = error[1],
+        .signal_at_our_end = SIGKILL,
+        .mask = mask,
+        .environment = {{kStartStepVariable, absl::StrCat(step[1], " ", pipe_of_rank.st_ino)}}};
     const absl::StatusOr<pid_t> child = StartProcess(command, options);
     close(ranks_output);
     close(error[1]);
+    close(step[1]);
     if (!child.ok()) return child.status();
     child_ = *child;
     Send({AgentMessageKind::kHello, Hello()});
@@ -104,14 +115,16 @@ class Agent {
 
   // Waits for something to happen, and sees to it.
   void Step(int milliseconds) {
-    std::array<pollfd, 4> wait = {{{.fd = signals_, .events = POLLIN, .revents = 0},
+    std::array<pollfd, 5> wait = {{{.fd = signals_, .events = POLLIN, .revents = 0},
                                    {.fd = socket_, .events = POLLIN, .revents = 0},
                                    {.fd = output_, .events = POLLIN, .revents = 0},
-                                   {.fd = error_, .events = POLLIN, .revents = 0}}};
+                                   {.fd = error_, .events = POLLIN, .revents = 0},
+                                   {.fd = start_step_, .events = POLLIN, .revents = 0}}};
     if (kill_at_ > 0) milliseconds = 100;
     poll(wait.data(), wait.size(), milliseconds);
     if (wait[2].revents != 0) Pass(&output_, AgentMessageKind::kOutput);
     if (wait[3].revents != 0) Pass(&error_, AgentMessageKind::kError);
+    if (wait[4].revents != 0) Pass(&start_step_, AgentMessageKind::kStartStep);
     if (wait[1].revents != 0) ReadSupervisor();
     if (wait[0].revents != 0) ReadSignals();
     if (kill_at_ > 0 && NowSeconds() > kill_at_) SignalRank(SIGKILL);
@@ -182,6 +195,7 @@ class Agent {
   int signals_ = -1;
   int output_ = -1;
   int error_ = -1;
+  int start_step_ = -1;
   pid_t child_ = -1;
   double kill_at_ = 0;
   std::optional<ProcessEnd> end_;

@@ -37,6 +37,7 @@ bool RankRegistry::Handle(Connection& connection, const AgentMessage& message) {
     const bool ours = connection.hello && connection.hello->token == token_;
     if (!ours) connection.hello.reset();
     started_ = started_ || ours;
+    if (ours) ranks_[connection.hello->rank] = *connection.hello;
     return ours;
   }
   if (!connection.hello) return false;
@@ -46,6 +47,10 @@ bool RankRegistry::Handle(Connection& connection, const AgentMessage& message) {
     connection.ended = true;
     ++ended_;
     return end.has_value();
+  }
+  if (message.kind == AgentMessageKind::kStartStep) {
+    start_steps_[connection.hello->rank] = message.payload;
+    return true;
   }
   const Stream stream = message.kind == AgentMessageKind::kError ? Stream::kError : Stream::kOutput;
   output_->Write(connection.hello->rank, stream, message.payload);
@@ -70,6 +75,17 @@ void RankRegistry::Drop(int socket) {
   }
   close(socket);
   connections_.erase(socket);
+}
+
+std::vector<AgentHello> RankRegistry::NotInMpi() const {
+  std::vector<AgentHello> absent;
+  if (!first_failure_) return absent;
+  const auto step = start_steps_.find(first_failure_->rank);
+  if (step == start_steps_.end() || step->second != kStartOfMpi) return absent;
+  for (const auto& [rank, hello] : ranks_) {
+    if (start_steps_.count(rank) == 0) absent.push_back(hello);
+  }
+  return absent;
 }
 
 bool RankRegistry::Signal(int signal) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/launch/supervision/agent_listener.h"
 #include "comm/launch/supervision/agent_message.h"
@@ -37,6 +38,8 @@ class RankRegistry {
   bool empty() const { return connections_.empty(); }
   bool started() const { return started_; }  // an agent has said hello
   int ended() const { return ended_; }       // ranks whose agents said how they ended
+  // Ranks whose programs have not begun to start MPI while that which failed first waited for them in it.
+  std::vector<AgentHello> NotInMpi() const;
   const std::optional<RankFailure>& first_failure() const { return first_failure_; }
 
  private:
@@ -53,6 +56,8 @@ class RankRegistry {
   std::string token_;
   JobOutput* output_;
   std::map<int, Connection> connections_;
+  std::map<int, AgentHello> ranks_;         // all that were there
+  std::map<int, std::string> start_steps_;  // the latest, by rank
   bool started_ = false;
   int ended_ = 0;
   std::optional<RankFailure> first_failure_;

@@ -289,6 +289,11 @@ class Supervisor {
     for (const std::string& line : lines) output_.Say(absl::StrCat("    ", line));
     if (!others.empty()) output_.Say("launch: last errors of other ranks:");
     for (const std::string& line : others) output_.Say(absl::StrCat("    ", line));
+    for (const AgentHello& rank : registry_->NotInMpi()) {
+      output_.Say(
+          absl::StrFormat("launch: rank %d (%s, pid %d) has not called MPI_Init, in which rank %d waited",
+                          rank.rank, rank.host, rank.pid, failure.rank));
+    }
   }
 
   int ExitCode() const {
