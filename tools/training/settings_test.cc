@@ -37,7 +37,8 @@ struct Parsed {
 
 TEST(Settings, AResumedRunTakesWhatWasNotGiven) {
   const NamedValues kept =
-      Parsed({"--n-head=2", "--lr=0.3", "--seed=9", "--dtype=float64", "--outputs=x", "--device=cuda"}).table.Kept();
+      Parsed({"--n-head=2", "--lr=0.3", "--seed=9", "--dtype=float64", "--outputs=x", "--device=cuda"})
+          .table.Kept();
   EXPECT_EQ(kept.count("outputs"), 0u);
   EXPECT_EQ(kept.count("device"), 0u);
   Parsed resumed({});
