@@ -98,7 +98,8 @@ TEST(CrossEntropySum, TakesTheCountThatWasKnownBefore) {
   for (const std::int64_t ignored : {0, 3}) {
     const at::Tensor logits = at::randn({8, 5}), targets = at::randint(5, {8}, at::kLong);
     targets.narrow(0, 0, ignored).fill_(-1);
-    const LossSum counted = CrossEntropySum(logits, targets), told = CrossEntropySum(logits, targets, 8 - ignored);
+    const LossSum counted = CrossEntropySum(logits, targets),
+                  told = CrossEntropySum(logits, targets, 8 - ignored);
     EXPECT_EQ(told.count, 8 - ignored);
     EXPECT_TRUE(told.sum.equal(counted.sum));
   }

@@ -1,6 +1,5 @@
 // Trains a GPT on a text, data-parallel: tools/gpt_training/README.md.
 #include <c10/core/ScalarType.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <chrono>
 #include <memory>
@@ -81,12 +80,7 @@ double PeakFlops(const GptSettings& settings, const Run& run) {
     return absl::SimpleAtod(settings.peak_flops, &peak) ? peak : 0;
   }
   run.world.Barrier();  // all ranks at once, as in training
-  peak = MeasuredPeakFlops(at::TensorOptions(settings.compute_type()).device(run.device), [&run] {
-    if (!run.device.is_cpu()) {
-      c10::impl::VirtualGuardImpl(run.device.type()).synchronizeDevice(run.device.index());
-    }
-    return SteadySeconds();
-  });
+  peak = MeasuredPeakFlops(at::TensorOptions(settings.compute_type()).device(run.device));
   run.log.Info(absl::StrFormat("measured peak of rank 0: %.1f GFLOP/s in %s", 1e-9 * peak, settings.dtype));
   return peak;
 }

@@ -70,7 +70,8 @@ absl::Status TrainEnsemble(GruSettings& settings, Run& run, const data::Sequence
 
 absl::Status Train(GruSettings& settings, Run& run) {
   run.console.Print(SettingsBlock(run.world.size(), run.settings_line));
-  run.console.Print(absl::StrCat("DEVICE=", c10::DeviceTypeName(run.device.type(), /*lower_case=*/true), "\n"));
+  run.console.Print(
+      absl::StrCat("DEVICE=", c10::DeviceTypeName(run.device.type(), /*lower_case=*/true), "\n"));
   PLAIT_ASSIGN_OR_RETURN(
       const data::SequenceSet set,
       OpenData(settings, run.world, [&](const std::string& line) { run.console.Print(line); }));

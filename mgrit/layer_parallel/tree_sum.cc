@@ -21,7 +21,8 @@ int TreeSum::PositionOf(std::int64_t leaf) const {
 at::Tensor& TreeSum::Buffer(int depth, const at::Tensor& like) {
   if (buffers_.size() <= static_cast<std::size_t>(depth)) buffers_.resize(depth + 1);
   at::Tensor& buffer = buffers_[depth];
-  if (!buffer.defined() || buffer.sizes() != like.sizes() || buffer.dtype() != like.dtype()) {
+  const bool fits = buffer.defined() && buffer.sizes() == like.sizes() && buffer.dtype() == like.dtype();
+  if (!fits || buffer.device() != like.device()) {
     buffer = at::zeros_like(like);
   }
   return buffer;

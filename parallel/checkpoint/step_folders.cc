@@ -45,7 +45,8 @@ void RemovePartials(const std::string& root) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial)) left.push_back(entry.path().string());
+    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial))
+      left.push_back(entry.path().string());
   }
   for (const std::string& folder : left) base::RemoveTree(folder);
 }

@@ -99,8 +99,8 @@ absl::Status CnnTask::EndEpoch() {
   const data::ImageSplit& split = images_.set.test;
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
-  const std::vector<double> sums =
-      trainer().Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
+  const std::vector<double> sums = trainer().Evaluate(
+      "test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
         const models::Batch batch = trainer().model().OnDevice(MakeBatch(
             split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
             settings_.compute_type()));

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,11 +16,13 @@ double MfuPercent(double flops_per_token, double tokens, double dt_seconds, doub
   return 100 * flops_per_token * tokens / dt_seconds / peak_flops;
 }
 
-double SteadySeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& now_seconds) {
+double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& clock) {
+  const auto now_seconds = [&]() -> double {
+    if (clock) return clock();
+    const at::Device device = options.device();
+    if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
   const std::int64_t size = options.device().is_cpu() ? 1024 : 8192;
   constexpr double kSeconds = 0.5;
   const at::Tensor a = at::ones({size, size}, options);

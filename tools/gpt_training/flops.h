@@ -17,13 +17,10 @@ namespace plait::gpt_training {
 // NaN without a peak (0). `tokens` and `dt_seconds` are of one rank, `peak_flops` per second.
 double MfuPercent(double flops_per_token, double tokens, double dt_seconds, double peak_flops);
 
-double SteadySeconds();
-
 // Operations per second of the best of some products of square matrices in this type on this device, on one
 // thread of LibTorch's pool as it is set: two products at least, and as many as begin within half a second of
-// `now_seconds`, which waits for the device.
-double MeasuredPeakFlops(const c10::TensorOptions& options,
-                         const std::function<double()>& now_seconds = SteadySeconds);
+// `clock`; empty: the steady clock, when the device is idle.
+double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& clock = {});
 
 }  // namespace plait::gpt_training
 

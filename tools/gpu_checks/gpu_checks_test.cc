@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 // Programs that give the output of the longest key that occurs in their command line, and an exit code.
 struct FakePrograms {
   std::map<std::string, std::string> outputs = {};
-  std::vector<std::string> known = {"test_dist", "doctor",    "conformance_nccl_test", "mpirun",
-                                    "train_gpt", "train_cnn", "train_gru"};
+  std::vector<std::string> known = {"test_dist", "doctor",   "conformance_nccl_test", "mpirun", "train_gpt",
+                                    "train_cnn", "train_gru"};
   int code = 0;
 
   Context MakeContext(int gpus = 1) const {
@@ -121,7 +121,8 @@ std::string TrainerOutput(const std::string& program, double factor) {
                         " val_loss=", number(4.5), ", 2 x 2 batches\n");
   }
   if (program == "train_cnn") {
-    return absl::StrCat(text, "epoch=1 train_loss=", number(2.5), " test_loss=", number(2.25), " test_acc=9\n");
+    return absl::StrCat(text, "epoch=1 train_loss=", number(2.5), " test_loss=", number(2.25),
+                        " test_acc=9\n");
   }
   return absl::StrCat(text, "Train Epoch:  1 [20/48]\tLoss: ", number(1.75), "\tTime Per Batch 0.1\n");
 }

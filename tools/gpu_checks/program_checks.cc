@@ -96,12 +96,21 @@ std::string TextFile(const Context& context) {
 // Few steps of a small model, without dropout, which draws other numbers on each device.
 ProgramRun RunTrainer(const Context& context, const std::string& program, const std::string& device) {
   std::vector<std::string> command = {
-      PathOf(context, program), "--nproc=1", "--device=" + device, "--dtype=float64", "--no-plots",
+      PathOf(context, program),
+      "--nproc=1",
+      "--device=" + device,
+      "--dtype=float64",
+      "--no-plots",
       absl::StrCat("--outputs=", context.programs.scratch, "/", program, "_", device)};
   std::vector<std::string> flags;
   if (program == "train_gpt") {
-    flags = {"--data=" + TextFile(context), "--max-iters=4", "--log-interval=1", "--eval-interval=4",
-             "--eval-iters=2", "--gradient-accumulation-steps=2", "--sample-tokens=8"};
+    flags = {"--data=" + TextFile(context),
+             "--max-iters=4",
+             "--log-interval=1",
+             "--eval-interval=4",
+             "--eval-iters=2",
+             "--gradient-accumulation-steps=2",
+             "--sample-tokens=8"};
   } else if (program == "train_cnn") {
     flags = {"--epochs=1", "--max-samples=96", "--batch-size=32", "--dropout1=0", "--dropout2=0"};
   } else {
@@ -117,7 +126,8 @@ std::vector<double> TrainerLosses(const std::string& output) {
   const std::string text = absl::StrReplaceAll(output, {{"Loss: ", "loss="}, {"\t", " "}, {"\n", " "}});
   const std::vector<absl::string_view> parts = absl::StrSplit(text, "loss=");
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::vector<absl::string_view> number = absl::StrSplit(parts[i], absl::MaxSplits(absl::ByAnyChar(" ,"), 1));
+    const std::vector<absl::string_view> number =
+        absl::StrSplit(parts[i], absl::MaxSplits(absl::ByAnyChar(" ,"), 1));
     losses.push_back(HUGE_VAL);  // where it is no number
     if (!absl::SimpleAtod(number[0], &losses.back())) losses.back() = HUGE_VAL;
   }

@@ -37,8 +37,10 @@ struct Parsed {
 
 TEST(Settings, AResumedRunTakesWhatWasNotGiven) {
   const NamedValues kept =
-      Parsed({"--n-head=2", "--lr=0.3", "--seed=9", "--dtype=float64", "--outputs=x"}).table.Kept();
+      Parsed({"--n-head=2", "--lr=0.3", "--seed=9", "--dtype=float64", "--outputs=x", "--device=cuda"})
+          .table.Kept();
   EXPECT_EQ(kept.count("outputs"), 0u);
+  EXPECT_EQ(kept.count("device"), 0u);
   Parsed resumed({});
   std::vector<std::string> changes;
   ASSERT_TRUE(resumed.table.Adopt(kept, &changes).ok());
@@ -84,6 +86,7 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
       {"--resume=auto", "--resume=auto: say from which directory, with --checkpoint-dir"},
       {"--offload-params", "--offload-params: say into which directory, with --offload=DIR"},
       {"--timeout=0", "--timeout=0: must be a positive number"},
+      {"--device=tpu", "--device=tpu: expected auto, cpu or cuda"},
       {"--threads=0", "--threads=0: must be at least 1"}};
   for (const auto& [flag, message] : table) EXPECT_EQ(Parsed({flag}).ErrorOn(2), message);
   EXPECT_EQ(Parsed({"--offload-params", "--offload=/x", "--strategy=zero1"}).ErrorOn(2),

@@ -38,7 +38,9 @@ enum class Kind { kMlp, kCnn, kGpt, kGru, kLayerParallelGru };
 constexpr Kind kKinds[] = {Kind::kMlp, Kind::kCnn, Kind::kGpt, Kind::kGru, Kind::kLayerParallelGru};
 constexpr std::int64_t kSteps = 16;  // of a sequence
 
-gru::GruConfig GruCellConfig() { return {.input = 3, .hidden = 6, .layers = 2, .kind = gru::GruKind::kImplicit}; }
+gru::GruConfig GruCellConfig() {
+  return {.input = 3, .hidden = 6, .layers = 2, .kind = gru::GruKind::kImplicit};
+}
 
 std::unique_ptr<models::BlockModel> ModelOf(Kind kind) {
   const at::TensorOptions options = at::TensorOptions(at::kDouble).device(at::kMeta);
@@ -72,7 +74,8 @@ models::Batch BatchOf(Kind kind, int step, int k, int rank) {
   if (kind == Kind::kCnn) {
     return {at::randn({samples, 1, 8, 8}, at::kDouble), at::randint(10, {samples}, at::kLong)};
   }
-  if (kind == Kind::kGpt) return {at::randint(11, {samples, 8}, at::kLong), at::randint(11, {samples, 8}, at::kLong)};
+  if (kind == Kind::kGpt)
+    return {at::randint(11, {samples, 8}, at::kLong), at::randint(11, {samples, 8}, at::kLong)};
   // Along lp all ranks have the same samples.
   if (kind == Kind::kLayerParallelGru && rank > 0) return BatchOf(kind, step, k, 0);
   return {at::randn({samples, kSteps, 3}, at::kDouble), at::randint(4, {samples}, at::kLong)};

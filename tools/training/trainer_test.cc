@@ -177,7 +177,8 @@ TEST_P(TrainerTest, LossIsTheMeanOverAllMicroBatches) {
       count += batch.inputs.size(0);
     }
     EXPECT_EQ(r.counts[step], count);
-    EXPECT_NEAR(r.losses[step], sum / static_cast<double>(count), near(sum, 2 * count) / static_cast<double>(count));
+    EXPECT_NEAR(r.losses[step], sum / static_cast<double>(count),
+                near(sum, 2 * count) / static_cast<double>(count));
   }
   double sum = 0, count = 0;
   for (int batch = 0; batch < kEvaluations; ++batch) {

@@ -32,7 +32,9 @@ class Memory final : public c10::Allocator {
     return {data, data, &c10::free_cpu, at::Device(kType, 0)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &c10::free_cpu; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { std::memcpy(to, from, bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
 };
 
 Memory& MemoryOfDevice() {
@@ -48,7 +50,9 @@ class PinnedMemory final : public c10::Allocator {
     return {data, data, &c10::free_cpu, at::Device(at::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &c10::free_cpu; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { std::memcpy(to, from, bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
 };
 
 class Hooks final : public at::PrivateUse1HooksInterface {
@@ -96,7 +100,8 @@ at::Tensor Alias(const at::Tensor& tensor) {
 
 at::Tensor Empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std::optional<at::Layout>,
                  std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
-  return at::detail::empty_generic(sizes, &MemoryOfDevice(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+  return at::detail::empty_generic(sizes, &MemoryOfDevice(),
+                                   c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
                                    type.value_or(at::kFloat), format);
 }
 
@@ -142,9 +147,10 @@ at::Scalar Number(const at::Tensor& tensor) {
   return Alias(tensor).item();
 }
 
-at::Tensor Convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                       at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                       at::IntArrayRef output_padding, std::int64_t groups) {
+at::Tensor Convolution(const at::Tensor& input, const at::Tensor& weight,
+                       const std::optional<at::Tensor>& bias, at::IntArrayRef stride, at::IntArrayRef padding,
+                       at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                       std::int64_t groups) {
   const bool has_bias = bias.has_value() && bias->defined();
   return Moved(at::convolution(Alias(input), Alias(weight), has_bias ? Alias(*bias) : at::Tensor(), stride,
                                padding, dilation, transposed, output_padding, groups));
@@ -156,8 +162,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> ConvolutionBackward(
     std::int64_t groups, std::array<bool, 3> mask) {
   const std::vector<std::int64_t> bias = {weight.size(0)};
   const auto [a, b, c] =
-      at::convolution_backward(Alias(gradient), Alias(input), Alias(weight), at::OptionalIntArrayRef(bias), stride,
-                               padding, dilation, transposed, output_padding, groups, mask);
+      at::convolution_backward(Alias(gradient), Alias(input), Alias(weight), at::OptionalIntArrayRef(bias),
+                               stride, padding, dilation, transposed, output_padding, groups, mask);
   return {Moved(a), Moved(b), Moved(c)};
 }
 
@@ -170,7 +176,8 @@ class HostCall {
     const std::vector<c10::Argument>& arguments = op_.schema().arguments();
     c10::IValue* values = stack.data() + (stack.size() - arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      values[i] = arguments[i].is_out() && values[i].isTensor() ? Out(values[i].toTensor()) : OnHost(values[i]);
+      values[i] =
+          arguments[i].is_out() && values[i].isTensor() ? Out(values[i].toTensor()) : OnHost(values[i]);
     }
     op_.callBoxed(&stack);
     const std::size_t results = op_.schema().returns().size();
@@ -185,7 +192,8 @@ class HostCall {
   }
   at::Tensor OnHost(const at::Tensor& tensor) {
     if (!tensor.defined() || (tensor.is_cpu() && tensor.dim() == 0)) return tensor;
-    TORCH_CHECK(IsOnDevice(tensor), op_.schema().name(), " gets tensors of ", tensor.device(), " and of the device");
+    TORCH_CHECK(IsOnDevice(tensor), op_.schema().name(), " gets tensors of ", tensor.device(),
+                " and of the device");
     aliases_.emplace_back(tensor, Alias(tensor));
     return aliases_.back().second;
   }
@@ -235,7 +243,9 @@ class HostCall {
 
 void CallOnHost(const c10::OperatorHandle& op, torch::jit::Stack* stack) { HostCall(op).Run(*stack); }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&CallOnHost>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&CallOnHost>());
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", &Empty);
