@@ -5,7 +5,6 @@
 #include <ATen/ops/eq.h>
 #include <ATen/ops/nll_loss.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +14,6 @@
 
 namespace plait::cnn_training {
 namespace {
-
-// The network's smallest image: two convolutions of 3 x 3 and a pool of 2 x 2.
-constexpr std::int64_t kSmallestSide = 6;
 
 cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSet& set) {
   return {.rows = set.train.rows,
@@ -43,16 +39,6 @@ CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const Im
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
                settings.gradient_accumulation_steps) {}
-
-absl::StatusOr<std::unique_ptr<CnnTask>> CnnTask::Make(const CnnSettings& settings, const training::Run& run,
-                                                       const Images& images) {
-  const data::ImageSplit& train = images.set.train;
-  if (std::min(train.rows, train.columns) < kSmallestSide) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("images of ", train.rows, " x ", train.columns, ": expected at least 6 x 6"));
-  }
-  return std::unique_ptr<CnnTask>(new CnnTask(settings, run, images));
-}
 
 training::TrainedModel CnnTask::model() {
   const cnn::CnnOptions options = OptionsOf(settings_, images_.set);

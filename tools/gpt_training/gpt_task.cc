@@ -64,13 +64,12 @@ absl::StatusOr<gpt::GptOptions> OptionsOf(const GptSettings& settings, const Run
 absl::StatusOr<BlockBatches> BatchesOf(const GptSettings& settings, const Run& run,
                                        const std::vector<std::uint16_t>& tokens, const std::string& name) {
   absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make({.tokens = tokens,
-                          .name = name,
-                          .block_size = settings.block_size,
+      BlockBatches::Make(tokens,
+                         {.block_size = settings.block_size,
                           .batch_size = settings.GlobalBatch(run.data.size()),
                           .seed = settings.seed,
-                          .rank = run.data.rank(),
-                          .ranks = run.data.size()});
+                          .name = name},
+                         run.data.rank(), run.data.size());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), "--block-size"));
   return batches;
 }

@@ -49,10 +49,9 @@ struct Exports {
 };
 
 struct RankHistoryOptions {
-  std::string path;                                    // empty: no history, every call does nothing
+  std::string path;
   std::map<std::string, std::string> attributes = {};  // of rank 0
   int gather_every = 10;                               // steps per all-gather
-  bool move_old_aside = false;                         // a file that is there; else an error
   std::int64_t resume_draws = -1;                      // >= 0: goes on with the file after so many draws
   Exports exports = {};
 };
@@ -74,8 +73,7 @@ class RankHistory {
 
   // One step. Collective in every gather_every-th call, local otherwise. An error of rank 0's file is told
   // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it.
-  // `vectors` are kept as rank 0 gives them; other ranks may leave them out.
-  absl::Status Append(absl::Span<const data::Scalar> scalars, absl::Span<const data::Vector> vectors = {});
+  absl::Status Append(absl::Span<const data::Scalar> scalars);
 
   // Collective. Gathers what is left and brings the file up to date.
   absl::Status Flush();
@@ -88,24 +86,16 @@ class RankHistory {
   std::int64_t draws() const { return draws_; }
 
  private:
-  struct OwnVector {
-    std::string name;
-    std::vector<double> values;
-  };
   RankHistory(comm::Communicator group, const RankHistoryOptions& options);
   absl::Status Open(const RankHistoryOptions& options);
-  void KeepVectors(absl::Span<const data::Vector> vectors);
   absl::Status Gather();
   GatheredBlock Exchange(const std::string& news, bool& any_news, bool& failed);
   absl::Status TakeNews(const std::string& news);
   void WriteDraws(const GatheredBlock& block);
 
   comm::Communicator group_;
-  bool active_;
   int gather_every_;
   RankBlock block_;
-  std::vector<std::vector<OwnVector>> vectors_;  // on rank 0, by draw of the block
-  std::vector<data::Vector> all_vectors_;
   std::unique_ptr<data::History> history_;  // on rank 0
   absl::Status own_;                        // this rank's first error, until all ranks are told
   absl::Status agreed_;                     // what every rank was told

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "comm/session_main.h"
 #include "tools/rank_history/rank_history.h"
@@ -27,10 +28,9 @@ double CpuSeconds() {
 }
 
 absl::Status MeasureHistory(const comm::Communicator& world, const std::string& folder, int gather_every) {
-  const std::string path = folder + "/run.h5";
-  PLAIT_ASSIGN_OR_RETURN(
-      auto history,
-      RankHistory::Create(world, {.path = path, .gather_every = gather_every, .move_old_aside = true}));
+  const std::string path = absl::StrCat(folder, "/run", gather_every, ".h5");
+  PLAIT_ASSIGN_OR_RETURN(auto history,
+                         RankHistory::Create(world, {.path = path, .gather_every = gather_every}));
   PLAIT_RETURN_IF_ERROR(history->Declare({"iter"}, RankStatistics::kRankZero));
   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s"}, RankStatistics::kEachRank));
   const double cpu_begin = CpuSeconds();
