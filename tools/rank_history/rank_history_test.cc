@@ -28,6 +28,11 @@ using ::testing::HasSubstr;
 using ::testing::IsNan;
 namespace fs = std::filesystem;
 
+const std::vector<RankColumn>& Loss() {
+  static const auto& columns = *new std::vector<RankColumn>{{{"loss"}, RankStatistics::kStatistics}};
+  return columns;
+}
+
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // One place for all ranks, and apart from the same test on other numbers of ranks.
@@ -48,10 +53,11 @@ std::vector<double> Column(const std::string& path, const std::string& name) {
 // variance of the population (n^2 - 1) / 12.
 TEST(RankHistory, WritesStatisticsOverRanks) {
   const std::string path = NewPath("statistics.h5");
-  auto history =
-      *RankHistory::Create(World(), {.path = path, .attributes = {{"seed", "1"}}, .gather_every = 4});
-  ASSERT_TRUE(history->Declare({"dt", "s", "time of a step"}, RankStatistics::kEachRank).ok());
-  ASSERT_TRUE(history->Declare({"iter"}, RankStatistics::kRankZero).ok());
+  auto history = *RankHistory::Create(
+      World(), {.path = path,
+                .attributes = {{"seed", "1"}},
+                .metrics = {{{"dt", "s", "time of a step"}, RankStatistics::kEachRank}, {{"iter"}}},
+                .gather_every = 4});
   constexpr int kSteps = 11;
   for (int step = 0; step < kSteps; ++step) {
     ASSERT_TRUE(history->Append({{"iter", 1.0 * step}, {"dt", 1.0 * step + World().rank()}}).ok());
@@ -82,9 +88,13 @@ TEST(RankHistory, WritesStatisticsOverRanks) {
 }
 
 // A metric of the last rank only, from step 5 on; one of all but the last.
-TEST(RankHistory, MetricsMayBeMissingOnSomeRanksAndComeLate) {
+TEST(RankHistory, MetricsMayBeMissingOnSomeRanks) {
   const std::string path = NewPath("missing.h5");
-  auto history = *RankHistory::Create(World(), {.path = path, .gather_every = 3});
+  auto history = *RankHistory::Create(World(), {.path = path,
+                                                .metrics = {{{"loss"}, RankStatistics::kStatistics},
+                                                            {{"late"}, RankStatistics::kStatistics},
+                                                            {{"most"}, RankStatistics::kStatistics}},
+                                                .gather_every = 3});
   const bool last = World().rank() == World().size() - 1;
   for (int step = 0; step < 10; ++step) {
     std::vector<data::Scalar> scalars = {{"loss", 1}};
@@ -111,7 +121,7 @@ TEST(RankHistory, MetricsMayBeMissingOnSomeRanksAndComeLate) {
 
 TEST(RankHistory, OneAllGatherPerBlock) {
   const std::string path = NewPath("calls.h5");
-  auto history = *RankHistory::Create(World(), {.path = path, .gather_every = 5});
+  auto history = *RankHistory::Create(World(), {.path = path, .metrics = Loss(), .gather_every = 5});
   const auto calls = [] {
     return World().stats().at("history")[static_cast<int>(comm::Operation::kAllGather)].calls;
   };
@@ -137,7 +147,7 @@ TEST(RankHistory, AllRanksAreToldOfAnOldRun) {
 
 // A name that only the last rank gets wrong: every rank hears of it in the same call, with the same words.
 TEST(RankHistory, AnErrorOfOneRankIsToldToAllInTheSameCall) {
-  auto history = *RankHistory::Create(World(), {.path = NewPath("error.h5"), .gather_every = 4});
+  auto history = *RankHistory::Create(World(), {.path = NewPath("error.h5"), .metrics = Loss(), .gather_every = 4});
   const bool last = World().rank() == World().size() - 1;
   int told_at = -1;
   for (int step = 0; step < 8 && told_at < 0; ++step) {
@@ -171,7 +181,7 @@ class FullDisk {
 
 // Rank 0 writes in the second and fourth call: all ranks hear of it one block later.
 TEST(RankHistory, AnErrorOfTheFileIsToldWithTheNextBlock) {
-  auto history = *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .gather_every = 2});
+  auto history = *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .metrics = Loss(), .gather_every = 2});
   std::vector<bool> ok;
   for (int step = 0; step < 6; ++step) {
     std::optional<FullDisk> disk;
@@ -182,8 +192,9 @@ TEST(RankHistory, AnErrorOfTheFileIsToldWithTheNextBlock) {
 }
 
 TEST(RankHistory, CollidingNamesAreRefusedOnAllRanks) {
-  auto history = *RankHistory::Create(World(), {.path = NewPath("collide.h5"), .gather_every = 1});
-  const absl::Status status = history->Append({{"dt", 1}, {"dt_max", 2}});
+  const std::vector<RankColumn> metrics = {{{"dt"}, RankStatistics::kStatistics}, {{"dt_max"}}};
+  const absl::Status status =
+      RankHistory::Create(World(), {.path = NewPath("collide.h5"), .metrics = metrics}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -193,7 +204,7 @@ TEST(RankHistory, AKillLosesAtMostWhatWasNotGathered) {
   for (const char* suffix : {"", ".journal"}) fs::remove(path + suffix);
   const pid_t child = fork();
   if (child == 0) {
-    auto history = *RankHistory::Create(comm::Communicator::Self(), {.path = path, .gather_every = 10});
+    auto history = *RankHistory::Create(comm::Communicator::Self(), {.path = path, .metrics = Loss(), .gather_every = 10});
     for (int step = 0; step < 25; ++step) {
       if (!history->Append({{"loss", 1.0 * step}}).ok()) _exit(1);
     }
@@ -210,13 +221,13 @@ TEST(RankHistory, AKillLosesAtMostWhatWasNotGathered) {
 
 TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   const std::string path = NewPath("resume.h5");
-  auto first = *RankHistory::Create(World(), {.path = path, .gather_every = 2});
-  ASSERT_TRUE(first->Declare({"dt", "s"}, RankStatistics::kEachRank).ok());
+  const std::vector<RankColumn> metrics = {{{"dt", "s"}, RankStatistics::kEachRank}};
+  auto first = *RankHistory::Create(World(), {.path = path, .metrics = metrics, .gather_every = 2});
   for (int step = 0; step < 6; ++step) ASSERT_TRUE(first->Append({{"dt", 1.0 * step}}).ok());
   first.reset();
   World().Barrier();
-  auto second = *RankHistory::Create(World(), {.path = path, .gather_every = 2, .resume_draws = 4});
-  ASSERT_TRUE(second->Declare({"dt", "s"}, RankStatistics::kEachRank).ok());
+  auto second = *RankHistory::Create(
+      World(), {.path = path, .metrics = metrics, .gather_every = 2, .resume_draws = 4});
   ASSERT_TRUE(second->Append({{"dt", 40}}).ok());
   EXPECT_EQ(second->draws(), 5);  // what a checkpoint of the resumed run keeps
   ASSERT_TRUE(second->Close().ok());
@@ -232,6 +243,7 @@ TEST(RankHistory, FeedsTheExports) {
   auto history =
       *RankHistory::Create(World(), {.path = path,
                                      .attributes = {{"settings", "--batch-size=64"}},
+                                     .metrics = Loss(),
                                      .gather_every = 2,
                                      .exports = {.csv = csv, .json_lines = lines, .tensorboard = folder}});
   for (int step = 0; step < 3; ++step) ASSERT_TRUE(history->Append({{"loss", step == 1 ? kNaN : 0.5}}).ok());
