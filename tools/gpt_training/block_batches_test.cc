@@ -20,8 +20,8 @@ std::vector<std::uint16_t> Text() {
 }
 
 BlockBatches Make(const std::vector<std::uint16_t>& text, int rank, int ranks) {
-  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
-      text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
+  absl::StatusOr<BlockBatches> batches =
+      BlockBatches::Make(text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
   EXPECT_TRUE(batches.ok()) << batches.status();
   return *std::move(batches);
 }

@@ -69,7 +69,8 @@ absl::Status RankBlock::AddDraw(absl::Span<const data::Scalar> scalars) {
     if (found != index_.end()) {
       draw[found->second] = scalar.value;
     } else {
-      status.Update(absl::InvalidArgumentError(absl::StrCat("\"", scalar.name, "\" is no metric of this run")));
+      status.Update(
+          absl::InvalidArgumentError(absl::StrCat("\"", scalar.name, "\" is no metric of this run")));
     }
   }
   return status;

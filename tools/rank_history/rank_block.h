@@ -76,7 +76,7 @@ class RankBlock {
   explicit RankBlock(std::vector<RankColumn> columns) : columns_(std::move(columns)) {}
 
   std::vector<RankColumn> columns_;
-  std::vector<Names> names_;                          // by column
+  std::vector<Names> names_;                             // by column
   absl::flat_hash_map<std::string, std::size_t> index_;  // of columns, by name
   std::int64_t draws_ = 0;
   std::vector<double> numbers_;  // (draw, column)

@@ -29,8 +29,8 @@ double CpuSeconds() {
 
 std::vector<RankColumn> Metrics() {
   std::vector<RankColumn> metrics = {{{"iter"}}, {{"dt", "s"}, RankStatistics::kEachRank}};
-  for (const char* name : {"loss", "dtf", "dtb", "dto", "sps", "comm_bytes_dp", "comm_in_flight_dp",
-                           "comm_exposed_dp"}) {
+  for (const char* name :
+       {"loss", "dtf", "dtb", "dto", "sps", "comm_bytes_dp", "comm_in_flight_dp", "comm_exposed_dp"}) {
     metrics.push_back({{name}, RankStatistics::kStatistics});
   }
   return metrics;
@@ -38,9 +38,9 @@ std::vector<RankColumn> Metrics() {
 
 absl::Status MeasureHistory(const comm::Communicator& world, const std::string& folder, int gather_every) {
   const std::string path = absl::StrCat(folder, "/run", gather_every, ".h5");
-  PLAIT_ASSIGN_OR_RETURN(auto history,
-                         RankHistory::Create(
-                             world, {.path = path, .metrics = Metrics(), .gather_every = gather_every}));
+  PLAIT_ASSIGN_OR_RETURN(
+      auto history,
+      RankHistory::Create(world, {.path = path, .metrics = Metrics(), .gather_every = gather_every}));
   const double cpu_begin = CpuSeconds();
   for (int step = 0; step < kSteps; ++step) {
     const double loss = 1.0 / (1 + step);

@@ -147,7 +147,8 @@ TEST(RankHistory, AllRanksAreToldOfAnOldRun) {
 
 // A name that only the last rank gets wrong: every rank hears of it in the same call, with the same words.
 TEST(RankHistory, AnErrorOfOneRankIsToldToAllInTheSameCall) {
-  auto history = *RankHistory::Create(World(), {.path = NewPath("error.h5"), .metrics = Loss(), .gather_every = 4});
+  auto history =
+      *RankHistory::Create(World(), {.path = NewPath("error.h5"), .metrics = Loss(), .gather_every = 4});
   const bool last = World().rank() == World().size() - 1;
   int told_at = -1;
   for (int step = 0; step < 8 && told_at < 0; ++step) {
@@ -181,7 +182,8 @@ class FullDisk {
 
 // Rank 0 writes in the second and fourth call: all ranks hear of it one block later.
 TEST(RankHistory, AnErrorOfTheFileIsToldWithTheNextBlock) {
-  auto history = *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .metrics = Loss(), .gather_every = 2});
+  auto history =
+      *RankHistory::Create(World(), {.path = NewPath("file_error.h5"), .metrics = Loss(), .gather_every = 2});
   std::vector<bool> ok;
   for (int step = 0; step < 6; ++step) {
     std::optional<FullDisk> disk;
@@ -204,7 +206,8 @@ TEST(RankHistory, AKillLosesAtMostWhatWasNotGathered) {
   for (const char* suffix : {"", ".journal"}) fs::remove(path + suffix);
   const pid_t child = fork();
   if (child == 0) {
-    auto history = *RankHistory::Create(comm::Communicator::Self(), {.path = path, .metrics = Loss(), .gather_every = 10});
+    auto history = *RankHistory::Create(comm::Communicator::Self(),
+                                        {.path = path, .metrics = Loss(), .gather_every = 10});
     for (int step = 0; step < 25; ++step) {
       if (!history->Append({{"loss", 1.0 * step}}).ok()) _exit(1);
     }
@@ -226,8 +229,8 @@ TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   for (int step = 0; step < 6; ++step) ASSERT_TRUE(first->Append({{"dt", 1.0 * step}}).ok());
   first.reset();
   World().Barrier();
-  auto second = *RankHistory::Create(
-      World(), {.path = path, .metrics = metrics, .gather_every = 2, .resume_draws = 4});
+  auto second =
+      *RankHistory::Create(World(), {.path = path, .metrics = metrics, .gather_every = 2, .resume_draws = 4});
   ASSERT_TRUE(second->Append({{"dt", 40}}).ok());
   EXPECT_EQ(second->draws(), 5);  // what a checkpoint of the resumed run keeps
   ASSERT_TRUE(second->Close().ok());

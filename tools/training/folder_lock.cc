@@ -138,7 +138,8 @@ FolderLock::FolderLock(std::string path, std::string content, double touch_secon
     std::mutex mutex;
     std::unique_lock<std::mutex> lock(mutex);
     const std::chrono::duration<double> period(touch_seconds);
-    while (!std::condition_variable_any().wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) {
+    while (
+        !std::condition_variable_any().wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) {
       utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
     }
   });
