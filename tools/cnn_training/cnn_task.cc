@@ -86,11 +86,11 @@ absl::Status CnnTask::EndEpoch() {
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
   const std::vector<double> sums =
-      trainer().Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
+      trainer_->Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, absl::Span<double> sum) {
         const models::Batch batch = MakeBatch(
             split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
             settings_.compute_type());
-        const at::Tensor scores = trainer().model().Output(batch);
+        const at::Tensor scores = trainer_->model().Output(batch);
         if (batch.targets.numel() == 0) return;
         sum[0] += at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum).item<double>();
         sum[1] += scores.argmax(1).eq(batch.targets).sum().item<double>();
@@ -100,7 +100,7 @@ absl::Status CnnTask::EndEpoch() {
   const double test_loss = sums[0] / tested, accuracy = 100 * sums[1] / tested;
   run_.log.Info(absl::StrFormat("epoch=%d dt=%f train_loss=%f test_loss=%f test_acc=%f", sampler_.epoch() + 1,
                                 seconds_, train_loss, test_loss, accuracy));
-  PLAIT_RETURN_IF_ERROR(trainer().Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
+  PLAIT_RETURN_IF_ERROR(trainer_->Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
                                           {"dt", seconds_},
                                           {"train_loss", train_loss},
                                           {"test_loss", test_loss},
