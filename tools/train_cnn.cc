@@ -70,13 +70,13 @@ absl::Status Train(const CnnSettings& settings, training::Run& run) {
   PLAIT_RETURN_IF_ERROR(run.world.Agree(writable));
   PLAIT_ASSIGN_OR_RETURN(const Images images, OpenImages(settings, run.world));
   run.log.Info(DataLine(images));
-  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<CnnTask> task, CnnTask::Make(settings, run, images));
-  training::Trainer trainer(run, *task);
+  CnnTask task(settings, run, images);
+  training::Trainer trainer(run, task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
-  run.log.Info(absl::StrCat("model=", task->Description()));
+  run.log.Info(absl::StrCat("model=", task.Description()));
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  run.log.Info(absl::StrFormat("%d %s took %.1fs", task->epochs_done(),
-                               task->epochs_done() == 1 ? "epoch" : "epochs", task->seconds()));
+  run.log.Info(absl::StrFormat("%d %s took %.1fs", task.epochs_done(),
+                               task.epochs_done() == 1 ? "epoch" : "epochs", task.seconds()));
   if (!model_folder.empty() && !run.stopped) {
     PLAIT_RETURN_IF_ERROR(SaveModel(trainer.model(), model_folder, run));
   }

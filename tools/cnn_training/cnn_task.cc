@@ -5,7 +5,6 @@
 #include <ATen/ops/eq.h>
 #include <ATen/ops/nll_loss.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +14,6 @@
 
 namespace plait::cnn_training {
 namespace {
-
-// The network's smallest image: two convolutions of 3 x 3 and a pool of 2 x 2.
-constexpr std::int64_t kSmallestSide = 6;
 
 cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSet& set) {
   return {.rows = set.train.rows,
@@ -43,16 +39,6 @@ CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const Im
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
                settings.gradient_accumulation_steps) {}
-
-absl::StatusOr<std::unique_ptr<CnnTask>> CnnTask::Make(const CnnSettings& settings, const training::Run& run,
-                                                       const Images& images) {
-  const data::ImageSplit& train = images.set.train;
-  if (std::min(train.rows, train.columns) < kSmallestSide) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("images of ", train.rows, " x ", train.columns, ": expected at least 6 x 6"));
-  }
-  return std::unique_ptr<CnnTask>(new CnnTask(settings, run, images));
-}
 
 training::TrainedModel CnnTask::model() {
   const cnn::CnnOptions options = OptionsOf(settings_, images_.set);
@@ -99,12 +85,12 @@ absl::Status CnnTask::EndEpoch() {
   const data::ImageSplit& split = images_.set.test;
   const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
   data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
-  const std::vector<double> sums = trainer().Evaluate(
+  const std::vector<double> sums = trainer_->Evaluate(
       "test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer().model().OnDevice(MakeBatch(
+        const models::Batch batch = trainer_->model().OnDevice(MakeBatch(
             split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
             settings_.compute_type()));
-        const at::Tensor scores = trainer().model().Output(batch);
+        const at::Tensor scores = trainer_->model().Output(batch);
         if (batch.targets.numel() == 0) return;
         sum.Add(0, at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum));
         sum.Add(1, scores.argmax(1).eq(batch.targets).sum());
@@ -114,7 +100,7 @@ absl::Status CnnTask::EndEpoch() {
   const double test_loss = sums[0] / tested, accuracy = 100 * sums[1] / tested;
   run_.log.Info(absl::StrFormat("epoch=%d dt=%f train_loss=%f test_loss=%f test_acc=%f", sampler_.epoch() + 1,
                                 seconds_, train_loss, test_loss, accuracy));
-  PLAIT_RETURN_IF_ERROR(trainer().Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
+  PLAIT_RETURN_IF_ERROR(trainer_->Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
                                           {"dt", seconds_},
                                           {"train_loss", train_loss},
                                           {"test_loss", test_loss},

@@ -20,9 +20,8 @@ namespace plait::cnn_training {
 
 class CnnTask final : public training::TrainingTask {
  public:
-  // InvalidArgument for images that are too small for the network. All arguments outlive the task.
-  static absl::StatusOr<std::unique_ptr<CnnTask>> Make(const CnnSettings& settings, const training::Run& run,
-                                                       const Images& images);
+  // All arguments outlive the task.
+  CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);
 
   std::string Description() const { return model_.Description(); }
   int epochs_done() const { return epochs_done_; }  // in this run
@@ -44,7 +43,6 @@ class CnnTask final : public training::TrainingTask {
   training::HistoryPlots plots() const override;
 
  private:
-  CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);
   absl::Status EndEpoch();
 
   const CnnSettings& settings_;

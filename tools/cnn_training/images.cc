@@ -14,6 +14,9 @@
 namespace plait::cnn_training {
 namespace {
 
+// Two convolutions of 3 x 3 and a pool of 2 x 2.
+constexpr std::int64_t kSmallestSide = 6;
+
 double FourDigits(double value) { return std::round(value * 1e4) / 1e4; }
 
 void Shorten(data::ImageSplit& split, std::int64_t samples) {
@@ -44,7 +47,10 @@ absl::StatusOr<Images> OpenImages(const CnnSettings& settings, const comm::Commu
   const absl::Status mine =
       settings.data.empty() ? images.status() : base::Prefixed(images.status(), "--data");
   PLAIT_RETURN_IF_ERROR(world.Agree(mine));
-  return images;
+  const data::ImageSplit& train = images->set.train;
+  if (std::min(train.rows, train.columns) >= kSmallestSide) return images;
+  return absl::InvalidArgumentError(
+      absl::StrCat("images of ", train.rows, " x ", train.columns, ": expected at least 6 x 6"));
 }
 
 std::string DataLine(const Images& images) {

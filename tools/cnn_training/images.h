@@ -25,7 +25,7 @@ struct Images {
 };
 
 // Collective. Every rank reads the files; an error that one rank has is an error on all. InvalidArgument for
-// data without training or test samples.
+// data without training or test samples, and for images that are too small for the network.
 absl::StatusOr<Images> OpenImages(const CnnSettings& settings, const comm::Communicator& world);
 
 // "Data: Fashion-MNIST from ...: 60000 training and 10000 test images of 28 x 28, 10 classes, ..."

@@ -95,11 +95,7 @@ class Comparison {
 
   // By their best link.
   std::vector<int> SlowRanks(double ratio) const {
-    std::vector<double> best;
-    for (int r = 0; r < matrix_.ranks; ++r) {
-      const std::vector<double> row = Row(r);
-      best.push_back(*std::min_element(row.begin(), row.end()));
-    }
+    const std::vector<double> best = BestLinks();
     const double limit = Limit(best, ratio);
     std::vector<int> slow;
     for (int r = 0; r < matrix_.ranks; ++r) {
@@ -156,15 +152,16 @@ class Comparison {
     }
     return row;
   }
-  // Of each rank's best link: the ordinary case, also where one rank of three spoils most links.
-  double Median() const {
+  std::vector<double> BestLinks() const {
     std::vector<double> best;
     for (int r = 0; r < matrix_.ranks; ++r) {
       const std::vector<double> row = Row(r);
       best.push_back(*std::min_element(row.begin(), row.end()));
     }
-    return Quantile(best, 0.5);
+    return best;
   }
+  // Of each rank's best link: the ordinary case, also where one rank of three spoils most links.
+  double Median() const { return Quantile(BestLinks(), 0.5); }
   static double Limit(const std::vector<double>& values, double ratio) {
     const double median = Quantile(values, 0.5);
     std::vector<double> deviations;

@@ -103,7 +103,8 @@ void Exercise::Clear() const {
 
 void Exercise::Call() const {
   const ConstBuffer in = {workspace_.in(), in_count(), kType};
-  const Buffer whole = {workspace_.out(), all_count(), kType}, part = {workspace_.out(), message_.count, kType};
+  const Buffer whole = {workspace_.out(), all_count(), kType},
+               part = {workspace_.out(), message_.count, kType};
   switch (operation_) {
     case Swept::kAllReduce:
       return ranks_.AllReduce(whole, comm::ReduceOp::kSum);

@@ -112,9 +112,10 @@ TEST(Collectives, TheMessageSaysWhatWasExpected) {
   };
   // Element 3 of the first call: (3 + 7) % 61 + 1 = 11 on rank 0, one more on each further rank.
   const int n = World().size(), expected = 11 * n + n * (n - 1) / 2;
-  EXPECT_EQ(Measure(options).verdict.message(),
-            absl::StrCat("rank 0 (", HostName(), ") received a wrong result of all_reduce[world] f32[16] sum: ",
-                         "element 3 of 16: expected ", expected, ", found -5"));
+  EXPECT_EQ(
+      Measure(options).verdict.message(),
+      absl::StrCat("rank 0 (", HostName(), ") received a wrong result of all_reduce[world] f32[16] sum: ",
+                   "element 3 of 16: expected ", expected, ", found -5"));
 }
 
 TEST(Options, ThatCannotBeAreNamed) {
@@ -179,8 +180,9 @@ TEST(Pairs, ASlowLinkIsNamed) {
     EXPECT_EQ(slow, std::vector<std::string>());
     return;
   }
-  EXPECT_EQ(slow, std::vector<std::string>{absl::StrCat("the link of ranks 1 (", HostName(), ") and ", last, " (",
-                                                        HostName(), ") is slow: 5.0x the median latency")});
+  EXPECT_EQ(slow,
+            std::vector<std::string>{absl::StrCat("the link of ranks 1 (", HostName(), ") and ", last, " (",
+                                                  HostName(), ") is slow: 5.0x the median latency")});
 }
 
 // Ten messages of rank 0's first round, all short ones to one partner, are late.

@@ -54,9 +54,8 @@ std::string Line(const Row& row) {
   const bool barrier = row.operation == Swept::kBarrier;
   return absl::StrFormat("%12d  %12d  %6s  %6s  %4d %8.2f %8.2f %8.2f %8.3g %8.3g  %6d", row.message.bytes,
                          row.message.count, barrier ? "none" : comm::Name(kType),
-                         Reduces(row.operation) ? "sum" : "none",
-                         HasRoot(row.operation) ? kRoot : -1, 1e6 * row.seconds.median,
-                         1e6 * row.seconds.least, 1e6 * row.seconds.greatest,
+                         Reduces(row.operation) ? "sum" : "none", HasRoot(row.operation) ? kRoot : -1,
+                         1e6 * row.seconds.median, 1e6 * row.seconds.least, 1e6 * row.seconds.greatest,
                          1e-9 * row.algorithm_bandwidth(), 1e-9 * row.bus_bandwidth(), row.wrong);
 }
 

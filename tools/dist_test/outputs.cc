@@ -69,20 +69,20 @@ Outputs::Traffic Outputs::TrafficSince(const comm::DeviceMesh& mesh) {
           now.exposed_seconds - before.exposed_seconds};
 }
 
-absl::Status Outputs::Record(const StepSummary& step, const StepTimes& times, const comm::DeviceMesh& mesh) {
+absl::Status Outputs::Record(const StepSummary& step, const comm::DeviceMesh& mesh) {
   const Traffic traffic = TrafficSince(mesh);
   in_flight_ += traffic.in_flight_seconds;
   exposed_ += traffic.exposed_seconds;
   ++steps_;
   if (static_cast<int>(steps_) % 8 == 0) files_.trace().TakeCalls();
   return files_.history().Append({{"iter", static_cast<double>(step.iter)},
-                                  {"loss", times.loss},
+                                  {"loss", step.times.loss},
                                   {"sps", step.sps},
                                   {"sps_world", step.sps_world},
-                                  {"dt", step.dt},
-                                  {"dtf", step.dtf},
-                                  {"dtb", step.dtb},
-                                  {"dto", times.optimizer()},
+                                  {"dt", step.times.dt()},
+                                  {"dtf", step.times.dtf()},
+                                  {"dtb", step.times.dtb()},
+                                  {"dto", step.times.optimizer()},
                                   {"comm_bytes_dp", traffic.bytes},
                                   {"comm_in_flight_dp", traffic.in_flight_seconds},
                                   {"comm_exposed_dp", traffic.exposed_seconds}});

@@ -1,7 +1,7 @@
 // The files of a run: history, trace, profile, plots.
 //
 //   PLAIT_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(config, facts, world));
-//   for (...) PLAIT_RETURN_IF_ERROR(outputs.Record(step, times, mesh));
+//   for (...) PLAIT_RETURN_IF_ERROR(outputs.Record(step, mesh));
 //   PLAIT_RETURN_IF_ERROR(outputs.files().Close());
 //   outputs.Draw(log);
 #ifndef PLAIT_TOOLS_DIST_TEST_OUTPUTS_H_
@@ -34,7 +34,7 @@ class Outputs {
   // Local. Leaves out the traffic so far: it belongs to no recorded step.
   void SkipTraffic(const comm::DeviceMesh& mesh) { TrafficSince(mesh); }
   // Collective in every eighth call.
-  absl::Status Record(const StepSummary& step, const StepTimes& times, const comm::DeviceMesh& mesh);
+  absl::Status Record(const StepSummary& step, const comm::DeviceMesh& mesh);
   training::RunOutputs& files() { return files_; }
 
   // On rank 0. Plots every metric in the terminal and as text, SVG and PNG; without gnuplot it logs a

@@ -144,7 +144,7 @@ absl::Status Training::Step(int iter, Workload& workload, Outputs& outputs) {
   Trace(outputs.files().trace().trace(), iter, times);
   const StepSummary step = SummarizeStep(world_, iter, config_.batch_size, times);
   if (iter % config_.log_freq == 0) log_.Info(StepLine(step));
-  return outputs.Record(step, times, mesh_);
+  return outputs.Record(step, mesh_);
 }
 
 absl::Status Training::Steps(Workload& workload, Outputs& outputs) {

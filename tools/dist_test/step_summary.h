@@ -12,9 +12,8 @@ namespace plait::dist_test {
 
 struct StepSummary {
   int iter = 0;
-  double loss = 0;  // mean over ranks
-  // Seconds of this rank: the step, forward pass and loss, backward pass and optimizer.
-  double dt = 0, dtf = 0, dtb = 0;
+  StepTimes times;       // of this rank
+  double loss = 0;       // mean over ranks
   double sps = 0;        // samples of this rank per second
   double sps_world = 0;  // samples of all ranks per second of the slowest
 };

@@ -10,6 +10,8 @@
 namespace plait::doctor {
 namespace {
 
+constexpr const char* kNames[] = {"OK", "WARNING", "ERROR"};
+
 // The same complaint of ranks on one host.
 struct Group {
   Complaint complaint;
@@ -24,17 +26,7 @@ std::string Who(const Group& group) {
 
 }  // namespace
 
-const char* NameOf(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "OK";
-    case Severity::kWarning:
-      return "WARNING";
-    case Severity::kError:
-      break;
-  }
-  return "ERROR";
-}
+const char* NameOf(Severity severity) { return kNames[static_cast<int>(severity)]; }
 
 Finding Judge(const std::string& name, const std::string& fine, const std::vector<RankFacts>& ranks,
               const std::function<std::optional<Complaint>(const RankFacts&)>& complaint_of) {

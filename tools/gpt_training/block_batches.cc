@@ -18,24 +18,20 @@ absl::Span<std::int64_t> Numbers(const at::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<BlockBatches> BlockBatches::Make(const BlockBatchesOptions& options) {
-  PLAIT_ASSIGN_OR_RETURN(data::BlockSampler sampler,
-                         data::BlockSampler::Make({.tokens = static_cast<std::int64_t>(options.tokens.size()),
-                                                   .block_size = options.block_size,
-                                                   .batch_size = options.batch_size,
-                                                   .seed = options.seed,
-                                                   .name = options.name}));
-  return BlockBatches(options, std::move(sampler));
+absl::StatusOr<BlockBatches> BlockBatches::Make(absl::Span<const std::uint16_t> tokens,
+                                                data::BlockSamplerOptions options, int rank, int ranks) {
+  options.tokens = static_cast<std::int64_t>(tokens.size());
+  PLAIT_ASSIGN_OR_RETURN(data::BlockSampler sampler, data::BlockSampler::Make(options));
+  return BlockBatches(tokens, options.block_size, rank, ranks, std::move(sampler));
 }
 
 models::Batch BlockBatches::Next() {
   const std::vector<std::int64_t> all = sampler_.Next();
-  const absl::Span<const std::int64_t> mine = data::ShareOf(all, options_.rank, options_.ranks);
+  const absl::Span<const std::int64_t> mine = data::ShareOf(all, rank_, ranks_);
   const auto blocks = static_cast<std::int64_t>(mine.size());
-  models::Batch batch = {.inputs = at::empty({blocks, options_.block_size}, at::kLong),
-                         .targets = at::empty({blocks, options_.block_size}, at::kLong)};
-  data::GatherBlocks(options_.tokens, mine, options_.block_size, Numbers(batch.inputs),
-                     Numbers(batch.targets));
+  models::Batch batch = {.inputs = at::empty({blocks, block_size_}, at::kLong),
+                         .targets = at::empty({blocks, block_size_}, at::kLong)};
+  data::GatherBlocks(tokens_, mine, block_size_, Numbers(batch.inputs), Numbers(batch.targets));
   return batch;
 }
 

@@ -1,6 +1,6 @@
 // Batches of blocks of a text: drawn for all ranks together, each rank takes its part.
 //
-//   PLAIT_ASSIGN_OR_RETURN(BlockBatches batches, BlockBatches::Make({.tokens = text.train, ...}));
+//   PLAIT_ASSIGN_OR_RETURN(BlockBatches batches, BlockBatches::Make(text.train, {...}, rank, ranks));
 //   const models::Batch batch = batches.Next();
 //
 // The parts of all ranks in order are the batch, whatever their number. Local; every rank makes the same
@@ -18,20 +18,12 @@
 
 namespace plait::gpt_training {
 
-struct BlockBatchesOptions {
-  absl::Span<const std::uint16_t> tokens;  // outlive the batches
-  std::string name = "train";              // of the text: texts draw independently
-  std::int64_t block_size = 0;
-  std::int64_t batch_size = 0;  // blocks over all ranks
-  std::uint64_t seed = 0;
-  int rank = 0;
-  int ranks = 1;
-};
-
 class BlockBatches {
  public:
-  // InvalidArgument where a block and the token after it do not fit the text.
-  static absl::StatusOr<BlockBatches> Make(const BlockBatchesOptions& options);
+  // `tokens` outlive the batches; options.tokens is their number, options.batch_size counts blocks over all
+  // ranks. InvalidArgument where a block and the token after it do not fit the text.
+  static absl::StatusOr<BlockBatches> Make(absl::Span<const std::uint16_t> tokens,
+                                           data::BlockSamplerOptions options, int rank, int ranks);
 
   // (sequences of this rank, block_size) int64, targets one token further.
   models::Batch Next();
@@ -42,10 +34,13 @@ class BlockBatches {
   void Rewind();
 
  private:
-  BlockBatches(const BlockBatchesOptions& options, data::BlockSampler sampler)
-      : options_(options), sampler_(std::move(sampler)) {}
+  BlockBatches(absl::Span<const std::uint16_t> tokens, std::int64_t block_size, int rank, int ranks,
+               data::BlockSampler sampler)
+      : tokens_(tokens), block_size_(block_size), rank_(rank), ranks_(ranks), sampler_(std::move(sampler)) {}
 
-  BlockBatchesOptions options_;
+  absl::Span<const std::uint16_t> tokens_;
+  std::int64_t block_size_;
+  int rank_, ranks_;
   data::BlockSampler sampler_;
 };
 

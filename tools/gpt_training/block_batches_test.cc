@@ -20,8 +20,8 @@ std::vector<std::uint16_t> Text() {
 }
 
 BlockBatches Make(const std::vector<std::uint16_t>& text, int rank, int ranks) {
-  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
-      {.tokens = text, .block_size = kBlock, .batch_size = kBatch, .seed = 3, .rank = rank, .ranks = ranks});
+  absl::StatusOr<BlockBatches> batches =
+      BlockBatches::Make(text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
   EXPECT_TRUE(batches.ok()) << batches.status();
   return *std::move(batches);
 }
@@ -71,7 +71,7 @@ TEST(BlockBatchesTest, GoesOnWhereItStood) {
 TEST(BlockBatchesTest, BlockLongerThanTheText) {
   const std::vector<std::uint16_t> text = Text();
   const absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make({.tokens = text, .block_size = 101, .batch_size = 1});
+      BlockBatches::Make(text, {.block_size = 101, .batch_size = 1}, 0, 1);
   EXPECT_EQ(batches.status().code(), absl::StatusCode::kInvalidArgument);
 }
 

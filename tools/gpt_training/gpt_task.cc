@@ -64,13 +64,12 @@ absl::StatusOr<gpt::GptOptions> OptionsOf(const GptSettings& settings, const Run
 absl::StatusOr<BlockBatches> BatchesOf(const GptSettings& settings, const Run& run,
                                        const std::vector<std::uint16_t>& tokens, const std::string& name) {
   absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make({.tokens = tokens,
-                          .name = name,
-                          .block_size = settings.block_size,
+      BlockBatches::Make(tokens,
+                         {.block_size = settings.block_size,
                           .batch_size = settings.GlobalBatch(run.data.size()),
                           .seed = settings.seed,
-                          .rank = run.data.rank(),
-                          .ranks = run.data.size()});
+                          .name = name},
+                         run.data.rank(), run.data.size());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), "--block-size"));
   return batches;
 }
@@ -178,8 +177,8 @@ absl::Status GptTask::EndStep(const training::StepReport& report, bool evaluates
 double GptTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   batches.Rewind();
   const std::vector<double> sums =
-      trainer().Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::LossSum loss = trainer().model().Loss(batches.Next());
+      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::LossSum loss = trainer_->model().Loss(batches.Next());
         sum.Add(0, loss.sum);
         sum.Add(1, loss.count);
       });
@@ -195,7 +194,7 @@ absl::StatusOr<std::string> GptTask::Sample() {
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_.SetTraining(false);
-  trainer().model().Forward([&](const models::BlockRunner& blocks) {
+  trainer_->model().Forward([&](const models::BlockRunner& blocks) {
     tokens = gpt::Generate(model_, prompt_tokens_, settings_.sample_tokens, sampler, {}, blocks);
   });
   model_.SetTraining(true);
@@ -292,7 +291,7 @@ absl::Status GptTask::Record(const StepNumbers& n, double evaluation_seconds) {
     scalars.push_back({m.in_flight, traffic.in_flight_seconds});
     scalars.push_back({m.exposed, traffic.exposed_seconds});
   }
-  return trainer().Record(scalars);
+  return trainer_->Record(scalars);
 }
 
 training::HistoryPlots GptTask::plots() const {

@@ -164,7 +164,7 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
     CountSolve("BckWD", progress_.backward);
   }
   const std::int64_t size = settings_.global_batch_size;
-  return trainer().Record({{"epoch", static_cast<double>(progress_.epoch)},
+  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
                            {"batch", static_cast<double>((sampler_.position() + size - 1) / size)},
                            {"loss", report.loss},
                            {"gradient_norm", report.gradient_norm},
@@ -185,12 +185,12 @@ TestResult GruTask::Test(Solve solve) {
   result.batches = sampler.batches_per_epoch();
   solve_ = solve;
   const std::vector<double> correct =
-      trainer().Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer().model().OnDevice(
+      trainer_->Evaluate("test", result.batches, 1, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer_->model().OnDevice(
             MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
                       settings_.master_type()));
         const double start = NowSeconds();
-        const at::Tensor classes = trainer().model().Output(batch).argmax(1);
+        const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
         result.seconds += NowSeconds() - start;
         sum.Add(0, classes.eq(batch.targets).sum());
       });
@@ -218,7 +218,7 @@ absl::Status GruTask::TestEpoch() {
   outcome_.epochs.Add(epoch_seconds);
   outcome_.tests.Add(parallel.seconds);
   sampler_.NextEpoch();
-  return trainer().Record({{"epoch", static_cast<double>(progress_.epoch)},
+  return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
                            {"parallel_accuracy", parallel.accuracy()},
                            {"serial_accuracy", serial.accuracy()},
                            {"parallel_test_time", parallel.seconds},

@@ -5,6 +5,10 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace plait::rank_history {
 namespace {
@@ -16,13 +20,17 @@ using ::testing::IsNan;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// What comm does: the numbers of all blocks one after the other, once their news are known to all.
+// A block of each of `ranks` ranks.
+std::vector<RankBlock> Blocks(int ranks, const std::vector<RankColumn>& columns) {
+  const absl::StatusOr<RankBlock> block = RankBlock::Make(columns);
+  EXPECT_TRUE(block.ok()) << block.status();
+  return std::vector<RankBlock>(ranks, *block);
+}
+
+// What comm does: the numbers of all blocks one after the other.
 GatheredBlock Exchange(std::vector<RankBlock>& blocks) {
-  std::vector<std::string> news;
-  for (const RankBlock& block : blocks) news.push_back(block.News());
   GatheredBlock gathered{.ranks = static_cast<int>(blocks.size()), .draws = blocks[0].draws()};
   for (RankBlock& block : blocks) {
-    EXPECT_TRUE(block.Agree(news).ok());
     block.AppendNumbers(gathered.numbers);
     block.Clear();
   }
@@ -39,11 +47,10 @@ std::map<std::string, double> Scalars(const ReducedDraw& reduced) {
 
 // 1, 2, 4, 9: mean 4, squares of the differences 9 + 4 + 0 + 25 = 38.
 TEST(RankBlock, StatisticsOverRanks) {
-  std::vector<RankBlock> blocks(4);
+  std::vector<RankBlock> blocks =
+      Blocks(4, {{{"dt", "s", "time"}, RankStatistics::kEachRank}, {{"iter"}, RankStatistics::kRankZero}});
   const double values[] = {2, 9, 1, 4};
   for (int rank = 0; rank < 4; ++rank) {
-    ASSERT_TRUE(blocks[rank].Declare({"dt", "s", "time"}, RankStatistics::kEachRank).ok());
-    ASSERT_TRUE(blocks[rank].Declare({"iter"}, RankStatistics::kRankZero).ok());
     ASSERT_TRUE(blocks[rank].AddDraw({{"dt", values[rank]}, {"iter", 10.0 + rank}}).ok());
   }
   const GatheredBlock gathered = Exchange(blocks);
@@ -54,7 +61,7 @@ TEST(RankBlock, StatisticsOverRanks) {
   ASSERT_EQ(reduced.vectors.size(), 1u);
   EXPECT_EQ(reduced.vectors[0].name, "dt_per_rank");
   EXPECT_THAT(reduced.vectors[0].values, ElementsAre(2, 9, 1, 4));
-  const std::vector<data::Metric> metrics = blocks[0].MetricsToDeclare(0, 4);
+  const std::vector<data::Metric> metrics = blocks[0].Metrics(4);
   ASSERT_EQ(metrics.size(), 6u);
   EXPECT_EQ(metrics[3].name, "dt_std");
   EXPECT_EQ(metrics[3].units, "s");
@@ -87,10 +94,10 @@ TEST(RankBlock, NanAndInfinityShowInAllStatistics) {
 }
 
 TEST(RankBlock, MetricsThatSomeRanksLackCountOverTheOthers) {
-  std::vector<RankBlock> blocks(3);
+  std::vector<RankBlock> blocks =
+      Blocks(3, {{{"loss"}, RankStatistics::kStatistics}, {{"extra"}, RankStatistics::kStatistics}});
   ASSERT_TRUE(blocks[0].AddDraw({{"loss", 1}}).ok());
   ASSERT_TRUE(blocks[1].AddDraw({{"extra", 5}, {"loss", kNaN}}).ok());
-  ASSERT_TRUE(blocks[2].Declare({"extra", "m", "of rank 2"}, RankStatistics::kEachRank).ok());
   ASSERT_TRUE(blocks[2].AddDraw({}).ok());
   ASSERT_TRUE(blocks[0].AddDraw({}).ok());
   ASSERT_TRUE(blocks[1].AddDraw({{"extra", 7}}).ok());
@@ -103,40 +110,28 @@ TEST(RankBlock, MetricsThatSomeRanksLackCountOverTheOthers) {
   auto second = Scalars(blocks[0].Reduce(gathered, 1));
   EXPECT_EQ(second["extra"], 8);
   EXPECT_EQ(second["loss"], 4);
-  EXPECT_EQ(blocks[0].agreed()[1].over, RankStatistics::kStatistics) << "the lowest rank that has it decides";
+  for (RankBlock& block : blocks) ASSERT_TRUE(block.AddDraw({}).ok());
+  EXPECT_THAT(Scalars(blocks[0].Reduce(Exchange(blocks), 0)), ElementsAre()) << "given by nobody";
 }
 
-TEST(RankBlock, LateMetricsJoinInTheSameOrderOnAllRanks) {
-  std::vector<RankBlock> blocks(2);
-  ASSERT_TRUE(blocks[0].AddDraw({{"a", 1}}).ok());
-  ASSERT_TRUE(blocks[1].AddDraw({{"a", 3}}).ok());
-  EXPECT_EQ(Scalars(blocks[0].Reduce(Exchange(blocks), 0)).at("a"), 2);
-  EXPECT_EQ(blocks[0].News(), "");
-  // Rank 0 names b first, rank 1 names c first: rank 0's order holds.
-  ASSERT_TRUE(blocks[0].AddDraw({{"b", 10}, {"c", 20}, {"a", 0}}).ok());
-  ASSERT_TRUE(blocks[1].AddDraw({{"c", 40}}).ok());
-  const GatheredBlock gathered = Exchange(blocks);
-  for (RankBlock& block : blocks) {
-    auto values = Scalars(block.Reduce(gathered, 0));
-    EXPECT_EQ(values["a"], 0);
-    EXPECT_EQ(values["b"], 10);
-    EXPECT_EQ(values["c"], 30);
-  }
-  // Rank 1 names b only now: the ranks know it already.
-  ASSERT_TRUE(blocks[0].AddDraw({{"b", 1}}).ok());
-  ASSERT_TRUE(blocks[1].AddDraw({{"b", 2}}).ok());
-  EXPECT_EQ(Scalars(blocks[1].Reduce(Exchange(blocks), 0)).at("b"), 1.5);
-  EXPECT_EQ(blocks[1].agreed().size(), 3u);
+std::string ErrorOf(const std::vector<RankColumn>& columns) {
+  return std::string(RankBlock::Make(columns).status().message());
 }
 
-TEST(RankBlock, NamesThatCollideAreRefused) {
-  RankBlock block;
-  ASSERT_TRUE(block.AddDraw({{"dt", 1}, {"dt_min", 1}}).ok());
-  const absl::Status status = block.Agree({block.News()});
+TEST(RankBlock, NamesThatCannotBeAreRefused) {
+  EXPECT_EQ(ErrorOf({{{"dt"}}, {{"dt_min"}}}), "") << "no statistics of a number of rank 0";
+  EXPECT_THAT(ErrorOf({{{"dt"}, RankStatistics::kStatistics}, {{"dt_min"}}}), HasSubstr("\"dt_min\""));
+  EXPECT_THAT(ErrorOf({{{"dt"}}, {{"dt"}}}), HasSubstr("\"dt\""));
+  EXPECT_THAT(ErrorOf({{{"rank"}}}), HasSubstr("\"rank\""));
+  EXPECT_THAT(ErrorOf({{{"a b"}}}), HasSubstr("\"a b\""));
+}
+
+TEST(RankBlock, AnUnknownNameIsAnErrorAndTheDrawGoesOn) {
+  std::vector<RankBlock> blocks = Blocks(1, {{{"loss"}}});
+  const absl::Status status = blocks[0].AddDraw({{"lost", 1}, {"loss", 2}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("\"dt_min\""));
-  EXPECT_FALSE(RankBlock().Declare({"rank"}, RankStatistics::kStatistics).ok());
-  EXPECT_FALSE(RankBlock().AddDraw({{"a b", 1}}).ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"lost\""));
+  EXPECT_THAT(Scalars(blocks[0].Reduce(Exchange(blocks), 0)), ElementsAre(std::pair("loss", 2.0)));
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // A run's history over all ranks: every rank gives its numbers in every step, one file holds their
 // statistics.
 //
-//   const RankHistoryOptions options = {.path = "run.h5", .attributes = data::RunAttributes(run)};
+//   const RankHistoryOptions options = {
+//       .path = "run.h5",
+//       .attributes = data::RunAttributes(run),
+//       .metrics = {{{"iter", "1", "step, from 0"}},
+//                   {{"loss", "1", "of a rank's samples"}, RankStatistics::kStatistics},
+//                   {{"dt", "s", "time of a step"}, RankStatistics::kEachRank}}};
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<RankHistory> history, RankHistory::Create(world, options));
-//   PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s", "time of a step"}, RankStatistics::kEachRank));
-//   PLAIT_RETURN_IF_ERROR(history->Declare({"iter", "1", "step, from 0"}, RankStatistics::kRankZero));
 //   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"iter", i}, {"loss", loss}, {"dt", seconds}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
@@ -16,12 +19,10 @@
 //
 // Numbers stay on their rank for `gather_every` steps, then travel in one all-gather, in a group of its own
 // named "history". In between a step costs less than a microsecond and no message. A kill loses at most the
-// steps since the last all-gather. A metric that some rank names for the first time costs two further
-// all-gathers.
+// steps since the last all-gather.
 //
-// Every rank calls everything here, in the same order, Append in every step; names may differ from rank to
-// rank. Errors (a full disk on rank 0, say) come out on all ranks in the same call, so that they take the
-// same decision.
+// Every rank calls everything here, in the same order, Append in every step. Errors (a full disk on rank 0,
+// say) come out on all ranks in the same call, so that they take the same decision.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_HISTORY_H_
 #define PLAIT_TOOLS_RANK_HISTORY_RANK_HISTORY_H_
 
@@ -49,17 +50,17 @@ struct Exports {
 };
 
 struct RankHistoryOptions {
-  std::string path;                                    // empty: no history, every call does nothing
+  std::string path;
   std::map<std::string, std::string> attributes = {};  // of rank 0
+  std::vector<RankColumn> metrics = {};                // the same on all ranks
   int gather_every = 10;                               // steps per all-gather
-  bool move_old_aside = false;                         // a file that is there; else an error
   std::int64_t resume_draws = -1;                      // >= 0: goes on with the file after so many draws
   Exports exports = {};
 };
 
 class RankHistory {
  public:
-  // Collective. Errors as those of data::History::Create, on all ranks.
+  // Collective. Errors as those of RankBlock::Make and data::History::Create, on all ranks.
   static absl::StatusOr<std::unique_ptr<RankHistory>> Create(const comm::Communicator& world,
                                                              const RankHistoryOptions& options);
 
@@ -68,14 +69,10 @@ class RankHistory {
   RankHistory(const RankHistory&) = delete;
   RankHistory& operator=(const RankHistory&) = delete;
 
-  // Local, before the first value; on any rank that gives the metric (the lowest rank's words count).
-  // InvalidArgument for a bad name. What is not declared has no units and RankStatistics::kStatistics.
-  absl::Status Declare(const data::Metric& metric, RankStatistics over = RankStatistics::kStatistics);
-
   // One step. Collective in every gather_every-th call, local otherwise. An error of rank 0's file is told
-  // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it.
-  // `vectors` are kept as rank 0 gives them; other ranks may leave them out.
-  absl::Status Append(absl::Span<const data::Scalar> scalars, absl::Span<const data::Vector> vectors = {});
+  // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it. So
+  // is the error of a rank that gives what is no metric.
+  absl::Status Append(absl::Span<const data::Scalar> scalars);
 
   // Collective. Gathers what is left and brings the file up to date.
   absl::Status Flush();
@@ -88,24 +85,14 @@ class RankHistory {
   std::int64_t draws() const { return draws_; }
 
  private:
-  struct OwnVector {
-    std::string name;
-    std::vector<double> values;
-  };
-  RankHistory(comm::Communicator group, const RankHistoryOptions& options);
+  RankHistory(comm::Communicator group, RankBlock block, const RankHistoryOptions& options);
   absl::Status Open(const RankHistoryOptions& options);
-  void KeepVectors(absl::Span<const data::Vector> vectors);
   absl::Status Gather();
-  GatheredBlock Exchange(const std::string& news, bool& any_news, bool& failed);
-  absl::Status TakeNews(const std::string& news);
   void WriteDraws(const GatheredBlock& block);
 
   comm::Communicator group_;
-  bool active_;
   int gather_every_;
   RankBlock block_;
-  std::vector<std::vector<OwnVector>> vectors_;  // on rank 0, by draw of the block
-  std::vector<data::Vector> all_vectors_;
   std::unique_ptr<data::History> history_;  // on rank 0
   absl::Status own_;                        // this rank's first error, until all ranks are told
   absl::Status agreed_;                     // what every rank was told

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "comm/session_main.h"
 #include "tools/rank_history/rank_history.h"
@@ -26,13 +27,20 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+std::vector<RankColumn> Metrics() {
+  std::vector<RankColumn> metrics = {{{"iter"}}, {{"dt", "s"}, RankStatistics::kEachRank}};
+  for (const char* name :
+       {"loss", "dtf", "dtb", "dto", "sps", "comm_bytes_dp", "comm_in_flight_dp", "comm_exposed_dp"}) {
+    metrics.push_back({{name}, RankStatistics::kStatistics});
+  }
+  return metrics;
+}
+
 absl::Status MeasureHistory(const comm::Communicator& world, const std::string& folder, int gather_every) {
-  const std::string path = folder + "/run.h5";
+  const std::string path = absl::StrCat(folder, "/run", gather_every, ".h5");
   PLAIT_ASSIGN_OR_RETURN(
       auto history,
-      RankHistory::Create(world, {.path = path, .gather_every = gather_every, .move_old_aside = true}));
-  PLAIT_RETURN_IF_ERROR(history->Declare({"iter"}, RankStatistics::kRankZero));
-  PLAIT_RETURN_IF_ERROR(history->Declare({"dt", "s"}, RankStatistics::kEachRank));
+      RankHistory::Create(world, {.path = path, .metrics = Metrics(), .gather_every = gather_every}));
   const double cpu_begin = CpuSeconds();
   for (int step = 0; step < kSteps; ++step) {
     const double loss = 1.0 / (1 + step);

@@ -91,8 +91,11 @@ absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
   TraceContent content;
   EventTaker taker(content);
   // Events are at depth 1 of a bare array, or at depth 2 under "traceEvents". None stays in memory as JSON.
-  const auto take = [&taker](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::object_end || depth > 2 || !parsed.contains("ph")) return true;
+  std::string key;  // of the outermost object
+  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) key = parsed;
+    const bool among_events = key.empty() ? depth == 1 : depth == 2 && key == "traceEvents";
+    if (event != Json::parse_event_t::object_end || !among_events) return true;
     taker.Take(parsed);
     return false;
   };

@@ -1,5 +1,6 @@
 #include "tools/training/agreement.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,6 @@ std::string Lines(const NamedValues& values) {
   return absl::StrJoin(values, "\n", [](std::string* out, const auto& value) {
     absl::StrAppend(out, value.first, "=", absl::StrReplaceAll(value.second, {{"\n", "\\n"}}));
   });
-}
-
-bool AllEqual(const std::vector<std::int64_t>& numbers) {
-  for (const std::int64_t number : numbers) {
-    if (number != numbers[0]) return false;
-  }
-  return true;
 }
 
 absl::Status FirstDifference(const std::vector<std::string>& texts) {
@@ -53,7 +47,7 @@ absl::Status AgreeOnSettings(const comm::Communicator& world, const NamedValues&
   const std::int64_t hash[1] = {static_cast<std::int64_t>(base::DeriveSeed(lines.size(), lines))};
   std::vector<std::int64_t> all(world.size());
   world.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(hash)), comm::BufferOf(absl::MakeSpan(all)));
-  if (AllEqual(all)) return absl::OkStatus();
+  if (std::count(all.begin(), all.end(), all[0]) == world.size()) return absl::OkStatus();
   return FirstDifference(comm::GatherText(world, lines));
 }
 

@@ -13,7 +13,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -133,37 +132,21 @@ absl::Status InUse(const std::string& path, const Owner& owner) {
 
 }  // namespace
 
-// Touches the file now and then until it is destroyed.
-struct FolderLock::Toucher {
-  Toucher(std::string path, double seconds)
-      : thread([this, path = std::move(path), period = std::chrono::duration<double>(seconds)] {
-          std::unique_lock<std::mutex> lock(mutex);
-          while (!changed.wait_for(lock, period, [this] { return ends; })) {
-            utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-          }
-        }) {}
-  ~Toucher() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      ends = true;
-    }
-    changed.notify_all();
-    thread.join();
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ends = false;
-  std::thread thread;
-};
-
 FolderLock::FolderLock(std::string path, std::string content, double touch_seconds)
-    : path_(std::move(path)),
-      content_(std::move(content)),
-      toucher_(std::make_unique<Toucher>(path_, touch_seconds)) {}
+    : path_(std::move(path)), content_(std::move(content)) {
+  toucher_ = std::jthread([path = path_, touch_seconds](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock<std::mutex> lock(mutex);
+    const std::chrono::duration<double> period(touch_seconds);
+    while (
+        !std::condition_variable_any().wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) {
+      utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+    }
+  });
+}
 
 FolderLock::~FolderLock() {
-  toucher_.reset();
+  toucher_ = {};  // touches no more
   if (ContentOf(path_) == content_) unlink(path_.c_str());
 }
 

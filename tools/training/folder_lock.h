@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/status/statusor.h"
 
@@ -41,11 +42,10 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  struct Toucher;
   FolderLock(std::string path, std::string content, double touch_seconds);
 
   std::string path_, content_;
-  std::unique_ptr<Toucher> toucher_;
+  std::jthread toucher_;  // touches the file now and then
 };
 
 }  // namespace plait::training

@@ -101,12 +101,10 @@ absl::Status RunOutputs::OpenHistory(const RunOutputsOptions& options, const com
   PLAIT_ASSIGN_OR_RETURN(history_,
                          rank_history::RankHistory::Create(world, {.path = history_path_,
                                                                    .attributes = attributes_,
+                                                                   .metrics = options.metrics,
                                                                    .gather_every = options.gather_every,
                                                                    .resume_draws = resumed[0],
                                                                    .exports = options.exports}));
-  for (const Recorded& one : options.metrics) {
-    PLAIT_RETURN_IF_ERROR(history_->Declare(one.metric, one.over));
-  }
   return absl::OkStatus();
 }
 

@@ -37,10 +37,7 @@ struct OutputFolder {
 absl::StatusOr<OutputFolder> OpenOutputFolder(const std::string& program, const std::string& outputs,
                                               const comm::Communicator& world);
 
-struct Recorded {
-  data::Metric metric;
-  rank_history::RankStatistics over = rank_history::RankStatistics::kRankZero;
-};
+using Recorded = rank_history::RankColumn;
 
 struct RunOutputsOptions {
   std::string program;       // "train_gpt"

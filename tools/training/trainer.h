@@ -110,11 +110,8 @@ class TrainingTask {
   virtual bool always_writes_outputs() const { return true; }
 
  protected:
-  Trainer& trainer() const { return *trainer_; }  // the one that was made with this task
-
- private:
   friend class Trainer;
-  Trainer* trainer_ = nullptr;
+  Trainer* trainer_ = nullptr;  // the one that was made with this task
 };
 
 class Trainer {
