@@ -41,6 +41,11 @@ absl::Status FileDescriptor::Lock() const {
   return absl::FailedPreconditionError(absl::StrCat(path_, ": in use by another process"));
 }
 
+void FileDescriptor::WaitForLock() const {
+  while (flock(id_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
 absl::Status FileDescriptor::Truncate(std::int64_t bytes) const {
   if (ftruncate(id_, bytes) == 0) return absl::OkStatus();
   return DiskError(errno, path_, "cannot be truncated");

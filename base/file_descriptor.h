@@ -30,6 +30,8 @@ class FileDescriptor {
 
   // An exclusive lock (flock) that ends with the process. FAILED_PRECONDITION if another process holds it.
   absl::Status Lock() const;
+  // The same once nobody else holds it; without effect on file systems that have no locks.
+  void WaitForLock() const;
   absl::StatusOr<std::int64_t> SizeBytes() const;
   absl::Status Truncate(std::int64_t bytes) const;
   // The file is `bytes` long then, and its room is taken on the disk, so that a full disk is known before the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -11,12 +12,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/flag_value.h"
 #include "base/nearest_word.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 namespace plait::base {
 namespace {
@@ -47,8 +49,8 @@ class Flag {
 
 using FlagsByName = std::map<std::string, Flag>;
 
-constexpr std::size_t kColumns = 100;
-constexpr std::size_t kHelpColumn = 30;
+constexpr int kColumns = 100;
+constexpr int kHelpColumn = 30;
 
 // Abseil's own flags come with its libraries; everything else is the tool's.
 FlagsByName ToolFlags(const ToolUsage& usage) {
@@ -205,26 +207,16 @@ class ArgumentReader {
 };
 
 // `text` in lines of at most kColumns, continued at `indent`; the first line already has `used` characters.
-std::string Wrapped(const std::string& text, std::size_t indent, std::size_t used) {
-  std::string result;
-  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
-    if (used > indent && used + 1 + word.size() > kColumns) {
-      absl::StrAppend(&result, "\n", std::string(indent, ' '));
-      used = indent;
-    } else if (used > indent) {
-      result += ' ';
-      ++used;
-    }
-    absl::StrAppend(&result, word);
-    used += word.size();
-  }
-  return result + "\n";
+std::string Wrapped(const std::string& text, int indent, int used) {
+  const std::vector<std::string> lines =
+      WrapText(absl::StrReplaceAll(text, {{"\n", " "}}), kColumns - used, indent - used);
+  return absl::StrJoin(lines, "\n" + std::string(used, ' ')) + "\n";
 }
 
 std::string FlagHelp(const Flag& flag) {
   std::string left = absl::StrCat("  --", flag.is_bool() ? "[no]" : "", WithDashes(flag.name()));
-  left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
-                                        : std::string(kHelpColumn - left.size(), ' ');
+  left += std::ssize(left) + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                             : std::string(kHelpColumn - left.size(), ' ');
   const std::string value = flag.default_value();
   const std::string shown = value.empty() ? "" : absl::StrCat(" (default: ", value, ")");
   return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn);

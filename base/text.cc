@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
@@ -86,6 +87,15 @@ absl::string_view TextPrefix(absl::string_view text, int columns) {
     if (!IsContinuation(text[i]) && columns-- == 0) return text.substr(0, i);
   }
   return text;
+}
+
+std::string ShellCommand(const std::vector<std::string>& words) {
+  constexpr absl::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  return absl::StrJoin(words, " ", [&](std::string* out, const std::string& word) {
+    const bool plain = !word.empty() && absl::string_view(word).find_first_not_of(kPlain) == word.npos;
+    absl::StrAppend(out, plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'"));
+  });
 }
 
 std::vector<std::string> WrapText(absl::string_view text, int columns, int indent) {

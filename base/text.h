@@ -50,6 +50,9 @@ absl::string_view TextPrefix(absl::string_view text, int columns);
 // with `indent` spaces. At least one line.
 std::vector<std::string> WrapText(absl::string_view text, int columns, int indent = 0);
 
+// Words as a line for a shell, in quotes where it would change them: "printf '%s x' a".
+std::string ShellCommand(const std::vector<std::string>& words);
+
 }  // namespace plait::base
 
 #endif  // PLAIT_BASE_TEXT_H_

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <memory>
+
 namespace plait::base {
 namespace {
 
@@ -65,6 +68,19 @@ TEST(WrapText, SplitsAtSpacesAndCutsLongWords) {
   EXPECT_THAT(WrapText("one threefour", 7, 2), ElementsAre("one", "  three", "  four"));
   EXPECT_EQ(TextWidth("µs"), 2);
   EXPECT_EQ(TextPrefix("µs", 1), "µ");
+}
+
+// The shell's own splitting is the judge.
+TEST(ShellCommand, IsReadBackByAShell) {
+  const std::vector<std::string> words = {"a b", "it's", "", "$HOME", "x=\"1\"", "plain-1.0/a_b", "*", "\\"};
+  const std::string command = "printf '[%s]' " + ShellCommand(words);
+  std::unique_ptr<FILE, int (*)(FILE*)> shell(popen(command.c_str(), "r"), pclose);
+  std::string output(1000, '\0');
+  output.resize(std::fread(output.data(), 1, output.size(), shell.get()));
+  EXPECT_EQ(output, "[a b][it's][][$HOME][x=\"1\"][plain-1.0/a_b][*][\\]");
+  EXPECT_EQ(ShellCommand({"plain-1.0/a_b", "--x=3"}), "plain-1.0/a_b --x=3");
+  EXPECT_EQ(ShellCommand({"p", "", "a'b", "$HOME", "x=1", "~", "a\nb"}),
+            "p '' 'a'\\''b' '$HOME' x=1 '~' 'a\nb'");
 }
 
 }  // namespace

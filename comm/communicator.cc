@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "comm/gathered_text.h"
 #include "comm/group.h"
 #include "comm/request_check.h"
 #include "comm/self_backend.h"
@@ -172,12 +173,8 @@ absl::Status Communicator::Agree(const absl::Status& mine, CallSite site) const 
   AllReduce(BufferOf(absl::MakeSpan(verdict)), ReduceOp::kMax, site);
   if (verdict[0] == 0) return absl::OkStatus();
   const int root = static_cast<int>(-verdict[1]);
-  std::string message(mine.message());
-  std::int64_t length[1] = {static_cast<std::int64_t>(message.size())};
-  Broadcast(BufferOf(absl::MakeSpan(length)), root, site);
-  message.resize(length[0]);
-  Broadcast({message.data(), length[0], DataType::kUInt8}, root, site);
-  return absl::Status(static_cast<absl::StatusCode>(verdict[0]), message);
+  return absl::Status(static_cast<absl::StatusCode>(verdict[0]),
+                      BroadcastText(*this, mine.message(), root, site));
 }
 
 }  // namespace plait::comm

@@ -1,7 +1,5 @@
 #include "data/prepared.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
 
 namespace plait::data {
@@ -19,29 +18,16 @@ namespace {
 constexpr char kFormat[] = "plait sequences";
 constexpr std::int64_t kVersion = 1;
 
-template <typename T>
-std::int64_t Checksum(const std::vector<T>& values) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(values.data()), values.size() * sizeof(T));
-}
-
-template <typename T>
-absl::Status WriteChecked(File& file, const std::string& name, const std::vector<T>& values,
-                          const std::vector<std::int64_t>& shape) {
-  PLAIT_RETURN_IF_ERROR(WriteArray<T>(file, name, values, shape));
-  return SetAttribute(file, name, "crc32", Checksum(values));
-}
-
 absl::Status WriteSplit(File& file, const std::string& group, const SequenceSplit& split) {
   PLAIT_RETURN_IF_ERROR(
-      WriteChecked(file, group + "/x", split.x, {split.samples(), split.steps, split.channels}));
-  PLAIT_RETURN_IF_ERROR(WriteChecked(file, group + "/y", split.y, {split.samples()}));
-  return WriteChecked(file, group + "/subject", split.subject, {split.samples()});
+      WriteChecked<float>(file, group + "/x", split.x, {split.samples(), split.steps, split.channels}));
+  PLAIT_RETURN_IF_ERROR(WriteChecked<std::int64_t>(file, group + "/y", split.y, {split.samples()}));
+  return WriteChecked<std::int64_t>(file, group + "/subject", split.subject, {split.samples()});
 }
 
 absl::Status WriteAll(const std::string& path, const SequenceSet& set, const std::string& key) {
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "key", key));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", set.source));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "synthetic", std::int64_t{set.synthetic}));
@@ -57,57 +43,33 @@ absl::Status Damaged(const File& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file.path(), ": ", what));
 }
 
-// What a sound file of another kind lacks is DataLoss too.
-absl::Status AsDamage(const absl::Status& status) {
-  if (status.ok()) return status;
-  return absl::DataLossError(status.message());
-}
-
-absl::StatusOr<File> OpenChecked(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
-  const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
-  if (!format.ok() || *format != kFormat) return Damaged(file, "an HDF5 file, but not prepared sequences");
-  const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
-  if (!version.ok() || *version != kVersion) {
-    return Damaged(file, absl::StrCat("prepared sequences of format ", version.ok() ? *version : -1,
-                                      ", expected ", kVersion));
-  }
-  return file;
-}
-
-template <typename T>
-absl::Status Verify(const File& file, const std::string& name, const std::vector<T>& values) {
-  const absl::StatusOr<std::int64_t> expected = IntAttribute(file, name, "crc32");
-  if (!expected.ok()) return AsDamage(expected.status());
-  if (*expected == Checksum(values)) return absl::OkStatus();
-  return Damaged(file, absl::StrCat(name, ": checksum does not match, the file is damaged"));
+absl::StatusOr<File> OpenPrepared(const std::string& path) {
+  return OpenFormat(path, kFormat, kVersion, "prepared sequences");
 }
 
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadList(const File& file, const std::string& name, std::int64_t samples,
                                         bool verify) {
-  absl::StatusOr<std::vector<T>> values = ReadArray<T>(file, name);
-  if (!values.ok()) return AsDamage(values.status());
-  if (static_cast<std::int64_t>(values->size()) != samples) {
-    return Damaged(file, absl::StrCat(name, ": ", values->size(), " numbers for ", samples, " sequences"));
+  PLAIT_ASSIGN_OR_RETURN(std::vector<T> values, OrDamage(ReadArray<T>(file, name)));
+  if (static_cast<std::int64_t>(values.size()) != samples) {
+    return Damaged(file, absl::StrCat(name, ": ", values.size(), " numbers for ", samples, " sequences"));
   }
-  if (verify) PLAIT_RETURN_IF_ERROR(Verify(file, name, *values));
+  if (verify) PLAIT_RETURN_IF_ERROR(CheckChecksum(file, name, Crc32<T>(values)));
   return values;
 }
 
 absl::StatusOr<SequenceSplit> ReadSplit(const File& file, const std::string& group, std::int64_t classes,
                                         const ReadPreparedOptions& options) {
-  const absl::StatusOr<std::vector<std::int64_t>> shape = ArrayShape(file, group + "/x");
-  if (!shape.ok()) return AsDamage(shape.status());
-  if (shape->size() != 3) return Damaged(file, group + "/x: expected three dimensions");
-  const std::int64_t samples = (*shape)[0], all_steps = (*shape)[1], channels = (*shape)[2];
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, OrDamage(ArrayShape(file, group + "/x")));
+  if (shape.size() != 3) return Damaged(file, group + "/x: expected three dimensions");
+  const std::int64_t samples = shape[0], all_steps = shape[1], channels = shape[2];
   const std::int64_t steps = options.steps < 0 ? all_steps - options.first_step : options.steps;
   SequenceSplit split{steps, channels, {}, {}, {}};
-  absl::StatusOr<std::vector<float>> x =
-      ReadBlock<float>(file, group + "/x", {0, options.first_step, 0}, {samples, steps, channels});
-  if (!x.ok()) return x.status();
-  split.x = *std::move(x);
-  if (options.verify && steps == all_steps) PLAIT_RETURN_IF_ERROR(Verify(file, group + "/x", split.x));
+  PLAIT_ASSIGN_OR_RETURN(
+      split.x, ReadBlock<float>(file, group + "/x", {0, options.first_step, 0}, {samples, steps, channels}));
+  if (options.verify && steps == all_steps) {
+    PLAIT_RETURN_IF_ERROR(CheckChecksum(file, group + "/x", Crc32<float>(split.x)));
+  }
   PLAIT_ASSIGN_OR_RETURN(split.y, ReadList<std::int64_t>(file, group + "/y", samples, options.verify));
   PLAIT_ASSIGN_OR_RETURN(split.subject,
                          ReadList<std::int64_t>(file, group + "/subject", samples, options.verify));
@@ -129,17 +91,13 @@ absl::Status WritePrepared(const std::string& path, const SequenceSet& set, cons
 }
 
 absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPreparedOptions& options) {
-  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenPrepared(path));
   SequenceSet set;
-  const absl::StatusOr<std::string> source = TextAttribute(file, "/", "source");
-  const absl::StatusOr<std::string> classes = TextAttribute(file, "/", "classes");
-  const absl::StatusOr<std::int64_t> synthetic = IntAttribute(file, "/", "synthetic");
-  for (const absl::Status& status : {source.status(), classes.status(), synthetic.status()}) {
-    PLAIT_RETURN_IF_ERROR(AsDamage(status));
-  }
-  set.source = *source;
-  set.class_names = absl::StrSplit(*classes, '\n');
-  set.synthetic = *synthetic != 0;
+  PLAIT_ASSIGN_OR_RETURN(set.source, OrDamage(TextAttribute(file, "/", "source")));
+  PLAIT_ASSIGN_OR_RETURN(const std::string classes, OrDamage(TextAttribute(file, "/", "classes")));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t synthetic, OrDamage(IntAttribute(file, "/", "synthetic")));
+  set.class_names = absl::StrSplit(classes, '\n');
+  set.synthetic = synthetic != 0;
   const std::int64_t class_count = set.class_names.size();
   PLAIT_ASSIGN_OR_RETURN(set.train, ReadSplit(file, "/train", class_count, options));
   PLAIT_ASSIGN_OR_RETURN(set.test, ReadSplit(file, "/test", class_count, options));
@@ -147,7 +105,7 @@ absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPrep
 }
 
 absl::StatusOr<std::string> PreparedKey(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenPrepared(path));
   return TextAttribute(file, "/", "key");
 }
 

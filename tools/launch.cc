@@ -7,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "comm/launch/dist_info.h"
 #include "comm/launch/supervision/rank_agent.h"
 #include "tools/launch_parts/planning.h"
@@ -29,7 +30,7 @@ int Fail(const absl::Status& status, int code) {
 }
 
 int Run(const Settings& settings, const PlannedJob& job) {
-  const std::string command = comm::PrintableCommand(comm::LaunchCommand(job.plan));
+  const std::string command = base::ShellCommand(comm::LaunchCommand(job.plan));
   std::fprintf(stderr, "launch: %s\n", command.c_str());
   const absl::StatusOr<comm::SuperviseOptions> options = OptionsToRun(settings, job);
   if (!options.ok()) return Fail(options.status(), 1);
@@ -52,7 +53,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "launch: WARNING %s\n", line.c_str());
   if (!settings.dry_run) return Run(settings, *job);
   std::printf("%s\n%s\n", Summary(*job, *here, comm::LocaleIsUtf8()).c_str(),
-              comm::PrintableCommand(comm::LaunchCommand(job->plan)).c_str());
+              base::ShellCommand(comm::LaunchCommand(job->plan)).c_str());
   return 0;
 }
 

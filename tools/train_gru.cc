@@ -6,7 +6,7 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "base/timer_report.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "tools/gru_training/batches.h"
 #include "tools/gru_training/gru_task.h"
 #include "tools/gru_training/report.h"

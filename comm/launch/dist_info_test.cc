@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "comm/launch/job_on_ranks.h"
 #include "comm/testing/world.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 
 namespace plait::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 
 namespace plait::comm {

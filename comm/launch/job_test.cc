@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_join.h"
-#include "comm/launch/recorded_environments.h"
+#include "comm/launch/testing/recorded_environments.h"
 
 namespace plait::comm {
 namespace {

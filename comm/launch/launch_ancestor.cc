@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "comm/launch/launch_command.h"
+#include "base/text.h"
 
 namespace plait::comm {
 namespace {
@@ -74,7 +74,7 @@ std::string CommandOfLauncher(const std::vector<std::vector<std::string>>& comma
     if (kind == Kind::kLauncher) found = &command;
   }
   if (found == nullptr) return "";
-  return PrintableCommand(*found);
+  return base::ShellCommand(*found);
 }
 
 std::vector<std::vector<std::string>> AncestorCommands(int depth) {

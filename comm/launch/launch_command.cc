@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 
 namespace plait::comm {
 namespace {
@@ -134,13 +133,6 @@ Words OptionsOf(const LaunchPlan& plan) {
   return {};
 }
 
-std::string Quoted(const std::string& word) {
-  constexpr absl::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && absl::string_view(word).find_first_not_of(kPlain) == word.npos) return word;
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
-
 }  // namespace
 
 const char* NameOf(Starter starter) {
@@ -167,11 +159,6 @@ std::vector<std::string> LaunchCommand(const LaunchPlan& plan) {
   Words words = OptionsOf(plan);
   Append(words, plan.program);
   return words;
-}
-
-std::string PrintableCommand(const std::vector<std::string>& words) {
-  return absl::StrJoin(words, " ",
-                       [](std::string* out, const std::string& word) { out->append(Quoted(word)); });
 }
 
 }  // namespace plait::comm

@@ -3,7 +3,7 @@
 //   const std::vector<std::string> words = comm::LaunchCommand(
 //       {.starter = comm::Starter::kPals, .executable = "mpiexec", .ranks = 8, .ranks_per_node = 4,
 //        .cores_per_rank = 8, .binding = comm::Binding::kDepth, .host_file = "nodes", .program = {"train"}});
-//   comm::PrintableCommand(words);
+//   base::ShellCommand(words);
 //   // mpiexec --verbose --envall -n 8 -ppn 4 --hostfile nodes --cpu-bind depth -d 8 train
 //
 // Options as documented by Open MPI 4 (mpirun), MPICH's Hydra and Intel MPI (mpiexec), Cray PALS (mpiexec)
@@ -53,9 +53,6 @@ struct LaunchPlan {
 
 // The words of the command line.
 std::vector<std::string> LaunchCommand(const LaunchPlan& plan);
-
-// One line for a shell: words with anything but letters, digits and _-+=:,./@% are quoted.
-std::string PrintableCommand(const std::vector<std::string>& words);
 
 }  // namespace plait::comm
 

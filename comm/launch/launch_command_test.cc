@@ -6,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/text.h"
 
 #include "comm/launch/starter.h"
 
@@ -88,13 +89,8 @@ std::vector<Composed> Table() {
 
 TEST(LaunchCommand, ForEachStarter) {
   for (const Composed& entry : Table()) {
-    EXPECT_EQ(PrintableCommand(LaunchCommand(entry.plan)), entry.command);
+    EXPECT_EQ(base::ShellCommand(LaunchCommand(entry.plan)), entry.command);
   }
-}
-
-TEST(PrintableCommand, CanBePasted) {
-  EXPECT_EQ(PrintableCommand({"p", "", "a'b", "$HOME", "x=1", "~", "a\nb"}),
-            "p '' 'a'\\''b' '$HOME' x=1 '~' 'a\nb'");
 }
 
 TEST(ParseBinding, NamesAndTheirOpposite) {
@@ -112,7 +108,7 @@ Commands Machine(std::map<std::string, std::string> paths, std::map<std::string,
   return {.real_path = [paths](const std::string& name) { return paths.count(name) ? paths.at(name) : ""; },
           .output =
               [output](const std::vector<std::string>& command) {
-                const std::string line = PrintableCommand(command);
+                const std::string line = base::ShellCommand(command);
                 return output.count(line) ? output.at(line) : "";
               }};
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 namespace plait::comm {
 namespace {
@@ -57,7 +58,7 @@ absl::Status RelaunchOnRanks(int ranks, char** argv) {
                                   .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
                                  program, arguments));
   base::TellRanksOfTerminal();
-  setenv(kLaunchCommandVariable, PrintableCommand(command).c_str(), /*overwrite=*/1);
+  setenv(kLaunchCommandVariable, base::ShellCommand(command).c_str(), /*overwrite=*/1);
   std::vector<char*> raw;
   for (std::string& word : command) raw.push_back(word.data());
   raw.push_back(nullptr);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace plait::comm {
 namespace {
 
@@ -9,7 +11,7 @@ const FoundStarter kMpirun = {.starter = Starter::kOpenMpi, .executable = "mpiru
 
 std::string Command(const FoundStarter& found, const RelaunchOptions& options,
                     const std::vector<std::string>& arguments) {
-  return PrintableCommand(LaunchCommand(RelaunchPlan(found, options, "/bin/train", arguments)));
+  return base::ShellCommand(LaunchCommand(RelaunchPlan(found, options, "/bin/train", arguments)));
 }
 
 TEST(RelaunchPlan, KeepsTheProgramsArgumentsBehindTheProgram) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 namespace plait::comm {
 namespace {
@@ -99,7 +100,7 @@ std::string RealPath(const std::string& name) {
 }
 
 std::string Output(const std::vector<std::string>& command) {
-  FILE* pipe = popen((PrintableCommand(command) + " 2>&1 </dev/null").c_str(), "re");
+  FILE* pipe = popen((base::ShellCommand(command) + " 2>&1 </dev/null").c_str(), "re");
   if (pipe == nullptr) return "";
   std::string text;
   char buffer[4096];

@@ -1,6 +1,6 @@
 #include "comm/watchdog/rank_report.h"
 
-#include "comm/watchdog/byte_stream.h"
+#include "comm/byte_stream.h"
 
 namespace plait::comm {
 namespace {
@@ -87,8 +87,7 @@ std::string Encode(const Position& position) {
     to.WriteText(group.name);
     to.Write(group.collectives);
     to.Write(group.messages);
-    to.Write(static_cast<std::uint32_t>(group.members.size()));
-    for (const int member : group.members) to.Write(member);
+    to.WriteNumbers(group.members);
   }
   to.Write(static_cast<std::uint32_t>(position.calls.size()));
   for (const CallRecord& call : position.calls) WriteCall(call, to);
@@ -106,8 +105,7 @@ std::optional<Position> DecodePosition(absl::string_view bytes) {
     group.name = from.ReadText();
     group.collectives = from.Read<std::int64_t>();
     group.messages = from.Read<std::int64_t>();
-    for (auto m = from.Read<std::uint32_t>(); m > 0 && from.ok(); --m)
-      group.members.push_back(from.Read<int>());
+    group.members = from.ReadNumbers<int>();
   }
   for (auto left = from.Read<std::uint32_t>(); left > 0 && from.ok(); --left) {
     position.calls.push_back(ReadCall(from));

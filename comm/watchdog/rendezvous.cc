@@ -14,8 +14,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "comm/byte_stream.h"
 #include "comm/flight_recorder.h"
-#include "comm/watchdog/byte_stream.h"
+#include "comm/gathered_text.h"
 
 namespace plait::comm {
 namespace {
@@ -71,8 +72,7 @@ std::string Encode(const Invitation& invitation) {
   to.WriteText(invitation.host);
   to.Write(invitation.pid);
   to.Write(invitation.port);
-  to.Write(static_cast<std::uint32_t>(invitation.addresses.size()));
-  for (const std::uint32_t address : invitation.addresses) to.Write(address);
+  to.WriteNumbers(invitation.addresses);
   return to.Take();
 }
 
@@ -83,26 +83,15 @@ Invitation DecodeInvitation(absl::string_view bytes) {
   invitation.host = from.ReadText();
   invitation.pid = from.Read<int>();
   invitation.port = from.Read<std::uint16_t>();
-  for (auto left = from.Read<std::uint32_t>(); left > 0 && from.ok(); --left) {
-    invitation.addresses.push_back(from.Read<std::uint32_t>());
-  }
+  invitation.addresses = from.ReadNumbers<std::uint32_t>();
   return invitation;
-}
-
-void BroadcastText(const Communicator& world, std::string* text) {
-  std::int64_t size[1] = {static_cast<std::int64_t>(text->size())};
-  world.Broadcast(BufferOf(absl::MakeSpan(size)), 0);
-  text->resize(size[0]);
-  world.Broadcast({text->data(), size[0], DataType::kUInt8}, 0);
 }
 
 // The first rank on another host than rank 0; size() if there is none.
 int FirstRankElsewhere(const Communicator& world) {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  std::string root_name = name;
-  BroadcastText(world, &root_name);
-  std::int32_t first[1] = {root_name == name ? world.size() : world.rank()};
+  std::int32_t first[1] = {BroadcastText(world, name) == name ? world.size() : world.rank()};
   world.AllReduce(BufferOf(absl::MakeSpan(first)), ReduceOp::kMin);
   return first[0];
 }
@@ -210,9 +199,7 @@ absl::StatusOr<Meeting> Meet(const Communicator& world, double timeout_seconds) 
     if (getrandom(&invitation.token, sizeof invitation.token, 0) < 0) invitation.token = getpid();
     listener = Listen(one_node, world.size(), &invitation.port);
   }
-  std::string text = Encode(invitation);
-  BroadcastText(world, &text);
-  invitation = DecodeInvitation(text);
+  invitation = DecodeInvitation(BroadcastText(world, Encode(invitation)));
   if (invitation.port == 0) {
     return absl::UnavailableError("watchdog: rank 0 on " + invitation.host + " cannot open a TCP port");
   }

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <optional>
 
-#include "comm/watchdog/byte_stream.h"
+#include "comm/byte_stream.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "comm/watchdog/byte_stream.h"
+#include "comm/byte_stream.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"

@@ -1,14 +1,8 @@
 #include "data/har/prepare.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-#include <zlib.h>
-
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -16,11 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file_descriptor.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "data/har/recordings.h"
 #include "data/har/synthetic.h"
 #include "data/har/text.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 
 namespace plait::data {
 namespace {
@@ -29,30 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr char kRecordingsFile[] = "hapt_recordings.bin";
 constexpr char kDerivedFile[] = "har_from_recordings.h5";
-
-// Exclusive for as long as it lives; the lock goes with the process, however that ends.
-class FolderLock {
- public:
-  static absl::StatusOr<FolderLock> Take(const std::string& folder) {
-    const std::string path = folder + "/.lock";
-    const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0)
-      return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cache folder cannot be used"));
-    // A file system without locks leaves the writes atomic all the same; only work may be done twice.
-    while (flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
-    }
-    return FolderLock(descriptor);
-  }
-  FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-
- private:
-  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
-};
 
 // One way to get the data: the file that keeps it, what names the input, and how to make it.
 struct Source {
@@ -74,15 +47,11 @@ std::string TextKey(const std::string& folder) {
   return key;
 }
 
-std::uint32_t Digest(const std::string& text) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-}
-
 absl::StatusOr<Source> TextSource(const std::string& data_dir, const std::string& cache) {
   PLAIT_ASSIGN_OR_RETURN(const std::string folder, FindHarFolder(data_dir));
   const std::string name = fs::weakly_canonical(folder).string();
-  return Source{absl::StrFormat("%s/har_text_%08x.h5", cache, Digest(name)), TextKey(folder),
-                [folder] { return ReadHarText(folder); }};
+  return Source{absl::StrFormat("%s/har_text_%08x.h5", cache, Crc32(name.data(), std::ssize(name))),
+                TextKey(folder), [folder] { return ReadHarText(folder); }};
 }
 
 Source RecordingsSource(const std::string& cache) {
@@ -147,13 +116,6 @@ absl::StatusOr<PreparedHar> FromCache(const std::string& cache) {
 
 }  // namespace
 
-std::string DefaultCacheFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return absl::StrCat(cache, "/plait/data");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "/tmp" : home, "/.cache/plait/data");
-}
-
 absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options) {
   if (!options.data_dir.empty() && options.synthetic) {
     return absl::InvalidArgumentError("a data folder and synthetic data are both asked for: choose one");
@@ -162,9 +124,17 @@ absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options) {
     PLAIT_RETURN_IF_ERROR(ReadPrepared(options.data_dir, {}));
     return PreparedHar{options.data_dir, {}};
   }
-  const std::string cache = options.cache_dir.empty() ? DefaultCacheFolder() : options.cache_dir;
+  std::string cache = options.cache_dir;
+  if (cache.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(cache, base::CacheFolder());
+    cache += "/data";
+  }
   PLAIT_RETURN_IF_ERROR(MakeFolders(cache));
-  PLAIT_ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(cache));
+  PLAIT_ASSIGN_OR_RETURN(
+      const base::FileDescriptor lock,
+      base::FileDescriptor::Open(cache + "/.lock", base::FileDescriptor::Mode::kOpenOrCreate));
+  // A file system without locks leaves the writes atomic all the same; only work may be done twice.
+  lock.WaitForLock();
   if (options.synthetic) return UseOrMake(SyntheticSource(cache));
   if (options.data_dir.empty()) return FromCache(cache);
   PLAIT_ASSIGN_OR_RETURN(const Source source, TextSource(options.data_dir, cache));

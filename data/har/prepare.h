@@ -31,8 +31,9 @@ namespace plait::data {
 
 struct HarOptions {
   std::string data_dir = "";
-  std::string cache_dir = "";  // empty: DefaultCacheFolder()
-  bool synthetic = false;      // take the stand-in in any case; not with data_dir
+  std::string cache_dir =
+      "";                  // empty: base::CacheFolder() + "/data", where fetch_recordings.py puts its file
+  bool synthetic = false;  // take the stand-in in any case; not with data_dir
 };
 
 struct PreparedHar {
@@ -40,9 +41,6 @@ struct PreparedHar {
   std::vector<std::string>
       notes;  // what was done, a line each: "Prepared ... in 1.2 s", "... damaged: made anew"
 };
-
-// ${XDG_CACHE_HOME:-$HOME/.cache}/plait/data, where fetch_recordings.py puts its file.
-std::string DefaultCacheFolder();
 
 // Reuses a prepared file whose key names the present input and whose checksums hold; otherwise makes it,
 // under a file lock in the cache folder and atomically. A damaged or foreign file under the cache's own name

@@ -1,7 +1,5 @@
 #include "data/har/recordings.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "data/har/filter.h"
 #include "data/har/text.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 
 namespace plait::data {
 namespace {
@@ -42,10 +41,6 @@ constexpr double kGyroUnit = 0.0175 * std::numbers::pi / 180.0;
 
 using Row = std::array<std::int16_t, kFields>;
 
-std::uint32_t Checksum(absl::string_view bytes) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-}
-
 absl::Status Damaged(const std::string& path, const std::string& what) {
   return absl::DataLossError(
       absl::StrCat(path, ": ", what, "; remove it and run data/har/fetch_recordings.py"));
@@ -65,7 +60,8 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
   if (bytes.size() != expected) {
     return Damaged(path, absl::StrCat("expected ", expected, " bytes, found ", bytes.size()));
   }
-  if (Checksum(bytes.substr(sizeof(header))) != header.checksum)
+  const absl::string_view payload = bytes.substr(sizeof(header));
+  if (Crc32(payload.data(), std::ssize(payload)) != header.checksum)
     return Damaged(path, "checksum does not match");
   return header;
 }
@@ -148,7 +144,7 @@ absl::Status WriteRecordings(const std::string& path, const Recordings& recordin
                 kAccUnit,
                 kGyroUnit,
                 recordings.sample_rate_hz,
-                Checksum(payload),
+                Crc32(payload.data(), std::ssize(payload)),
                 0};
   std::memcpy(header.magic, kMagic, sizeof(header.magic));
   std::string bytes;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file_image.h"
 #include "data/hdf5/image_file.h"
 
@@ -154,8 +155,7 @@ absl::Status CreateHistoryFile(const std::string& path,
                                const std::map<std::string, std::string>& attributes) {
   FileImage image;  // HDF5 does not survive every write that fails
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "Conventions", kConventions));
   for (const auto& [name, text] : attributes) PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", name, text));
   PLAIT_RETURN_IF_ERROR(MakeDrawDimension(file));

@@ -1,13 +1,12 @@
 #include "data/history/journal.h"
 
-#include <zlib.h>
-
 #include <cstring>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "data/hdf5/checked_array.h"
 
 namespace plait::data {
 namespace {
@@ -20,10 +19,6 @@ struct Prefix {
   std::uint32_t length, checksum;
 };
 
-std::uint32_t Checksum(const std::string& bytes) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-}
-
 template <typename T>
 void AppendBytes(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -35,8 +30,7 @@ void Begin(std::string& record, char kind) { record.assign(sizeof(Prefix), '\0')
 void Seal(std::string& record) {
   const char* payload = record.data() + sizeof(Prefix);
   const std::uint32_t length = record.size() - sizeof(Prefix);
-  const Prefix prefix{
-      length, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(payload), length))};
+  const Prefix prefix{length, Crc32(payload, length)};
   std::memcpy(record.data(), &prefix, sizeof(prefix));
 }
 
@@ -112,7 +106,7 @@ bool JournalReader::NextRecord() {
   if (prefix.length == 0 || prefix.length > kLargestRecord) return false;
   record_.resize(prefix.length);
   return std::fread(record_.data(), 1, prefix.length, file_) == prefix.length &&
-         Checksum(record_) == prefix.checksum;
+         Crc32(record_.data(), prefix.length) == prefix.checksum;
 }
 
 void JournalReader::TakeMetric() {

@@ -8,21 +8,13 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/text.h"
 
 namespace plait::data {
 namespace {
-
-constexpr char kPlainCharacters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
-
-std::string Quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of(kPlainCharacters) == std::string::npos) return word;
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
 
 // The words of this process, which the kernel separates by NUL.
 std::vector<std::string> OwnCommand() {
@@ -41,17 +33,11 @@ std::string HostName() {
 
 }  // namespace
 
-std::string QuotedCommand(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) absl::StrAppend(&line, line.empty() ? "" : " ", Quoted(word));
-  return line;
-}
-
 std::map<std::string, std::string> RunAttributes(const RunFacts& facts) {
   std::error_code ignored;
   std::map<std::string, std::string> attributes = {
       {"program", facts.program},
-      {"command", QuotedCommand(OwnCommand())},
+      {"command", base::ShellCommand(OwnCommand())},
       {"host", HostName()},
       {"revision", facts.revision},
       {"seed", facts.seed},

@@ -30,9 +30,6 @@ struct RunFacts {
 
 std::map<std::string, std::string> RunAttributes(const RunFacts& facts);
 
-// One line that a shell splits into these words again.
-std::string QuotedCommand(const std::vector<std::string>& words);
-
 }  // namespace plait::data
 
 #endif  // PLAIT_DATA_HISTORY_RUN_ATTRIBUTES_H_

@@ -29,16 +29,5 @@ TEST(RunAttributes, KnowTheProcess) {
   EXPECT_EQ(attributes.count("revision"), 0u);
 }
 
-// The shell's own splitting is the judge.
-TEST(QuotedCommand, IsReadBackByAShell) {
-  const std::vector<std::string> words = {"a b", "it's", "", "$HOME", "x=\"1\"", "plain-1.0/a_b", "*", "\\"};
-  const std::string command = "printf '[%s]' " + QuotedCommand(words);
-  std::unique_ptr<FILE, int (*)(FILE*)> shell(popen(command.c_str(), "r"), pclose);
-  std::string output(1000, '\0');
-  output.resize(std::fread(output.data(), 1, output.size(), shell.get()));
-  EXPECT_EQ(output, "[a b][it's][][$HOME][x=\"1\"][plain-1.0/a_b][*][\\]");
-  EXPECT_EQ(QuotedCommand({"plain-1.0/a_b", "--x=3"}), "plain-1.0/a_b --x=3");
-}
-
 }  // namespace
 }  // namespace plait::data

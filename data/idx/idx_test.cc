@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "data/idx/gzip.h"
-#include "data/idx/idx_files.h"
+#include "data/idx/testing/idx_files.h"
 
 namespace plait::data {
 namespace {

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "data/idx/idx_files.h"
 #include "data/idx/image_folder.h"
 #include "data/idx/synthetic_images.h"
+#include "data/idx/testing/idx_files.h"
 
 namespace plait::data {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "data/idx/idx_files.h"
 #include "data/idx/open_images.h"
+#include "data/idx/testing/idx_files.h"
 #include "data/testing/har_files.h"
 
 namespace plait::data {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/safetensors/shard_index.h"
-#include "data/safetensors/testing_tensors.h"
+#include "data/safetensors/testing/testing_tensors.h"
 #include "data/safetensors/writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

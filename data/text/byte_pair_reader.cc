@@ -1,7 +1,6 @@
 // Reading and checking the two files of a byte-pair tokenizer.
-#include <zlib.h>
-
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -12,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "nlohmann/json.hpp"
 
@@ -19,11 +19,6 @@ namespace plait::data {
 namespace {
 
 constexpr char kEndOfText[] = "<|endoftext|>";
-
-template <typename T>
-std::uint32_t Crc(std::uint32_t crc, absl::Span<const T> values) {
-  return crc32_z(crc, reinterpret_cast<const Bytef*>(values.data()), values.size() * sizeof(T));
-}
 
 absl::Status Damaged(const std::string& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file, ": ", what));
@@ -69,7 +64,7 @@ class BytePairReader {
  private:
   template <typename T>
   void Digest(absl::Span<const T> values) {
-    made_.digest_ = Crc(made_.digest_, values);
+    made_.digest_ = Crc32(values.data(), std::ssize(values) * std::int64_t{sizeof(T)}, made_.digest_);
   }
 
   // The bytes that a token stands for; none where a character stands for no byte.

@@ -13,7 +13,7 @@
 #include "base/seed.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/testing/har_files.h"
-#include "data/text/test_texts.h"
+#include "data/text/testing/test_texts.h"
 #include "data/text/text_files.h"
 
 namespace plait::data {

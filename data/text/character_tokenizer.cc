@@ -1,7 +1,5 @@
 #include "data/text/character_tokenizer.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "data/hdf5/checked_array.h"
 
 namespace plait::data {
 
@@ -51,10 +50,7 @@ absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromCodePoints(std::vecto
   return CharacterTokenizer(std::move(points));
 }
 
-std::uint32_t CharacterTokenizer::digest() const {
-  const auto* bytes = reinterpret_cast<const Bytef*>(code_points_.data());
-  return crc32_z(0, bytes, code_points_.size() * sizeof(code_points_[0]));
-}
+std::uint32_t CharacterTokenizer::digest() const { return Crc32<std::int32_t>(code_points_); }
 
 absl::StatusOr<std::vector<std::int32_t>> CharacterTokenizer::Encode(absl::string_view text) const {
   PLAIT_ASSIGN_OR_RETURN(std::vector<std::int32_t> ids, CodePointsOf(text));

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/text/test_texts.h"
+#include "data/text/testing/test_texts.h"
 
 namespace plait::data {
 namespace {

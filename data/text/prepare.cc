@@ -1,8 +1,7 @@
 #include "data/text/prepare.h"
 
-#include <zlib.h>
-
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
 #include "data/text/text_files.h"
@@ -59,7 +59,7 @@ absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const std::string cache, CacheOf(options));
   const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
   // A file for each text and tokenizer: two programs with two texts do not take the cache from each other.
-  const std::uint32_t name = crc32_z(0, reinterpret_cast<const Bytef*>(key.data()), key.size());
+  const std::uint32_t name = Crc32(key.data(), std::ssize(key));
   PreparedTextFile file{absl::StrFormat("%s/text_%08x.h5", cache, name), {}};
   if (IsUsable(file.path, key, file.notes)) return file;
   PLAIT_ASSIGN_OR_RETURN(const PreparedText made,

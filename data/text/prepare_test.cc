@@ -11,7 +11,7 @@
 #include "data/hdf5/file.h"
 #include "data/testing/har_files.h"
 #include "data/text/character_tokenizer.h"
-#include "data/text/test_texts.h"
+#include "data/text/testing/test_texts.h"
 
 namespace plait::data {
 namespace {

@@ -1,8 +1,7 @@
 #include "data/text/prepared_text.h"
 
-#include <zlib.h>
-
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "data/hdf5/checked_array.h"
 #include "data/text/character_tokenizer.h"
 
 namespace plait::data {
@@ -85,7 +85,7 @@ absl::StatusOr<PreparedText> TokenizeCharacters(const TextInput& input) {
 }
 
 std::string PreparedTextKey(const std::string& text, std::uint32_t tokenizer_digest) {
-  const std::uint32_t crc = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+  const std::uint32_t crc = Crc32(text.data(), std::ssize(text));
   return absl::StrFormat("text %d:%08x tokenizer %08x", text.size(), crc, tokenizer_digest);
 }
 

@@ -1,12 +1,12 @@
 // Prepared text in HDF5.
-#include <zlib.h>
-
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
 #include "data/text/character_tokenizer.h"
 #include "data/text/prepared_text.h"
@@ -17,20 +17,13 @@ namespace {
 constexpr char kFormat[] = "plait text";
 constexpr std::int64_t kVersion = 1;
 
-std::int64_t Checksum(const std::vector<std::uint16_t>& tokens) {
-  return crc32_z(0, reinterpret_cast<const Bytef*>(tokens.data()), tokens.size() * sizeof(tokens[0]));
-}
-
 absl::Status WriteTokens(File& file, const std::string& name, const std::vector<std::uint16_t>& tokens) {
-  const std::int64_t count = tokens.size();
-  PLAIT_RETURN_IF_ERROR(WriteArray<std::uint16_t>(file, name, tokens, {count}));
-  return SetAttribute(file, name, "crc32", Checksum(tokens));
+  return WriteChecked<std::uint16_t>(file, name, tokens, {std::ssize(tokens)});
 }
 
 absl::Status WriteAll(const std::string& path, const PreparedText& text, const std::string& key) {
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format", kFormat));
-  PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "format_version", kVersion));
+  PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "key", key));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "source", text.source));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "tokenizer", text.tokenizer));
@@ -50,33 +43,15 @@ absl::Status Damaged(const File& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file.path(), ": ", what));
 }
 
-// What a sound file of another kind lacks is DataLoss too.
-template <typename T>
-absl::StatusOr<T> OrDamage(absl::StatusOr<T> result) {
-  if (result.ok()) return result;
-  return absl::DataLossError(result.status().message());
-}
-
-absl::StatusOr<File> OpenChecked(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
-  const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
-  if (!format.ok() || *format != kFormat) return Damaged(file, "an HDF5 file, but not a prepared text");
-  const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
-  if (!version.ok() || *version != kVersion) {
-    return Damaged(file, absl::StrCat("a prepared text of format ", version.ok() ? *version : -1,
-                                      ", expected ", kVersion, "; prepare it anew"));
-  }
-  return file;
+absl::StatusOr<File> OpenPrepared(const std::string& path) {
+  return OpenFormat(path, kFormat, kVersion, "a prepared text", "; prepare it anew");
 }
 
 absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const std::string& name,
                                                       std::int32_t vocabulary_size) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, OrDamage(ArrayShape(file, name)));
   if (shape.size() != 1) return Damaged(file, name + ": expected one dimension");
-  PLAIT_ASSIGN_OR_RETURN(std::vector<std::uint16_t> tokens, OrDamage(ReadArray<std::uint16_t>(file, name)));
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t expected, OrDamage(IntAttribute(file, name, "crc32")));
-  if (expected != Checksum(tokens))
-    return Damaged(file, name + ": checksum does not match, the file is damaged");
+  PLAIT_ASSIGN_OR_RETURN(std::vector<std::uint16_t> tokens, OrDamage(ReadChecked<std::uint16_t>(file, name)));
   const auto unknown = [&](std::uint16_t token) { return token >= vocabulary_size; };
   if (std::any_of(tokens.begin(), tokens.end(), unknown)) {
     return Damaged(file, absl::StrCat(name, ": a token outside the vocabulary 0..", vocabulary_size - 1));
@@ -107,7 +82,7 @@ absl::Status WritePreparedText(const std::string& path, const PreparedText& text
 }
 
 absl::StatusOr<PreparedText> ReadPreparedText(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenPrepared(path));
   PreparedText text;
   PLAIT_ASSIGN_OR_RETURN(text.source, OrDamage(TextAttribute(file, "/", "source")));
   PLAIT_ASSIGN_OR_RETURN(text.tokenizer, OrDamage(TextAttribute(file, "/", "tokenizer")));
@@ -121,7 +96,7 @@ absl::StatusOr<PreparedText> ReadPreparedText(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadPreparedTextKey(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const File file, OpenChecked(path));
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenPrepared(path));
   return OrDamage(TextAttribute(file, "/", "key"));
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "comm/gathered_text.h"
 #include "mgrit/layer_parallel/block_step.h"
 #include "mgrit/layer_parallel/engine.h"
 
@@ -91,11 +92,7 @@ absl::Status AgreeOnTied(const comm::Communicator& communicator, const LayerPara
   std::ostringstream text;
   for (const auto& [name, tensor] : tied) text << name << " " << tensor.toString() << tensor.sizes() << "; ";
   const std::string mine = text.str();
-  std::string first = mine;
-  std::int64_t length[1] = {static_cast<std::int64_t>(mine.size())};
-  communicator.Broadcast(comm::BufferOf(absl::MakeSpan(length)), 0);
-  first.resize(static_cast<std::size_t>(length[0]));
-  communicator.Broadcast({first.data(), length[0], comm::DataType::kUInt8}, 0);
+  const std::string first = comm::BroadcastText(communicator, mine);
   if (first == mine) return absl::OkStatus();
   return absl::InvalidArgumentError("LayerParallel: ranks name different tied parameters: rank 0 \"" + first +
                                     "\", rank " + std::to_string(communicator.rank()) + " \"" + mine + "\"");

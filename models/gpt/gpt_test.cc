@@ -14,7 +14,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/gpt/loops.h"
+#include "models/gpt/testing/loops.h"
 
 namespace plait::gpt {
 namespace {

@@ -9,12 +9,12 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/file.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/gathered_bytes.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -76,7 +76,7 @@ TEST(AsyncSaver, SavesWhatWasThereAtStart) {
     }
     EXPECT_FALSE(saver.in_flight());
     EXPECT_EQ(report->folder, StepFolder(root, step));
-    for (const std::string& other_polls : GatherBytes(World(), absl::StrCat(polls))) {
+    for (const std::string& other_polls : comm::GatherText(World(), absl::StrCat(polls))) {
       EXPECT_EQ(other_polls, absl::StrCat(polls)) << "ranks ended the save at different steps";
     }
     EXPECT_TRUE(other.Close().ok());
@@ -128,7 +128,7 @@ TEST(AsyncSaver, AFailedSaveIsToldOnceAndTheNextOneIsGood) {
   const absl::Status failed = saver.Start(2, own.pieces, State());
   EXPECT_FALSE(failed.ok());
   EXPECT_THAT(std::string(failed.message()), HasSubstr(PartialFolder(root, 1)));
-  for (const std::string& other : GatherBytes(World(), failed.ToString()))
+  for (const std::string& other : comm::GatherText(World(), failed.ToString()))
     EXPECT_EQ(other, failed.ToString());
   EXPECT_FALSE(saver.in_flight());
   EXPECT_TRUE(CompleteSteps(root).empty());

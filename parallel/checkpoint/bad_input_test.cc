@@ -12,13 +12,13 @@
 #include "base/check.h"
 #include "comm/testing/world.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
-#include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_meshes.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_meshes.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -29,10 +29,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<TensorSpec> SmallTensors() {
-  return {{"model", "weight", data::DType::kFloat32, {20, 15}},
-          {"model", "bias", data::DType::kBFloat16, {20}},
-          {"optimizer/exp_avg", "weight", data::DType::kFloat32, {20, 15}},
-          {"optimizer", "step", data::DType::kInt64, {}}};
+  return {{"model", "weight", at::kFloat, {20, 15}},
+          {"model", "bias", at::kBFloat16, {20}},
+          {"optimizer/exp_avg", "weight", at::kFloat, {20, 15}},
+          {"optimizer", "step", at::kLong, {}}};
 }
 
 CheckpointState SmallState() {
@@ -90,7 +90,7 @@ class BadInput : public ::testing::TestWithParam<bool> {
   static void Replace(data::File& file, const char* name, const std::vector<std::int64_t>& values,
                       const std::vector<std::int64_t>& shape) {
     PLAIT_CHECK(H5Ldelete(file.id(), name, H5P_DEFAULT) >= 0) << name;
-    PLAIT_CHECK_OK(WriteChecked<std::int64_t>(file, name, values, shape));
+    PLAIT_CHECK_OK(data::WriteChecked<std::int64_t>(file, name, values, shape));
   }
 
   std::string folder_, original_;
@@ -274,13 +274,13 @@ TEST_P(BadInput, AnotherArchitecture) {
   expected[0].shape = {15, 20};
   EXPECT_THAT(error(expected), HasSubstr("model/weight is float32 (20, 15) there and float32 (15, 20) here"));
   expected = SmallTensors();
-  expected[1].dtype = data::DType::kFloat32;
+  expected[1].dtype = at::kFloat;
   EXPECT_THAT(error(expected), HasSubstr("model/bias is bfloat16 (20) there and float32 (20) here"));
   expected = SmallTensors();
-  expected.push_back({"model", "head", data::DType::kFloat32, {3}});
+  expected.push_back({"model", "head", at::kFloat, {3}});
   EXPECT_THAT(error(expected), HasSubstr("it has no model/head"));
   EXPECT_THAT(error({SmallTensors()[0]}), HasSubstr("model/bias is not part of this model"));
-  for (const char* name : {"a", "b", "c", "d"}) expected.push_back({"model", name, data::DType::kBool, {}});
+  for (const char* name : {"a", "b", "c", "d"}) expected.push_back({"model", name, at::kBool, {}});
   EXPECT_THAT(error(expected),
               AllOf(HasSubstr("model/b"), HasSubstr(" and 2 more"), Not(HasSubstr("model/c"))));
 }

@@ -13,7 +13,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_meshes.h"
+#include "parallel/checkpoint/testing/testing_meshes.h"
 
 namespace plait::parallel {
 namespace {
@@ -42,7 +42,7 @@ std::vector<TensorSpec> Tensors(std::uint64_t seed) {
 // Reads a local shard box by box into one buffer, as a rank of the mesh would.
 absl::StatusOr<std::vector<std::byte>> ReadShard(Checkpoint& checkpoint, const TensorSpec& tensor,
                                                  const testing::LocalShard& shard) {
-  std::vector<std::byte> elements((shard.end - shard.begin) * data::ElementBytes(tensor.dtype));
+  std::vector<std::byte> elements((shard.end - shard.begin) * ElementBytes(tensor.dtype));
   std::vector<models::Box> boxes = shard.boxes;
   if (boxes.empty()) boxes.emplace_back();
   std::int64_t first = 0, done = 0;
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<std::byte>> ReadShard(Checkpoint& checkpoint, const T
     for (const std::int64_t extent : box.size) size *= extent;
     const std::int64_t begin = std::max(shard.begin, first), end = std::min(shard.end, first + size);
     if (begin < end) {
-      const std::int64_t bytes = (end - begin) * data::ElementBytes(tensor.dtype);
+      const std::int64_t bytes = (end - begin) * ElementBytes(tensor.dtype);
       const absl::Status read = checkpoint.Read(PathOf(tensor), begin - first, end - first,
                                                 absl::MakeSpan(elements).subspan(done, bytes), box);
       if (!read.ok()) return read;
@@ -113,7 +113,7 @@ TEST(BoxRoundTrip, AnyMeshToAnyOther) {
 // the box does not touch are not read.
 TEST(BoxRoundTrip, OnlyTheChunksOfTheBoxAreRead) {
   const std::string root = FreshFolder("box_chunks");
-  const TensorSpec tensor{"model", "x", data::DType::kUint8, {6, 1 << 20}};
+  const TensorSpec tensor{"model", "x", at::kByte, {6, 1 << 20}};
   // Two pieces of half the columns each; a chunk, 1 MiB, is two rows of a piece.
   const std::int64_t half = 1 << 19;
   const std::vector<std::byte> whole = testing::ElementsOf(tensor, 0, ElementsOf(tensor), 0);
@@ -162,7 +162,7 @@ TEST(BoxRoundTrip, OnlyTheChunksOfTheBoxAreRead) {
 
 // Checkpoints without boxes stay in the format that older programs read, and so do splits by rows.
 TEST(BoxRoundTrip, OnlyBoxesNeedTheNewerFormat) {
-  const TensorSpec tensor{"model", "x", data::DType::kUint8, {4, 6}};
+  const TensorSpec tensor{"model", "x", at::kByte, {4, 6}};
   const std::vector<std::byte> whole = testing::ElementsOf(tensor, 0, 24, 0);
   const auto saved = [&](const std::string& name, const models::Box& first, const models::Box& second) {
     const std::string root = FreshFolder(name);

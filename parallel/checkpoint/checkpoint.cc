@@ -134,7 +134,7 @@ absl::Status Checkpoint::Read(const std::string& path, std::int64_t begin, std::
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return absl::NotFoundError(absl::StrCat(folder_, ": no tensor named ", path));
   const TensorSpec& tensor = tensors()[found->second];
-  const std::int64_t element = data::ElementBytes(tensor.dtype);
+  const std::int64_t element = ElementBytes(tensor.dtype);
   const bool is_whole = box == models::Box();
   if ((!is_whole && !IsInside(box, tensor.shape)) || begin < 0 || begin > end ||
       end > ElementsOf(is_whole ? tensor.shape : box.size) || std::ssize(to) != (end - begin) * element) {
@@ -163,8 +163,7 @@ absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
   for (std::size_t p = 0; p < index_->layout.pieces.size(); ++p) {
     const LayoutPiece& piece = index_->layout.pieces[p];
     if (piece.rank != rank) continue;
-    const std::int64_t step =
-        index_->chunk_bytes / data::ElementBytes(index_->layout.tensors[piece.tensor].dtype);
+    const std::int64_t step = index_->chunk_bytes / ElementBytes(index_->layout.tensors[piece.tensor].dtype);
     for (std::int64_t from = piece.range.begin; from < piece.range.end; from += step) {
       PLAIT_RETURN_IF_ERROR(reader->Read(p, from, std::min(from + step, piece.range.end), buffer.data()));
     }

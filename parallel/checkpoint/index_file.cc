@@ -7,9 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
 #include "data/hdf5/image_file.h"
-#include "parallel/checkpoint/checked_array.h"
+#include "parallel/checkpoint/stored_type.h"
 #include "parallel/checkpoint/virtual_tensor.h"
 
 namespace plait::parallel {
@@ -20,16 +21,13 @@ using Json = nlohmann::ordered_json;
 constexpr char kContents[] = "/plait/contents";
 constexpr char kPieces[] = "/plait/pieces";
 constexpr char kBoxes[] = "/plait/boxes";
-constexpr data::DType kTypes[] = {data::DType::kFloat32, data::DType::kFloat64, data::DType::kBFloat16,
-                                  data::DType::kFloat16, data::DType::kInt64,   data::DType::kInt32,
-                                  data::DType::kUint8,   data::DType::kBool};
 
 std::string ContentsOf(const CheckpointIndex& index) {
   Json tensors = Json::array(), shards = Json::array();
   for (const TensorSpec& tensor : index.layout.tensors) {
     tensors.push_back({{"group", tensor.group},
                        {"name", tensor.name},
-                       {"dtype", std::string(data::NameOf(tensor.dtype))},
+                       {"dtype", std::string(TypeName(tensor.dtype))},
                        {"shape", tensor.shape}});
   }
   for (std::size_t rank = 0; rank < index.shards.size(); ++rank) {
@@ -82,17 +80,17 @@ PieceTables TablesOf(const Layout& layout) {
 
 absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
   PLAIT_ASSIGN_OR_RETURN(const std::string contents, ContentsIfUtf8(file.path(), index));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kIndexFormat));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", FormatVersionOf(index.layout)));
+  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kIndexFormat, FormatVersionOf(index.layout)));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", index.layout.step));
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(contents.data()),
                                              contents.size());
-  PLAIT_RETURN_IF_ERROR(WriteChecked(file, kContents, bytes, {static_cast<std::int64_t>(contents.size())}));
+  PLAIT_RETURN_IF_ERROR(
+      data::WriteChecked(file, kContents, bytes, {static_cast<std::int64_t>(contents.size())}));
   const PieceTables tables = TablesOf(index.layout);
-  PLAIT_RETURN_IF_ERROR(WriteChecked<std::int64_t>(file, kPieces, tables.pieces,
-                                                   {std::ssize(index.layout.pieces), tables.columns}));
+  PLAIT_RETURN_IF_ERROR(data::WriteChecked<std::int64_t>(file, kPieces, tables.pieces,
+                                                         {std::ssize(index.layout.pieces), tables.columns}));
   if (tables.boxes.empty()) return absl::OkStatus();
-  return WriteChecked<std::int64_t>(file, kBoxes, tables.boxes, {std::ssize(tables.boxes)});
+  return data::WriteChecked<std::int64_t>(file, kBoxes, tables.boxes, {std::ssize(tables.boxes)});
 }
 
 // The version of the format.
@@ -114,18 +112,17 @@ absl::StatusOr<std::int64_t> CheckFormat(const data::File& file) {
 
 absl::StatusOr<PieceTables> ReadTables(const data::File& file, std::int64_t version) {
   PieceTables tables;
-  PLAIT_ASSIGN_OR_RETURN(tables.pieces, ReadChecked<std::int64_t>(file, kPieces));
+  PLAIT_ASSIGN_OR_RETURN(tables.pieces, data::ReadChecked<std::int64_t>(file, kPieces));
   if (version == kFormatWithoutBoxes) return tables;
   tables.columns = 5;
-  PLAIT_ASSIGN_OR_RETURN(tables.boxes, ReadChecked<std::int64_t>(file, kBoxes));
+  PLAIT_ASSIGN_OR_RETURN(tables.boxes, data::ReadChecked<std::int64_t>(file, kBoxes));
   return tables;
 }
 
-data::DType TypeNamed(const std::string& name) {
-  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                  [&](data::DType type) { return data::NameOf(type) == name; });
-  if (found == std::end(kTypes)) throw std::invalid_argument("unknown type " + name);
-  return *found;
+at::ScalarType KnownType(const std::string& name) {
+  const std::optional<at::ScalarType> type = TypeNamed(name);
+  if (!type.has_value()) throw std::invalid_argument("unknown type " + name);
+  return *type;
 }
 
 // Throws where something is missing or of another type.
@@ -137,7 +134,7 @@ CheckpointIndex IndexFrom(const std::string& contents) {
   index.chunk_bytes = json.at("chunk_bytes");
   for (const Json& tensor : json.at("tensors")) {
     index.layout.tensors.push_back(
-        {tensor.at("group"), tensor.at("name"), TypeNamed(tensor.at("dtype")), tensor.at("shape")});
+        {tensor.at("group"), tensor.at("name"), KnownType(tensor.at("dtype")), tensor.at("shape")});
   }
   for (const Json& shard : json.at("shards")) {
     index.shards.push_back({shard.at("bytes"), shard.at("checksums_crc32")});
@@ -194,7 +191,7 @@ absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const Pi
 absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t version, CheckFormat(file));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> contents,
-                         ReadChecked<std::uint8_t>(file, kContents));
+                         data::ReadChecked<std::uint8_t>(file, kContents));
   PLAIT_ASSIGN_OR_RETURN(const PieceTables tables, ReadTables(file, version));
   absl::StatusOr<CheckpointIndex> index = ParseIndex({contents.begin(), contents.end()}, tables);
   if (!index.ok()) return base::Prefixed(index.status(), file.path());

@@ -11,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "comm/byte_stream.h"
+#include "comm/gathered_text.h"
 #include "parallel/checkpoint/coverage.h"
-#include "parallel/checkpoint/gathered_bytes.h"
 
 namespace plait::parallel {
 namespace {
@@ -146,48 +147,31 @@ absl::Status CheckCoverage(const TensorSpec& tensor, absl::Span<const LayoutPiec
       absl::StrCat(where, "rank ", first, " and on rank ", second, "; only one piece may have an element"));
 }
 
-void PutNumbers(const std::vector<std::int64_t>& numbers, ByteWriter& writer) {
-  writer.Number(static_cast<std::int64_t>(numbers.size()));
-  for (const std::int64_t number : numbers) writer.Number(number);
-}
-
-std::vector<std::int64_t> GetNumbers(ByteReader& reader) {
-  std::vector<std::int64_t> numbers(reader.Number());
-  for (std::int64_t& number : numbers) number = reader.Number();
-  return numbers;
-}
-
 std::string OfferBytes(std::int64_t step, absl::Span<const TensorPiece> pieces) {
-  ByteWriter writer;
-  writer.Number(step);
-  writer.Number(static_cast<std::int64_t>(pieces.size()));
+  comm::ByteWriter writer;
+  writer.Write(step);
+  writer.Write(pieces.size());
   for (const TensorPiece& piece : pieces) {
-    writer.Text(piece.tensor.group);
-    writer.Text(piece.tensor.name);
-    writer.Number(static_cast<std::int64_t>(piece.tensor.dtype));
-    PutNumbers(piece.tensor.shape, writer);
-    PutNumbers(piece.box.begin, writer);
-    PutNumbers(piece.box.size, writer);
-    writer.Number(piece.begin);
-    writer.Number(piece.end);
+    WriteSpec(piece.tensor, writer);
+    writer.WriteNumbers(piece.box.begin);
+    writer.WriteNumbers(piece.box.size);
+    writer.Write(piece.begin);
+    writer.Write(piece.end);
   }
-  return writer.bytes();
+  return writer.Take();
 }
 
 Offer OfferFrom(const std::string& bytes) {
-  ByteReader reader(bytes);
+  comm::ByteReader reader(bytes);
   Offer offer;
-  offer.step = reader.Number();
-  offer.pieces.resize(reader.Number());
+  offer.step = reader.Read<std::int64_t>();
+  offer.pieces.resize(reader.Read<std::size_t>());
   for (TensorPiece& piece : offer.pieces) {
-    piece.tensor.group = reader.Text();
-    piece.tensor.name = reader.Text();
-    piece.tensor.dtype = static_cast<data::DType>(reader.Number());
-    piece.tensor.shape = GetNumbers(reader);
-    piece.box.begin = GetNumbers(reader);
-    piece.box.size = GetNumbers(reader);
-    piece.begin = reader.Number();
-    piece.end = reader.Number();
+    piece.tensor = ReadSpec(reader);
+    piece.box.begin = reader.ReadNumbers<std::int64_t>();
+    piece.box.size = reader.ReadNumbers<std::int64_t>();
+    piece.begin = reader.Read<std::int64_t>();
+    piece.end = reader.Read<std::int64_t>();
   }
   return offer;
 }
@@ -217,7 +201,7 @@ bool Layout::HasBoxes() const {
 }
 
 std::int64_t Layout::BytesOf(const LayoutPiece& piece) const {
-  return piece.elements() * data::ElementBytes(tensors[piece.tensor].dtype);
+  return piece.elements() * ElementBytes(tensors[piece.tensor].dtype);
 }
 
 std::int64_t Layout::TotalBytes() const {
@@ -274,7 +258,7 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank) {
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces) {
   std::vector<Offer> offers;
-  for (const std::string& bytes : GatherBytes(comm, OfferBytes(step, pieces))) {
+  for (const std::string& bytes : comm::GatherText(comm, OfferBytes(step, pieces))) {
     offers.push_back(OfferFrom(bytes));
   }
   return MakeLayout(offers);

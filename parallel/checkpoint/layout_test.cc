@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr data::DType kType = data::DType::kFloat32;
+constexpr at::ScalarType kType = at::kFloat;
 
 Offer Of(std::vector<TensorPiece> pieces, std::int64_t step = 1) { return {step, std::move(pieces)}; }
 
@@ -108,7 +108,7 @@ TEST(Layout, ScalarsAndEmptyTensorsNeedNoSpecialCase) {
 
 TEST(Layout, ErrorsNameTensorElementsAndRanks) {
   TensorPiece other_type = Piece({4}, 2, 4);
-  other_type.tensor.dtype = data::DType::kBFloat16;
+  other_type.tensor.dtype = at::kBFloat16;
   const std::vector<std::pair<std::vector<Offer>, std::vector<std::string>>> cases = {
       {{Of({Piece({2, 3}, 0, 2)}), Of({Piece({2, 3}, 4, 6)})},
        {"model/x, float32 (2, 3)", "[2, 4) are on no rank"}},

@@ -18,7 +18,7 @@ namespace {
 
 // INVALID_ARGUMENT where the checkpoint's tensor is of another type, or of another shape than the
 // placement's.
-absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, data::DType dtype,
+absl::Status CheckTensor(const Checkpoint& checkpoint, const std::string& path, at::ScalarType dtype,
                          const models::Placement& placement) {
   for (const TensorSpec& tensor : checkpoint.tensors()) {
     if (PathOf(tensor) != path) continue;
@@ -53,34 +53,10 @@ std::vector<BoxRange> LocalRanges(const models::Placement& placement, std::int64
 
 }  // namespace
 
-data::DType DTypeOf(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return data::DType::kFloat32;
-    case at::kDouble:
-      return data::DType::kFloat64;
-    case at::kBFloat16:
-      return data::DType::kBFloat16;
-    case at::kHalf:
-      return data::DType::kFloat16;
-    case at::kLong:
-      return data::DType::kInt64;
-    case at::kInt:
-      return data::DType::kInt32;
-    case at::kByte:
-      return data::DType::kUint8;
-    case at::kBool:
-      return data::DType::kBool;
-    default:
-      PLAIT_CHECK(false) << "checkpoints do not hold tensors of " << c10::toString(tensor.scalar_type());
-      return data::DType::kUint8;
-  }
-}
-
 TensorPiece PieceOfTensor(const std::string& group, const std::string& name, at::IntArrayRef shape,
                           std::int64_t begin, const at::Tensor& values) {
   const auto host = std::make_shared<const at::Tensor>(values.detach().cpu().contiguous());
-  return {{group, name, DTypeOf(values), shape.vec()},
+  return {{group, name, values.scalar_type(), shape.vec()},
           begin,
           begin + values.numel(),
           host->const_data_ptr(),
@@ -120,7 +96,7 @@ absl::Status ReadTensor(Checkpoint& checkpoint, const std::string& path, std::in
 
 absl::Status ReadPlacement(Checkpoint& checkpoint, const std::string& path,
                            const models::Placement& placement, std::int64_t begin, const at::Tensor& values) {
-  PLAIT_RETURN_IF_ERROR(CheckTensor(checkpoint, path, DTypeOf(values), placement));
+  PLAIT_RETURN_IF_ERROR(CheckTensor(checkpoint, path, values.scalar_type(), placement));
   const bool in_place = values.is_contiguous() && values.device().is_cpu();
   const at::Tensor host = in_place ? values : at::empty(values.sizes(), values.options().device(at::kCPU));
   auto* to = static_cast<std::byte*>(host.mutable_data_ptr());

@@ -25,9 +25,6 @@
 
 namespace plait::parallel {
 
-// float32, float64, bfloat16, float16, int64, int32, uint8, bool; another type is a programming error.
-data::DType DTypeOf(const at::Tensor& tensor);
-
 // A tensor of `shape`, of which `values`, flattened, are the elements from `begin` on.
 TensorPiece PieceOfTensor(const std::string& group, const std::string& name, at::IntArrayRef shape,
                           std::int64_t begin, const at::Tensor& values);

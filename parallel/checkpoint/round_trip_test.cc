@@ -11,7 +11,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -122,7 +122,7 @@ TEST(RoundTrip, TheSameStepAgainReplacesIt) {
 TEST(RoundTrip, ARangeReadsItsChunksAlone) {
   const comm::Communicator& world = comm::testing::World();
   const std::string root = FreshFolder(world, "chunks");
-  const TensorSpec tensor{"model", "x", data::DType::kUint8, {3, 1 << 20}};
+  const TensorSpec tensor{"model", "x", at::kByte, {3, 1 << 20}};
   testing::OwnedPieces own;
   if (world.rank() == world.size() - 1) own.Add(tensor, 0, ElementsOf(tensor), 0);
   EXPECT_TRUE(SaveCheckpoint(world, root, 1, own.pieces, {}).ok());

@@ -9,13 +9,13 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/gathered_bytes.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/checkpoint/save_task.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -25,8 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<TensorSpec> Tensors() {
-  return {{"model", "weight", data::DType::kFloat32, {300, 400}},
-          {"model", "bias", data::DType::kFloat32, {7}}};
+  return {{"model", "weight", at::kFloat, {300, 400}}, {"model", "bias", at::kFloat, {7}}};
 }
 
 const comm::Communicator& World() { return comm::testing::World(); }
@@ -56,7 +55,7 @@ absl::Status Save(const std::string& root, std::int64_t step, const SaveOptions&
 
 void ExpectSameOnAllRanks(const absl::Status& status) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
-  for (const std::string& other : GatherBytes(World(), status.ToString()))
+  for (const std::string& other : comm::GatherText(World(), status.ToString()))
     EXPECT_EQ(other, status.ToString());
 }
 

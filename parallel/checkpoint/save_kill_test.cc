@@ -21,7 +21,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save_task.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel {
 namespace {
@@ -33,8 +33,7 @@ constexpr SavePoint kPoints[] = {SavePoint::kFolderReady,  SavePoint::kFileLaidO
                                  SavePoint::kOlderRemoved};
 
 std::vector<TensorSpec> Tensors() {
-  return {{"model", "weight", data::DType::kFloat32, {500, 600}},
-          {"model", "bias", data::DType::kFloat64, {}}};
+  return {{"model", "weight", at::kFloat, {500, 600}}, {"model", "bias", at::kDouble, {}}};
 }
 constexpr std::int64_t kBytes = 500 * 600 * 4 + 8;
 

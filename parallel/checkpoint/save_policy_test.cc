@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
-#include "parallel/checkpoint/gathered_bytes.h"
 
 namespace plait::parallel {
 namespace {
@@ -44,7 +44,7 @@ std::string Decisions(SavePolicyOptions options, const std::vector<double>& seco
     }
     if (decision.stop) break;
   }
-  for (const std::string& other : GatherBytes(World(), text)) EXPECT_EQ(other, text);
+  for (const std::string& other : comm::GatherText(World(), text)) EXPECT_EQ(other, text);
   return text;
 }
 

@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_descriptor.h"
 #include "base/status_macros.h"
-#include "parallel/checkpoint/gathered_bytes.h"
+#include "comm/byte_stream.h"
+#include "comm/gathered_text.h"
 #include "parallel/checkpoint/index_file.h"
 #include "parallel/checkpoint/step_folders.h"
 
@@ -99,14 +100,15 @@ absl::StatusOr<SaveReport> SaveTask::Commit(const absl::Status& mine) {
 }
 
 std::vector<ShardSummary> SaveTask::GatherSummaries() const {
-  ByteWriter mine;
-  mine.Number(file_.summary().bytes);
-  mine.Number(file_.summary().checksums_crc32);
+  comm::ByteWriter mine;
+  mine.Write(file_.summary().bytes);
+  mine.Write(file_.summary().checksums_crc32);
   std::vector<ShardSummary> shards;
-  for (const std::string& bytes : GatherBytes(comm_, mine.bytes())) {
-    ByteReader reader(bytes);
-    const std::int64_t file_bytes = reader.Number();
-    shards.push_back({file_bytes, reader.Number()});
+  for (const std::string& bytes : comm::GatherText(comm_, mine.Take())) {
+    comm::ByteReader reader(bytes);
+    ShardSummary& shard = shards.emplace_back();
+    shard.bytes = reader.Read<decltype(shard.bytes)>();
+    shard.checksums_crc32 = reader.Read<decltype(shard.checksums_crc32)>();
   }
   return shards;
 }

@@ -7,9 +7,9 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
 #include "data/hdf5/image_file.h"
-#include "parallel/checkpoint/checked_array.h"
 #include "parallel/checkpoint/stored_type.h"
 
 namespace plait::parallel {
@@ -52,8 +52,7 @@ Handle SpaceOfPiece(const Layout& layout, const LayoutPiece& piece) {
 }
 
 absl::Status Describe(data::File& file, const Layout& layout, int rank) {
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format", kShardFormat));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "format_version", FormatVersionOf(layout)));
+  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kShardFormat, FormatVersionOf(layout)));
   PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", layout.step));
   return data::SetAttribute(file, "/", "rank", std::int64_t{rank});
 }
@@ -62,8 +61,8 @@ absl::Status WriteRankState(data::File& file, const std::map<std::string, std::s
   for (const auto& [name, bytes] : rank_state) {
     const absl::Span<const std::uint8_t> values(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 bytes.size());
-    PLAIT_RETURN_IF_ERROR(WriteChecked(file, absl::StrCat(kRankState, "/", name), values,
-                                       {static_cast<std::int64_t>(bytes.size())}));
+    PLAIT_RETURN_IF_ERROR(data::WriteChecked(file, absl::StrCat(kRankState, "/", name), values,
+                                             {static_cast<std::int64_t>(bytes.size())}));
   }
   return absl::OkStatus();
 }
@@ -122,7 +121,7 @@ absl::Status ShardFile::WriteElements(const base::FileDescriptor& file,
     const auto* bytes = static_cast<const char*>(values[i]);
     for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
       const std::int64_t count = std::min(kChunkBytes, pieces_[i].bytes - done);
-      checksums.push_back(Crc32(bytes + done, count));
+      checksums.push_back(data::Crc32(bytes + done, count));
       const std::int64_t begin = pieces_[i].offset + done;
       PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, begin));
       if (begin + count - started < kStartedTogether) continue;
@@ -130,7 +129,7 @@ absl::Status ShardFile::WriteElements(const base::FileDescriptor& file,
       started = begin + count;
     }
   }
-  summary_.checksums_crc32 = Crc32(checksums.data(), checksums_.bytes);
+  summary_.checksums_crc32 = data::Crc32(checksums.data(), checksums_.bytes);
   return file.WriteAt(checksums.data(), checksums_.bytes, checksums_.offset);
 }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "parallel/checkpoint/checked_array.h"
+#include "data/hdf5/checked_array.h"
 #include "parallel/checkpoint/shard_file.h"
 
 namespace plait::parallel {
@@ -57,7 +57,7 @@ absl::Status ShardReader::ReadChecksums(int rank) {
   }
   const auto bytes = static_cast<std::int64_t>(checksums_.size() * sizeof(std::uint32_t));
   if (static_cast<std::int64_t>(checksums_.size()) == chunks &&
-      Crc32(checksums_.data(), bytes) == index_->shards[rank].checksums_crc32) {
+      data::Crc32(checksums_.data(), bytes) == index_->shards[rank].checksums_crc32) {
     return absl::OkStatus();
   }
   return absl::DataLossError(
@@ -96,10 +96,10 @@ absl::Status ShardReader::ReadWholeChunk(std::size_t piece, std::int64_t chunk, 
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, PlaceOf(piece));
   const std::int64_t first = chunk * index_->chunk_bytes;
   PLAIT_RETURN_IF_ERROR(bytes_.ReadAt(to, bytes, place + first));
-  if (Crc32(to, bytes) == checksums_[first_chunk_[piece] + chunk]) return absl::OkStatus();
+  if (data::Crc32(to, bytes) == checksums_[first_chunk_[piece] + chunk]) return absl::OkStatus();
   const LayoutPiece& about = index_->layout.pieces[piece];
   const TensorSpec& tensor = index_->layout.tensors[about.tensor];
-  const std::int64_t element = data::ElementBytes(tensor.dtype), begin = about.range.begin + first / element;
+  const std::int64_t element = ElementBytes(tensor.dtype), begin = about.range.begin + first / element;
   return absl::DataLossError(absl::StrCat(file_.path(), ": ", PathOf(tensor), ": checksum of elements ",
                                           index_->layout.TextOf(about, begin, begin + bytes / element),
                                           " does not match, the file is damaged"));
@@ -123,7 +123,7 @@ absl::Status ShardReader::ReadChunk(std::size_t piece, std::int64_t chunk, std::
 
 absl::Status ShardReader::Read(std::size_t piece, std::int64_t begin, std::int64_t end, void* to) {
   const LayoutPiece& about = index_->layout.pieces[piece];
-  const std::int64_t element = data::ElementBytes(index_->layout.tensors[about.tensor].dtype);
+  const std::int64_t element = ElementBytes(index_->layout.tensors[about.tensor].dtype);
   const std::int64_t first_byte = (begin - about.range.begin) * element;
   const std::int64_t end_byte = (end - about.range.begin) * element;
   const std::int64_t chunk_bytes = index_->chunk_bytes;
@@ -138,7 +138,7 @@ absl::Status ShardReader::Read(std::size_t piece, std::int64_t begin, std::int64
 
 absl::StatusOr<std::string> ShardReader::RankState(const std::string& name) const {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
-                         ReadChecked<std::uint8_t>(file_, absl::StrCat(kRankState, "/", name)));
+                         data::ReadChecked<std::uint8_t>(file_, absl::StrCat(kRankState, "/", name)));
   return std::string(bytes.begin(), bytes.end());
 }
 

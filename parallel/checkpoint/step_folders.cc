@@ -16,9 +16,9 @@
 #include "absl/strings/strip.h"
 #include "base/file_descriptor.h"
 #include "base/status_macros.h"
+#include "comm/gathered_text.h"
 #include "data/hdf5/atomic_file.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/gathered_bytes.h"
 #include "parallel/checkpoint/index_file.h"
 
 namespace plait::parallel {
@@ -122,7 +122,7 @@ absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm,
   absl::StatusOr<std::string> found("");
   if (comm.rank() == 0) found = FindLatestCheckpoint(root);
   PLAIT_RETURN_IF_ERROR(comm.Agree(found.status()));
-  return GatherBytes(comm, *found)[0];
+  return comm::GatherText(comm, *found)[0];
 }
 
 absl::Status MakeReady(const std::string& root, std::int64_t bytes) {

@@ -1,8 +1,10 @@
 #include "parallel/checkpoint/stored_type.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -32,36 +34,47 @@ data::Handle Bool() {
   return type;
 }
 
-}  // namespace
+struct StoredTypeRow {
+  at::ScalarType type;
+  absl::string_view name;
+  data::Handle (*stored)();
+};
 
-data::Handle StoredType(data::DType dtype) {
-  switch (dtype) {
-    case data::DType::kFloat32:
-      return data::Handle(H5Tcopy(H5T_IEEE_F32LE));
-    case data::DType::kFloat64:
-      return data::Handle(H5Tcopy(H5T_IEEE_F64LE));
-    case data::DType::kBFloat16:
-      return HalfPrecision(8);
-    case data::DType::kFloat16:
-      return HalfPrecision(5);
-    case data::DType::kInt64:
-      return data::Handle(H5Tcopy(H5T_STD_I64LE));
-    case data::DType::kInt32:
-      return data::Handle(H5Tcopy(H5T_STD_I32LE));
-    case data::DType::kUint8:
-      return data::Handle(H5Tcopy(H5T_STD_U8LE));
-    case data::DType::kBool:
-      return Bool();
-  }
-  PLAIT_CHECK(false) << "no such type: " << static_cast<int>(dtype);
-  return data::Handle();
+constexpr StoredTypeRow kTypes[] = {
+    {at::kFloat, "float32", [] { return data::Handle(H5Tcopy(H5T_IEEE_F32LE)); }},
+    {at::kDouble, "float64", [] { return data::Handle(H5Tcopy(H5T_IEEE_F64LE)); }},
+    {at::kBFloat16, "bfloat16", [] { return HalfPrecision(8); }},
+    {at::kHalf, "float16", [] { return HalfPrecision(5); }},
+    {at::kLong, "int64", [] { return data::Handle(H5Tcopy(H5T_STD_I64LE)); }},
+    {at::kInt, "int32", [] { return data::Handle(H5Tcopy(H5T_STD_I32LE)); }},
+    {at::kByte, "uint8", [] { return data::Handle(H5Tcopy(H5T_STD_U8LE)); }},
+    {at::kBool, "bool", Bool}};
+
+const StoredTypeRow& RowOf(at::ScalarType type) {
+  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                 [type](const StoredTypeRow& candidate) { return candidate.type == type; });
+  PLAIT_CHECK(row != std::end(kTypes)) << "checkpoints do not hold tensors of " << c10::toString(type);
+  return *row;
 }
 
-void SetFillOfLostElements(hid_t creation_list, data::DType dtype) {
-  if (dtype == data::DType::kBool) return;
+}  // namespace
+
+absl::string_view TypeName(at::ScalarType type) { return RowOf(type).name; }
+
+std::optional<at::ScalarType> TypeNamed(absl::string_view name) {
+  for (const StoredTypeRow& row : kTypes) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
+
+data::Handle StoredType(at::ScalarType type) { return RowOf(type).stored(); }
+
+void SetFillOfLostElements(hid_t creation_list, at::ScalarType type) {
+  if (type == at::kBool) return;
   std::array<std::uint8_t, 8> ones;
   ones.fill(0xff);
-  H5Pset_fill_value(creation_list, StoredType(dtype).id(), ones.data());
+  H5Pset_fill_value(creation_list, StoredType(type).id(), ones.data());
 }
 
 }  // namespace plait::parallel

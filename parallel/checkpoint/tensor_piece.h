@@ -1,6 +1,6 @@
 // What a checkpoint is made of: tensors by name, and the pieces of them that ranks own.
 //
-//   const TensorSpec weight{"model", "transformer.wte.weight", data::DType::kFloat32, {50257, 768}};
+//   const TensorSpec weight{"model", "transformer.wte.weight", at::kFloat, {50257, 768}};
 //   const TensorPiece shard{weight, /*begin=*/0, /*end=*/19298688, values.data()};
 //
 // A piece is a flat range of the tensor's elements in row-major order, whatever its shape: shards of flat
@@ -15,12 +15,14 @@
 #ifndef PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_TENSOR_PIECE_H_
 
+#include <c10/core/ScalarType.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "data/checkpoint/tensor_archive.h"
+#include "comm/byte_stream.h"
 #include "models/placement.h"
 
 namespace plait::parallel {
@@ -28,7 +30,7 @@ namespace plait::parallel {
 struct TensorSpec {
   std::string group;  // "model", "optimizer/exp_avg", ...; not "plait", which the format uses itself
   std::string name;   // of the state dict: "transformer.wte.weight"; no '/'
-  data::DType dtype = data::DType::kFloat32;
+  at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> shape;  // of the whole tensor; empty: a scalar
 
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
@@ -37,6 +39,12 @@ struct TensorSpec {
 // "model/transformer.wte.weight": its name in the files.
 std::string PathOf(const TensorSpec& tensor);
 std::int64_t ElementsOf(const TensorSpec& tensor);
+inline std::int64_t ElementBytes(at::ScalarType type) {
+  return static_cast<std::int64_t>(c10::elementSize(type));
+}
+// As bytes from rank to rank.
+void WriteSpec(const TensorSpec& tensor, comm::ByteWriter& to);
+TensorSpec ReadSpec(comm::ByteReader& from);
 // "float32 (50257, 768)"
 std::string TypeAndShapeOf(const TensorSpec& tensor);
 
@@ -48,7 +56,7 @@ struct TensorPiece {
   std::shared_ptr<const void> owner = nullptr;  // of the memory at `data`, where nobody else holds it
   models::Box box = {};  // in which begin and end count, row-major; without dimensions: the whole tensor
 
-  std::int64_t bytes() const { return (end - begin) * data::ElementBytes(tensor.dtype); }
+  std::int64_t bytes() const { return (end - begin) * ElementBytes(tensor.dtype); }
 };
 
 }  // namespace plait::parallel

@@ -14,9 +14,6 @@
 namespace plait::parallel {
 namespace {
 
-constexpr std::pair<absl::string_view, StatePlace> kPlaces[] = {
-    {"memory", StatePlace::kMemory}, {"host", StatePlace::kHost}, {"file", StatePlace::kFile}};
-
 // kMemory and kHost: a tensor per slot.
 class TensorStore final : public StateStore {
  public:
@@ -63,27 +60,25 @@ class TensorStore final : public StateStore {
 
 }  // namespace
 
-absl::StatusOr<StatePlace> ParseStatePlace(absl::string_view name) {
-  for (const auto& [text, place] : kPlaces) {
-    if (name == text) return place;
+absl::string_view Name(OffloadTarget target) {
+  switch (target) {
+    case OffloadTarget::kMemory:
+      return "memory";
+    case OffloadTarget::kHost:
+      return "host";
+    case OffloadTarget::kFile:
+      return "file";
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no place for optimizer state: expected memory, host or file"));
-}
-
-absl::string_view Name(StatePlace place) {
-  return std::find_if(std::begin(kPlaces), std::end(kPlaces),
-                      [place](const auto& one) { return one.second == place; })
-      ->first;
+  return "";
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>> StateStore::Create(std::vector<StateSlot> slots,
                                                                const StateStoreOptions& options) {
   for (const StateSlot& slot : slots) PLAIT_CHECK(slot.count >= 0) << slot.name << ": " << slot.count;
-  if (options.place == StatePlace::kFile) {
+  if (options.target == OffloadTarget::kFile) {
     return FileStore::Create(std::move(slots), options);
   }
-  const at::Device home = options.place == StatePlace::kHost ? at::Device(at::kCPU) : options.device;
+  const at::Device home = options.target == OffloadTarget::kHost ? at::Device(at::kCPU) : options.device;
   return std::make_unique<TensorStore>(std::move(slots), home, options.device);
 }
 

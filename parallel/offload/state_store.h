@@ -4,7 +4,7 @@
 //   std::vector<StateSlot> slots;  // one per unit: its moments in one flat tensor
 //   for (const Shard& shard : dp.shards()) slots.push_back({.count = 2 * shard.layout->shard_count()});
 //   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> store,
-//                          StateStore::Create(slots, {.place = StatePlace::kFile, .folder = "/nvme/job"}));
+//                          StateStore::Create(slots, {.target = OffloadTarget::kFile, .folder = "/nvme/job"}));
 //   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
 //     PLAIT_ASSIGN_OR_RETURN(at::Tensor state, store->Acquire(slot));
 //     store->Prefetch((slot + 1) % slots.size());
@@ -42,15 +42,13 @@
 
 namespace plait::parallel {
 
-enum class StatePlace {
+enum class OffloadTarget {
   kMemory,  // on `device`
   kHost,    // in host memory; on `device` while acquired. The same as kMemory where `device` is the host.
   kFile,
 };
 
-// "memory", "host", "file"; InvalidArgument with these names for another one.
-absl::StatusOr<StatePlace> ParseStatePlace(absl::string_view name);
-absl::string_view Name(StatePlace place);
+absl::string_view Name(OffloadTarget target);  // "memory", "host", "file"
 
 struct StateSlot {
   std::string name = {};
@@ -62,7 +60,7 @@ struct StateSlot {
 inline constexpr std::int64_t kStateBlockBytes = 4096;
 
 struct StateStoreOptions {
-  StatePlace place = StatePlace::kMemory;
+  OffloadTarget target = OffloadTarget::kMemory;
   at::Device device = at::Device(at::kCPU);  // of acquired tensors
   std::string folder = {};                   // kFile: of a disk with room for all slots
   std::string what = "optimizer state";      // that errors name
@@ -70,7 +68,7 @@ struct StateStoreOptions {
 
 class StateStore {
  public:
-  // Nothing is allocated per slot before its place is known to be there. kFile: NotFound, PermissionDenied
+  // Nothing is allocated per slot before its room is known to be there. kFile: NotFound, PermissionDenied
   // for the folder; ResourceExhausted where the disk has no room, with what is needed.
   static absl::StatusOr<std::unique_ptr<StateStore>> Create(std::vector<StateSlot> slots,
                                                             const StateStoreOptions& options);

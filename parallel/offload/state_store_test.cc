@@ -33,8 +33,8 @@ std::vector<StateSlot> Slots() {
           {.name = "d", .count = 5000, .type = at::kBFloat16}};
 }
 
-std::unique_ptr<StateStore> Make(std::vector<StateSlot> slots, StatePlace place) {
-  auto store = StateStore::Create(std::move(slots), {.place = place, .folder = Folder()});
+std::unique_ptr<StateStore> Make(std::vector<StateSlot> slots, OffloadTarget place) {
+  auto store = StateStore::Create(std::move(slots), {.target = place, .folder = Folder()});
   EXPECT_TRUE(store.ok()) << store.status();
   return store.ok() ? *std::move(store) : nullptr;
 }
@@ -75,10 +75,10 @@ std::vector<at::Tensor> Contents(StateStore& store) {
   return contents;
 }
 
-void ExpectSameAsMemory(StatePlace place, const std::vector<StateSlot>& slots,
+void ExpectSameAsMemory(OffloadTarget place, const std::vector<StateSlot>& slots,
                         const std::vector<std::size_t>& order) {
   for (const Guess guess : {Guess::kNone, Guess::kRight, Guess::kWrong}) {
-    const auto memory = Make(slots, StatePlace::kMemory), other = Make(slots, place);
+    const auto memory = Make(slots, OffloadTarget::kMemory), other = Make(slots, place);
     RunRounds(*memory, order, 3);
     RunRounds(*other, order, 3, guess);
     const std::vector<at::Tensor> expected = Contents(*memory), actual = Contents(*other);
@@ -89,7 +89,7 @@ void ExpectSameAsMemory(StatePlace place, const std::vector<StateSlot>& slots,
 }
 
 TEST(StateStore, BeginsWithZeros) {
-  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kHost, StatePlace::kFile}) {
+  for (const OffloadTarget place : {OffloadTarget::kMemory, OffloadTarget::kHost, OffloadTarget::kFile}) {
     for (const at::Tensor& state : Contents(*Make(Slots(), place))) {
       EXPECT_EQ(state.ne(0).sum().item<std::int64_t>(), 0);
     }
@@ -97,7 +97,7 @@ TEST(StateStore, BeginsWithZeros) {
 }
 
 TEST(StateStore, HasTheBitsOfMemory) {
-  for (const StatePlace place : {StatePlace::kHost, StatePlace::kFile}) {
+  for (const OffloadTarget place : {OffloadTarget::kHost, OffloadTarget::kFile}) {
     ExpectSameAsMemory(place, Slots(), {0, 1, 2, 3, 4});
     ExpectSameAsMemory(place, Slots(), {4, 1, 1, 0, 3});  // in an order that nobody expects
     ExpectSameAsMemory(place, {{.count = 100}}, {0});
@@ -107,7 +107,7 @@ TEST(StateStore, HasTheBitsOfMemory) {
 }
 
 TEST(StateStore, CountsReadsThatNobodyExpected) {
-  const auto store = Make(Slots(), StatePlace::kFile);
+  const auto store = Make(Slots(), OffloadTarget::kFile);
   RunRounds(*store, {0, 1, 2, 3, 4}, 2);
   EXPECT_EQ(store->unexpected_reads(), 1) << "the first";
   RunRounds(*store, {4, 0}, 1, Guess::kNone);
@@ -115,7 +115,7 @@ TEST(StateStore, CountsReadsThatNobodyExpected) {
 }
 
 TEST(StateStore, WhatAReaderWritesDoesNotCount) {
-  const auto store = Make(Slots(), StatePlace::kFile);
+  const auto store = Make(Slots(), OffloadTarget::kFile);
   RunRounds(*store, {0, 1, 2, 3, 4}, 1);
   const std::vector<at::Tensor> before = Contents(*store);
   const auto state = store->Acquire(0);
@@ -128,7 +128,7 @@ TEST(StateStore, WhatAReaderWritesDoesNotCount) {
 TEST(StateStore, AFileTakesTwoBuffersAndNoName) {
   const fs::path folder = fs::path(Folder()) / "no_name";
   fs::create_directory(folder);
-  auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = folder.string()});
+  auto store = StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = folder.string()});
   ASSERT_TRUE(store.ok()) << store.status();
   std::set<const void*> addresses;
   for (int round = 0; round < 3; ++round) {
@@ -150,22 +150,14 @@ TEST(StateStore, AFileTakesTwoBuffersAndNoName) {
 }
 
 TEST(StateStore, CountsItsBytes) {
-  const auto memory = Make({{.count = 10}, {.count = 5, .type = at::kDouble}}, StatePlace::kMemory);
+  const auto memory = Make({{.count = 10}, {.count = 5, .type = at::kDouble}}, OffloadTarget::kMemory);
   EXPECT_EQ(memory->device_bytes(), 80);
   EXPECT_EQ(memory->host_bytes() + memory->file_bytes(), 0);
 }
 
-TEST(StateStore, NamesItsPlaces) {
-  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kHost, StatePlace::kFile}) {
-    EXPECT_EQ(*ParseStatePlace(Name(place)), place);
-  }
-  EXPECT_EQ(ParseStatePlace("cloud").status().message(),
-            "\"cloud\" is no place for optimizer state: expected memory, host or file");
-}
-
 // What a released slot got is there for whoever expects it at once, before it is written.
 TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
-  const auto store = Make({{.count = 2'000'000}, {.count = 2'000'000}}, StatePlace::kFile);
+  const auto store = Make({{.count = 2'000'000}, {.count = 2'000'000}}, OffloadTarget::kFile);
   for (int round = 1; round <= 5; ++round) {
     for (const std::size_t slot : {0, 1, 0}) {
       auto state = store->Acquire(slot);
@@ -181,15 +173,16 @@ TEST(StateStore, AReadFollowsTheWriteBeforeIt) {
 }
 
 TEST(StateStore, ErrorsNameWhatIsKept) {
-  const auto store =
-      StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = "/dev/null", .what = "parameters"});
+  const auto store = StateStore::Create(
+      Slots(), {.target = OffloadTarget::kFile, .folder = "/dev/null", .what = "parameters"});
   EXPECT_EQ(
       store.status().message(),
       "cannot keep parameters in /dev/null: Not a directory; name a folder that exists and takes files");
 }
 
 TEST(StateStore, AFolderThatIsNotThere) {
-  const auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = "/no/such/folder"});
+  const auto store =
+      StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
   EXPECT_EQ(store.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store.status().message(),
             "cannot keep optimizer state in /no/such/folder: No such file or directory; name a folder that "
@@ -213,7 +206,7 @@ class FileSizeLimit {
 
 TEST(StateStore, ADiskWithoutRoomIsToldAtOnce) {
   const FileSizeLimit limit(1 << 20);
-  const auto store = StateStore::Create(Slots(), {.place = StatePlace::kFile, .folder = Folder()});
+  const auto store = StateStore::Create(Slots(), {.target = OffloadTarget::kFile, .folder = Folder()});
   EXPECT_EQ(store.status().code(), absl::StatusCode::kResourceExhausted);
   const std::string message(store.status().message());
   EXPECT_EQ(message.find("optimizer state: 0.005 GB are needed in " + Folder()), 0u) << message;
@@ -221,7 +214,7 @@ TEST(StateStore, ADiskWithoutRoomIsToldAtOnce) {
 }
 
 TEST(StateStore, AWriteThatFailsComesOutOfALaterCallAndStays) {
-  const auto store = Make(Slots(), StatePlace::kFile);
+  const auto store = Make(Slots(), OffloadTarget::kFile);
   ASSERT_TRUE(store->Acquire(1).ok());
   ASSERT_TRUE(store->Drain().ok());
   const FileSizeLimit limit(0);
@@ -247,7 +240,7 @@ int OpenStateFile() {
 }
 
 TEST(StateStore, AFileThatWasCutShortIsNoState) {
-  const auto store = Make(Slots(), StatePlace::kFile);
+  const auto store = Make(Slots(), OffloadTarget::kFile);
   ASSERT_TRUE(store->Acquire(3).ok());
   store->Prefetch(4);
   ASSERT_TRUE(store->Drain().ok());
@@ -266,7 +259,7 @@ TEST(StateStore, AFileThatWasCutShortIsNoState) {
 }
 
 TEST(StateStoreDeathTest, OneSlotAtATime) {
-  for (const StatePlace place : {StatePlace::kMemory, StatePlace::kFile}) {
+  for (const OffloadTarget place : {OffloadTarget::kMemory, OffloadTarget::kFile}) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(
         {

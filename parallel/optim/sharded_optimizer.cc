@@ -52,7 +52,7 @@ ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptio
 
 absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
     DataParallel& dp, const ShardedOptimizerOptions& options, const StateStoreOptions& place) {
-  if (place.place == StatePlace::kMemory) return std::make_unique<ShardedOptimizer>(dp, options);
+  if (place.target == OffloadTarget::kMemory) return std::make_unique<ShardedOptimizer>(dp, options);
   const auto kinds = static_cast<std::int64_t>(MomentNames(options).size());
   std::vector<StateSlot> slots;
   for (const Shard& shard : dp.shards()) {

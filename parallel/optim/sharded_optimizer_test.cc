@@ -124,7 +124,7 @@ TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
     Program memory, file;
     ShardedOptimizer in_memory(*memory.dp, options);
     const auto in_file = *ShardedOptimizer::Create(
-        *file.dp, options, {.place = StatePlace::kFile, .folder = ::testing::TempDir()});
+        *file.dp, options, {.target = OffloadTarget::kFile, .folder = ::testing::TempDir()});
     for (int step = 0; step < kSteps; ++step) {
       memory.Backward(step);
       file.Backward(step);
@@ -138,8 +138,8 @@ TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
 
 TEST(ShardedOptimizerTest, NoPlaceForMomentsIsToldOnAllRanks) {
   Program program;
-  const auto optimizer =
-      ShardedOptimizer::Create(*program.dp, {}, {.place = StatePlace::kFile, .folder = "/no/such/folder"});
+  const auto optimizer = ShardedOptimizer::Create(
+      *program.dp, {}, {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
   EXPECT_EQ(optimizer.status().code(), absl::StatusCode::kNotFound) << optimizer.status();
 }
 

@@ -50,8 +50,8 @@ struct Bytes {
 };
 
 // Of shares with `bytes` per parameter. kHost: beside a GPU; on the host it is memory.
-Bytes BytesIn(StatePlace place, const MemoryPlanRequest& request, std::int64_t bytes) {
-  if (place != StatePlace::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
+Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_t bytes) {
+  if (place != OffloadTarget::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
   Bytes planned;
   for (const PlannedUnit& unit : request.units) {
     const std::int64_t share = bytes * unit.count / request.shard_ranks;
@@ -70,7 +70,8 @@ bool HoldsShares(const MemoryPlanRequest& request) {
 
 // Of masters that are not resident: DataParallel::masters_resident().
 bool MastersLeave(const MemoryPlanRequest& request) {
-  return request.masters_place != StatePlace::kMemory && (IsMixed(request) || request.offloads_parameters);
+  return request.masters_offload != OffloadTarget::kMemory &&
+         (IsMixed(request) || request.offloads_parameters);
 }
 
 void PlanParameters(MemoryPlan& plan) {
@@ -83,7 +84,7 @@ void PlanParameters(MemoryPlan& plan) {
     plan.parameter_bytes = c * Count(request) / request.shard_ranks;
   }
   if (!IsMixed(request) && !shares) return;
-  const Bytes masters = BytesIn(leaves ? request.masters_place : StatePlace::kMemory, request, e);
+  const Bytes masters = BytesIn(leaves ? request.masters_offload : OffloadTarget::kMemory, request, e);
   plan.master_bytes = masters.memory;
   plan.master_file_bytes = masters.file;
 }
@@ -91,7 +92,7 @@ void PlanParameters(MemoryPlan& plan) {
 void PlanMoments(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const Bytes moments =
-      BytesIn(request.moments_place, request, MomentsPerParameter(request) * BytesOf(request.master_type));
+      BytesIn(request.moments_offload, request, MomentsPerParameter(request) * BytesOf(request.master_type));
   plan.moment_bytes = moments.memory;
   plan.moment_file_bytes = moments.file;
 }
@@ -116,7 +117,7 @@ void PlanSave(MemoryPlan& plan) {
   const std::int64_t moments = MomentsPerParameter(request) * masters;
   plan.save_bytes = (masters + moments + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (MastersLeave(request)) plan.save_bytes += masters;
-  if (request.moments_place != StatePlace::kMemory) plan.save_bytes += moments;
+  if (request.moments_offload != OffloadTarget::kMemory) plan.save_bytes += moments;
 }
 
 std::string Line(const char* what, std::int64_t bytes, const std::string& note) {

@@ -64,8 +64,8 @@ struct MemoryPlanRequest {
   at::ScalarType compute_type = at::kFloat;
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   bool momentum = false;  // SGD
-  StatePlace moments_place = StatePlace::kMemory;
-  StatePlace masters_place = StatePlace::kMemory;  // these two as in DataParallelOptions
+  OffloadTarget moments_offload = OffloadTarget::kMemory;
+  OffloadTarget masters_offload = OffloadTarget::kMemory;  // these two as in DataParallelOptions
   bool offloads_parameters = false;
   bool reshard_after_forward = true, prefetch = true;
   bool adds_whole_gradients = false;  // micro-batches that reduce once, in the last pass

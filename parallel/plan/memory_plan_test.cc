@@ -81,7 +81,7 @@ TEST(MemoryPlan, OptimizersDifferInMoments) {
   EXPECT_EQ(PlanMemory(request).moment_bytes, 4 * kAll / kRanks);
   request.optimizer = OptimizerKind::kAdam;
   EXPECT_EQ(PlanMemory(request).moment_bytes, 8 * kAll / kRanks);
-  request.moments_place = StatePlace::kFile;
+  request.moments_offload = OffloadTarget::kFile;
   EXPECT_EQ(PlanMemory(request).moment_bytes, 2 * 8 * kBlock / kRanks);
   // The root unit's 2048 bytes take a block of the file.
   EXPECT_EQ(PlanMemory(request).moment_file_bytes, kBlocks * 8 * kBlock / kRanks + 4096);
@@ -92,12 +92,12 @@ TEST(MemoryPlan, MastersInAFileAreTwoBuffers) {
        {std::pair{Strategy::kZero1, 2 * kAll}, std::pair{Strategy::kFsdp, 2 * kAll / kRanks}}) {
     MemoryPlanRequest request = Request(strategy, kRanks);
     request.compute_type = at::kBFloat16;
-    request.masters_place = StatePlace::kFile;
+    request.masters_offload = OffloadTarget::kFile;
     const MemoryPlan plan = PlanMemory(request);
     EXPECT_EQ(plan.parameter_bytes, parameters) << Name(strategy);
     EXPECT_EQ(plan.master_bytes, 2 * 4 * kBlock / kRanks);
     EXPECT_EQ(plan.master_file_bytes, kBlocks * 4 * kBlock / kRanks + 4096);
-    request.masters_place = StatePlace::kHost;
+    request.masters_offload = OffloadTarget::kHost;
     EXPECT_EQ(PlanMemory(request).master_bytes, 4 * kAll / kRanks);
     EXPECT_EQ(PlanMemory(request).master_file_bytes, 0);
     request.compute_type = at::kFloat;  // masters are the parameters
@@ -110,7 +110,7 @@ TEST(MemoryPlan, OffloadedParametersAreBuffersAndUnitsInWork) {
     for (const int ranks : {1, kRanks}) {
       MemoryPlanRequest request = Request(Strategy::kFsdp, ranks);
       request.compute_type = type;
-      request.masters_place = StatePlace::kFile;
+      request.masters_offload = OffloadTarget::kFile;
       request.offloads_parameters = true;
       const MemoryPlan plan = PlanMemory(request);
       const auto c = static_cast<std::int64_t>(c10::elementSize(type));
@@ -179,7 +179,7 @@ TEST(MemoryPlan, AnAsynchronousSaveCopiesTheState) {
     request.optimizer = OptimizerKind::kSgd;
     EXPECT_EQ(PlanMemory(request).save_bytes, (4 * share + kPage - 1) / kPage * kPage);
     request.optimizer = OptimizerKind::kAdam;
-    request.moments_place = StatePlace::kFile;
+    request.moments_offload = OffloadTarget::kFile;
     EXPECT_EQ(PlanMemory(request).save_bytes, (12 * share + kPage - 1) / kPage * kPage + 8 * share);
   }
 }
@@ -208,7 +208,7 @@ TEST(MemoryPlan, SaysWhatDoesNotFitAndWhatWould) {
 TEST(MemoryPlan, IsATableForPeople) {
   MemoryPlanRequest request = Request(Strategy::kFsdp, kRanks);
   request.compute_type = at::kBFloat16;
-  request.moments_place = StatePlace::kFile;
+  request.moments_offload = OffloadTarget::kFile;
   EXPECT_EQ(MemoryPlanText(PlanMemory(request)),
             "Memory plan of a rank: 21504 parameters, fsdp, dp_replicate=1, dp_shard=4\n"
             "  master                0.022 MB   Float, a share of 1/4\n"

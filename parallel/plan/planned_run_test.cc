@@ -49,21 +49,23 @@ at::Tensor Loss(DataParallel& dp, const std::vector<models::ParameterUnit>& unit
 }
 
 void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type,
-                     StatePlace masters_place = StatePlace::kMemory, bool offloads_parameters = false) {
+                     OffloadTarget masters_offload = OffloadTarget::kMemory,
+                     bool offloads_parameters = false) {
   SCOPED_TRACE(std::string(Name(strategy)) + " " + toString(compute_type) + ", masters in " +
-               std::string(Name(masters_place)) + (offloads_parameters ? ", parameters offloaded" : ""));
+               std::string(Name(masters_offload)) + (offloads_parameters ? ", parameters offloaded" : ""));
   const comm::Communicator& world = comm::testing::World();
   const bool ddp = strategy == Strategy::kDdp;
   const auto mesh = *comm::DeviceMesh::Create(world, {{ddp ? "dp_replicate" : "dp_shard", world.size()}});
   const std::vector<models::ParameterUnit> units = Units();
-  auto dp = DataParallel::Create(mesh, units,
-                                 {.strategy = strategy,
-                                  .compute_type = compute_type,
-                                  .masters_place = {.place = masters_place, .folder = ::testing::TempDir()},
-                                  .offloads_parameters = offloads_parameters});
+  auto dp =
+      DataParallel::Create(mesh, units,
+                           {.strategy = strategy,
+                            .compute_type = compute_type,
+                            .masters_offload = {.target = masters_offload, .folder = ::testing::TempDir()},
+                            .offloads_parameters = offloads_parameters});
   ASSERT_TRUE(dp.ok()) << dp.status();
   const auto optimizer =
-      *ShardedOptimizer::Create(**dp, {}, {.place = masters_place, .folder = ::testing::TempDir()});
+      *ShardedOptimizer::Create(**dp, {}, {.target = masters_offload, .folder = ::testing::TempDir()});
   for (int step = 0; step < 3; ++step) {
     const at::Tensor loss = (*dp)->Forward([&] {
       return Loss(**dp, units, at::randn({4, kWidth}, compute_type));
@@ -77,8 +79,8 @@ void ExpectPlanHolds(Strategy strategy, at::ScalarType compute_type,
                                       .strategy = strategy,
                                       .shard_ranks = shard_ranks,
                                       .compute_type = compute_type,
-                                      .moments_place = masters_place,
-                                      .masters_place = masters_place,
+                                      .moments_offload = masters_offload,
+                                      .masters_offload = masters_offload,
                                       .offloads_parameters = offloads_parameters});
   const std::int64_t held = (*dp)->peak_bytes();
   EXPECT_LE(held, plan.buffer_bytes()) << Name(strategy);
@@ -96,7 +98,7 @@ TEST(MemoryPlan, HoldsForEveryStrategy) {
 }
 
 TEST(MemoryPlan, HoldsForWhatLivesInAFileOrOnTheHost) {
-  for (const StatePlace place : {StatePlace::kHost, StatePlace::kFile}) {
+  for (const OffloadTarget place : {OffloadTarget::kHost, OffloadTarget::kFile}) {
     for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
       ExpectPlanHolds(strategy, at::kBFloat16, place);
     }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
+#include "comm/gathered_text.h"
 
 namespace plait::parallel {
 namespace {
@@ -40,7 +41,7 @@ std::string Describe(const ParameterUnit& unit, const ParameterSpec& parameter) 
 std::string Describe(const DataParallelOptions& options) {
   return absl::StrCat("strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type),
                       ", prefetch ", options.prefetch, ", reshard after forward ",
-                      options.reshard_after_forward, ", masters in ", Name(options.masters_place.place),
+                      options.reshard_after_forward, ", masters in ", Name(options.masters_offload.target),
                       ", parameters offloaded ", options.offloads_parameters);
 }
 
@@ -55,19 +56,9 @@ std::string DescribeAlong(const std::string& axis, const std::vector<ParameterUn
   return text;
 }
 
-// The text of rank 0.
-std::string TextOfFirst(const comm::Communicator& comm, std::string text) {
-  std::int64_t size = static_cast<std::int64_t>(text.size());
-  comm.Broadcast(comm::BufferOf(absl::MakeSpan(&size, 1)), /*root=*/0);
-  std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  bytes.resize(static_cast<std::size_t>(size));
-  comm.Broadcast(comm::BufferOf(absl::MakeSpan(bytes)), /*root=*/0);
-  return std::string(bytes.begin(), bytes.end());
-}
-
 absl::Status CompareWithFirst(const comm::Communicator& comm, const std::string& mine) {
   if (comm.size() == 1) return absl::OkStatus();
-  const std::string first = TextOfFirst(comm, mine);
+  const std::string first = comm::BroadcastText(comm, mine);
   if (first == mine) return absl::OkStatus();
   const std::vector<std::string> a = absl::StrSplit(first, '\n'), b = absl::StrSplit(mine, '\n');
   std::size_t i = 0;
@@ -124,7 +115,7 @@ absl::Status CheckOffload(const DataParallelOptions& options) {
                                                    " keeps parameters unsharded in memory, they cannot be "
                                                    "offloaded; choose fsdp (zero3)"));
   }
-  if (options.masters_place.place == StatePlace::kMemory) {
+  if (options.masters_offload.target == OffloadTarget::kMemory) {
     return absl::InvalidArgumentError(
         "parameters are to be offloaded, but their masters are to stay in memory; name the host or a file "
         "for the masters");

@@ -77,9 +77,9 @@ struct DataParallelOptions {
   // unit are in memory while a step or a checkpoint visits them. fsdp then keeps shards in compute_type to
   // gather from. Masters of compute_type are the parameters, and stay unless offloads_parameters. The device
   // is the engine's.
-  StateStoreOptions masters_place = {};
+  StateStoreOptions masters_offload = {};
   // fsdp: nothing of a block or a root unit is in memory between its uses, on one rank too: its shard is read
-  // from masters_place before each gather, the next one meanwhile. A gather reads masters, whatever
+  // from masters_offload before each gather, the next one meanwhile. A gather reads masters, whatever
   // compute_type is.
   bool offloads_parameters = false;
 };

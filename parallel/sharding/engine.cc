@@ -116,8 +116,8 @@ FlatLayout DataParallel::Engine::LayoutOf(const Part& part, int ranks) const {
 }
 
 absl::Status DataParallel::Engine::MakeStore() {
-  StateStoreOptions place = options.masters_place;
-  if (place.place == StatePlace::kMemory) return absl::OkStatus();
+  StateStoreOptions place = options.masters_offload;
+  if (place.target == OffloadTarget::kMemory) return absl::OkStatus();
   const bool mixed = contexts_.begin()->second->mixed();
   if (!mixed && !options.offloads_parameters) return absl::OkStatus();
   place.device = master_options_.device();

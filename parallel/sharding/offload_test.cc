@@ -45,7 +45,7 @@ comm::DeviceMesh MeshOf(const Setting& s) {
 }
 
 StateStoreOptions InFile(const std::string& folder = ::testing::TempDir()) {
-  return {.place = StatePlace::kFile, .folder = folder};
+  return {.target = OffloadTarget::kFile, .folder = folder};
 }
 
 absl::StatusOr<std::unique_ptr<DataParallel>> Engine(TestingModel& model, const Setting& s,
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> Engine(TestingModel& model, const 
        .prefetch = s.prefetch,
        .compute_type = s.compute_type,
        .root_part_bytes = TestingModel::kWidth * TestingModel::kWidth * 4,  // the embedding, not the scale
-       .masters_place = masters,
+       .masters_offload = masters,
        .offloads_parameters = parameters},
       [&model](std::size_t unit) { model.Initialize(unit); });
 }
@@ -122,7 +122,7 @@ void ExpectEqual(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>
 }
 
 void ExpectSameBits(const Setting& s, const StateStoreOptions& masters, bool parameters) {
-  SCOPED_TRACE(TextOf(s) + " masters in " + std::string(Name(masters.place)) +
+  SCOPED_TRACE(TextOf(s) + " masters in " + std::string(Name(masters.target)) +
                (parameters ? ", parameters offloaded" : ""));
   Program memory(s, {}, false), offloaded(s, masters, parameters, masters);
   for (int step = 0; step < kSteps; ++step) {
@@ -154,7 +154,7 @@ TEST(OffloadTest, ParametersInAFileGiveTheSameBits) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     for (const Setting& s : Settings(type)) ExpectSameBits(s, InFile(), /*parameters=*/true);
   }
-  ExpectSameBits(Settings(at::kFloat)[0], {.place = StatePlace::kHost}, /*parameters=*/true);
+  ExpectSameBits(Settings(at::kFloat)[0], {.target = OffloadTarget::kHost}, /*parameters=*/true);
 }
 
 TEST(OffloadTest, MastersInAFileGiveTheSameBits) {
@@ -162,7 +162,7 @@ TEST(OffloadTest, MastersInAFileGiveTheSameBits) {
   for (const Setting& s : Settings(at::kBFloat16)) ExpectSameBits(s, InFile(), /*parameters=*/false);
   for (const Strategy strategy : {Strategy::kZero1, Strategy::kZero2}) {
     ExpectSameBits({strategy, 1, n, at::kBFloat16}, InFile(), false);
-    ExpectSameBits({strategy, 1, n, at::kBFloat16, true, true, 2}, {.place = StatePlace::kHost}, false);
+    ExpectSameBits({strategy, 1, n, at::kBFloat16, true, true, 2}, {.target = OffloadTarget::kHost}, false);
   }
   ExpectSameBits({Strategy::kDdp, n, 1, at::kBFloat16}, InFile(), false);
   ExpectSameBits({Strategy::kDdp, n, 1, at::kFloat}, InFile(), false);  // masters are the parameters

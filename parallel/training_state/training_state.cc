@@ -8,13 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "base/check.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/byte_stream.h"
+#include "comm/gathered_text.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 
 namespace plait::parallel {
@@ -34,7 +31,8 @@ struct GroupShard {
 
 TensorSpec SpecOf(const std::string& group, const at::Tensor& values,
                   const models::ParameterSpec& parameter) {
-  return {group, parameter.name, DTypeOf(values), WholeShape(parameter.tensor.sizes(), parameter.placement)};
+  return {group, parameter.name, values.scalar_type(),
+          WholeShape(parameter.tensor.sizes(), parameter.placement)};
 }
 
 at::Tensor ValuesOf(const GroupShard& own, const FlatSlice& slice) {
@@ -79,34 +77,17 @@ std::vector<TensorSpec> SpecsOf(const DataParallel& dp, const ShardedOptimizer* 
   return specs;
 }
 
-// Fields of a specification, and specifications, in one text.
-constexpr char kField[] = "\t", kLine[] = "\n";
-
-std::string TextOf(const std::vector<TensorSpec>& specs) {
-  std::string text;
-  for (const TensorSpec& spec : specs) {
-    const std::string fields[] = {spec.group, spec.name, absl::StrCat(static_cast<int>(spec.dtype)),
-                                  absl::StrJoin(spec.shape, ",")};
-    absl::StrAppend(&text, absl::StrJoin(fields, kField), kLine);
-  }
-  return text;
-}
-
 // Ranks along pipeline and layer-parallel axes have other tensors: those of all ranks, each once.
 std::vector<TensorSpec> SpecsOfAllRanks(const DataParallel& dp, const ShardedOptimizer* optimizer) {
+  comm::ByteWriter mine;
+  for (const TensorSpec& spec : SpecsOf(dp, optimizer)) WriteSpec(spec, mine);
   std::vector<TensorSpec> all;
   std::set<std::string> seen;
-  for (const std::string& text : comm::GatherText(dp.mesh().world(), TextOf(SpecsOf(dp, optimizer)))) {
-    for (const absl::string_view line : absl::StrSplit(text, kLine, absl::SkipEmpty())) {
-      if (!seen.insert(std::string(line)).second) continue;
-      const std::vector<std::string> fields = absl::StrSplit(line, kField);
-      int dtype = 0;
-      PLAIT_CHECK(fields.size() == 4 && absl::SimpleAtoi(fields[2], &dtype)) << line;
-      TensorSpec spec = {fields[0], fields[1], static_cast<data::DType>(dtype), {}};
-      for (const absl::string_view size : absl::StrSplit(fields[3], ',', absl::SkipEmpty())) {
-        PLAIT_CHECK(absl::SimpleAtoi(size, &spec.shape.emplace_back())) << line;
-      }
-      all.push_back(std::move(spec));
+  for (const std::string& bytes : comm::GatherText(dp.mesh().world(), mine.Take())) {
+    for (comm::ByteReader reader(bytes); !reader.at_end();) {
+      TensorSpec spec = ReadSpec(reader);
+      const bool is_new = seen.insert(absl::StrCat(PathOf(spec), " ", TypeAndShapeOf(spec))).second;
+      if (is_new) all.push_back(std::move(spec));
     }
   }
   return all;

@@ -135,7 +135,7 @@ TEST(TrainingStateTest, GoesOnAsIfItHadNotStopped) {
 
 TEST(TrainingStateTest, MomentsInAFileAreSavedAndLoadedToo) {
   const Mesh mesh = Meshes().back();
-  const StateStoreOptions file = {.place = StatePlace::kFile, .folder = ::testing::TempDir()};
+  const StateStoreOptions file = {.target = OffloadTarget::kFile, .folder = ::testing::TempDir()};
   const std::string root = FreshFolder("offloaded");
   Program whole(mesh, 0, file), memory(mesh);
   whole.Train(0, 3);
@@ -150,11 +150,11 @@ TEST(TrainingStateTest, MomentsInAFileAreSavedAndLoadedToo) {
 
 // Masters of every kind of place come back, and what computes is made of them.
 TEST(TrainingStateTest, MastersInAFileAreSavedAndLoadedToo) {
-  const StateStoreOptions file = {.place = StatePlace::kFile, .folder = ::testing::TempDir()};
+  const StateStoreOptions file = {.target = OffloadTarget::kFile, .folder = ::testing::TempDir()};
   const DataParallelOptions mixed = {.compute_type = at::kFloat},
-                            masters = {.compute_type = at::kFloat, .masters_place = file},
+                            masters = {.compute_type = at::kFloat, .masters_offload = file},
                             all = {.compute_type = at::kFloat,
-                                   .masters_place = file,
+                                   .masters_offload = file,
                                    .offloads_parameters = true};
   for (const Mesh& mesh : Meshes()) {
     const std::string root = FreshFolder("offloaded_masters");

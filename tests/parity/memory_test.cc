@@ -73,7 +73,7 @@ Peak Train(const Case& c) {
   const std::int64_t before = tensors.live_bytes();
   tensors.ForgetPeak();
   const parallel::StateStoreOptions place = {
-      .place = c.offloads ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
+      .target = c.offloads ? parallel::OffloadTarget::kFile : parallel::OffloadTarget::kMemory,
       .folder = ::testing::TempDir()};
   const bool shards = c.strategy != Strategy::kDdp;
   const int n = World().size();
@@ -83,7 +83,7 @@ Peak Train(const Case& c) {
   const auto dp = *parallel::DataParallel::Create(*mesh, model.units(),
                                                   {.strategy = c.strategy,
                                                    .prefetch = c.prefetch,
-                                                   .masters_place = place,
+                                                   .masters_offload = place,
                                                    .offloads_parameters = c.offloads},
                                                   [&](std::size_t unit) { model.ResetParameters(unit); });
   const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,

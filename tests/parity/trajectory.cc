@@ -68,7 +68,7 @@ void Perturb(const std::vector<at::Tensor>& parameters, double relative) {
 }
 
 parallel::StateStoreOptions Place(bool in_file) {
-  return {.place = in_file ? parallel::StatePlace::kFile : parallel::StatePlace::kMemory,
+  return {.target = in_file ? parallel::OffloadTarget::kFile : parallel::OffloadTarget::kMemory,
           .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};
 }
 
@@ -88,7 +88,7 @@ class ShardedRun {
         .strategy = setting.strategy,
         .compute_type = setting.compute_type,
         .root_part_bytes = 512,
-        .masters_place = Place(setting.offloads_masters || setting.offloads_parameters),
+        .masters_offload = Place(setting.offloads_masters || setting.offloads_parameters),
         .offloads_parameters = setting.offloads_parameters};
     dp_ = *parallel::DataParallel::Create(*mesh, faults_.UnitsOf(model_.units), options);
     model_.set_runner([this](std::size_t block, const models::BlockForward& forward,

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 
 namespace plait::collectives_sweep {
 namespace {

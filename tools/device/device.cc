@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "comm/launch/job.h"
 
 namespace plait::device {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "data/hdf5/handle.h"
 
 namespace plait::doctor {

@@ -17,9 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "comm/gathered_text.h"
 #include "comm/launch/clock_offset.h"
 #include "comm/launch/dist_info.h"
-#include "comm/launch/gathered_text.h"
 
 namespace plait::doctor {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "comm/launch/launch_command.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/starter.h"
@@ -64,7 +65,7 @@ absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string
   PLAIT_ASSIGN_OR_RETURN(const int code, run(command, {{kReportVariable, report.path()}}, timeout_seconds));
   const std::string text = report.Text();
   if (!text.empty()) return FindingsFromJson(text);
-  const std::string line = comm::PrintableCommand(command);
+  const std::string line = base::ShellCommand(command);
   if (code == comm::kTimedOut) {
     return absl::UnavailableError(absl::StrCat(line, " gave no report within ", timeout_seconds, " s"));
   }

@@ -31,7 +31,7 @@ absl::StatusOr<parallel::Checkpoint> OpenNewest(const std::string& folder) {
 absl::StatusOr<at::ScalarType> StoredType(const parallel::Checkpoint& checkpoint) {
   for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
     if (tensor.group != "model") continue;
-    return tensor.dtype == data::DType::kFloat64 ? at::kDouble : at::kFloat;
+    return tensor.dtype == at::kDouble ? at::kDouble : at::kFloat;
   }
   return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": holds no model"));
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/path.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "data/text/prepare.h"
 
 namespace plait::gpt_training {

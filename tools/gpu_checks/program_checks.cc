@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/text.h"
 #include "comm/launch/launch_command.h"
 #include "comm/launch/starter.h"
 #include "tools/gpu_checks/check.h"
@@ -85,7 +86,7 @@ bool PassedOnCuda(const ProgramRun& run) {
 }
 
 ProgramRun RunProgram(const std::vector<std::string>& command) {
-  FILE* pipe = popen((comm::PrintableCommand(command) + " 2>&1 </dev/null").c_str(), "re");
+  FILE* pipe = popen((base::ShellCommand(command) + " 2>&1 </dev/null").c_str(), "re");
   if (pipe == nullptr) return {.code = -1, .output = ""};
   ProgramRun run;
   char buffer[4096];

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/path.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "data/har/prepare.h"
 #include "data/prepared.h"
 

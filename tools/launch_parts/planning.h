@@ -2,7 +2,7 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Surroundings here, ReadSurroundings(settings));
 //   PLAIT_ASSIGN_OR_RETURN(const PlannedJob job, PlanJob(settings, here));
-//   comm::PrintableCommand(comm::LaunchCommand(job.plan));
+//   base::ShellCommand(comm::LaunchCommand(job.plan));
 #ifndef PLAIT_TOOLS_LAUNCH_PARTS_PLANNING_H_
 #define PLAIT_TOOLS_LAUNCH_PARTS_PLANNING_H_
 

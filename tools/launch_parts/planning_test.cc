@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/text.h"
 #include "tools/launch_parts/running.h"
 
 namespace plait::launching {
@@ -60,7 +61,7 @@ std::string Plan(Settings settings, const Surroundings& here) {
   if (settings.program.empty()) settings.program = {"/bin/true"};
   const absl::StatusOr<PlannedJob> job = PlanJob(settings, here);
   if (!job.ok()) return std::string(job.status().message());
-  return comm::PrintableCommand(comm::LaunchCommand(job->plan));
+  return base::ShellCommand(comm::LaunchCommand(job->plan));
 }
 
 TEST(PlanJob, OnOneMachine) {

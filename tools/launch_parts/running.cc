@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/text.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/supervision/agent_message.h"
 #include "comm/launch/supervision/rank_agent.h"
@@ -34,7 +35,7 @@ std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8) 
                   Item("NHOSTS", absl::StrCat(hosts)),
                   Item("NGPU_PER_HOST", absl::StrCat(job.devices_per_host)),
                   Item("HOSTFILE", job.host_file.empty() ? "none" : job.host_file),
-                  Item("DIST_LAUNCH", comm::PrintableCommand(comm::LaunchCommand(without_program))));
+                  Item("DIST_LAUNCH", base::ShellCommand(comm::LaunchCommand(without_program))));
   absl::StrAppend(
       &text, "\n[LAUNCH]\n", Item("SCHEDULER", NameOf(here.job.scheduler)),
       Item("STARTER", absl::StrCat(NameOf(job.plan.starter), ", ", here.starter.reason)),
@@ -60,8 +61,7 @@ absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, co
                                     .grace_seconds = settings.grace_seconds,
                                     .log_folder = settings.log_folder,
                                     .label = settings.label};
-  options.environment = {
-      {comm::kLaunchCommandVariable, comm::PrintableCommand(comm::LaunchCommand(job.plan))}};
+  options.environment = {{comm::kLaunchCommandVariable, base::ShellCommand(comm::LaunchCommand(job.plan))}};
   // The ranks write to a pseudo-terminal of their agent; what is at its end is known here.
   if (isatty(1) == 0)
     options.environment.insert(options.environment.end(), {{"TERM", "dumb"}, {"NO_COLOR", "1"}});

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "data/history/settings_line.h"
 #include "data/history/sinks.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/seed.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 
 namespace plait::training {
 namespace {

@@ -173,9 +173,9 @@ absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   return MeshOf(mesh, {.strategy = parsed_strategy(), .layer_parallel = layer_parallel()}, ranks);
 }
 
-parallel::StateStoreOptions Settings::state_place() const {
+parallel::StateStoreOptions Settings::state_offload() const {
   if (offload == "none") return {};
-  return {.place = parallel::StatePlace::kFile, .folder = base::FromUser(offload)};
+  return {.target = parallel::OffloadTarget::kFile, .folder = base::FromUser(offload)};
 }
 
 parallel::NodeMemory Settings::memory(int ranks_on_host) const {

@@ -112,7 +112,7 @@ struct Settings {
   at::ScalarType master_type() const;
   virtual at::ScalarType compute_type() const;
   parallel::Strategy parsed_strategy() const;  // of checked settings
-  parallel::StateStoreOptions state_place() const;
+  parallel::StateStoreOptions state_offload() const;
   // Memory of this host for all its ranks.
   parallel::NodeMemory memory(int ranks_on_host) const;
   // Samples of a micro-batch over all data ranks.

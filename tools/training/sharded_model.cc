@@ -100,8 +100,8 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
        .master_type = settings.master_type(),
        .compute_type = settings.compute_type(),
        .optimizer = trained.optimizer.kind,
-       .moments_place = settings.state_place().place,
-       .masters_place = settings.state_place().place,
+       .moments_offload = settings.state_offload().target,
+       .masters_offload = settings.state_offload().target,
        .offloads_parameters = settings.offload_params,
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
@@ -127,12 +127,12 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
                                                .reshard_after_forward = settings.reshard_after_forward,
                                                .prefetch = settings.prefetch,
                                                .compute_type = settings.compute_type(),
-                                               .masters_place = settings.state_place(),
+                                               .masters_offload = settings.state_offload(),
                                                .offloads_parameters = settings.offload_params},
                                               initialize));
   PLAIT_RETURN_IF_ERROR(mesh_.world().Agree(initialized));
   PLAIT_ASSIGN_OR_RETURN(
-      optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, settings.state_place()));
+      optimizer_, parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, settings.state_offload()));
   std::vector<std::shared_ptr<models::Block>> blocks = trained_.model->blocks();
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_);

@@ -1,7 +1,7 @@
 #include "tools/training/startup_report.h"
 
 #include "absl/strings/str_cat.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "comm/launch/job_on_ranks.h"
 #include "tools/revision/revision.h"
 

@@ -16,7 +16,7 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "comm/flight_recorder.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "tools/revision/revision.h"
 #include "tools/training/resume.h"
 

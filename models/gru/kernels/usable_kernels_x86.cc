@@ -8,7 +8,7 @@ template <typename T>
 std::vector<const KernelTable<T>*> UsableKernels(bool bfloat16) {
   std::vector<const KernelTable<T>*> usable;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq");
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   if constexpr (std::is_same_v<T, float>) {
     if (bfloat16 && avx512 && __builtin_cpu_supports("avx512bf16")) usable.push_back(Avx512PairKernels());
   }

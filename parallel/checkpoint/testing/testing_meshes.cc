@@ -1,4 +1,4 @@
-#include "parallel/checkpoint/testing_meshes.h"
+#include "parallel/checkpoint/testing/testing_meshes.h"
 
 #include <algorithm>
 #include <utility>
@@ -116,7 +116,7 @@ std::vector<LocalShard> RandomMesh(const TensorSpec& tensor, std::uint64_t seed)
 
 std::vector<std::byte> ElementsOf(const TensorSpec& tensor, const LocalShard& shard,
                                   const std::vector<std::byte>& whole) {
-  const std::int64_t size = data::ElementBytes(tensor.dtype);
+  const std::int64_t size = ElementBytes(tensor.dtype);
   std::vector<std::byte> elements;
   for (const auto& [box, range] : RangesOf(tensor, shard)) {
     for (std::int64_t number = range.begin; number < range.end; ++number) {
@@ -147,9 +147,8 @@ OwnedPieces RandomMeshPieces(const std::vector<TensorSpec>& tensors, int ranks, 
 }
 
 std::vector<TensorSpec> RandomTensors(int count, std::uint64_t seed) {
-  constexpr data::DType kTypes[] = {data::DType::kFloat32, data::DType::kFloat64, data::DType::kBFloat16,
-                                    data::DType::kFloat16, data::DType::kInt64,   data::DType::kInt32,
-                                    data::DType::kUint8,   data::DType::kBool};
+  constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
+                                       at::kLong,  at::kInt,    at::kByte,     at::kBool};
   base::RandomStream draw(base::DeriveSeed(seed, "tensors"));
   std::vector<TensorSpec> tensors;
   for (int i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // Tensors whose every element is known from its name and number, cut over ranks at random: what tests save,
 // and what they compare with.
-#ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_TENSORS_H_
-#define PLAIT_PARALLEL_CHECKPOINT_TESTING_TENSORS_H_
+#ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_TENSORS_H_
+#define PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_TENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,4 +46,4 @@ std::string FirstDifference(Checkpoint& checkpoint, const std::vector<TensorSpec
 
 }  // namespace plait::parallel::testing
 
-#endif  // PLAIT_PARALLEL_CHECKPOINT_TESTING_TENSORS_H_
+#endif  // PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_TENSORS_H_

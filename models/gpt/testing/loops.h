@@ -1,6 +1,6 @@
 // The GPT written out as loops over doubles: what tests compare with.
-#ifndef PLAIT_MODELS_GPT_LOOPS_H_
-#define PLAIT_MODELS_GPT_LOOPS_H_
+#ifndef PLAIT_MODELS_GPT_TESTING_LOOPS_H_
+#define PLAIT_MODELS_GPT_TESTING_LOOPS_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,4 +15,4 @@ std::vector<std::vector<double>> LogitsByLoops(const Gpt& gpt, const std::vector
 
 }  // namespace plait::gpt
 
-#endif  // PLAIT_MODELS_GPT_LOOPS_H_
+#endif  // PLAIT_MODELS_GPT_TESTING_LOOPS_H_

@@ -1,6 +1,6 @@
 // Texts and vocabularies for tests, the same as make_expected_tokens.py makes.
-#ifndef PLAIT_DATA_TEXT_TEST_TEXTS_H_
-#define PLAIT_DATA_TEXT_TEST_TEXTS_H_
+#ifndef PLAIT_DATA_TEXT_TESTING_TEST_TEXTS_H_
+#define PLAIT_DATA_TEXT_TESTING_TEST_TEXTS_H_
 
 #include <cstdint>
 #include <string>
@@ -32,4 +32,4 @@ std::vector<std::string> PlainTokens(const LearnedPairs& learned, const std::str
 
 }  // namespace plait::data
 
-#endif  // PLAIT_DATA_TEXT_TEST_TEXTS_H_
+#endif  // PLAIT_DATA_TEXT_TESTING_TEST_TEXTS_H_

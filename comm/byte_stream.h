@@ -1,11 +1,13 @@
 // Numbers and strings as bytes, for messages between processes of one job (same program, same byte order).
-#ifndef PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
-#define PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
+#ifndef PLAIT_COMM_BYTE_STREAM_H_
+#define PLAIT_COMM_BYTE_STREAM_H_
 
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -21,6 +23,11 @@ class ByteWriter {
   void WriteText(absl::string_view text) {
     Write(static_cast<std::uint32_t>(text.size()));
     bytes_.append(text.data(), text.size());
+  }
+  template <typename T>
+  void WriteNumbers(const std::vector<T>& numbers) {
+    Write(static_cast<std::uint32_t>(numbers.size()));
+    for (const T number : numbers) Write(number);
   }
   std::string Take() { return std::move(bytes_); }
 
@@ -52,7 +59,14 @@ class ByteReader {
     bytes_.remove_prefix(length);
     return text;
   }
+  template <typename T>
+  std::vector<T> ReadNumbers() {
+    std::vector<T> numbers;
+    for (auto left = Read<std::uint32_t>(); left > 0 && ok_; --left) numbers.push_back(Read<T>());
+    return numbers;
+  }
   bool ok() const { return ok_; }
+  bool at_end() const { return bytes_.empty(); }
 
  private:
   void Fail() {
@@ -65,4 +79,4 @@ class ByteReader {
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_WATCHDOG_BYTE_STREAM_H_
+#endif  // PLAIT_COMM_BYTE_STREAM_H_

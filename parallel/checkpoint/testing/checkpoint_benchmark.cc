@@ -39,8 +39,7 @@ struct Shards {
       : values(static_cast<std::size_t>(megabytes) * 250000, 1.5f) {
     const auto each = static_cast<std::int64_t>(values.size()) / kTensors;
     for (std::int64_t t = 0; t < kTensors; ++t) {
-      const TensorSpec tensor{
-          "model", absl::StrCat("layer.", t), data::DType::kFloat32, {world.size() * each}};
+      const TensorSpec tensor{"model", absl::StrCat("layer.", t), at::kFloat, {world.size() * each}};
       pieces.push_back({tensor, world.rank() * each, (world.rank() + 1) * each, values.data() + t * each});
     }
   }

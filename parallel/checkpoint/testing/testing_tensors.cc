@@ -1,16 +1,15 @@
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/seed.h"
 
 namespace plait::parallel::testing {
 namespace {
-
-using data::DType;
 
 // IEEE's 16-bit number for k / 8, |k| <= 127: always normal or zero.
 std::uint16_t HalfOf(double value) {
@@ -33,25 +32,27 @@ void Put(T value, std::byte* to) {
   std::memcpy(to, &value, sizeof(value));
 }
 
-void PutElement(DType dtype, std::uint64_t bits, std::byte* to) {
+void PutElement(at::ScalarType dtype, std::uint64_t bits, std::byte* to) {
   const double number = (static_cast<double>(bits % 255) - 127) / 8;
   switch (dtype) {
-    case DType::kFloat32:
+    case at::kFloat:
       return Put(static_cast<float>(number), to);
-    case DType::kFloat64:
+    case at::kDouble:
       return Put(number, to);
-    case DType::kBFloat16:
+    case at::kBFloat16:
       return Put(BrainOf(static_cast<float>(number)), to);
-    case DType::kFloat16:
+    case at::kHalf:
       return Put(HalfOf(number), to);
-    case DType::kInt64:
+    case at::kLong:
       return Put(static_cast<std::int64_t>(bits), to);
-    case DType::kInt32:
+    case at::kInt:
       return Put(static_cast<std::int32_t>(bits), to);
-    case DType::kUint8:
+    case at::kByte:
       return Put(static_cast<std::uint8_t>(bits), to);
-    case DType::kBool:
+    case at::kBool:
       return Put(static_cast<std::uint8_t>(bits & 1), to);
+    default:
+      PLAIT_CHECK(false) << c10::toString(dtype);
   }
 }
 
@@ -59,27 +60,27 @@ void PutElement(DType dtype, std::uint64_t bits, std::byte* to) {
 
 std::vector<TensorSpec> ManyTensors() {
   return {
-      {"model", "embedding.weight", DType::kFloat32, {37, 11}},
-      {"model", "conv.weight", DType::kFloat32, {5, 3, 2, 4}},
-      {"model", "conv.bias", DType::kFloat32, {5}},
-      {"model", "half", DType::kFloat16, {7, 9}},
-      {"model", "brain", DType::kBFloat16, {6, 5, 4}},
-      {"model", "one", DType::kBFloat16, {1, 1, 1}},
-      {"model", "nothing", DType::kFloat32, {0, 3}},
-      {"model", "mask", DType::kBool, {4, 4}},
-      {"optimizer/exp_avg", "embedding.weight", DType::kFloat64, {37, 11}},
-      {"optimizer/exp_avg", "large", DType::kFloat32, {700, 1000}},
-      {"optimizer", "step", DType::kInt64, {}},
-      {"optimizer", "rate", DType::kFloat64, {}},
-      {"counts", "tokens", DType::kInt64, {3, 50}},
-      {"counts", "bytes", DType::kUint8, {1300000}},
-      {"counts", "small", DType::kInt32, {17}},
+      {"model", "embedding.weight", at::kFloat, {37, 11}},
+      {"model", "conv.weight", at::kFloat, {5, 3, 2, 4}},
+      {"model", "conv.bias", at::kFloat, {5}},
+      {"model", "half", at::kHalf, {7, 9}},
+      {"model", "brain", at::kBFloat16, {6, 5, 4}},
+      {"model", "one", at::kBFloat16, {1, 1, 1}},
+      {"model", "nothing", at::kFloat, {0, 3}},
+      {"model", "mask", at::kBool, {4, 4}},
+      {"optimizer/exp_avg", "embedding.weight", at::kDouble, {37, 11}},
+      {"optimizer/exp_avg", "large", at::kFloat, {700, 1000}},
+      {"optimizer", "step", at::kLong, {}},
+      {"optimizer", "rate", at::kDouble, {}},
+      {"counts", "tokens", at::kLong, {3, 50}},
+      {"counts", "bytes", at::kByte, {1300000}},
+      {"counts", "small", at::kInt, {17}},
   };
 }
 
 std::vector<std::byte> ElementsOf(const TensorSpec& tensor, std::int64_t begin, std::int64_t end,
                                   int version) {
-  const std::int64_t size = data::ElementBytes(tensor.dtype);
+  const std::int64_t size = ElementBytes(tensor.dtype);
   const std::uint64_t seed = base::DeriveSeed(version, PathOf(tensor));
   std::vector<std::byte> bytes((end - begin) * size);
   for (std::int64_t i = begin; i < end; ++i) {

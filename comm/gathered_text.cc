@@ -1,4 +1,4 @@
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -23,6 +23,15 @@ std::vector<std::string> GatherText(const Communicator& world, absl::string_view
     texts[rank].assign(begin, begin + lengths[rank]);
   }
   return texts;
+}
+
+std::string BroadcastText(const Communicator& world, absl::string_view mine, int root, CallSite site) {
+  std::string text(mine);
+  std::int64_t length[1] = {static_cast<std::int64_t>(text.size())};
+  world.Broadcast(BufferOf(absl::MakeSpan(length)), root, site);
+  text.resize(static_cast<std::size_t>(length[0]));
+  world.Broadcast({text.data(), length[0], DataType::kUInt8}, root, site);
+  return text;
 }
 
 std::string RankRanges(const std::vector<int>& ranks, int most) {

@@ -1,4 +1,4 @@
-#include "models/gpt/loops.h"
+#include "models/gpt/testing/loops.h"
 
 #include <cmath>
 #include <map>

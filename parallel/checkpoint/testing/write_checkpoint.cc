@@ -9,8 +9,8 @@
 #include "base/status_macros.h"
 #include "comm/session_main.h"
 #include "parallel/checkpoint/save.h"
-#include "parallel/checkpoint/testing_meshes.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_meshes.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace {
 

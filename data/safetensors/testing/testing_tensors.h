@@ -1,6 +1,6 @@
 // Tensors of every type for tests.
-#ifndef PLAIT_DATA_SAFETENSORS_TESTING_TENSORS_H_
-#define PLAIT_DATA_SAFETENSORS_TESTING_TENSORS_H_
+#ifndef PLAIT_DATA_SAFETENSORS_TESTING_TESTING_TENSORS_H_
+#define PLAIT_DATA_SAFETENSORS_TESTING_TESTING_TENSORS_H_
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ inline OwnedTensors OneOfEach() {
 
 }  // namespace plait::data::safetensors
 
-#endif  // PLAIT_DATA_SAFETENSORS_TESTING_TENSORS_H_
+#endif  // PLAIT_DATA_SAFETENSORS_TESTING_TESTING_TENSORS_H_

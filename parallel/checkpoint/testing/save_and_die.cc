@@ -16,15 +16,14 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save_task.h"
 #include "parallel/checkpoint/step_folders.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace {
 
 using namespace plait;
 
 std::vector<parallel::TensorSpec> Tensors() {
-  return {{"model", "weight", data::DType::kFloat32, {500, 600}},
-          {"model", "bias", data::DType::kFloat64, {}}};
+  return {{"model", "weight", at::kFloat, {500, 600}}, {"model", "bias", at::kDouble, {}}};
 }
 
 struct Death {

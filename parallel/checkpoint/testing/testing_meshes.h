@@ -1,6 +1,6 @@
 // How the ranks of random meshes hold a tensor: split in any dimensions, fused, sharded flat, or all of it.
-#ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_MESHES_H_
-#define PLAIT_PARALLEL_CHECKPOINT_TESTING_MESHES_H_
+#ifndef PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_MESHES_H_
+#define PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_MESHES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "models/placement.h"
 #include "parallel/checkpoint/tensor_piece.h"
-#include "parallel/checkpoint/testing_tensors.h"
+#include "parallel/checkpoint/testing/testing_tensors.h"
 
 namespace plait::parallel::testing {
 
@@ -38,4 +38,4 @@ std::vector<TensorSpec> RandomTensors(int count, std::uint64_t seed);
 
 }  // namespace plait::parallel::testing
 
-#endif  // PLAIT_PARALLEL_CHECKPOINT_TESTING_MESHES_H_
+#endif  // PLAIT_PARALLEL_CHECKPOINT_TESTING_TESTING_MESHES_H_

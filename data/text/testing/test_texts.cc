@@ -1,4 +1,4 @@
-#include "data/text/test_texts.h"
+#include "data/text/testing/test_texts.h"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "data/idx/idx_files.h"
+#include "data/idx/testing/idx_files.h"
 
 #include <zlib.h>
 

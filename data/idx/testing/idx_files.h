@@ -1,6 +1,6 @@
 // Small image sets and IDX files for tests, written byte by byte as the format says.
-#ifndef PLAIT_DATA_IDX_IDX_FILES_H_
-#define PLAIT_DATA_IDX_IDX_FILES_H_
+#ifndef PLAIT_DATA_IDX_TESTING_IDX_FILES_H_
+#define PLAIT_DATA_IDX_TESTING_IDX_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -27,4 +27,4 @@ void WriteImageFolder(const ImageSet& set, const std::string& folder, bool gzip)
 
 }  // namespace plait::data
 
-#endif  // PLAIT_DATA_IDX_IDX_FILES_H_
+#endif  // PLAIT_DATA_IDX_TESTING_IDX_FILES_H_

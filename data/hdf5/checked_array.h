@@ -1,0 +1,66 @@
+// Arrays with their CRC-32 (zlib's, of the bytes as they stand in the file) in an attribute `crc32`: HDF5
+// guards its own structures, not the elements.
+#ifndef PLAIT_DATA_HDF5_CHECKED_ARRAY_H_
+#define PLAIT_DATA_HDF5_CHECKED_ARRAY_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "data/hdf5/file.h"
+
+namespace plait::data {
+
+// zlib's CRC-32, starting from `so_far` where bytes come in parts.
+std::uint32_t Crc32(const void* data, std::int64_t bytes, std::uint32_t so_far = 0);
+
+template <typename T>
+std::uint32_t Crc32(absl::Span<const T> values) {
+  return Crc32(values.data(), static_cast<std::int64_t>(values.size() * sizeof(T)));
+}
+
+absl::Status SetChecksum(File& file, const std::string& name, std::uint32_t crc);
+// DATA_LOSS, naming file and array, where the checksum is missing or differs.
+absl::Status CheckChecksum(const File& file, const std::string& name, std::uint32_t crc);
+
+template <typename T>
+absl::Status WriteChecked(File& file, const std::string& name, absl::Span<const T> values,
+                          const std::vector<std::int64_t>& shape) {
+  PLAIT_RETURN_IF_ERROR(WriteArray<T>(file, name, values, shape));
+  return SetChecksum(file, name, Crc32(values));
+}
+
+// Errors of CheckChecksum, else as ReadArray's.
+template <typename T>
+absl::StatusOr<std::vector<T>> ReadChecked(const File& file, const std::string& name) {
+  PLAIT_ASSIGN_OR_RETURN(std::vector<T> values, ReadArray<T>(file, name));
+  PLAIT_RETURN_IF_ERROR(CheckChecksum(file, name, Crc32<T>(values)));
+  return values;
+}
+
+// Root attributes `format` and `format_version`, which say what a file is.
+absl::Status SetFormat(File& file, const std::string& format, std::int64_t version);
+// DATA_LOSS where they are missing or others: "PATH: an HDF5 file, but not WHAT", "PATH: WHAT of format 3,
+// expected 1", with `advice` behind it.
+absl::StatusOr<File> OpenFormat(const std::string& path, const std::string& format, std::int64_t version,
+                                absl::string_view what, absl::string_view advice = "");
+
+// What a sound file of another kind lacks is DATA_LOSS too.
+inline absl::Status AsDamage(const absl::Status& status) {
+  return status.ok() ? status : absl::DataLossError(status.message());
+}
+template <typename T>
+absl::StatusOr<T> OrDamage(absl::StatusOr<T> result) {
+  if (result.ok()) return result;
+  return AsDamage(result.status());
+}
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HDF5_CHECKED_ARRAY_H_
