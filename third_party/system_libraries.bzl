@@ -1,6 +1,6 @@
 """Libraries of the Debian system, asked from pkg-config: one target per module.
 
-    @system_libraries//:absl_strings  @system_libraries//:mpi  @system_libraries//:hdf5 ...
+    @system_libraries//:absl  @system_libraries//:mpi  @system_libraries//:hdf5 ...
 """
 
 # target -> pkg-config modules
@@ -9,19 +9,9 @@ _MODULES = {
     "absl": "absl_flat_hash_map absl_flat_hash_set absl_hash absl_span absl_status " +
             "absl_statusor absl_strings absl_str_format absl_synchronization absl_time",
     "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
-    "absl_hash": "absl_flat_hash_map absl_flat_hash_set absl_hash",
-    "absl_random": "absl_random_random absl_random_distributions",
-    "absl_span": "absl_span",
-    "absl_status": "absl_status absl_statusor",
-    "absl_strings": "absl_strings absl_str_format",
-    "absl_synchronization": "absl_synchronization",
-    "absl_time": "absl_time",
     "benchmark": "benchmark",
     "gmock": "gmock gtest",
-    "gtest": "gtest",
     "hdf5": "hdf5-openmpi",
-    "hwloc": "hwloc",
-    "lzma": "liblzma",
     "mpi": "ompi",
     "nlohmann_json": "nlohmann_json",
     "protobuf": "protobuf",
