@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 
 namespace plait::comm {
@@ -31,22 +30,6 @@ Job Told(int ranks_per_host) {
 }
 
 std::string Lines(const Job& job) { return absl::StrJoin(job.contradictions, "\n"); }
-
-TEST(GatherText, KeepsLengthsAndBytes) {
-  const std::string mine(World().rank() * 3, static_cast<char>('a' + World().rank()));
-  const std::vector<std::string> all = GatherText(World(), mine);
-  ASSERT_EQ(all.size(), static_cast<std::size_t>(World().size()));
-  for (int rank = 0; rank < World().size(); ++rank) {
-    EXPECT_EQ(all[rank], std::string(rank * 3, static_cast<char>('a' + rank)));
-  }
-  EXPECT_EQ(GatherText(World(), ""), std::vector<std::string>(World().size()));
-}
-
-TEST(RankRanges, JoinsNeighbours) {
-  EXPECT_EQ(RankRanges({0, 1, 2, 7}), "0-2,7");
-  EXPECT_EQ(RankRanges({3}), "3");
-  EXPECT_EQ(RankRanges({0, 2, 4, 6}, 2), "0,2 and 2 more");
-}
 
 TEST(CompleteJob, AgreesWithTheRealEnvironment) {
   Job job = DetectJob();
