@@ -1,5 +1,6 @@
 #include "models/linear/linear.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -47,7 +48,9 @@ std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
 }
 
+// Autocast acts in LibTorch's operators only.
 bool UsesOwnProducts(const at::Tensor& x, const at::Tensor& weight) {
+  if (at::autocast::is_autocast_enabled(x.device().type())) return false;
   return x.size(0) >= kFewestRows && weight.scalar_type() == x.scalar_type() && HasOwnProducts(x) &&
          HasOwnProducts(weight);
 }

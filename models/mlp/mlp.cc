@@ -2,7 +2,6 @@
 
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/module.h>
@@ -13,6 +12,7 @@
 #include "base/check.h"
 #include "models/fan_in_initialisation.h"
 #include "models/layer_text.h"
+#include "models/linear/linear.h"
 
 namespace plait::mlp {
 namespace {
@@ -25,7 +25,7 @@ struct Layer final : torch::nn::Module, models::Block {
         bias(register_parameter("bias", at::empty({out}, options))) {}
 
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext&) override {
-    const at::Tensor output = at::linear(input.hidden, weight, bias);
+    const at::Tensor output = linear::Linear(input.hidden, weight, bias);
     return {relu ? at::relu(output) : output, input.auxiliary_loss};
   }
   std::vector<at::Tensor> Parameters() const override { return parameters(); }

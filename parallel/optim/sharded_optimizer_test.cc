@@ -25,8 +25,9 @@ struct Program {
   Program() : model(at::kDouble) {
     const auto mesh = comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", World().size()}});
     dp = *DataParallel::Create(*mesh, model.units, {.strategy = Strategy::kFsdp});
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
-                       const models::BlockState& x) { return dp->Run(block, forward, x); };
+    model.run = [this](std::size_t block, const models::BlockForward& forward, const models::BlockState& x) {
+      return dp->Run(block, forward, x);
+    };
   }
   ~Program() { dp->WaitForParameters(); }
 

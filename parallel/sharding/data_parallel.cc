@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(const comm::D
 DataParallel::DataParallel(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 DataParallel::~DataParallel() = default;
 
-BlockState DataParallel::Run(std::size_t block, std::size_t count, const BlockForward& forward,
+BlockState DataParallel::Run(std::size_t block, std::size_t count, const models::BlockForward& forward,
                              const BlockState& input) {
   Engine& engine = *engine_;
   PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";

@@ -70,9 +70,10 @@ struct DataParallelOptions {
   at::ScalarType compute_type = at::ScalarType::Undefined;
   // Where parameters on the meta device are materialized.
   at::Device device = at::kCPU;
-  // Parameters of root units of at least this size are flat buffers of their own: their gradients are reduced
-  // as soon as they are there, whatever else is in the unit.
-  std::int64_t root_part_bytes = std::int64_t{1} << 20;
+  // Parameters of at least this size are flat buffers of their own, in root units and, where the strategy keeps
+  // parameters unsharded, in blocks: their gradients are reduced as soon as they are there, in the memory in
+  // which autograd made them, without a copy.
+  std::int64_t part_bytes = std::int64_t{64} << 10;
   // Where masters live between steps: in a file or on the host (parallel/offload/state_store.h), those of one
   // unit are in memory while a step or a checkpoint visits them. fsdp then keeps shards in compute_type to
   // gather from. Masters of compute_type are the parameters, and stay unless offloads_parameters. The device
@@ -106,13 +107,13 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  using BlockForward = models::BlockForward;
   // `forward` of block `block`, or of the `count` blocks from `block` on (a layer-parallel solve), with their
   // parameters unsharded. Recorded by autograd if it is on.
-  models::BlockState Run(std::size_t block, const BlockForward& forward, const models::BlockState& input) {
+  models::BlockState Run(std::size_t block, const models::BlockForward& forward,
+                         const models::BlockState& input) {
     return Run(block, 1, forward, input);
   }
-  models::BlockState Run(std::size_t block, std::size_t count, const BlockForward& forward,
+  models::BlockState Run(std::size_t block, std::size_t count, const models::BlockForward& forward,
                          const models::BlockState& input);
 
   // Calls `forward` with the root units unsharded. The result is what it gave: a loss, the output of a

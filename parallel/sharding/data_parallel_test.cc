@@ -148,10 +148,10 @@ std::unique_ptr<DataParallel> Engine(TestingModel& model, const Setting& s,
   options.strategy = s.strategy;
   options.reshard_after_forward = s.reshard;
   options.prefetch = s.prefetch;
-  options.root_part_bytes = TestingModel::kWidth * TestingModel::kWidth * 8;  // the embedding, not the scale
+  options.part_bytes = TestingModel::kWidth * TestingModel::kWidth * 8;  // the embedding, not the scale
   const auto initialize = [&model](std::size_t unit) { model.Initialize(unit); };
   auto dp = *DataParallel::Create(MeshOf(s), model.units, options, initialize);
-  model.run = [engine = dp.get()](std::size_t block, const DataParallel::BlockForward& forward,
+  model.run = [engine = dp.get()](std::size_t block, const models::BlockForward& forward,
                                   const models::BlockState& x) { return engine->Run(block, forward, x); };
   return dp;
 }

@@ -100,7 +100,7 @@ std::vector<DataParallel::Engine::Part> DataParallel::Engine::PartsOf(const Para
   for (const ParameterSpec& parameter : unit.parameters) {
     if (!IsTrained(parameter)) continue;
     const std::int64_t bytes = parameter.tensor.numel() * parameter.tensor.element_size();
-    const bool large = IsRoot(unit) && bytes >= options.root_part_bytes;
+    const bool large = (IsRoot(unit) || !ShardsParameters(options.strategy)) && bytes >= options.part_bytes;
     large ? parts.push_back({&parameter}) : parts[0].push_back(&parameter);
   }
   if (parts[0].empty() && parts.size() > 1) parts.erase(parts.begin());

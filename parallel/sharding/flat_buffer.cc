@@ -50,6 +50,7 @@ FlatBuffer& FlatBuffer::operator=(FlatBuffer&& other) noexcept {
   std::swap(tensor_, other.tensor_);
   std::swap(bytes_, other.bytes_);
   std::swap(allocated_, other.allocated_);
+  std::swap(adopted_, other.adopted_);
   return *this;
 }
 
@@ -61,11 +62,27 @@ void FlatBuffer::Allocate() {
   allocated_ = true;
 }
 
+void FlatBuffer::Adopt(at::Tensor values) {
+  Release();
+  pool_->Count(static_cast<std::int64_t>(bytes_));
+  void* const data = values.mutable_data_ptr();
+  auto* const owner = new at::Tensor(std::move(values));
+  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(c10::DataPtr(
+      data, owner, [](void* tensor) { delete static_cast<at::Tensor*>(tensor); }, tensor_.device()));
+  storage->set_nbytes(bytes_);
+  allocated_ = adopted_ = true;
+}
+
 void FlatBuffer::Release() {
   if (!allocated_) return;
   c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
-  c10::DataPtr none(nullptr, tensor_.device());
-  pool_->Give(storage->set_data_ptr(std::move(none)), bytes_);
+  c10::DataPtr memory = storage->set_data_ptr(c10::DataPtr(nullptr, tensor_.device()));
+  if (std::exchange(adopted_, false)) {
+    pool_->Count(-static_cast<std::int64_t>(bytes_));
+  } else {
+    pool_->Give(std::move(memory), bytes_);
+  }
   storage->set_nbytes(0);
   allocated_ = false;
 }

@@ -61,12 +61,17 @@ class FlatBuffer {
   bool allocated() const { return allocated_; }
   void Allocate();  // nothing if it has memory
   void Release();   // nothing if it has none
+  // In place of the buffer's own memory, that of `values`, until Release: a contiguous tensor of the buffer's
+  // type, device and number of elements whose memory nothing else refers to.
+  void Adopt(at::Tensor values);
+  bool adopted() const { return adopted_; }
 
  private:
   BufferPool* pool_ = nullptr;
   at::Tensor tensor_;
   std::size_t bytes_ = 0;
   bool allocated_ = false;
+  bool adopted_ = false;
 };
 
 }  // namespace plait::parallel

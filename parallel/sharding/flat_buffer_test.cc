@@ -36,6 +36,27 @@ TEST(FlatBufferTest, SavedViewsSeeTheMemoryThatIsThereInBackward) {
   EXPECT_EQ(pool.peak_bytes(), 64);
 }
 
+TEST(FlatBufferTest, AdoptedMemoryIsNotCopiedAndGoesWithRelease) {
+  BufferPool pool;
+  FlatBuffer buffer(&pool, 6, at::kDouble);
+  const at::Tensor view = buffer.tensor().view({2, 3});
+  at::Tensor values = at::ones({2, 3}, at::kDouble);
+  const void* const data = values.const_data_ptr();
+  buffer.Adopt(std::move(values));
+  EXPECT_TRUE(buffer.adopted());
+  EXPECT_EQ(view.const_data_ptr(), data);
+  EXPECT_EQ(view.sum().item<double>(), 6);
+  EXPECT_EQ(pool.bytes(), 48);
+  buffer.Adopt(at::ones({6}, at::kDouble) * 2);  // the old memory goes
+  EXPECT_EQ(view.sum().item<double>(), 12);
+  EXPECT_EQ(pool.bytes(), 48);
+  buffer.Release();
+  EXPECT_FALSE(buffer.adopted());
+  EXPECT_EQ(pool.bytes(), 0);
+  buffer.Allocate();  // of its own again
+  EXPECT_EQ(pool.bytes(), 48);
+}
+
 TEST(FlatBufferTest, ReleasedMemoryIsTheNextOnes) {
   BufferPool pool;
   for (int i = 0; i < 3; ++i) {

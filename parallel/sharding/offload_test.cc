@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> Engine(TestingModel& model, const 
        .reshard_after_forward = s.reshard,
        .prefetch = s.prefetch,
        .compute_type = s.compute_type,
-       .root_part_bytes = TestingModel::kWidth * TestingModel::kWidth * 4,  // the embedding, not the scale
+       .part_bytes = TestingModel::kWidth * TestingModel::kWidth * 4,  // the embedding, not the scale
        .masters_offload = masters,
        .offloads_parameters = parameters},
       [&model](std::size_t unit) { model.Initialize(unit); });
@@ -67,8 +67,9 @@ struct Program {
   Program(const Setting& s, const StateStoreOptions& masters, bool parameters,
           const StateStoreOptions& moments = {})
       : setting(s), model(at::kFloat), dp(*Engine(model, s, masters, parameters)) {
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
-                       const models::BlockState& x) { return dp->Run(block, forward, x); };
+    model.run = [this](std::size_t block, const models::BlockForward& forward, const models::BlockState& x) {
+      return dp->Run(block, forward, x);
+    };
     optimizer = *ShardedOptimizer::Create(*dp, {.lr = 0.02, .weight_decay = 0.1}, moments);
   }
   ~Program() { dp->WaitForParameters(); }

@@ -97,9 +97,9 @@ struct TestingModel {
   std::vector<models::ParameterUnit> units;
   std::size_t blocks_used = kBlocks;  // fewer: parameters of the others are not reached
   // Runs a block; through DataParallel::Run once an engine has the model.
-  using Runner = std::function<models::BlockState(std::size_t, const DataParallel::BlockForward&,
-                                                  const models::BlockState&)>;
-  Runner run = [](std::size_t, const DataParallel::BlockForward& forward, const models::BlockState& x) {
+  using Runner =
+      std::function<models::BlockState(std::size_t, const models::BlockForward&, const models::BlockState&)>;
+  Runner run = [](std::size_t, const models::BlockForward& forward, const models::BlockState& x) {
     return forward(x);
   };
 };

@@ -245,8 +245,18 @@ void Unit::ExpectGradients() {
 }
 
 void Unit::BeginMicroBatch() {
+  // Last step's gradient makes room before autograd allocates the next one.
+  if (unsharded_gradient_.adopted() && !filled_[0]) unsharded_gradient_.Release();
   ExpectGradients();
   sent_ = false;
+}
+
+// The buffer is one parameter without padding, and nothing else refers to the gradient's memory.
+bool Unit::CanAdopt(const at::Tensor& gradient) const {
+  return parameters_.size() == 1 && gradient.numel() == layout_.count() && gradient.is_contiguous() &&
+         gradient.dtype() == context_->master_options.dtype() &&
+         gradient.device() == context_->master_options.device() && gradient.storage().use_count() == 1 &&
+         gradient.storage().nbytes() == gradient.nbytes();
 }
 
 bool Unit::Accumulate(std::size_t index) {
@@ -261,12 +271,16 @@ bool Unit::Accumulate(std::size_t index) {
     gradient.reset();
     return false;
   }
-  if (!unsharded_gradient_.allocated()) {
-    unsharded_gradient_.Allocate();
-    ZeroPadding(unsharded_gradient_.tensor());
+  if (!filled_[index] && CanAdopt(gradient)) {
+    unsharded_gradient_.Adopt(std::move(gradient));
+  } else {
+    if (!unsharded_gradient_.allocated()) {
+      unsharded_gradient_.Allocate();
+      ZeroPadding(unsharded_gradient_.tensor());
+    }
+    const at::Tensor view = ViewOf(unsharded_gradient_.tensor(), index);
+    filled_[index] ? view.add_(gradient) : view.copy_(gradient);
   }
-  const at::Tensor view = ViewOf(unsharded_gradient_.tensor(), index);
-  filled_[index] ? view.add_(gradient) : view.copy_(gradient);
   gradient.reset();
   filled_[index] = true;
   if (seen_[index]) return false;

@@ -107,6 +107,7 @@ class Unit {
 
  private:
   at::Tensor ViewOf(const at::Tensor& flat, std::size_t index) const;
+  bool CanAdopt(const at::Tensor& gradient) const;
   at::Tensor& Handle(std::size_t index) const;  // the model's
   void TakeValues();
   void Reshard();

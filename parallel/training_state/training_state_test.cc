@@ -49,8 +49,9 @@ struct Program {
     DataParallelOptions options = other;
     options.strategy = mesh.strategy;
     dp = *DataParallel::Create(*device_mesh, model.units, options);
-    model.run = [this](std::size_t block, const DataParallel::BlockForward& forward,
-                       const models::BlockState& x) { return dp->Run(block, forward, x); };
+    model.run = [this](std::size_t block, const models::BlockForward& forward, const models::BlockState& x) {
+      return dp->Run(block, forward, x);
+    };
     optimizer = *ShardedOptimizer::Create(*dp, {.lr = 0.02, .weight_decay = 0.1}, place);
   }
 

@@ -94,7 +94,7 @@ class Stage {
     dp_ = *parallel::DataParallel::Create(mesh, units,
                                           {.strategy = setting.strategy,
                                            .reshard_after_forward = setting.reshard_after_forward,
-                                           .root_part_bytes = 512});
+                                           .part_bytes = 512});
     optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, kAdamW);
   }
 

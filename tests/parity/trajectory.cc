@@ -4,8 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/sin.h>
-#include <torch/nn/utils/clip_grad.h>
-#include <torch/optim/adamw.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +20,7 @@
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
+#include "tests/parity/serial_adamw.h"
 
 namespace plait::parity {
 namespace {
@@ -37,20 +36,8 @@ std::pair<std::int64_t, std::int64_t> PartOf(std::int64_t count, std::int64_t i,
   return {count * i / n, count * (i + 1) / n};
 }
 
-// Matrices and larger, as everywhere in Plait.
-std::vector<torch::optim::OptimizerParamGroup> Groups(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> decayed, others;
-  for (const at::Tensor& p : parameters) (p.dim() >= 2 ? decayed : others).push_back(p);
-  const auto options = [](double decay) {
-    auto o = std::make_unique<torch::optim::AdamWOptions>(kLr);
-    o->betas({kBeta1, kBeta2}).eps(kEpsilon).weight_decay(decay);
-    return o;
-  };
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  groups.emplace_back(decayed, options(kDecay));
-  groups.emplace_back(others, options(0));
-  return groups;
-}
+const parallel::ShardedOptimizerOptions kAdamW = {
+    .lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay};
 
 std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> copies;
@@ -87,7 +74,7 @@ class ShardedRun {
     const parallel::DataParallelOptions options = {
         .strategy = setting.strategy,
         .compute_type = setting.compute_type,
-        .root_part_bytes = 512,
+        .part_bytes = 512,
         .masters_offload = Place(setting.offloads_masters || setting.offloads_parameters),
         .offloads_parameters = setting.offloads_parameters};
     dp_ = *parallel::DataParallel::Create(*mesh, faults_.UnitsOf(model_.units), options);
@@ -99,9 +86,7 @@ class ShardedRun {
           block,
           [&](const models::BlockState& in) { return parallel::CheckpointActivations(repeatable, in); }, x);
     });
-    optimizer_ = *parallel::ShardedOptimizer::Create(
-        *dp_, {.lr = kLr, .beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon, .weight_decay = kDecay},
-        Place(setting.offloads));
+    optimizer_ = *parallel::ShardedOptimizer::Create(*dp_, kAdamW, Place(setting.offloads));
   }
 
   // The loss of the whole batch.
@@ -169,14 +154,13 @@ Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturba
   const ParityModel model = MakeParityModel(kind, type);
   const std::vector<at::Tensor> parameters = model.parameters();
   if (perturbation > 0) Perturb(parameters, perturbation);
-  torch::optim::AdamW optimizer(Groups(parameters), torch::optim::AdamWOptions(kLr));
+  SerialAdamW optimizer(NamedParameters(model.units), kAdamW);
   Trajectory trajectory;
   for (int step = 0; step < kSteps; ++step) {
-    optimizer.zero_grad();
+    optimizer.ZeroGradients();
     const at::Tensor loss = model.loss(Range(0, kParitySamples), step) / static_cast<double>(kParitySamples);
     loss.backward();
-    torch::nn::utils::clip_grad_norm_(parameters, kClip);
-    optimizer.step();
+    optimizer.Step(kClip);
     trajectory.losses.push_back(loss.item<double>());
   }
   trajectory.parameters = Copies(parameters);
