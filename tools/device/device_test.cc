@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "comm/launch/gathered_text.h"
+#include "comm/gathered_text.h"
 #include "comm/testing/world.h"
 
 namespace plait::device {
