@@ -11,6 +11,14 @@
 #include "base/check.h"
 
 namespace plait::mgrit {
+namespace {
+
+// Of a parameter: its step, its number of elements, and some of these.
+constexpr std::int64_t kDigest = 10;
+
+bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a + kDigest, b + 1); }
+
+}  // namespace
 
 struct BlockStep::Graphs final : TensorStep::Tape {
   void Clear() override { by_level.clear(); }
@@ -56,15 +64,6 @@ void BlockStep::AddBlock(std::int64_t step, std::shared_ptr<models::Block> block
   }
   blocks_.push_back(std::move(own));
 }
-
-namespace {
-
-// Of a parameter: its step, its number of elements, and some of these.
-constexpr std::int64_t kDigest = 10;
-
-bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a + kDigest, b + 1); }
-
-}  // namespace
 
 std::vector<double> BlockStep::Digest(std::int64_t step, const at::Tensor& parameter) {
   std::vector<double> digest = {static_cast<double>(step), static_cast<double>(parameter.numel())};

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
@@ -83,6 +84,11 @@ absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm
   at::set_num_threads(plan.threads);
   if (plan.cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(plan.device());
   return plan;
+}
+
+double SecondsWhenDone(c10::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace plait::device

@@ -73,6 +73,10 @@ absl::StatusOr<DevicePlan> AgreeOnDevice(const RankFacts& mine, const comm::Comm
 // number of intra-op threads.
 absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world);
 
+// Local. Seconds of a steady clock, when `device` has done all that it was given: where a span of them ends,
+// its work is in it.
+double SecondsWhenDone(c10::Device device);
+
 }  // namespace plait::device
 
 #endif  // PLAIT_TOOLS_DEVICE_DEVICE_H_

@@ -6,12 +6,10 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/rand.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-#include <chrono>
 
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "tools/device/device.h"
 
 namespace plait::dist_test {
 namespace {
@@ -72,10 +70,7 @@ absl::Status Workload::CreateEngine(const comm::DeviceMesh& mesh) {
   return absl::OkStatus();
 }
 
-double Workload::Now() const {
-  if (!device_.is_cpu()) c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Workload::Now() const { return device::SecondsWhenDone(device_); }
 
 at::Tensor Workload::Loss() {
   const Autocast autocast(device_.type(), config_.dtype);

@@ -3,11 +3,11 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+
+#include "tools/device/device.h"
 
 namespace plait::gpt_training {
 
@@ -17,12 +17,7 @@ double MfuPercent(double flops_per_token, double tokens, double dt_seconds, doub
 }
 
 double MeasuredPeakFlops(const c10::TensorOptions& options, const std::function<double()>& clock) {
-  const auto now_seconds = [&]() -> double {
-    if (clock) return clock();
-    const at::Device device = options.device();
-    if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
+  const auto now_seconds = [&] { return clock ? clock() : device::SecondsWhenDone(options.device()); };
   const std::int64_t size = options.device().is_cpu() ? 1024 : 8192;
   constexpr double kSeconds = 0.5;
   const at::Tensor a = at::ones({size, size}, options);

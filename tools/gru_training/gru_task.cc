@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "tools/device/device.h"
 #include "tools/gru_training/batches.h"
 #include "tools/gru_training/timed_step.h"
 
@@ -189,9 +190,9 @@ TestResult GruTask::Test(Solve solve) {
         const models::Batch batch = trainer_->model().OnDevice(
             MakeBatch(set_.test, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
                       settings_.master_type()));
-        const double start = NowSeconds();
+        const double start = device::SecondsWhenDone(run_.device);
         const at::Tensor classes = trainer_->model().Output(batch).argmax(1);
-        result.seconds += NowSeconds() - start;
+        result.seconds += device::SecondsWhenDone(run_.device) - start;
         sum.Add(0, classes.eq(batch.targets).sum());
       });
   solve_ = Solve::kTrained;

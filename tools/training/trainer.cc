@@ -83,6 +83,9 @@ Trainer::Trainer(Run& run, TrainingTask& task)
 
 absl::Status Trainer::Prepare() {
   trained_ = task_.model();
+  if (!run_.device.is_cpu()) {
+    run_.log.Info("Times of a step's parts are those in which the host hands over their work to the device.");
+  }
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
