@@ -77,7 +77,7 @@ absl::StatusOr<SequenceSplit> ReadSplit(const File& file, const std::string& gro
   if (std::any_of(split.y.begin(), split.y.end(), out_of_range)) {
     return Damaged(file, absl::StrCat(group, "/y: a label outside 0..", classes - 1));
   }
-  return options.fraction < 1 ? Thinned(split, options.fraction) : std::move(split);
+  return options.fraction < 1 ? Subsampled(split, options.fraction) : std::move(split);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ namespace plait::data {
 absl::Status WritePrepared(const std::string& path, const SequenceSet& set, const std::string& key);
 
 struct ReadPreparedOptions {
-  // As Thinned: this share of the samples of both splits.
+  // As Subsampled: this share of the samples of both splits.
   double fraction = 1.0;
   // Only these steps of every sequence, for a rank that owns part of the time axis; -1: all from first_step
   // on.

@@ -58,7 +58,7 @@ TEST(Prepared, ARankReadsItsOwnSteps) {
 TEST(Prepared, AShareOfTheSamples) {
   const SequenceSet part = *ReadPrepared(Made("share.h5"), {.fraction = 0.67});
   EXPECT_EQ(part.train.samples(), 2);
-  EXPECT_EQ(part.train.y, Thinned(SmallHarSet().train, 0.67).y);
+  EXPECT_EQ(part.train.y, Subsampled(SmallHarSet().train, 0.67).y);
 }
 
 std::string DamageMessage(const std::string& path) {

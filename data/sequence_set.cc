@@ -21,7 +21,7 @@ void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, 
   }
 }
 
-SequenceSplit Thinned(const SequenceSplit& split, double fraction) {
+SequenceSplit Subsampled(const SequenceSplit& split, double fraction) {
   PLAIT_CHECK(fraction > 0 && fraction <= 1) << fraction;
   const std::int64_t kept = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.samples() * fraction));
   if (kept >= split.samples()) return split;

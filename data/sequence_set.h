@@ -43,7 +43,7 @@ void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, 
 
 // floor(samples * fraction) samples, at least one, evenly spaced over the split, so that every subject and
 // label keeps its share; 0 < fraction <= 1.
-SequenceSplit Thinned(const SequenceSplit& split, double fraction);
+SequenceSplit Subsampled(const SequenceSplit& split, double fraction);
 
 }  // namespace plait::data
 

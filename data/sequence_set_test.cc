@@ -37,12 +37,12 @@ TEST(GatherDeathTest, SizesAndIndicesAreChecked) {
   EXPECT_DEATH(Gather(split, {0}, absl::MakeSpan(x).first(5), absl::MakeSpan(y)), "5 floats for 1 samples");
 }
 
-TEST(Thinned, SpreadsEvenlyAndKeepsAtLeastOne) {
+TEST(Subsampled, SpreadsEvenlyAndKeepsAtLeastOne) {
   const SequenceSplit split = Numbered(10);
-  EXPECT_THAT(Thinned(split, 0.5).y, ElementsAre(100, 102, 104, 106, 108));
-  EXPECT_THAT(Thinned(split, 0.3).subject, ElementsAre(100, 103, 106));
-  EXPECT_THAT(Thinned(split, 0.001).x, ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_EQ(Thinned(split, 1.0).x, split.x);
+  EXPECT_THAT(Subsampled(split, 0.5).y, ElementsAre(100, 102, 104, 106, 108));
+  EXPECT_THAT(Subsampled(split, 0.3).subject, ElementsAre(100, 103, 106));
+  EXPECT_THAT(Subsampled(split, 0.001).x, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(Subsampled(split, 1.0).x, split.x);
 }
 
 TEST(SequenceSet, DescriptionSaysWhatIsMadeUp) {

@@ -85,7 +85,7 @@ StepResult ShardedOptimizer::Step(const StepOptions& options) {
   const double divisor = DivisorOf(options, result);
   if (!result.skipped) {
     ++steps_;
-    result.status = Agreed(StepShares(divisor));
+    result.status = Agreed(StepShards(divisor));
   }
   dp_.AllGatherParameters();
   return result;
@@ -112,7 +112,7 @@ void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const at::Tensor& 
 }
 
 // In memory all shards are one group; from a file each is one.
-absl::Status ShardedOptimizer::StepShares(double divisor) {
+absl::Status ShardedOptimizer::StepShards(double divisor) {
   Group decayed, others;
   const auto step = [&] {
     if (!decayed.values.empty()) StepGroup(decayed, options_.weight_decay, divisor);

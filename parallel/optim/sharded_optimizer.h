@@ -92,7 +92,7 @@ class ShardedOptimizer {
   // Whether one call steps all shards: nothing leaves memory in between.
   bool all_resident() const { return store_ == nullptr && dp_.masters_resident(); }
   absl::Status Agreed(const absl::Status& mine) const;
-  absl::Status StepShares(double divisor);
+  absl::Status StepShards(double divisor);
   void AddTo(Group& group, std::size_t shard, const at::Tensor& master,
              const std::vector<at::Tensor>& moments, bool decays) const;
   void StepGroup(const Group& group, double weight_decay, double divisor);

@@ -49,7 +49,7 @@ struct Bytes {
   std::int64_t memory = 0, file = 0;
 };
 
-// Of shares with `bytes` per parameter. kHost: beside a GPU; on the host it is memory.
+// Of shards with `bytes` per parameter. kHost: beside a GPU; on the host it is memory.
 Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_t bytes) {
   if (place != OffloadTarget::kFile) return {.memory = bytes * Count(request) / request.shard_ranks};
   Bytes planned;
@@ -64,7 +64,7 @@ Bytes BytesIn(OffloadTarget place, const MemoryPlanRequest& request, std::int64_
 
 bool IsMixed(const MemoryPlanRequest& request) { return request.master_type != request.compute_type; }
 
-bool HoldsShares(const MemoryPlanRequest& request) {
+bool ShardsKept(const MemoryPlanRequest& request) {
   return ShardsParameters(request.strategy) && (request.shard_ranks > 1 || request.offloads_parameters);
 }
 
@@ -77,13 +77,13 @@ bool MastersLeave(const MemoryPlanRequest& request) {
 void PlanParameters(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
-  const bool shares = HoldsShares(request);
+  const bool sharded = ShardsKept(request);
   const bool leaves = MastersLeave(request);
-  if (!shares) plan.parameter_bytes = c * Count(request);
-  if (shares && leaves && !request.offloads_parameters) {
+  if (!sharded) plan.parameter_bytes = c * Count(request);
+  if (sharded && leaves && !request.offloads_parameters) {
     plan.parameter_bytes = c * Count(request) / request.shard_ranks;
   }
-  if (!IsMixed(request) && !shares) return;
+  if (!IsMixed(request) && !sharded) return;
   const Bytes masters = BytesIn(leaves ? request.masters_offload : OffloadTarget::kMemory, request, e);
   plan.master_bytes = masters.memory;
   plan.master_file_bytes = masters.file;
@@ -100,13 +100,13 @@ void PlanMoments(MemoryPlan& plan) {
 void PlanWork(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
-  if (request.shard_ranks > 1 && ShardsGradients(request.strategy) && !request.adds_whole_gradients) {
+  if (request.shard_ranks > 1 && ShardsGradients(request.strategy) && !request.adds_unsharded_gradients) {
     plan.working_bytes += e * InWork(request, kGradientsInWork);
   }
-  if (!HoldsShares(request)) return;
-  const std::int64_t whole_blocks =
+  if (!ShardsKept(request)) return;
+  const std::int64_t unsharded_blocks =
       request.reshard_after_forward ? (request.prefetch ? 2 : 1) : std::numeric_limits<std::int64_t>::max();
-  plan.working_bytes += c * InWork(request, whole_blocks);
+  plan.working_bytes += c * InWork(request, unsharded_blocks);
 }
 
 void PlanSave(MemoryPlan& plan) {
@@ -126,8 +126,8 @@ std::string Line(const char* what, std::int64_t bytes, const std::string& note) 
 
 std::string ShareNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
   return absl::StrCat(toString(type), sharded && request.shard_ranks > 1
-                                          ? absl::StrCat(", a share of 1/", request.shard_ranks)
-                                          : ", whole");
+                                          ? absl::StrCat(", a shard of 1/", request.shard_ranks)
+                                          : ", unsharded");
 }
 
 std::string FileNote(std::int64_t bytes) {
@@ -194,7 +194,7 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
   const bool shards_gradients = ShardsGradients(request.strategy) && request.shard_ranks > 1;
   PlanParameters(plan);
   plan.gradient_bytes = shards_gradients ? e * share : e * whole;
-  if (shards_gradients && request.adds_whole_gradients) plan.gradient_bytes += e * whole;
+  if (shards_gradients && request.adds_unsharded_gradients) plan.gradient_bytes += e * whole;
   PlanMoments(plan);
   PlanWork(plan);
   PlanSave(plan);

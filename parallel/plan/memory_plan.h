@@ -68,7 +68,7 @@ struct MemoryPlanRequest {
   OffloadTarget masters_offload = OffloadTarget::kMemory;  // these two as in DataParallelOptions
   bool offloads_parameters = false;
   bool reshard_after_forward = true, prefetch = true;
-  bool adds_whole_gradients = false;  // micro-batches that reduce once, in the last pass
+  bool adds_unsharded_gradients = false;  // micro-batches that reduce once, in the last pass
   bool saves_asynchronously = false;
   std::int64_t micro_batch = 1;  // samples in a pass, on this rank
   std::int64_t activation_bytes_per_sample = 0;

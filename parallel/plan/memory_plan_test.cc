@@ -50,7 +50,7 @@ TEST(MemoryPlan, CountsUnitsInWork) {
   EXPECT_EQ(PlanMemory(request).working_bytes, gradients + 4 * (kRoot + kBlock));
   request.reshard_after_forward = false;
   EXPECT_EQ(PlanMemory(request).working_bytes, gradients + 4 * kAll);
-  request.adds_whole_gradients = true;
+  request.adds_unsharded_gradients = true;
   EXPECT_EQ(PlanMemory(request).working_bytes, 4 * kAll);
   EXPECT_EQ(PlanMemory(request).gradient_bytes, 4 * kAll + 4 * kAll / kRanks);
 }
@@ -130,7 +130,7 @@ TEST(MemoryPlan, UnitsArePaddedAsTheEngineDoes) {
       models::MakeUnit("none", {}, /*block=*/0)};
   const std::vector<PlannedUnit> planned = PlanUnits(units, kRanks);
   EXPECT_EQ(planned[0].parameters, 20);
-  EXPECT_EQ(planned[0].count, 64) << "16 for each, then shares of 16";
+  EXPECT_EQ(planned[0].count, 64) << "16 for each, then shards of 16";
   EXPECT_TRUE(planned[0].root);
   EXPECT_EQ(planned[1].count, 0);
 }
@@ -211,9 +211,9 @@ TEST(MemoryPlan, IsATableForPeople) {
   request.moments_offload = OffloadTarget::kFile;
   EXPECT_EQ(MemoryPlanText(PlanMemory(request)),
             "Memory plan of a rank: 21504 parameters, fsdp, dp_replicate=1, dp_shard=4\n"
-            "  master                0.022 MB   Float, a share of 1/4\n"
-            "  gradients             0.022 MB   Float, a share of 1/4\n"
-            "  moments               0.016 MB   AdamW, Float, a share of 1/4; 0.045 MB in a file\n"
+            "  master                0.022 MB   Float, a shard of 1/4\n"
+            "  gradients             0.022 MB   Float, a shard of 1/4\n"
+            "  moments               0.016 MB   AdamW, Float, a shard of 1/4; 0.045 MB in a file\n"
             "  units in work         0.072 MB   whole for as long as they are used\n"
             "  activations           0.008 MB   8 samples a pass\n"
             "  total                 0.139 MB   and the program itself\n");

@@ -112,7 +112,7 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
        .offloads_parameters = settings.offload_params,
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
-       .adds_whole_gradients = settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
+       .adds_unsharded_gradients = settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(replicas * shards),
