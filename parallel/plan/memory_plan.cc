@@ -124,7 +124,7 @@ std::string Line(const char* what, std::int64_t bytes, const std::string& note) 
   return absl::StrFormat("  %-14s %12.3f MB   %s\n", what, bytes / 1e6, note);
 }
 
-std::string ShareNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
+std::string ShardNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
   return absl::StrCat(toString(type), sharded && request.shard_ranks > 1
                                           ? absl::StrCat(", a shard of 1/", request.shard_ranks)
                                           : ", unsharded");
@@ -139,7 +139,7 @@ std::string MomentNote(const MemoryPlan& plan) {
   const char* kind = request.optimizer == OptimizerKind::kAdamW  ? "AdamW"
                      : request.optimizer == OptimizerKind::kAdam ? "Adam"
                                                                  : "SGD";
-  return absl::StrCat(kind, ", ", ShareNote(request, true, request.master_type),
+  return absl::StrCat(kind, ", ", ShardNote(request, true, request.master_type),
                       FileNote(plan.moment_file_bytes));
 }
 
@@ -212,15 +212,15 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
   const bool sharded = ShardsParameters(request.strategy);
   if (plan.parameter_bytes > 0) {
     absl::StrAppend(
-        &text, Line("parameters", plan.parameter_bytes, ShareNote(request, sharded, request.compute_type)));
+        &text, Line("parameters", plan.parameter_bytes, ShardNote(request, sharded, request.compute_type)));
   }
   if (plan.master_bytes > 0) {
     absl::StrAppend(&text, Line("master", plan.master_bytes,
-                                absl::StrCat(ShareNote(request, true, request.master_type),
+                                absl::StrCat(ShardNote(request, true, request.master_type),
                                              FileNote(plan.master_file_bytes))));
   }
   absl::StrAppend(&text, Line("gradients", plan.gradient_bytes,
-                              ShareNote(request, ShardsGradients(request.strategy), request.master_type)));
+                              ShardNote(request, ShardsGradients(request.strategy), request.master_type)));
   absl::StrAppend(&text, Line("moments", plan.moment_bytes, MomentNote(plan)));
   if (plan.working_bytes > 0) {
     absl::StrAppend(&text, Line("units in work", plan.working_bytes, "whole for as long as they are used"));
