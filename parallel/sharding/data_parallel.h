@@ -16,14 +16,14 @@
 //   }
 //
 // A model is a list of units (models/block_model.h), each a flat buffer that is communicated as a whole
-// (flat_layout.h); large parameters of root units are buffers of their own. Along a unit's shard axis
-// gradients are reduce-scattered, so that each rank gets the sum of its shard; along its replicate axis
-// shards are all-reduced; the optimizer steps the shard; then parameters are all-gathered. A strategy only
-// decides what a rank keeps in between (strategy.h). Per step and rank, of N along the shard axis with P
-// bytes of parameters: reduce-scatter P (N-1)/N, all-gather P (N-1)/N and, for fsdp with
-// reshard_after_forward, once more of all blocks but the last; along the replicate axis of R ranks all-reduce
-// 2 P/N (R-1)/R. For float32 AdamW a rank holds, per parameter: ddp 16 bytes, zero1 8 + 8/N, zero2 4 + 12/N,
-// fsdp 16/N, and the unsharded units.
+// (flat_layout.h); large parameters of root units are buffers of their own, and those of blocks where
+// parameters stay unsharded. Along a unit's shard axis gradients are reduce-scattered, so that each rank gets
+// the sum of its shard; along its replicate axis shards are all-reduced; the optimizer steps the shard; then
+// parameters are all-gathered. A strategy only decides what a rank keeps in between (strategy.h). Per step and
+// rank, of N along the shard axis with P bytes of parameters: reduce-scatter P (N-1)/N, all-gather P (N-1)/N
+// and, for fsdp with reshard_after_forward, once more of all blocks but the last; along the replicate axis
+// of R ranks all-reduce 2 P/N (R-1)/R. For float32 AdamW a rank holds, per parameter: ddp 16 bytes,
+// zero1 8 + 8/N, zero2 4 + 12/N, fsdp 16/N, and the unsharded units.
 //
 // A unit is unsharded while it is held. Run holds a block for its forward; its backward holds it again, from
 // the arrival of its output's gradient until its last gradient. Forward holds the root units until the

@@ -85,7 +85,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
   void destroyEvent(void*, const at::DeviceIndex) const noexcept override {}
-  void synchronizeDevice(const at::DeviceIndex) const override {}
+  void synchronizeDevice(const at::DeviceIndex) const override { ++TrafficOfHostDevice().synchronized; }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 

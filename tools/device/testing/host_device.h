@@ -23,10 +23,11 @@ at::Device HostDevice();
 
 // What a GPU's program would wait for, and pinned memory, since the last Reset.
 struct DeviceTraffic {
-  std::atomic<std::int64_t> to_host = 0;   // copies and single numbers from the device to the host
-  std::atomic<std::int64_t> pageable = 0;  // copies to the device that wait: not from pinned memory
-  std::atomic<std::int64_t> pinned = 0;    // copies to the device that do not
-  void Reset() { to_host = pageable = pinned = 0; }
+  std::atomic<std::int64_t> to_host = 0;       // copies and single numbers from the device to the host
+  std::atomic<std::int64_t> pageable = 0;      // copies to the device that wait: not from pinned memory
+  std::atomic<std::int64_t> pinned = 0;        // copies to the device that do not
+  std::atomic<std::int64_t> synchronized = 0;  // waits for all that the device was given
+  void Reset() { to_host = pageable = pinned = synchronized = 0; }
 };
 DeviceTraffic& TrafficOfHostDevice();
 

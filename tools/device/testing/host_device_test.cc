@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "tools/device/device.h"
+
 namespace plait::device::testing {
 namespace {
 
@@ -45,6 +47,15 @@ TEST(HostDevice, CountsWhatAProgramWouldWaitFor) {
   EXPECT_EQ(sum.item<double>(), 6);
   x.cpu();
   EXPECT_EQ(traffic.to_host, 2);
+}
+
+TEST(SecondsWhenDone, WaitsForADeviceThatIsNotTheProcessor) {
+  DeviceTraffic& traffic = TrafficOfHostDevice();
+  traffic.Reset();
+  const double before = SecondsWhenDone(at::kCPU);
+  EXPECT_EQ(traffic.synchronized, 0);
+  EXPECT_GE(SecondsWhenDone(HostDevice()), before);
+  EXPECT_EQ(traffic.synchronized, 1);
 }
 
 }  // namespace
