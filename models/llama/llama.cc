@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
+#include "models/key_value_cache.h"
 #include "models/layer_text.h"
 #include "models/linear/linear.h"
 #include "models/llama/block.h"
@@ -57,9 +58,9 @@ models::BlockState Llama::Prologue(const models::Batch& batch, const models::Blo
   const at::Tensor& tokens = batch.inputs;
   PLAIT_CHECK(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0)
       << "tokens of shape " << tokens.sizes() << ", expected (batch, seq) of int64";
-  PLAIT_CHECK(tokens.size(1) <= options_.max_seq_len)
-      << tokens.size(1) << " positions, the model has " << options_.max_seq_len;
-  PLAIT_CHECK(context.cache == nullptr) << "Llama does not use a cache yet";
+  const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
+  PLAIT_CHECK(seen + tokens.size(1) <= options_.max_seq_len)
+      << seen + tokens.size(1) << " positions, the model has " << options_.max_seq_len;
   return {.hidden = at::embedding(tok_embeddings_, tokens)};
 }
 

@@ -17,7 +17,8 @@
 // layers.0.feed_forward.{w1, w2, w3}.weight, layers.0.attention_norm.weight, layers.0.ffn_norm.weight, ...,
 // norm.weight, output.weight. Hidden states have the parameters' type; rotations of half precision are done
 // in float32. The loss is the cross entropy of the next tokens; negative targets are ignored. A block with
-// step size dt is x + dt attention(x), then that + dt feed_forward(that). The root unit holds tok_embeddings,
+// step size dt is x + dt attention(x), then that + dt feed_forward(that). With a cache
+// (models/key_value_cache.h) the tokens are the positions behind those that it holds. The root unit holds tok_embeddings,
 // norm and output. Initial values: normal of deviation 1 for embeddings, 0.02 for products,
 // 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut at three deviations for the head; norms begin
 // at 1. Local.
