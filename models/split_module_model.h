@@ -47,6 +47,13 @@ class SplitModuleModel : public ModuleModel, public tensor_parallel::SplittableM
         << "sequences of " << seq << " tokens for " << tensor_axis_.size()
         << " ranks; sequence parallelism needs a multiple";
   }
+  // Aborts where `targets` are not (batch, seq) of the tokens that gave `hidden`.
+  void CheckTargets(const at::Tensor& targets, const at::Tensor& hidden) const {
+    const std::int64_t ranks = tensor_axis_.sequence_parallel() ? tensor_axis_.size() : 1;
+    PLAIT_CHECK(targets.dim() == 2 && targets.size(0) == hidden.size(0) &&
+                targets.size(1) == hidden.size(1) * ranks)
+        << "targets of shape " << targets.sizes() << " for hidden states of shape " << hidden.sizes();
+  }
 
  private:
   tensor_parallel::TensorAxis tensor_axis_;

@@ -1,6 +1,7 @@
 #include "models/gpt/block.h"
 
-#include <ATen/ops/dropout.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
 
@@ -8,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/seed.h"
 #include "models/attention/causal_attention.h"
 #include "models/attention/short_attention.h"
+#include "models/dropout/dropout.h"
 #include "models/initial_values.h"
 #include "models/rowwise/rowwise.h"
 
@@ -22,7 +25,22 @@ using tensor_parallel::TensorAxis;
 
 constexpr double kNormEps = 1e-5;
 
+std::uint64_t MaskSeed(const models::RandomContext& random, const char* site, std::int64_t layer) {
+  return base::DeriveSeed(random.seed, site, static_cast<std::uint64_t>(layer));
+}
+
 }  // namespace
+
+Residual DropRows(const TensorAxis& axis, const Residual& rows, std::int64_t batch, double probability,
+                  const models::RandomContext& random, const char* site, std::int64_t layer) {
+  const std::int64_t mine = rows.local().size(0), width = rows.local().size(1);
+  const bool split = axis.sequence_parallel();
+  const std::int64_t seq = mine * (split ? axis.size() : 1) / batch;
+  const std::int64_t first = random.first_sample * seq + (split ? axis.rank() * mine : 0);
+  const at::Tensor indices = at::arange(first, first + mine, at::TensorOptions(at::kLong).device(rows.local().device()));
+  const dropout::Mask mask = {probability, MaskSeed(random, site, layer)};
+  return Map(rows, [&](const at::Tensor& x) { return dropout::Dropout(x, mask, {indices, width}); });
+}
 
 std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name) {
   return parent.register_module(name, std::make_shared<torch::nn::Module>());
@@ -51,9 +69,10 @@ Linear::Linear(torch::nn::Module& parent, const std::string& name, std::int64_t 
   if (with_bias) bias = module->register_parameter("bias", at::empty({out}, tensor_options));
 }
 
-Block::Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& options,
+Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const GptOptions& options,
              const at::TensorOptions& tensor_options)
-    : options_(options),
+    : layer_(layer),
+      options_(options),
       module_(std::move(module)),
       ln_1_(*module_, "ln_1", options, tensor_options),
       attn_(Container(*module_, "attn")),
@@ -68,14 +87,15 @@ bool Block::dropping() const { return options_.dropout > 0 && module_->is_traini
 
 models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
   const Residual rows(input.hidden.reshape({-1, options_.n_embd}));
+  const std::int64_t batch = input.hidden.size(0);
   const auto norm = [](const Norm& n) { return [&n](const at::Tensor& x) { return n.Forward(x); }; };
-  const Shard<1> attended = Attention(Map(rows, norm(ln_1_)), input.hidden.size(0), context);
-  const Residual middle = AddProjected(attention_axis_, rows, attended, attention_out_, context.dt);
+  const Shard<1> attended = Attention(Map(rows, norm(ln_1_)), batch, context);
+  const Residual middle = AddProjected(attention_axis_, rows, attended, attention_out_, context, batch);
   const auto kind = options_.gelu == Gelu::kTanh ? rowwise::GeluKind::kTanh : rowwise::GeluKind::kExact;
   const Shard<1> wide =
       Map(ColumnLinear(mlp_axis_, Map(middle, norm(ln_2_)), {mlp_in_.parameters()})[0],
           [kind](const at::Tensor& x) { return rowwise::Gelu(x, kind); });
-  const Residual output = AddProjected(mlp_axis_, middle, wide, mlp_out_, context.dt);
+  const Residual output = AddProjected(mlp_axis_, middle, wide, mlp_out_, context, batch);
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
@@ -91,9 +111,11 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
     return Shard<1>(attention::ShortCausalAttention(product.local(), sizes));
   }
   const std::vector<at::Tensor> parts = product.local().view({batch, -1, 3, heads, width}).unbind(2);
+  std::function<at::Tensor(const at::Tensor&)> drop;
+  if (dropping()) drop = [&](const at::Tensor& p) { return DropProbabilities(p, context.random); };
   const at::Tensor out =
       attention::CausalAttention(parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2),
-                                 {.dropout = dropping() ? options_.dropout : 0,
+                                 {.dropout = drop,
                                   .cache = context.cache,
                                   .layer = context.step,
                                   .capacity = options_.block_size});
@@ -101,11 +123,24 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
 }
 
 Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, const Shard<1>& rows,
-                             const Linear& projection, double dt) const {
-  if (dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
+                             const Linear& projection, const models::BlockContext& context,
+                             std::int64_t batch) const {
+  if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
   Residual added = RowLinear(axis, rows, projection.parameters());
-  if (dropping()) added = Residual(at::dropout(added.local(), options_.dropout, true));
-  return Add(residual, added, dt);
+  const char* site = &projection == &attention_out_ ? "attention" : "mlp";
+  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, site, layer_);
+  return Add(residual, added, context.dt);
+}
+
+at::Tensor Block::DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const {
+  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1), seq = probabilities.size(2);
+  const auto options = at::TensorOptions(at::kLong).device(probabilities.device());
+  const at::Tensor sample = at::arange(random.first_sample, random.first_sample + batch, options).view({-1, 1, 1});
+  const std::int64_t first_head = attention_axis_.rank() * heads;
+  const at::Tensor head = at::arange(first_head, first_head + heads, options).view({1, -1, 1});
+  const at::Tensor rows = (sample * options_.n_head + head) * seq + at::arange(seq, options);
+  const dropout::Mask mask = {options_.dropout, MaskSeed(random, "probabilities", layer_)};
+  return dropout::Dropout(probabilities.reshape({-1, seq}), mask, {rows.flatten(), seq}).view(probabilities.sizes());
 }
 
 std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name) {

@@ -49,8 +49,8 @@ at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::in
 // x + dt attention(norm(x)), then that + dt mlp(norm(that)).
 class Block final : public models::Block {
  public:
-  // Its parameters belong to `module`, whose mode says whether dropout acts.
-  Block(std::shared_ptr<torch::nn::Module> module, const GptOptions& options,
+  // Its parameters belong to `module`, whose mode says whether dropout acts. `layer`: its number.
+  Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const GptOptions& options,
         const at::TensorOptions& tensor_options);
 
   // Hidden states (batch, seq, n_embd). With a cache they are the positions behind those that it holds, and
@@ -68,10 +68,13 @@ class Block final : public models::Block {
   tensor_parallel::Residual AddProjected(const tensor_parallel::TensorAxis& axis,
                                          const tensor_parallel::Residual& residual,
                                          const tensor_parallel::Shard<1>& rows, const Linear& projection,
-                                         double dt) const;
+                                         const models::BlockContext& context, std::int64_t batch) const;
 
   bool dropping() const;
+  // Of the probabilities (batch, heads of this rank, seq, seq).
+  at::Tensor DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const;
 
+  std::int64_t layer_;
   GptOptions options_;
   tensor_parallel::TensorAxis attention_axis_, mlp_axis_;
   // Below `module_`; parameters in the order of the state dict.
@@ -83,6 +86,12 @@ class Block final : public models::Block {
   std::shared_ptr<torch::nn::Module> mlp_;
   Linear mlp_in_, mlp_out_;
 };
+
+// Dropout of rows of the residual stream, (rows of this rank, n_embd) of a batch (batch, seq): `site` names the
+// place, such as "embedding".
+tensor_parallel::Residual DropRows(const tensor_parallel::TensorAxis& axis, const tensor_parallel::Residual& rows,
+                                   std::int64_t batch, double probability, const models::RandomContext& random,
+                                   const char* site, std::int64_t layer);
 
 // Standard deviation of initial weights, as in GPT-2.
 inline constexpr double kInitialDeviation = 0.02;

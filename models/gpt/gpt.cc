@@ -1,7 +1,6 @@
 #include "models/gpt/gpt.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <torch/nn/module.h>
 
@@ -30,7 +29,7 @@ Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
   const auto h = Container(*transformer, "h");
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
     AddBlock(absl::StrCat("transformer.h.", i),
-             std::make_shared<Block>(Container(*h, absl::StrCat(i)), options, tensor_options));
+             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, options, tensor_options));
   }
   ln_f_ = std::make_shared<Norm>(*transformer, "ln_f", options, tensor_options);
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
@@ -47,7 +46,7 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
   x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq); });
   if (module()->is_training() && options_.dropout > 0) {
-    x = Map(x, [&](const at::Tensor& rows) { return at::dropout(rows, options_.dropout, true); });
+    x = DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding", 0);
   }
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }
@@ -75,6 +74,7 @@ at::Tensor Gpt::Output(const models::BlockState& state) {
 }
 
 models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Batch& batch) {
+  CheckTargets(batch.targets, state.hidden);
   return CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size, batch.targets.reshape({-1}),
                          batch.valid_targets);
 }

@@ -82,6 +82,7 @@ at::Tensor Llama::Output(const models::BlockState& state) {
 }
 
 models::LossSum Llama::Epilogue(const models::BlockState& state, const models::Batch& batch) {
+  CheckTargets(batch.targets, state.hidden);
   return CrossEntropySum(output_axis_, Logits(state.hidden), options_.vocab_size, batch.targets.reshape({-1}),
                          batch.valid_targets);
 }

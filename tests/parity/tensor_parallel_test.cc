@@ -45,6 +45,7 @@ std::shared_ptr<models::SplitModuleModel> MakeGpt() {
                                                     .n_layer = 2,
                                                     .n_head = 8,
                                                     .n_embd = 16,
+                                                    .dropout = 0.2,
                                                     .bias = true},
                                     at::kDouble);
 }
@@ -67,6 +68,7 @@ Batch MakeBatch(int step) {
   const at::Tensor text = at::randint(kVocabulary, {kSamples, kSequence + 1}, at::kLong);
   Batch batch = {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
   batch.targets[0].narrow(0, 0, 3).fill_(-100);
+  batch.random.seed = static_cast<std::uint64_t>(step);
   return batch;
 }
 
@@ -116,7 +118,9 @@ void ExpectOneRanksTraining(const MakeModel& make, const SerialTraining& serial,
   for (int step = 0; step < kSteps; ++step) {
     Batch batch = MakeBatch(step);
     const std::int64_t mine = kSamples / data_ranks;
-    batch = {batch.inputs.narrow(0, data_rank * mine, mine), batch.targets.narrow(0, data_rank * mine, mine)};
+    batch.inputs = batch.inputs.narrow(0, data_rank * mine, mine);
+    batch.targets = batch.targets.narrow(0, data_rank * mine, mine);
+    batch.random.first_sample = data_rank * mine;
     const at::Tensor part = dp->Forward([&] { return models::RunModel(*model, batch, run).sum / ValidTargets(step); });
     dp->Backward(part);
     const auto result = optimizer.Step({.clip_norm = kClip});
