@@ -2,6 +2,8 @@
 
 #include <torch/nn/module.h>
 
+#include "absl/strings/match.h"
+
 namespace plait::models {
 
 std::vector<ParameterUnit> ModuleModel::units() const {
@@ -14,7 +16,16 @@ std::vector<ParameterUnit> ModuleModel::units() const {
       units[unit].parameters.push_back(std::move(buffer));
     }
   }
+  for (ParameterSpec& parameter : units[0].parameters) {
+    for (const auto& [name, end] : ends_) {
+      if (parameter.name == name || absl::StartsWith(parameter.name, name + ".")) parameter.used_by = end;
+    }
+  }
   return units;
+}
+
+void ModuleModel::SetUsedBy(UsedBy end, const std::vector<std::string>& names) {
+  for (const std::string& name : names) ends_.emplace_back(name, end);
 }
 
 void ModuleModel::SetTraining(bool training) { module_->train(training); }

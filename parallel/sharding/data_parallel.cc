@@ -71,6 +71,14 @@ at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   return result;
 }
 
+std::shared_ptr<const void> DataParallel::Hold(std::size_t block, std::size_t count) {
+  UnitIndices units = engine_->UnitsOfBlocks(block, count);
+  units.insert(units.end(), engine_->roots.begin(), engine_->roots.end());
+  const auto holds = std::make_shared<Engine::Holds>(*engine_, units);
+  engine_->Wait(units);
+  return {holds.get(), [holds, engine = engine_](const void*) mutable { holds.reset(); }};
+}
+
 void DataParallel::Backward(const at::Tensor& loss, const MicroBatch& micro_batch) {
   Backward([&loss] { loss.backward(); }, micro_batch);
 }
