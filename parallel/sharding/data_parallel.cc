@@ -74,9 +74,12 @@ at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
 std::shared_ptr<const void> DataParallel::Hold(std::size_t block, std::size_t count) {
   UnitIndices units = engine_->UnitsOfBlocks(block, count);
   units.insert(units.end(), engine_->roots.begin(), engine_->roots.end());
-  const auto holds = std::make_shared<Engine::Holds>(*engine_, units);
+  const auto* const holds = new Engine::Holds(*engine_, units);
+  std::shared_ptr<const void> held(holds, [engine = engine_](const void* p) {
+    delete static_cast<const Engine::Holds*>(p);
+  });
   engine_->Wait(units);
-  return {holds.get(), [holds, engine = engine_](const void*) mutable { holds.reset(); }};
+  return held;
 }
 
 void DataParallel::Backward(const at::Tensor& loss, const MicroBatch& micro_batch) {
