@@ -128,7 +128,7 @@ void WriteZbv(const Schedule& s, int rank, Writer& w) {
 }
 
 absl::Status Invalid(ScheduleKind kind, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("pipeline schedule ", Name(kind), ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat(Name(kind), ": ", what));
 }
 
 absl::Status CheckOptions(ScheduleKind kind, const Schedule& s) {

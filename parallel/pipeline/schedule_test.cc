@@ -158,7 +158,7 @@ TEST(Schedules, RefuseWhatDoesNotFit) {
     return std::string(MakeSchedule(kind, options).status().message());
   };
   EXPECT_EQ(error(ScheduleKind::kInterleaved, {.ranks = 4, .chunks = 2, .micro_batches = 6}),
-            "pipeline schedule interleaved: 6 micro-batches; expected a multiple of the 4 ranks of pp");
+            "interleaved: 6 micro-batches; expected a multiple of the 4 ranks of pp");
   EXPECT_THAT(error(ScheduleKind::kZbv, {.ranks = 2, .chunks = 3}), HasSubstr("2 stages on each rank, not 3"));
   EXPECT_THAT(error(ScheduleKind::k1F1B, {.ranks = 2, .chunks = 2}), HasSubstr("one stage on each rank, not 2"));
   EXPECT_THAT(error(ScheduleKind::kGpipe, {.ranks = 2, .micro_batches = 0}), HasSubstr("at least one of each"));

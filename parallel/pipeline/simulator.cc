@@ -129,18 +129,12 @@ class Run {
 
   void Measure() {
     double longest = 0;
-    for (const std::vector<TimedAction>& actions : result_.timeline) {
-      int in_flight = 0, most = 0;
+    for (int rank = 0; rank < s_.ranks; ++rank) {
+      const std::vector<double> ones(s_.rank_of_stage.size(), 1);
+      result_.most_in_flight.push_back(static_cast<int>(MostInFlight(s_, rank, ones)));
+      const std::vector<TimedAction>& actions = result_.timeline[rank];
       double work = 0;
-      for (const TimedAction& timed : actions) {
-        work += timed.end - timed.begin;
-        in_flight += timed.action.kind == ActionKind::kForward ? 1 : 0;
-        most = std::max(most, in_flight);
-        const bool frees =
-            timed.action.kind == ActionKind::kBackward || timed.action.kind == ActionKind::kWeightGradient;
-        in_flight -= frees ? 1 : 0;
-      }
-      result_.most_in_flight.push_back(most);
+      for (const TimedAction& timed : actions) work += timed.end - timed.begin;
       if (actions.empty()) continue;
       result_.makespan = std::max(result_.makespan, actions.back().end);
       const double span = actions.back().end - actions.front().begin;
@@ -157,6 +151,16 @@ class Run {
 };
 
 }  // namespace
+
+double MostInFlight(const Schedule& schedule, int rank, const std::vector<double>& weights) {
+  double in_flight = 0, most = 0;
+  for (const Action& action : schedule.actions[rank]) {
+    if (action.kind == ActionKind::kInputGradient) continue;
+    in_flight += action.kind == ActionKind::kForward ? weights[action.stage] : -weights[action.stage];
+    most = std::max(most, in_flight);
+  }
+  return most;
+}
 
 absl::StatusOr<Simulation> Simulate(const Schedule& schedule, const ActionCosts& costs) {
   for (int rank = 0; rank < schedule.ranks; ++rank) PLAIT_RETURN_IF_ERROR(CheckRank(schedule, rank));

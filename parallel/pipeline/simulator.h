@@ -35,9 +35,13 @@ struct Simulation {
   // 1 - work / time of the rank that takes longest, from its first action to its last one (Qi et al., 2024,
   // section 4): with one optimizer step per rank that is what a step costs.
   double bubble = 0;
-  std::vector<int> most_in_flight;  // by rank: stages x micro-batches, from F to B or W
-  std::vector<std::vector<TimedAction>> timeline;
+  std::vector<int> most_in_flight = {};  // by rank: stages x micro-batches, from F to B or W
+  std::vector<std::vector<TimedAction>> timeline = {};
 };
+
+// Most of what `rank` keeps at a time, from F to B or W, where a micro-batch on stage s counts `weights[s]`: bytes of
+// activations, say.
+double MostInFlight(const Schedule& schedule, int rank, const std::vector<double>& weights);
 
 // InvalidArgument where an action is missing, there twice, on another rank's stage or before one that it
 // follows on its rank; FailedPrecondition for a deadlock: each rank that is stuck, and for what it waits.
