@@ -70,12 +70,17 @@ class Block {
 // broadcast from the first rank and saved, but not stepped.
 enum class ParameterRole { kTrained, kFrozen, kBuffer };
 
+// Which end of the model reads a parameter of a root unit. One that both read is tied: where they are on
+// different ranks, each has it, and its gradient is the sum of theirs.
+enum class UsedBy { kPrologue, kEpilogue, kBoth };
+
 struct ParameterSpec {
   std::string name;    // of the state dict
   at::Tensor tensor;   // the model's own handle: who replaces its data (set_data) replaces the model's
   bool decays = true;  // weight decay acts on it: matrices and embeddings, neither biases nor norms
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
+  UsedBy used_by = UsedBy::kBoth;  // of root units; kBoth is right for every parameter, if not the least memory
 };
 
 // Parameters that are used together and travel as one flat buffer.

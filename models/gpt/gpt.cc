@@ -32,6 +32,8 @@ Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
              std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, options, tensor_options));
   }
   ln_f_ = std::make_shared<Norm>(*transformer, "ln_f", options, tensor_options);
+  SetUsedBy(models::UsedBy::kPrologue, {"transformer.wpe"});
+  SetUsedBy(models::UsedBy::kEpilogue, {"transformer.ln_f"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 

@@ -55,6 +55,8 @@ Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_option
   }
   norm_ = Weight(*module(), "norm", {options.dim}, tensor_options);
   output_ = Weight(*module(), "output", {options.vocab_size, options.dim}, tensor_options);
+  SetUsedBy(models::UsedBy::kPrologue, {"tok_embeddings"});
+  SetUsedBy(models::UsedBy::kEpilogue, {"norm", "output"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 

@@ -129,7 +129,8 @@ training::TrainedModel GptTask::model() {
                     .beta2 = settings_.beta2,
                     .weight_decay = settings_.weight_decay},
       .clip_norm = settings_.grad_clip,
-      .activation_bytes_per_sample = ActivationBytesPerSample(model_.options(), element, repeated)};
+      .activation_bytes_per_sample = ActivationBytesPerSample(model_.options(), element, repeated),
+      .epilogue_bytes_per_sample = EndBytesPerSample(model_.options(), element)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
@@ -151,7 +152,9 @@ training::MicroBatch GptTask::Next(int) {
 
 absl::Status GptTask::BeforeFirstStep() {
   if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
-  if (settings_.sample_tokens > 0 && prompt_ != settings_.sample_prompt) {
+  if (settings_.sample_tokens > 0 && trainer_->model().stages() > 1) {
+    run_.log.Warning("--sample-tokens: no samples are printed with pipeline stages; generate prints them");
+  } else if (settings_.sample_tokens > 0 && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
   Losses losses;
@@ -165,7 +168,7 @@ absl::Status GptTask::EndStep(const training::StepReport& report, bool evaluates
   StepNumbers numbers = {.report = report,
                          .samples = tokens / settings_.block_size,
                          .tokens = tokens,
-                         .ranks = run_.data.size()};
+                         .ranks = run_.losses.size()};
   numbers.mfu_percent =
       MfuPercent(gpt::FlopsPerToken(model_.options(), settings_.block_size),
                  static_cast<double>(tokens) / numbers.ranks, report.dt_seconds, peak_flops_);
@@ -208,7 +211,7 @@ absl::Status GptTask::Evaluate(Losses* losses) {
   losses->train = MeanLoss("training loss", batches_.estimated_train);
   losses->validation = MeanLoss("validation loss", batches_.estimated_validation);
   const double estimated = NowSeconds();
-  if (settings_.sample_tokens > 0) {
+  if (settings_.sample_tokens > 0 && trainer_->model().stages() == 1) {
     PLAIT_ASSIGN_OR_RETURN(const std::string sample, Sample());
     run_.log.Info(absl::StrCat("['prompt']: '", prompt_, "'"));
     run_.log.Info(absl::StrCat("['response']:\n\n", sample, "\n"));

@@ -55,9 +55,12 @@ std::int64_t ActivationBytesPerSample(const gpt::GptOptions& o, std::int64_t ele
   std::int64_t block = 16 * positions;
   if (o.dropout > 0) block += 3 * positions + 3 * o.n_head * o.block_size * o.block_size;
   const std::int64_t kept = o.n_layer - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers = std::min(kept, o.n_layer) * block + checkpointed_blocks * positions +
-                               3 * positions + 2 * o.block_size * o.vocab_size;
-  return numbers * element_bytes;
+  const std::int64_t numbers = std::min(kept, o.n_layer) * block + checkpointed_blocks * positions;
+  return numbers * element_bytes + EndBytesPerSample(o, element_bytes);
+}
+
+std::int64_t EndBytesPerSample(const gpt::GptOptions& o, std::int64_t element_bytes) {
+  return (3 * o.block_size * o.n_embd + 2 * o.block_size * o.vocab_size) * element_bytes;
 }
 
 }  // namespace plait::gpt_training

@@ -27,6 +27,8 @@ std::string OptimizerText(const parallel::ShardedOptimizerOptions& options);
 // as attention's own is not fused, its T x T weights. `element_bytes`: of an activation.
 std::int64_t ActivationBytesPerSample(const gpt::GptOptions& options, std::int64_t element_bytes,
                                       std::int64_t checkpointed_blocks);
+// Of these, what the embedding's and the head's parts of the pass keep.
+std::int64_t EndBytesPerSample(const gpt::GptOptions& options, std::int64_t element_bytes);
 
 }  // namespace plait::gpt_training
 

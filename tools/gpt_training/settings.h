@@ -38,6 +38,7 @@ struct GptSettings final : training::Settings {
   std::string peak_flops = "none";
   std::string init_from = "scratch";
 
+  std::vector<std::string> mesh_axes() const override { return {"pp"}; }
   void Bind(training::SettingsTable& table) override;
   // --preset: shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium,
   // gpt2-large, gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (their widths and depths in a GPT),
