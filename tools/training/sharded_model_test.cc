@@ -31,7 +31,9 @@ struct TestSettings final : Settings {
   bool solves_parallel = false;
   void Bind(SettingsTable&) override {}
   absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
-  bool layer_parallel() const override { return solves_parallel; }
+  std::vector<std::string> mesh_axes() const override {
+    return solves_parallel ? std::vector<std::string>{"lp"} : std::vector<std::string>();
+  }
 };
 
 enum class Kind { kMlp, kCnn, kGpt, kGru, kLayerParallelGru };
