@@ -20,29 +20,6 @@ namespace plait::llama {
 
 using tensor_parallel::Partial;
 
-absl::Status Validate(const LlamaOptions& options) {
-  const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", options.vocab_size},
-                                                        {"max_seq_len", options.max_seq_len},
-                                                        {"dim", options.dim},
-                                                        {"n_layers", options.n_layers},
-                                                        {"n_heads", options.n_heads},
-                                                        {"n_kv_heads", options.n_kv_heads},
-                                                        {"hidden", options.hidden}};
-  for (const auto& [name, size] : sizes) {
-    if (size <= 0)
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", size, "; expected at least 1"));
-  }
-  if (options.dim % (2 * options.n_heads) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dim is ", options.dim, "; expected heads of an even width, and n_heads is ", options.n_heads));
-  }
-  if (options.n_heads % options.n_kv_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "n_kv_heads is ", options.n_kv_heads, "; expected a divisor of n_heads, which is ", options.n_heads));
-  }
-  return absl::OkStatus();
-}
-
 Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options)
     : SplitModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));

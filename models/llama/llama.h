@@ -32,26 +32,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "models/llama/options.h"
 #include "models/split_module_model.h"
 #include "parallel/tensor/values.h"
 
 namespace plait::llama {
-
-struct LlamaOptions {
-  std::int64_t vocab_size = 32000;
-  std::int64_t max_seq_len = 2048;
-  std::int64_t dim = 256;  // n_heads heads of an even width
-  std::int64_t n_layers = 24;
-  std::int64_t n_heads = 16;
-  std::int64_t n_kv_heads = 4;  // divides n_heads
-  std::int64_t hidden = 720;    // width between w1 and w2
-  double norm_eps = 1e-5;
-  double rope_theta = 10000;
-};
-
-// InvalidArgument: names the size that is out of its bounds.
-absl::Status Validate(const LlamaOptions& options);
 
 class Llama final : public models::SplitModuleModel {
  public:
