@@ -91,7 +91,7 @@ at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch,
   const at::Tensor product = attention_in_.Forward(rows);
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads};
   if (context.cache == nullptr && !dropping() && attention::UsesShortAttention(product, sizes)) {
-    return attention::ShortCausalAttention(product, sizes);
+    return attention::ShortAttention(product, sizes);
   }
   const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width / heads}).unbind(2);
   const at::Tensor query = parts[0].transpose(1, 2);
