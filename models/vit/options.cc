@@ -24,11 +24,12 @@ VitOptions Published(std::int64_t depth, std::int64_t heads) {
           .pool = Pool::kClassToken};
 }
 
-std::array<Preset, 5> Presets() {
+std::array<Preset, 6> Presets() {
   return {{{"vit-tiny", Published(12, 3)},
            {"vit-small", Published(12, 6)},
            {"vit-base", Published(12, 12)},
            {"vit-large", Published(24, 16)},
+           {"vit-large-mean", {}},
            {"cpu",
             {.image_size = 32,
              .patch_size = 4,

@@ -56,7 +56,7 @@ absl::Status Validate(const VitOptions& options);
 
 // Layers, heads and width:
 //   vit-tiny 12/3/192, vit-small 12/6/384, vit-base 12/12/768, vit-large 24/16/1024 (224/16, as published:
-//   class token, biases everywhere); cpu 4/4/128 of images 32/4, 10 classes, mean of patches.
+//   class token, biases everywhere); vit-large-mean: the default sizes above; cpu 4/4/128 of images 32/4, 10 classes, mean of patches.
 // InvalidArgument: no such preset; the message lists them.
 absl::StatusOr<VitOptions> PresetNamed(absl::string_view name);
 // "vit-tiny, vit-small, ...".
