@@ -94,7 +94,7 @@ absl::Status UnknownFlag(const FlagsByName& flags, const std::string& name) {
   std::vector<std::string> names = {"help"};
   for (const auto& [known, flag] : flags) names.push_back(known);
   return absl::InvalidArgumentError(absl::StrCat("unknown flag --", WithDashes(name), "; did you mean --",
-                                                 WithDashes(internal::NearestWord(name, names)),
+                                                 WithDashes(NearestWord(name, names)),
                                                  "? (--help lists all)"));
 }
 

@@ -267,15 +267,15 @@ TEST(PythonFloatTest, MatchesRepr) {
 }
 
 TEST(NearestWordTest, EditDistance) {
-  EXPECT_EQ(internal::EditDistance("", "abc"), 3);
-  EXPECT_EQ(internal::EditDistance("kitten", "sitting"), 3);
-  EXPECT_EQ(internal::EditDistance("seed", "sede"), 1);
-  EXPECT_EQ(internal::EditDistance("ca", "abc"), 3);  // 2 only where a swapped pair may be edited again
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(EditDistance("seed", "sede"), 1);
+  EXPECT_EQ(EditDistance("ca", "abc"), 3);  // 2 only where a swapped pair may be edited again
 }
 
 TEST(NearestWordTest, ContainedWordsAreNear) {
-  EXPECT_EQ(internal::NearestWord("batch", {"match_all", "batch_size"}), "batch_size");
-  EXPECT_EQ(internal::NearestWord("lp", {"help", "fp"}), "fp");
+  EXPECT_EQ(NearestWord("batch", {"match_all", "batch_size"}), "batch_size");
+  EXPECT_EQ(NearestWord("lp", {"help", "fp"}), "fp");
 }
 
 }  // namespace

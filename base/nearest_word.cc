@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace plait::base::internal {
+namespace plait::base {
 namespace {
 
 // A shared part of one or two letters says nothing.
@@ -48,4 +48,4 @@ std::string NearestWord(const std::string& word, const std::vector<std::string>&
   });
 }
 
-}  // namespace plait::base::internal
+}  // namespace plait::base

@@ -1,11 +1,11 @@
-// Which word did the user mean? Private to base/flags.h.
+// Which word did the user mean?
 #ifndef PLAIT_BASE_NEAREST_WORD_H_
 #define PLAIT_BASE_NEAREST_WORD_H_
 
 #include <string>
 #include <vector>
 
-namespace plait::base::internal {
+namespace plait::base {
 
 // Changes of one character, and swaps of neighbours, that turn `a` into `b` (optimal string alignment
 // distance).
@@ -15,6 +15,6 @@ int EditDistance(const std::string& a, const std::string& b);
 // edit away. Ties go to the first. `words` must not be empty.
 std::string NearestWord(const std::string& word, const std::vector<std::string>& words);
 
-}  // namespace plait::base::internal
+}  // namespace plait::base
 
 #endif  // PLAIT_BASE_NEAREST_WORD_H_

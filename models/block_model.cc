@@ -1,5 +1,7 @@
 #include "models/block_model.h"
 
+#include <ATen/ops/cat.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -61,6 +63,23 @@ void Materialize(const at::Tensor& parameter, const at::Tensor& data) {
   PLAIT_CHECK(parameter.is_leaf() && !data.requires_grad());
   // What set_data() does after it has refused meta tensors.
   parameter.unsafeGetTensorImpl()->shallow_copy_from(data.getIntrusivePtr());
+}
+
+at::Tensor LocalPart(const at::Tensor& whole, const Placement& placement) {
+  if (placement.boxes.empty()) return whole.clone();
+  std::vector<at::Tensor> parts;
+  for (const Box& box : placement.boxes) {
+    at::Tensor part = whole;
+    for (std::int64_t d = 0; d < whole.dim(); ++d) part = part.narrow(d, box.begin[d], box.size[d]);
+    parts.push_back(part);
+  }
+  return parts.size() == 1 ? parts[0].clone(at::MemoryFormat::Contiguous) : at::cat(parts);
+}
+
+void KeepLocalPart(const at::Tensor& parameter, const Placement& placement) {
+  PLAIT_CHECK(parameter.is_leaf() && !parameter.grad().defined());
+  const at::Tensor part = LocalPart(parameter.detach(), placement);
+  parameter.unsafeGetTensorImpl()->shallow_copy_from(part.getIntrusivePtr());
 }
 
 }  // namespace plait::models

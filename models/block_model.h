@@ -165,6 +165,12 @@ std::int64_t CountParameters(const std::vector<ParameterUnit>& units);
 // recorded pass: what autograd has recorded refers to the old data.
 void Materialize(const at::Tensor& parameter, const at::Tensor& data);
 
+// What `placement` says is local of `whole`: a copy; without memory on the meta device. Several boxes lie one
+// behind the other along dimension 0.
+at::Tensor LocalPart(const at::Tensor& whole, const Placement& placement);
+// The parameter becomes its local part. Before it has gradients.
+void KeepLocalPart(const at::Tensor& parameter, const Placement& placement);
+
 }  // namespace plait::models
 
 #endif  // PLAIT_MODELS_BLOCK_MODEL_H_

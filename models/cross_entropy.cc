@@ -8,39 +8,18 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-
 #include "base/check.h"
+#include "models/row_parts.h"
 
 namespace plait::models {
 namespace {
-
-// Elements converted at a time: 16 MB of float32.
-constexpr std::int64_t kPartElements = 4 << 20;
-
-at::ScalarType LossType(const at::Tensor& logits) {
-  return logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
-// Calls part(first row, rows) for all rows, as many at a time as may be converted together; once for no rows.
-template <typename Part>
-void ForParts(const at::Tensor& logits, const Part& part) {
-  const std::int64_t rows = logits.size(0);
-  const bool converted = logits.scalar_type() != LossType(logits);
-  const std::int64_t limit = converted ? std::max<std::int64_t>(1, kPartElements / logits.size(1)) : rows;
-  std::int64_t first = 0;
-  do {
-    part(first, std::min(limit, rows - first));
-    first += limit;
-  } while (first < rows);
-}
 
 struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& targets) {
     const at::Tensor columns = targets.unsqueeze(1);
     at::Tensor sum = at::zeros({}, logits.options().dtype(LossType(logits)));
-    ForParts(logits, [&](std::int64_t first, std::int64_t rows) {
+    ForRowParts(logits, LossType(logits), [&](std::int64_t first, std::int64_t rows) {
       const at::Tensor log = at::log_softmax(logits.narrow(0, first, rows), 1, sum.scalar_type());
       sum.sub_(log.gather(1, columns.narrow(0, first, rows)).sum());
     });
@@ -55,7 +34,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
     const at::Tensor& scale = gradients[0];
     const at::Tensor one = at::full({1, 1}, -1, scale.options()).expand_as(columns);
     at::Tensor gradient;
-    ForParts(logits, [&](std::int64_t first, std::int64_t rows) {
+    ForRowParts(logits, LossType(logits), [&](std::int64_t first, std::int64_t rows) {
       at::Tensor part = at::softmax(logits.narrow(0, first, rows), 1, scale.scalar_type());
       part.scatter_add_(1, columns.narrow(0, first, rows), one.narrow(0, first, rows)).mul_(scale);
       if (rows == logits.size(0)) {
@@ -71,16 +50,23 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 }  // namespace
 
+LossSum OverValidRows(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid,
+                      const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& sum) {
+  const std::int64_t count = valid >= 0 ? valid : targets.ge(0).sum().item<std::int64_t>();
+  if (count == targets.size(0)) return {sum(logits, targets), count};
+  const at::Tensor rows = targets.ge(0).nonzero().squeeze(1);
+  PLAIT_CHECK(rows.size(0) == count) << rows.size(0) << " valid targets, not " << count;
+  return {sum(logits.index_select(0, rows), targets.index_select(0, rows)), count};
+}
+
 LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid) {
   PLAIT_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0) &&
               targets.scalar_type() == at::kLong)
       << "logits of shape " << logits.sizes() << ", targets of shape " << targets.sizes()
       << "; expected (rows, classes) and (rows) of int64";
-  const std::int64_t count = valid >= 0 ? valid : targets.ge(0).sum().item<std::int64_t>();
-  if (count == targets.size(0)) return {CrossEntropyFunction::apply(logits, targets), count};
-  const at::Tensor rows = targets.ge(0).nonzero().squeeze(1);
-  PLAIT_CHECK(rows.size(0) == count) << rows.size(0) << " valid targets, not " << count;
-  return {CrossEntropyFunction::apply(logits.index_select(0, rows), targets.index_select(0, rows)), count};
+  return OverValidRows(logits, targets, valid, [](const at::Tensor& l, const at::Tensor& t) {
+    return CrossEntropyFunction::apply(l, t);
+  });
 }
 
 }  // namespace plait::models

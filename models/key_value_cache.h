@@ -26,6 +26,11 @@ class KeyValueCache {
 
   // Positions that all layers hold.
   std::int64_t length() const { return layers_.empty() ? 0 : layers_.back().length; }
+  // Positions that `layer` holds, 0 where there is none yet.
+  std::int64_t length(std::int64_t layer) const {
+    const auto index = static_cast<std::size_t>(layer);
+    return index < layers_.size() ? layers_[index].length : 0;
+  }
   // Removes all positions and keeps the memory.
   void Clear();
 

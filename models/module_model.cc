@@ -6,6 +6,9 @@ namespace plait::models {
 
 std::vector<ParameterUnit> ModuleModel::units() const {
   std::vector<ParameterUnit> units = UnitsByPrefix(module_->named_parameters().pairs(), block_names_);
+  for (ParameterUnit& unit : units) {
+    for (ParameterSpec& spec : unit.parameters) spec.placement = PlacementOf(spec.tensor);
+  }
   const std::vector<ParameterUnit> buffers = UnitsByPrefix(module_->named_buffers().pairs(), block_names_);
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (ParameterSpec buffer : buffers[unit].parameters) {
@@ -15,6 +18,16 @@ std::vector<ParameterUnit> ModuleModel::units() const {
     }
   }
   return units;
+}
+
+void ModuleModel::SetPlacement(const at::Tensor& parameter, Placement placement) {
+  placements_[parameter.unsafeGetTensorImpl()] = std::move(placement);
+}
+
+const Placement& ModuleModel::PlacementOf(const at::Tensor& parameter) const {
+  static const Placement whole;
+  const auto found = placements_.find(parameter.unsafeGetTensorImpl());
+  return found == placements_.end() ? whole : found->second;
 }
 
 void ModuleModel::SetTraining(bool training) { module_->train(training); }

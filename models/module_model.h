@@ -17,6 +17,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +41,10 @@ class ModuleModel : public BlockModel {
   // Output of the plain forward pass; recorded by autograd.
   at::Tensor Forward(const at::Tensor& inputs) { return RunOutput(*this, {.inputs = inputs, .targets = {}}); }
 
+  // Of a parameter, for units(); without it the whole parameter is local.
+  void SetPlacement(const at::Tensor& parameter, Placement placement);
+  const Placement& PlacementOf(const at::Tensor& parameter) const;
+
   const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
   // In the order of the state dict.
   std::vector<at::Tensor> parameters() const;
@@ -56,6 +61,7 @@ class ModuleModel : public BlockModel {
   std::shared_ptr<torch::nn::Module> module_;
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<std::string> block_names_;
+  std::map<const c10::TensorImpl*, Placement> placements_;
 };
 
 }  // namespace plait::models

@@ -2,18 +2,14 @@
 
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/nn/module.h>
 
 #include <cmath>
-#include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "models/attention/causal_attention.h"
 #include "models/attention/short_attention.h"
-#include "models/key_value_cache.h"
 #include "models/linear/linear.h"
 #include "models/rowwise/rowwise.h"
 
@@ -21,10 +17,6 @@ namespace plait::gpt {
 namespace {
 
 constexpr double kNormEps = 1e-5;
-// Query i, which is position seen + i, looks at keys 0 to seen + i.
-at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
-  return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
-}
 
 }  // namespace
 
@@ -94,19 +86,12 @@ at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch,
     return attention::ShortAttention(product, sizes);
   }
   const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width / heads}).unbind(2);
-  const at::Tensor query = parts[0].transpose(1, 2);
-  at::Tensor key = parts[1].transpose(1, 2), value = parts[2].transpose(1, 2);
-  std::optional<at::Tensor> mask;
-  bool causal = true;
-  if (context.cache != nullptr) {
-    std::tie(key, value) = context.cache->Append(context.step, key, value, options_.block_size);
-    const std::int64_t seen = key.size(2) - seq;
-    // The operator's own causal mask has its first key at the first query.
-    causal = seen == 0;
-    if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, rows.device());
-  }
-  const double dropout = dropping() ? options_.dropout : 0;
-  const at::Tensor out = at::scaled_dot_product_attention(query, key, value, mask, dropout, causal);
+  const at::Tensor out =
+      attention::CausalAttention(parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2),
+                                 {.dropout = dropping() ? options_.dropout : 0,
+                                  .cache = context.cache,
+                                  .layer = context.step,
+                                  .capacity = options_.block_size});
   return out.transpose(1, 2).reshape({-1, width});
 }
 

@@ -16,15 +16,15 @@
 #ifndef PLAIT_MODELS_GPT_SAFETENSORS_H_
 #define PLAIT_MODELS_GPT_SAFETENSORS_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "data/safetensors/model.h"
 #include "models/gpt/gpt.h"
+#include "models/hugging_face/safetensors.h"
 
 namespace plait::gpt {
 
@@ -33,38 +33,25 @@ namespace plait::gpt {
 absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text);
 std::string ConfigText(const GptOptions& options);
 
-class HuggingFaceGpt2 {
+class HuggingFaceGpt2 final : public hugging_face::Weights {
  public:
   // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index).
   // DataLoss: damaged files. InvalidArgument: as OptionsFromConfig(); a tensor that GPT-2 does not have; a
-  // head of its own. Every message names the file. Tensors are read from the disk by the calls below.
+  // head of its own; biases that are not zero where config.json says that there are none. Every message names
+  // the file. Other tensors are read from the disk by ReadUnit() and ReadAll(), for models of these options
+  // (dropout aside).
   static absl::StatusOr<HuggingFaceGpt2> Open(const std::string& folder);
 
   const GptOptions& options() const { return options_; }
 
-  // Into the parameters of one unit of `gpt`, which has memory for them and these options (dropout aside).
-  // NotFound: a tensor is missing; InvalidArgument: another shape, a type that is not floating.
-  absl::Status ReadUnit(const Gpt& gpt, std::size_t unit) const;
-  absl::Status ReadAll(const Gpt& gpt) const;
-
  private:
-  HuggingFaceGpt2(GptOptions options, data::safetensors::Model model)
-      : options_(options), model_(std::move(model)) {}
-
-  absl::Status CheckNames() const;
-  absl::Status CheckHead() const;
-  absl::Status CheckNoBias(const std::string& parameter) const;
+  HuggingFaceGpt2(const GptOptions& options, data::safetensors::Model files, hugging_face::Layout layout)
+      : Weights(std::move(files), std::move(layout)), options_(options) {}
 
   GptOptions options_;
-  data::safetensors::Model model_;
 };
 
-struct SaveOptions {
-  std::int64_t max_shard_bytes = 5'000'000'000;
-};
-
-// Into an existing folder: the weights, then config.json. Needs memory for the transposed weights. Errors as
-// data::safetensors::WriteModel(); parameters on kMeta are a programming error.
+using hugging_face::SaveOptions;
 absl::Status SaveHuggingFaceGpt2(const Gpt& gpt, const std::string& folder, const SaveOptions& options = {});
 
 }  // namespace plait::gpt

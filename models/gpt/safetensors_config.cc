@@ -3,31 +3,15 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/gpt/safetensors.h"
+#include "models/hugging_face/config.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::gpt {
 namespace {
 
-using Json = nlohmann::json;
-
-absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected) {
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);
-  return absl::InvalidArgumentError(absl::StrCat("\"", key, "\" is ", text, "; expected ", expected));
-}
-
-// A key that is absent has Transformers' default.
-absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size) {
-  const auto found = config.find(key);
-  if (found == config.end()) return absl::OkStatus();
-  if (!found->is_number_integer() || *found < 1 || *found > (std::int64_t{1} << 31)) {
-    return Refuse(key, *found, "a positive number");
-  }
-  size = *found;
-  return absl::OkStatus();
-}
+using hugging_face::Json, hugging_face::ReadSize, hugging_face::Refuse;
 
 absl::Status CheckFunction(const Json& config, const GptOptions& options) {
   const std::pair<const char*, bool> switches[] = {{"scale_attn_weights", true},
@@ -35,8 +19,7 @@ absl::Status CheckFunction(const Json& config, const GptOptions& options) {
                                                    {"add_cross_attention", false},
                                                    {"tie_word_embeddings", true}};
   for (const auto& [key, value] : switches) {
-    if (config.contains(key) && config[key] != value)
-      return Refuse(key, config[key], value ? "true" : "false");
+    PLAIT_RETURN_IF_ERROR(hugging_face::Expect(config, key, value, value ? "true" : "false"));
   }
   if (config.contains("n_inner") && !config["n_inner"].is_null() && config["n_inner"] != 4 * options.n_embd) {
     return Refuse("n_inner", config["n_inner"], "null or 4 n_embd");
@@ -57,8 +40,7 @@ absl::StatusOr<Gelu> GeluNamed(const Json& name) {
 }  // namespace
 
 absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text) {
-  const Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  PLAIT_ASSIGN_OR_RETURN(const Json config, hugging_face::ParseConfig(text));
   const Json type = config.value("model_type", Json());
   if (type != "gpt2") return Refuse("model_type", type, "\"gpt2\"");
   GptOptions options;

@@ -1,7 +1,6 @@
 #include "models/gpt/summary.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace plait::gpt {
@@ -43,11 +42,6 @@ Layer Mlp(const Sizes& sizes) {
   return mlp;
 }
 
-Layer Embedding(std::vector<std::int64_t> shape, std::int64_t rows) {
-  const std::int64_t parameters = rows * shape.back();
-  return {.type = "Embedding", .output_shape = std::move(shape), .parameters = parameters};
-}
-
 }  // namespace
 
 models::Layer LayersOf(const GptOptions& options, std::int64_t batch, std::int64_t seq) {
@@ -56,11 +50,12 @@ models::Layer LayersOf(const GptOptions& options, std::int64_t batch, std::int64
   block.repeat = options.n_layer;
   block.children = {sizes.Norm(), Attention(sizes), sizes.Norm(), Mlp(sizes)};
   const Layer blocks = {.type = "ModuleList", .output_shape = {}, .children = {block}};
-  const Layer transformer = {.type = "ModuleDict",
-                             .output_shape = {},
-                             .children = {Embedding(sizes.Shape(options.n_embd), options.vocab_size),
-                                          Embedding({seq, options.n_embd}, options.block_size),
-                                          sizes.Plain("Dropout"), blocks, sizes.Norm()}};
+  const Layer transformer = {
+      .type = "ModuleDict",
+      .output_shape = {},
+      .children = {models::EmbeddingLayer(sizes.Shape(options.n_embd), options.vocab_size),
+                   models::EmbeddingLayer({seq, options.n_embd}, options.block_size), sizes.Plain("Dropout"),
+                   blocks, sizes.Norm()}};
   Layer head = models::LinearLayer(sizes.Shape(options.vocab_size), options.n_embd, false);
   head.shared = true;
   return {.type = "GPT", .output_shape = sizes.Shape(options.vocab_size), .children = {transformer, head}};

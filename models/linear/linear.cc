@@ -2,7 +2,9 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstddef>
@@ -62,6 +64,14 @@ void CheckShapes(const at::Tensor& x, const at::Tensor& weight) {
 }
 
 }  // namespace
+
+at::Tensor Product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& addend) {
+  const at::NoGradGuard not_recorded;
+  if (left.size(0) >= kFewestRows && HasOwnProducts(left) && HasOwnProducts(right)) {
+    return Multiply(left, right, {.bias = {}, .residual = addend});
+  }
+  return addend.defined() ? at::addmm(addend, left, right) : at::mm(left, right);
+}
 
 at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   CheckShapes(x, weight);

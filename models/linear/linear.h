@@ -34,6 +34,10 @@ at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor AddLinear(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
                      const at::Tensor& bias = {});
 
+// left right + addend (undefined: nothing), (rows, inner) and (inner, columns), by the same choice of kernels;
+// for the backward of other layers. Not recorded by autograd.
+at::Tensor Product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& addend = {});
+
 }  // namespace plait::linear
 
 #endif  // PLAIT_MODELS_LINEAR_LINEAR_H_

@@ -6,29 +6,19 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/rms_norm.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/stack.h>
 #include <torch/nn/module.h>
 
 #include <cmath>
-#include <optional>
 #include <utility>
 
+#include "models/attention/causal_attention.h"
+#include "models/key_value_cache.h"
 #include "models/linear/linear.h"
 
 namespace plait::llama {
 namespace {
-
-// Each of the `group` query heads that share a key head gets it: (batch, kv heads, ...) -> (batch, heads,
-// ...).
-at::Tensor Shared(const at::Tensor& x, std::int64_t group) {
-  if (group == 1) return x;
-  const auto sizes = x.sizes();
-  return x.unsqueeze(2)
-      .expand({sizes[0], sizes[1], group, sizes[2], sizes[3]})
-      .reshape({sizes[0], sizes[1] * group, sizes[2], sizes[3]});
-}
 
 // x + dt rows weight^T.
 at::Tensor AddProjected(const at::Tensor& x, const at::Tensor& rows, const at::Tensor& weight, double dt) {
@@ -55,8 +45,8 @@ Rotation::Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_
   sines = table(-sine, sine);
 }
 
-at::Tensor Rotation::Apply(const at::Tensor& x) const {
-  const auto table = [&x](const at::Tensor& all) { return all.narrow(0, 0, x.size(1)).to(x.device()); };
+at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first) const {
+  const auto table = [&](const at::Tensor& all) { return all.narrow(0, first, x.size(1)).to(x.device()); };
   const at::Tensor swapped = x.unflatten(3, {-1, 2}).flip(4).flatten(3);
   return (x * table(cosines) + swapped * table(sines)).to(x.scalar_type());
 }
@@ -90,7 +80,7 @@ Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, cons
 models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
   const at::Tensor rows = input.hidden.reshape({-1, options_.dim});
   const at::Tensor attended =
-      Attention(Normalized(rows, attention_norm_, options_.norm_eps), input.hidden.size(0));
+      Attention(Normalized(rows, attention_norm_, options_.norm_eps), input.hidden.size(0), context);
   const at::Tensor middle = AddProjected(rows, attended, wo_, context.dt);
   const at::Tensor n = Normalized(middle, ffn_norm_, options_.norm_eps);
   const at::Tensor gated = at::silu(linear::Linear(n, w1_)) * linear::Linear(n, w3_);
@@ -99,15 +89,18 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
 
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
-at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch) const {
-  const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
+at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch,
+                            const models::BlockContext& context) const {
+  const std::int64_t width = options_.dim / options_.n_heads;
+  const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
   const auto heads = [&](const at::Tensor& weight) {
     return linear::Linear(rows, weight).view({batch, -1, weight.size(0) / width, width});
   };
-  const at::Tensor query = rotation_->Apply(heads(wq_)).transpose(1, 2);
-  const at::Tensor key = Shared(rotation_->Apply(heads(wk_)).transpose(1, 2), group);
-  const at::Tensor value = Shared(heads(wv_).transpose(1, 2), group);
-  const at::Tensor out = at::scaled_dot_product_attention(query, key, value, std::nullopt, 0, true);
+  const at::Tensor query = rotation_->Apply(heads(wq_), seen).transpose(1, 2);
+  const at::Tensor key = rotation_->Apply(heads(wk_), seen).transpose(1, 2);
+  const at::Tensor out = attention::CausalAttention(
+      query, key, heads(wv_).transpose(1, 2),
+      {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len});
   return out.transpose(1, 2).reshape({-1, options_.dim});
 }
 

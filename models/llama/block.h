@@ -18,8 +18,8 @@ namespace plait::llama {
 // cosines * x + sines * (x with the elements of each pair swapped).
 struct Rotation {
   Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_options);
-  // (batch, seq, heads, head width) -> the same.
-  at::Tensor Apply(const at::Tensor& x) const;
+  // (batch, seq, heads, head width) -> the same; the first position of the sequence is `first`.
+  at::Tensor Apply(const at::Tensor& x, std::int64_t first) const;
 
   at::Tensor cosines, sines;
 };
@@ -36,13 +36,14 @@ class Block final : public models::Block {
   Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
         std::shared_ptr<const Rotation> rotation, const at::TensorOptions& tensor_options);
 
-  // Hidden states (batch, seq, dim).
+  // Hidden states (batch, seq, dim). With a cache they are the positions behind those that it holds, and are
+  // added to it as layer context.step.
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
   std::vector<at::Tensor> Parameters() const override;
   void ResetParameters() const;
 
  private:
-  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch) const;
+  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch, const models::BlockContext& context) const;
 
   std::shared_ptr<torch::nn::Module> module_;
   std::int64_t layer_;

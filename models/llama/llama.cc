@@ -10,33 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
+#include "models/key_value_cache.h"
 #include "models/layer_text.h"
 #include "models/linear/linear.h"
 #include "models/llama/block.h"
 
 namespace plait::llama {
-absl::Status Validate(const LlamaOptions& options) {
-  const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", options.vocab_size},
-                                                        {"max_seq_len", options.max_seq_len},
-                                                        {"dim", options.dim},
-                                                        {"n_layers", options.n_layers},
-                                                        {"n_heads", options.n_heads},
-                                                        {"n_kv_heads", options.n_kv_heads},
-                                                        {"hidden", options.hidden}};
-  for (const auto& [name, size] : sizes) {
-    if (size <= 0)
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", size, "; expected at least 1"));
-  }
-  if (options.dim % (2 * options.n_heads) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dim is ", options.dim, "; expected heads of an even width, and n_heads is ", options.n_heads));
-  }
-  if (options.n_heads % options.n_kv_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "n_kv_heads is ", options.n_kv_heads, "; expected a divisor of n_heads, which is ", options.n_heads));
-  }
-  return absl::OkStatus();
-}
 
 Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options)
     : ModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
@@ -57,9 +36,9 @@ models::BlockState Llama::Prologue(const models::Batch& batch, const models::Blo
   const at::Tensor& tokens = batch.inputs;
   PLAIT_CHECK(tokens.dim() == 2 && tokens.scalar_type() == at::kLong && tokens.numel() > 0)
       << "tokens of shape " << tokens.sizes() << ", expected (batch, seq) of int64";
-  PLAIT_CHECK(tokens.size(1) <= options_.max_seq_len)
-      << tokens.size(1) << " positions, the model has " << options_.max_seq_len;
-  PLAIT_CHECK(context.cache == nullptr) << "Llama does not use a cache yet";
+  const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
+  PLAIT_CHECK(seen + tokens.size(1) <= options_.max_seq_len)
+      << seen + tokens.size(1) << " positions, the model has " << options_.max_seq_len;
   return {.hidden = at::embedding(tok_embeddings_, tokens)};
 }
 

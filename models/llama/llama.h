@@ -17,7 +17,8 @@
 // layers.0.feed_forward.{w1, w2, w3}.weight, layers.0.attention_norm.weight, layers.0.ffn_norm.weight, ...,
 // norm.weight, output.weight. Hidden states have the parameters' type; rotations of half precision are done
 // in float32. The loss is the cross entropy of the next tokens; negative targets are ignored. A block with
-// step size dt is x + dt attention(x), then that + dt feed_forward(that). The root unit holds tok_embeddings,
+// step size dt is x + dt attention(x), then that + dt feed_forward(that). With a cache
+// (models/key_value_cache.h) the tokens are the positions behind those that it holds. The root unit holds tok_embeddings,
 // norm and output. Initial values: normal of deviation 1 for embeddings, 0.02 for products,
 // 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut at three deviations for the head; norms begin
 // at 1. Local.
@@ -30,25 +31,10 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
+#include "models/llama/options.h"
 #include "models/module_model.h"
 
 namespace plait::llama {
-
-struct LlamaOptions {
-  std::int64_t vocab_size = 32000;
-  std::int64_t max_seq_len = 2048;
-  std::int64_t dim = 256;  // n_heads heads of an even width
-  std::int64_t n_layers = 24;
-  std::int64_t n_heads = 16;
-  std::int64_t n_kv_heads = 4;  // divides n_heads
-  std::int64_t hidden = 720;    // width between w1 and w2
-  double norm_eps = 1e-5;
-  double rope_theta = 10000;
-};
-
-// InvalidArgument: names the size that is out of its bounds.
-absl::Status Validate(const LlamaOptions& options);
 
 class Llama final : public models::ModuleModel {
  public:

@@ -135,6 +135,11 @@ Layer LinearLayer(std::vector<std::int64_t> output_shape, std::int64_t inputs, b
           .mult_adds = rows * weights};
 }
 
+Layer EmbeddingLayer(std::vector<std::int64_t> output_shape, std::int64_t rows) {
+  const std::int64_t parameters = rows * output_shape.back();
+  return {.type = "Embedding", .output_shape = std::move(output_shape), .parameters = parameters};
+}
+
 Totals TotalsOf(const Layer& root) {
   Totals totals = {.parameters = root.shared ? 0 : root.parameters, .mult_adds = root.mult_adds};
   if (root.parameters > 0 && root.children.empty()) {

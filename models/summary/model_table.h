@@ -52,6 +52,8 @@ struct Layer {
 
 // A linear layer with `output_shape` (..., outputs); its weights, and biases, work on every row.
 Layer LinearLayer(std::vector<std::int64_t> output_shape, std::int64_t inputs, bool bias);
+// A table of `rows` vectors as long as the last of `output_shape`.
+Layer EmbeddingLayer(std::vector<std::int64_t> output_shape, std::int64_t rows);
 
 struct Totals {
   std::int64_t parameters = 0;

@@ -25,7 +25,7 @@ absl::Status Check(const Request& r) {
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype=", r.dtype, ": expected float32, bfloat16 or float64"));
   }
-  return gpt::Validate(r.sampling);
+  return sampling::Validate(r.sampling);
 }
 
 void Bind(Request& r, training::SettingsTable& table) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/gpt/sampler.h"
+#include "models/sampling/sampler.h"
 
 namespace plait::gpt_generation {
 
@@ -18,7 +18,7 @@ struct Request {
   std::int64_t max_new_tokens = 500;
   int num_samples = 1;
   std::string dtype = "float32";
-  gpt::SamplingOptions sampling = {.temperature = 0.8, .top_k = 200, .top_p = 1, .seed = 1337};
+  sampling::SamplingOptions sampling = {.temperature = 0.8, .top_k = 200, .top_p = 1, .seed = 1337};
 };
 
 // For main: parses the command line, as base::ParseFlagsOrExit does. InvalidArgument, one line with the flag's

@@ -35,9 +35,9 @@ absl::Status WriteSamples(const Request& request, SavedGpt& saved,
   saved.model.SetTraining(false);
   const auto start = std::chrono::steady_clock::now();
   for (int sample = 0; sample < request.num_samples; ++sample) {
-    gpt::SamplingOptions sampling = request.sampling;
+    sampling::SamplingOptions sampling = request.sampling;
     if (sample > 0) sampling.seed = base::DeriveSeed(request.sampling.seed, "sample", sample);
-    gpt::Sampler sampler(sampling);
+    sampling::Sampler sampler(sampling);
     std::string held;  // bytes of an incomplete character
     write(request.prompt);
     const auto write_token = [&](std::int64_t token) {
@@ -47,7 +47,8 @@ absl::Status WriteSamples(const Request& request, SavedGpt& saved,
       write(absl::string_view(held).substr(0, whole));
       held.erase(0, whole);
     };
-    const auto tokens = gpt::Generate(saved.model, prompt, request.max_new_tokens, sampler, write_token);
+    const auto tokens = sampling::Generate({saved.model, saved.model.options().block_size}, prompt,
+                                           request.max_new_tokens, sampler, write_token);
     if (!tokens.ok()) {
       write("\n");  // the message begins a line
       return base::Prefixed(tokens.status(), absl::StrCat("sample ", sample + 1));

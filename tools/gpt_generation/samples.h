@@ -18,7 +18,7 @@ namespace plait::gpt_generation {
 //   500 tokens in 1.234567 s: 405.0 tokens/s
 //
 // (of all samples, the prompts' passes included). Characters of several tokens are written when complete.
-// InvalidArgument for a prompt that the tokenizer cannot encode; errors of gpt::Generate. Local.
+// InvalidArgument for a prompt that the tokenizer cannot encode; errors of sampling::Generate. Local.
 absl::Status WriteSamples(const Request& request, SavedGpt& saved,
                           const std::function<void(absl::string_view text)>& write);
 

@@ -2,7 +2,7 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(SavedGpt saved, LoadCheckpoint("run", /*bpe_folder=*/"", at::kFloat));
 //   saved.model.SetTraining(false);
-//   PLAIT_ASSIGN_OR_RETURN(auto tokens, gpt::Generate(saved.model, prompt, 100, sampler));
+//   PLAIT_ASSIGN_OR_RETURN(auto tokens, sampling::Generate({saved.model, saved.model.options().block_size}, prompt, 100, sampler));
 //
 // Local. Errors are one line: NotFound, DataLoss, InvalidArgument as those of parallel/checkpoint and
 // data/safetensors.

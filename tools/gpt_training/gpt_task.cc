@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
-#include "models/gpt/sampler.h"
+#include "models/sampling/sampler.h"
 #include "tools/gpt_training/flops.h"
 #include "tools/gpt_training/model_report.h"
 
@@ -188,14 +188,15 @@ double GptTask::MeanLoss(const std::string& label, BlockBatches& batches) {
 // The same seed and step draw the same tokens, on every rank.
 absl::StatusOr<std::string> GptTask::Sample() {
   const at::NoGradGuard no_grad;
-  gpt::Sampler sampler(
+  sampling::Sampler sampler(
       {.temperature = 0.8,
        .top_k = 200,
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_.SetTraining(false);
   trainer_->model().Forward([&](const models::BlockRunner& blocks) {
-    tokens = gpt::Generate(model_, prompt_tokens_, settings_.sample_tokens, sampler, {}, blocks);
+    tokens = sampling::Generate({model_, model_.options().block_size}, prompt_tokens_,
+                                settings_.sample_tokens, sampler, {}, blocks);
   });
   model_.SetTraining(true);
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(tokens.status()));

@@ -50,7 +50,7 @@ struct GruSettings final : training::Settings {
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   // FailedPrecondition for a last.h5 of earlier versions.
   absl::Status CheckResume(const std::string& folder) const override;
-  bool layer_parallel() const override { return true; }
+  std::vector<std::string> mesh_axes() const override { return {"lp"}; }
   // Products of float32 numbers that are rounded to bfloat16: parameters stay float32.
   at::ScalarType compute_type() const override { return master_type(); }
 

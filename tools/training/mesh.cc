@@ -14,26 +14,18 @@ namespace {
 
 constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shard=2";
 
-// Every axis there is a name for, and what is missing for those that cannot be used yet.
-constexpr std::pair<const char*, const char*> kAxes[] = {{"dp_replicate", ""},
+// Every axis, in the order of the mesh, and what a program lacks that does not have it. Ranks that talk most
+// are neighbours.
+constexpr std::pair<const char*, const char*> kAxes[] = {{"pp", "pipeline parallelism"},
+                                                         {"dp_replicate", ""},
                                                          {"dp_shard", ""},
-                                                         {"lp", ""},
-                                                         {"pp", "pipeline parallelism"},
-                                                         {"tp", "tensor parallelism"},
+                                                         {"ep", "expert parallelism"},
                                                          {"cp", "context parallelism"},
-                                                         {"ep", "expert parallelism"}};
+                                                         {"lp", "layer-parallel solver"},
+                                                         {"tp", "tensor parallelism"}};
 
 absl::Status Invalid(const std::string& mesh, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": ", what));
-}
-
-absl::Status CheckAxis(const std::string& mesh, absl::string_view name) {
-  for (const auto& [known, missing] : kAxes) {
-    if (name != known) continue;
-    if (*missing == '\0') return absl::OkStatus();
-    return Invalid(mesh, absl::StrCat(missing, " (", name, ") is not available yet; ", kForm));
-  }
-  return Invalid(mesh, absl::StrCat("no axis \"", name, "\"; ", kForm));
 }
 
 int* SizeOf(std::vector<comm::MeshAxis>& axes, absl::string_view name) {
@@ -49,9 +41,10 @@ int Product(const std::vector<comm::MeshAxis>& axes) {
   return product;
 }
 
-// Sizes as they are written: -1 for the remaining ranks, 1 for an axis that is not named.
+// Sizes of all axes as they are written: -1 for the remaining ranks, 1 for an axis that is not named.
 absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh) {
-  std::vector<comm::MeshAxis> axes = {{"dp_replicate", 0}, {"dp_shard", 0}, {"lp", 0}};
+  std::vector<comm::MeshAxis> axes;
+  for (const auto& [name, what] : kAxes) axes.push_back({name, 0});
   int open = 0;
   for (const absl::string_view part : absl::StrSplit(mesh, ',')) {
     const std::vector<absl::string_view> sides = absl::StrSplit(part, '=');
@@ -59,8 +52,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
     if (sides.size() != 2 || !absl::SimpleAtoi(sides[1], &size) || size == 0 || size < -1) {
       return Invalid(mesh, kForm);
     }
-    PLAIT_RETURN_IF_ERROR(CheckAxis(mesh, sides[0]));
     int* const axis = SizeOf(axes, sides[0]);
+    if (axis == nullptr) return Invalid(mesh, absl::StrCat("no axis \"", sides[0], "\"; ", kForm));
     if (*axis != 0) return Invalid(mesh, absl::StrCat(sides[0], " comes twice; ", kForm));
     *axis = size;
     open += size == -1 ? 1 : 0;
@@ -68,6 +61,27 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
   if (open > 1) return Invalid(mesh, "-1 for one axis at most");
   for (comm::MeshAxis& axis : axes) axis.size = axis.size == 0 ? 1 : axis.size;
   return axes;
+}
+
+// The axes that a program has, of all that can be written.
+absl::StatusOr<std::vector<comm::MeshAxis>> AxesOfProgram(const std::string& mesh,
+                                                          const std::vector<comm::MeshAxis>& written,
+                                                          const std::vector<std::string>& further) {
+  std::vector<comm::MeshAxis> axes;
+  std::string lacks;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const std::string& name = written[i].name;
+    const char* what = kAxes[i].second;
+    if (*what == '\0' || std::find(further.begin(), further.end(), name) != further.end()) {
+      axes.push_back(written[i]);
+    } else if (written[i].size != 1 && lacks.empty()) {
+      lacks = absl::StrCat("this program has no ", what, " (", name, "); expected ");
+    }
+  }
+  if (lacks.empty()) return axes;
+  const std::string names = absl::StrJoin(
+      axes, " or ", [](std::string* out, const comm::MeshAxis& axis) { out->append(axis.name); });
+  return Invalid(mesh, lacks + names);
 }
 
 absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxis>& axes, int ranks) {
@@ -84,16 +98,11 @@ absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxi
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks) {
   const bool ddp = options.strategy == parallel::Strategy::kDdp;
-  const char* all = options.layer_parallel ? "lp" : ddp ? "dp_replicate" : "dp_shard";
-  const std::string written = mesh.empty() ? absl::StrCat(all, "=", ranks) : mesh;
-  PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes, WrittenMesh(written));
-  if (!options.layer_parallel) {
-    if (axes.back().size != 1) {
-      return Invalid(mesh,
-                     "this program has no layer-parallel solver (lp); expected dp_replicate or dp_shard");
-    }
-    axes.pop_back();
-  }
+  const bool solver = std::count(options.axes.begin(), options.axes.end(), "lp") > 0;
+  const char* all = solver ? "lp" : ddp ? "dp_replicate" : "dp_shard";
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> written,
+                         WrittenMesh(mesh.empty() ? absl::StrCat(all, "=", ranks) : mesh));
+  PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes, AxesOfProgram(mesh, written, options.axes));
   for (comm::MeshAxis& axis : axes) {
     if (axis.size == -1) axis.size = std::max(1, ranks / -Product(axes));
   }

@@ -28,7 +28,7 @@ std::string ErrorOf(const std::string& mesh, Strategy strategy, int ranks) {
 // (dp_replicate, dp_shard, lp) of a program with a layer-parallel solver.
 std::vector<int> LayerParallel(const std::string& mesh, Strategy strategy, int ranks) {
   std::vector<int> sizes;
-  const auto axes = MeshOf(mesh, {.strategy = strategy, .layer_parallel = true}, ranks);
+  const auto axes = MeshOf(mesh, {.strategy = strategy, .axes = {"lp"}}, ranks);
   for (const comm::MeshAxis& axis : *axes) sizes.push_back(axis.size);
   return sizes;
 }
@@ -41,10 +41,21 @@ TEST(MeshOf, LayerParallelRanksAreNeighbours) {
             "--mesh=lp=2: this program has no layer-parallel solver (lp); expected dp_replicate or dp_shard");
 }
 
-TEST(MeshOf, AxesThatAreMissingYetAreNamed) {
+TEST(MeshOf, AxesThatTheProgramLacksAreNamed) {
   EXPECT_EQ(ErrorOf("dp_shard=2,pp=2", Strategy::kFsdp, 4),
-            "--mesh=dp_shard=2,pp=2: pipeline parallelism (pp) is not available yet; expected axes and sizes "
-            "such as dp_replicate=2,dp_shard=2");
+            "--mesh=dp_shard=2,pp=2: this program has no pipeline parallelism (pp); expected dp_replicate or "
+            "dp_shard");
+  EXPECT_EQ(MeshOf("cp=2", {.strategy = Strategy::kFsdp, .axes = {"tp", "pp"}}, 2).status().message(),
+            "--mesh=cp=2: this program has no context parallelism (cp); expected pp or dp_replicate or dp_shard "
+            "or tp");
+}
+
+TEST(MeshOf, StagesAreFarthestApartAndSplitTensorsNearest) {
+  const auto axes =
+      *MeshOf("tp=2,dp_shard=3,pp=2", {.strategy = Strategy::kFsdp, .axes = {"tp", "cp", "pp", "lp"}}, 12);
+  std::string text;
+  for (const comm::MeshAxis& axis : axes) text += axis.name + "=" + std::to_string(axis.size) + " ";
+  EXPECT_EQ(text, "pp=2 dp_replicate=1 dp_shard=3 cp=1 lp=1 tp=2 ");
 }
 
 TEST(MeshOf, WithoutAMeshTheStrategyChoosesTheAxis) {
@@ -110,7 +121,8 @@ TEST(RanksToStart, AsToldElseOfTheMeshElseOneForEachCore) {
   EXPECT_EQ(*RanksToStart(0, "", 4), 4);
   EXPECT_EQ(*RanksToStart(0, "", 64), kMostDefaultRanks);
   EXPECT_EQ(*RanksToStart(0, "", 0), 1);  // a machine that does not tell
-  EXPECT_FALSE(RanksToStart(0, "tp=2", 4).ok());
+  EXPECT_EQ(*RanksToStart(0, "tp=2", 4), 2);  // MeshOf refuses what the program lacks
+  EXPECT_FALSE(RanksToStart(0, "xp=2", 4).ok());
 }
 
 TEST(RanksOfRun, ALaunchersRanksAreThose) {

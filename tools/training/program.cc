@@ -46,7 +46,7 @@ absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launc
 }
 
 absl::StatusOr<comm::Communicator> DataRanksOf(const comm::DeviceMesh& mesh) {
-  if (!mesh.Has("lp")) return mesh.world();
+  if (mesh.axes().size() == 2) return mesh.world();
   const int size = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh folded,
                          mesh.Fold({"dp_replicate", "dp_shard"}, {{"data", size}}));

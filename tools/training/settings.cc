@@ -59,9 +59,10 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("strategy", &strategy,
             "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
             "nothing");
+  std::vector<std::string> axes = {"dp_replicate=2", "dp_shard=2"};
+  for (const std::string& axis : mesh_axes()) axes.push_back(axis + "=2");
   table.Add("mesh", &mesh,
-            absl::StrCat("ranks per axis, dp_replicate=2,dp_shard=2", layer_parallel() ? ",lp=2" : "",
-                         "; empty: all on one axis"));
+            absl::StrCat("ranks per axis, ", absl::StrJoin(axes, ","), "; empty: all on one axis"));
   table.Add("reshard_after_forward", &reshard_after_forward,
             "fsdp: frees a block's parameters after its forward pass and gathers them again for backward");
   table.Add("prefetch", &prefetch, "fsdp: gathers the next block's parameters during a block's computation");
@@ -123,7 +124,7 @@ absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   if (!parallel::ParseStrategy(strategy).ok()) {
     return OneOf("strategy", strategy, parallel::StrategyNames());
   }
-  return MeshOf(mesh, {.strategy = parsed_strategy(), .layer_parallel = layer_parallel()}, ranks);
+  return MeshOf(mesh, {.strategy = parsed_strategy(), .axes = mesh_axes()}, ranks);
 }
 
 parallel::StateStoreOptions Settings::state_offload() const {
@@ -222,7 +223,10 @@ absl::Status OneOf(const char* flag, const std::string& value, const std::vector
 
 int DataRanks(const std::vector<comm::MeshAxis>& axes) {
   int ranks = 1;
-  for (const comm::MeshAxis& axis : axes) ranks *= axis.name == "lp" ? 1 : axis.size;
+  for (const comm::MeshAxis& axis : axes) {
+    const bool splits_batch = axis.name == "dp_replicate" || axis.name == "dp_shard";
+    ranks *= splits_batch ? axis.size : 1;
+  }
   return ranks;
 }
 

@@ -67,8 +67,8 @@ struct Settings {
   virtual absl::Status CheckResume(const std::string&) const { return absl::OkStatus(); }
   // InvalidArgument, one line with the flag's name, for what cannot work on a mesh of these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
-  // Whether blocks may be solved layer-parallel: the mesh then has an axis lp.
-  virtual bool layer_parallel() const { return false; }
+  // Axes that the mesh has besides dp_replicate and dp_shard (training::MeshOptions).
+  virtual std::vector<std::string> mesh_axes() const { return {}; }
   // Types besides float32 and float64.
   virtual std::vector<std::string> narrow_types() const { return {"bfloat16"}; }
   // Whether one rank suffices, unless more are asked for.

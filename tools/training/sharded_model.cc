@@ -64,9 +64,10 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
 }
 
-void SeedParameters(std::uint64_t seed) {
+// By unit, so that a rank that has some of the units draws what one with all would.
+void SeedParameters(std::uint64_t seed, const std::string& unit) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  generator.set_current_seed(base::DeriveSeed(seed, "parameters"));
+  generator.set_current_seed(base::DeriveSeed(seed, "parameters/" + unit));
 }
 
 at::Tensor CopyTo(at::Device device, const at::Tensor& tensor) {
@@ -123,9 +124,11 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
 absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   EngineUnits units = UnitsOf(trained_, mesh_);
-  SeedParameters(settings.seed);
   absl::Status initialized;
+  std::vector<std::string> names;
+  for (const models::ParameterUnit& unit : units.units) names.push_back(unit.name);
   const auto initialize = [&](std::size_t unit) {
+    SeedParameters(settings.seed, names[unit]);
     if (!trained_.initialize) return trained_.model->ResetParameters(units.index[unit]);
     if (initialized.ok()) initialized = trained_.initialize(units.index[unit]);
   };

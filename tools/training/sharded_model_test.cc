@@ -17,10 +17,10 @@
 #include "comm/testing/world.h"
 #include "models/cnn/cnn.h"
 #include "models/gpt/gpt.h"
-#include "models/gpt/sampler.h"
 #include "models/gru/layer_parallel/layer_parallel_gru.h"
 #include "models/gru/sequence_classifier.h"
 #include "models/mlp/mlp.h"
+#include "models/sampling/sampler.h"
 #include "tools/device/testing/host_device.h"
 #include "tools/training/device_sums.h"
 
@@ -31,7 +31,9 @@ struct TestSettings final : Settings {
   bool solves_parallel = false;
   void Bind(SettingsTable&) override {}
   absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
-  bool layer_parallel() const override { return solves_parallel; }
+  std::vector<std::string> mesh_axes() const override {
+    return solves_parallel ? std::vector<std::string>{"lp"} : std::vector<std::string>();
+  }
 };
 
 enum class Kind { kMlp, kCnn, kGpt, kGru, kLayerParallelGru };
@@ -122,10 +124,10 @@ class Subject {
   std::vector<std::int64_t> Tokens() {
     if (kind_ != Kind::kGpt) return {};
     const at::NoGradGuard no_grad;
-    gpt::Sampler sampler({.seed = 3});
+    sampling::Sampler sampler({.seed = 3});
     std::vector<std::int64_t> tokens;
     sharded_->Forward([&](const models::BlockRunner& blocks) {
-      tokens = *gpt::Generate(static_cast<gpt::Gpt&>(*model_), {1, 2}, 12, sampler, {}, blocks);
+      tokens = *sampling::Generate({*model_, 8}, {1, 2}, 12, sampler, {}, blocks);
     });
     return tokens;
   }

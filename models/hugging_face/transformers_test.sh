@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a Python test with the packages that ./bazelw setup installs: safetensors_transformers_test.sh TEST.py PROGRAM.
+# Runs a Python test with the packages that ./bazelw setup installs: transformers_test.sh TEST.py PROGRAM.
 set -euo pipefail
 if [ ! -x "${PLAIT_PYTHON:-}" ]; then
   echo "no Python with transformers: run ./bazelw setup, which installs it and names it in .bazelrc.local" >&2

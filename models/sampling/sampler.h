@@ -1,13 +1,14 @@
-// Samples tokens from logits, and texts from a GPT.
+// Samples tokens from logits, and texts from a language model with a cache.
 //
 //   Sampler sampler({.temperature = 0.8, .top_k = 200, .seed = 1337});
-//   gpt.SetTraining(false);
-//   PLAIT_ASSIGN_OR_RETURN(std::vector<std::int64_t> tokens, Generate(gpt, prompt, 500, sampler));
+//   model.SetTraining(false);
+//   PLAIT_ASSIGN_OR_RETURN(std::vector<std::int64_t> tokens,
+//                          Generate({model, options.block_size}, prompt, 500, sampler));
 //
 // The same seed, options and logits give the same tokens, whatever program ran before: random numbers are the
 // sampler's own (base/seed.h). Top-p: Holtzman et al., 2020. Local.
-#ifndef PLAIT_MODELS_GPT_SAMPLER_H_
-#define PLAIT_MODELS_GPT_SAMPLER_H_
+#ifndef PLAIT_MODELS_SAMPLING_SAMPLER_H_
+#define PLAIT_MODELS_SAMPLING_SAMPLER_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -19,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/seed.h"
-#include "models/gpt/gpt.h"
+#include "models/block_model.h"
 
-namespace plait::gpt {
+namespace plait::sampling {
 
 struct SamplingOptions {
   double temperature = 1;  // logits are divided by it; 0: always the most likely token
@@ -49,15 +50,22 @@ class Sampler {
   base::RandomStream random_;
 };
 
+// A model whose inputs are tokens (batch, seq) and whose blocks use the cache of their context.
+struct LanguageModel {
+  models::BlockModel& model;
+  std::int64_t positions;  // tokens it can see at once
+};
+
 // `count` tokens that follow `prompt`, which has at least one. `on_token` is called for each as it is drawn;
-// blocks run through `run`. Call SetTraining(false) before. A context longer than block_size is truncated in
+// blocks run through `run`. Call SetTraining(false) before. A context longer than `positions` is truncated in
 // front, as in nanoGPT; from then on each token costs a whole pass, because every position moves. Not
 // recorded by autograd. Errors of Sampler::Next, with the number of the token.
-absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const std::int64_t> prompt,
-                                                   std::int64_t count, Sampler& sampler,
+absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language,
+                                                   absl::Span<const std::int64_t> prompt, std::int64_t count,
+                                                   Sampler& sampler,
                                                    const std::function<void(std::int64_t)>& on_token = {},
                                                    const models::BlockRunner& run = {});
 
-}  // namespace plait::gpt
+}  // namespace plait::sampling
 
-#endif  // PLAIT_MODELS_GPT_SAMPLER_H_
+#endif  // PLAIT_MODELS_SAMPLING_SAMPLER_H_

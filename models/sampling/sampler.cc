@@ -1,4 +1,4 @@
-#include "models/gpt/sampler.h"
+#include "models/sampling/sampler.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "models/key_value_cache.h"
 
-namespace plait::gpt {
+namespace plait::sampling {
 namespace {
 
 // Tokens and their probabilities, not normalized.
@@ -123,13 +123,15 @@ absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   return candidates.tokens[i];
 }
 
-absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const std::int64_t> prompt,
-                                                   std::int64_t count, Sampler& sampler,
+absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language,
+                                                   absl::Span<const std::int64_t> prompt, std::int64_t count,
+                                                   Sampler& sampler,
                                                    const std::function<void(std::int64_t)>& on_token,
                                                    const models::BlockRunner& run) {
   PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
-  const auto positions = static_cast<std::size_t>(gpt.options().block_size);
-  const at::Device device = gpt.parameters().front().device();
+  models::BlockModel& model = language.model;
+  const auto positions = static_cast<std::size_t>(language.positions);
+  const at::Device device = model.units().front().parameters.front().tensor.device();
   const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
   models::KeyValueCache cache;
@@ -138,8 +140,9 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const st
     if (tokens.size() > positions) cache.Clear();
     const auto fresh = absl::MakeConstSpan(tokens).last(context - cache.length());
     const at::Tensor hidden =
-        models::RunBlocks(gpt, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache}).hidden;
-    const at::Tensor logits = gpt.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
+        models::RunBlocks(model, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache})
+            .hidden;
+    const at::Tensor logits = model.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
     const absl::StatusOr<std::int64_t> token = sampler.Next(logits.flatten());
     PLAIT_RETURN_IF_ERROR(base::Prefixed(token.status(), absl::StrCat("token ", i + 1)));
     tokens.push_back(*token);
@@ -149,4 +152,4 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(Gpt& gpt, absl::Span<const st
   return tokens;
 }
 
-}  // namespace plait::gpt
+}  // namespace plait::sampling

@@ -1,4 +1,4 @@
-#include "models/gpt/sampler.h"
+#include "models/sampling/sampler.h"
 
 #include <ATen/ops/randint.h>
 #include <ATen/ops/tensor.h>
@@ -7,9 +7,13 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
-namespace plait::gpt {
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+
+namespace plait::sampling {
 namespace {
 
 using ::testing::StartsWith;
@@ -117,58 +121,84 @@ TEST(Sampler, LogitsWithoutATokenAreAnError) {
 }
 
 // Token by token through the whole model, the context cut in front.
-std::vector<std::int64_t> GreedyByWholePasses(Gpt& gpt, std::vector<std::int64_t> tokens, int count) {
-  const auto positions = static_cast<std::size_t>(gpt.options().block_size);
+constexpr std::int64_t kPositions = 8;
+std::vector<std::int64_t> GreedyByWholePasses(models::ModuleModel& model, std::vector<std::int64_t> tokens,
+                                              int count) {
+  const auto positions = static_cast<std::size_t>(kPositions);
   std::vector<std::int64_t> made;
   for (int i = 0; i < count; ++i) {
     const std::size_t context = std::min(positions, tokens.size());
     const at::ArrayRef<std::int64_t> last(tokens.data() + tokens.size() - context, context);
-    const at::Tensor logits = gpt.Forward(at::tensor(last, at::kLong).unsqueeze(0));
+    const at::Tensor logits = model.Forward(at::tensor(last, at::kLong).unsqueeze(0));
     made.push_back(logits[0][static_cast<std::int64_t>(context) - 1].argmax().item<std::int64_t>());
     tokens.push_back(made.back());
   }
   return made;
 }
 
-TEST(Generate, IsTheModelAppliedAgainAndAgain) {
-  Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16}, at::kDouble);
-  // Large weights: texts that do not repeat one token.
-  for (const at::Tensor& parameter : gpt.parameters()) parameter.detach().mul_(20);
+gpt::Gpt SmallGpt() {
+  gpt::Gpt gpt({.vocab_size = 13, .block_size = kPositions, .n_layer = 2, .n_head = 2, .n_embd = 16},
+               at::kDouble);
   gpt.SetTraining(false);
+  return gpt;
+}
+
+void ExpectTheModelAppliedAgainAndAgain(models::ModuleModel& model) {
+  // Large weights: texts that do not repeat one token.
+  for (const at::Tensor& parameter : model.parameters()) parameter.detach().mul_(20);
   for (const std::vector<std::int64_t>& prompt :
        {std::vector<std::int64_t>{3}, {1, 2, 3, 4, 5, 6, 7, 8}, {5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6}}) {
     Sampler greedy({.temperature = 0});
     std::vector<std::int64_t> heard;
-    const auto made = Generate(gpt, prompt, 14, greedy, [&](std::int64_t token) { heard.push_back(token); });
-    EXPECT_EQ(made.value(), GreedyByWholePasses(gpt, prompt, 14));
+    const auto made = Generate({model, kPositions}, prompt, 14, greedy,
+                               [&](std::int64_t token) { heard.push_back(token); });
+    EXPECT_EQ(made.value(), GreedyByWholePasses(model, prompt, 14));
+    EXPECT_GT(std::set<std::int64_t>(made->begin(), made->end()).size(), 1u);
     EXPECT_EQ(heard, *made);
   }
   Sampler any({});
-  EXPECT_TRUE(Generate(gpt, {1}, 0, any)->empty());
+  EXPECT_TRUE(Generate({model, kPositions}, {1}, 0, any)->empty());
   int calls = 0;
   const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
                                       const models::BlockContext& context) {
     ++calls;
-    return gpt.blocks()[block]->Forward(input, context);
+    return model.blocks()[block]->Forward(input, context);
   };
   Sampler greedy({.temperature = 0});
-  EXPECT_EQ(Generate(gpt, {3}, 5, greedy, {}, run).value(), GreedyByWholePasses(gpt, {3}, 5));
+  EXPECT_EQ(Generate({model, kPositions}, {3}, 5, greedy, {}, run).value(),
+            GreedyByWholePasses(model, {3}, 5));
   EXPECT_EQ(calls, 10);
 }
 
+TEST(Generate, IsGptAppliedAgainAndAgain) {
+  gpt::Gpt gpt = SmallGpt();
+  ExpectTheModelAppliedAgainAndAgain(gpt);
+}
+
+TEST(Generate, IsLlamaAppliedAgainAndAgain) {
+  llama::Llama llama({.vocab_size = 13,
+                      .max_seq_len = kPositions,
+                      .dim = 16,
+                      .n_layers = 2,
+                      .n_heads = 4,
+                      .n_kv_heads = 2,
+                      .hidden = 20},
+                     at::kDouble);
+  ExpectTheModelAppliedAgainAndAgain(llama);
+}
+
 TEST(Generate, SaysWhichTokenCouldNotBeDrawn) {
-  Gpt gpt({.vocab_size = 13, .block_size = 8, .n_layer = 1, .n_head = 2, .n_embd = 16}, at::kDouble);
-  gpt.SetTraining(false);
+  gpt::Gpt gpt = SmallGpt();
   Sampler sampler({});
   int heard = 0;
   // As an optimizer's step between two tokens would.
   const auto spoil = [&](std::int64_t) {
     if (++heard == 2) gpt.parameters().back().detach().fill_(std::nan(""));
   };
-  const auto made = Generate(gpt, {1}, 5, sampler, spoil);
+  const auto made = Generate({gpt, kPositions}, {1}, 5, sampler, spoil);
   EXPECT_THAT(std::string(made.status().message()), StartsWith("token 3: 13 of 13 logits are NaN; "));
   EXPECT_EQ(heard, 2);
 }
 
 }  // namespace
-}  // namespace plait::gpt
+}  // namespace plait::sampling

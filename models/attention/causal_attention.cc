@@ -1,0 +1,48 @@
+#include "models/attention/causal_attention.h"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <optional>
+#include <tuple>
+
+#include "models/key_value_cache.h"
+
+namespace plait::attention {
+namespace {
+
+// Each of the `group` query heads that share a key head gets it: (batch, kv heads, ...) -> (batch, heads,
+// ...).
+at::Tensor Shared(const at::Tensor& x, std::int64_t group) {
+  if (group == 1) return x;
+  const auto sizes = x.sizes();
+  return x.unsqueeze(2)
+      .expand({sizes[0], sizes[1], group, sizes[2], sizes[3]})
+      .reshape({sizes[0], sizes[1] * group, sizes[2], sizes[3]});
+}
+
+// Query i, which is position seen + i, looks at keys 0 to seen + i.
+at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
+  return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
+}
+
+}  // namespace
+
+at::Tensor CausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const CausalAttentionOptions& options) {
+  at::Tensor keys = key, values = value;
+  std::optional<at::Tensor> mask;
+  bool causal = true;
+  if (options.cache != nullptr) {
+    std::tie(keys, values) = options.cache->Append(options.layer, key, value, options.capacity);
+    const std::int64_t seq = query.size(2), seen = keys.size(2) - seq;
+    // The operator's own causal mask has its first key at the first query.
+    causal = seen == 0;
+    if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
+  }
+  const std::int64_t group = query.size(1) / key.size(1);
+  return at::scaled_dot_product_attention(query, Shared(keys, group), Shared(values, group), mask,
+                                          options.dropout, causal);
+}
+
+}  // namespace plait::attention

@@ -1,0 +1,46 @@
+#include "models/hugging_face/config.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::hugging_face {
+
+absl::StatusOr<Json> ParseConfig(absl::string_view text) {
+  Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  return config;
+}
+
+absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected) {
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);
+  return absl::InvalidArgumentError(absl::StrCat("\"", key, "\" is ", text, "; expected ", expected));
+}
+
+absl::Status Expect(const Json& config, const char* key, const Json& value, absl::string_view expected) {
+  const auto found = config.find(key);
+  return found == config.end() || *found == value ? absl::OkStatus() : Refuse(key, *found, expected);
+}
+
+absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size) {
+  const auto found = config.find(key);
+  if (found == config.end()) return absl::OkStatus();
+  if (!found->is_number_integer() || *found < 1 || *found > (std::int64_t{1} << 31)) {
+    return Refuse(key, *found, "a positive number");
+  }
+  size = *found;
+  return absl::OkStatus();
+}
+
+absl::Status ReadPositive(const Json& config, const char* key, double& number) {
+  const auto found = config.find(key);
+  if (found == config.end()) return absl::OkStatus();
+  if (!found->is_number() || !(found->get<double>() > 0) || !std::isfinite(found->get<double>())) {
+    return Refuse(key, *found, "a positive number");
+  }
+  number = *found;
+  return absl::OkStatus();
+}
+
+}  // namespace plait::hugging_face
