@@ -23,8 +23,9 @@ std::vector<Taps> TapsOf(std::int64_t extent, std::int64_t size) {
   std::vector<Taps> taps(size);
   for (std::int64_t i = 0; i < size; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - support + 0.5));
-    const auto last = std::min(extent, static_cast<std::int64_t>(centre + support + 0.5));
+    const auto first =
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(centre - support + 0.5)));
+    const auto last = std::min(extent, static_cast<std::int64_t>(std::floor(centre + support + 0.5)));
     double sum = 0;
     for (std::int64_t j = first; j < last; ++j) {
       const double weight = std::max(0.0, 1 - std::abs((static_cast<double>(j) + 0.5 - centre) / support));
