@@ -108,7 +108,7 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
   const std::int64_t heads = options_.n_head / attention_axis_.size(), width = options_.n_embd / options_.n_head;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads};
   if (context.cache == nullptr && !dropping() && attention::UsesShortAttention(product.local(), sizes)) {
-    return Shard<1>(attention::ShortCausalAttention(product.local(), sizes));
+    return Shard<1>(attention::ShortAttention(product.local(), sizes));
   }
   const std::vector<at::Tensor> parts = product.local().view({batch, -1, 3, heads, width}).unbind(2);
   std::function<at::Tensor(const at::Tensor&)> drop;

@@ -11,7 +11,8 @@ SerialAdamW::SerialAdamW(const NamedTensors& parameters, const parallel::Sharded
   std::vector<at::Tensor> decayed, others;
   for (const auto& [name, p] : parameters) {
     parameters_.push_back(p);
-    (p.dim() >= 2 ? decayed : others).push_back(p);
+    const bool position = name == "pos_embed" || name == "cls_token";
+    (p.dim() >= 2 && !position ? decayed : others).push_back(p);
   }
   const auto options = [&settings](double decay) {
     auto o = std::make_unique<torch::optim::AdamWOptions>(settings.lr);

@@ -23,7 +23,7 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 
 class SerialAdamW {
  public:
-  // Matrices and larger decay, as everywhere in Plait.
+  // Matrices and larger decay, as everywhere in Plait, but for the positions of a ViT.
   SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings);
   ~SerialAdamW();
   void ZeroGradients();
