@@ -117,6 +117,7 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
                                .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
                                .micro_batch = settings.SamplesPerRank(replicas * shards),
                                .activation_bytes_per_sample = trained.activation_bytes_per_sample,
+                               .fixed_activation_bytes = trained.fixed_activation_bytes,
                                .evaluation_bytes = trained.evaluation_bytes});
 }
 
