@@ -9,8 +9,10 @@
 namespace plait::comm {
 namespace {
 
-// All-reduces up to this size: each rank reading all values costs less than a second exchange.
+// All-reduces up to this size: each rank reading all values costs less than a second exchange. Between two ranks
+// both ways move the same.
 constexpr std::int64_t kPostAllBytes = 16 << 10;
+constexpr std::int64_t kPostAllBytesOfTwo = 128 << 10;
 constexpr std::int64_t kLineBytes = 64;
 
 // Elements of all parts together.
@@ -55,7 +57,8 @@ SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::sh
 
 SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
   const bool is_root = rank_ == r.root;
-  const bool is_short = count_ * element_bytes_ <= std::min(kPostAllBytes, segment_->slot_bytes());
+  const std::int64_t all_bytes = size_ == 2 ? kPostAllBytesOfTwo : kPostAllBytes;
+  const bool is_short = count_ * element_bytes_ <= std::min(all_bytes, segment_->slot_bytes());
   switch (r.operation) {
     case Operation::kAllReduce:
     case Operation::kReduce: {
@@ -71,19 +74,21 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
     case Operation::kReduceScatter:
       return {.parts = size_, .parcels = true, .reduces = true};
     case Operation::kAllGather:
-      return {.parts = size_, .copies = true, .copied_rank = kEverybody};
+      return {.parts = size_, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kGather:
       return {
           .parts = size_, .posts = !is_root, .copies = true, .copied_rank = is_root ? kEverybody : kNobody};
     case Operation::kAllToAll:
-      return {.parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody};
+      return {
+          .parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kScatter:
       return {.parts = size_,
               .posts = is_root,
               .parcels = true,
               .copies = true,
               .copied_rank = r.root,
-              .takes_own_part = true};
+              .takes_own_part = true,
+              .keeps_own_part = is_root};
     case Operation::kBroadcast:
       return {.posts = is_root, .copies = true, .copied_rank = r.root};
     default:  // empty posts
@@ -102,27 +107,16 @@ void SharedCollective::PlaceBuffers(const Request& r) {
       if (rank_ != r.root) out_ = nullptr;
       return;
     case Operation::kReduceScatter:
+    case Operation::kScatter:
       out_begin_ = own_begin;
       return;
     case Operation::kAllGather:
     case Operation::kGather:
       in_begin_ = own_begin;
-      if (rank_ != r.root && r.operation == Operation::kGather) return;
-      return CopyOwnPart();
-    case Operation::kScatter:
-      out_begin_ = own_begin;
-      if (rank_ != r.root) return;
-      return CopyOwnPart();
-    case Operation::kAllToAll:
-      return CopyOwnPart();
+      return;
     default:
       return;
   }
-}
-
-void SharedCollective::CopyOwnPart() const {
-  const std::int64_t count = count_ / size_, begin = rank_ * count;
-  if (count > 0 && Out(begin) != In(begin)) std::memcpy(Out(begin), In(begin), count * element_bytes_);
 }
 
 void SharedCollective::PlanRows() {
@@ -163,8 +157,16 @@ bool SharedCollective::PostRow() {
     std::memcpy(Parcel(rank_, part, post), In(piece.begin), piece.count * element_bytes_);
   }
   segment_->Publish(post, call_);
+  CopyOwnPiece(row);
   ++posted_rows_;
   return true;
+}
+
+// While the others read the row; where it was posted too, it is in the cache.
+void SharedCollective::CopyOwnPiece(std::int64_t row) const {
+  const Piece piece = PieceOf(own_part(), row);
+  if (!scheme_.keeps_own_part || piece.count == 0 || Out(piece.begin) == In(piece.begin)) return;
+  std::memcpy(Out(piece.begin), In(piece.begin), piece.count * element_bytes_);
 }
 
 bool SharedCollective::RowHasCome(std::int64_t row) const {

@@ -65,6 +65,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
     bool copies = false;          // there are values to be copied out,
     int copied_rank = kNobody;    // by this rank of these
     bool takes_own_part = false;  // a sender's values are of this rank's part, not of the sender's
+    bool keeps_own_part = false;  // this rank's input has values for itself
   };
   struct Piece {
     std::int64_t begin, count;  // elements
@@ -72,7 +73,6 @@ class SharedCollective : public PendingWork, public Progress::Task {
 
   Scheme SchemeOf(const Request& request) const;
   void PlaceBuffers(const Request& request);
-  void CopyOwnPart() const;
   void PlanRows();
   int own_part() const { return scheme_.parts == 1 ? 0 : rank_; }
   Piece PieceOf(int part, std::int64_t row) const;
@@ -81,6 +81,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   std::byte* Parcel(int sender, int receiver, std::int64_t post) const;
   std::int64_t PostOf(std::int64_t row) const { return first_post_ + row * posts_per_row_; }
   bool PostRow();
+  void CopyOwnPiece(std::int64_t row) const;
   bool ReduceRow();
   bool CopyPieceOut();
   bool RowHasCome(std::int64_t row) const;
