@@ -93,7 +93,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
              .device = device.device(),
              .log = log,
              .console = console,
-             .environment = {},
+             .environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()},
              .checkpoint = std::move(place.checkpoint)};
   if (program.config_block) ReportStart(program, run);
   PLAIT_RETURN_IF_ERROR(program.run(run));

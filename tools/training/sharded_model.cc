@@ -148,6 +148,7 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
                                .micro_batch = settings.SamplesPerRank(replicas * shards),
                                .activation_bytes_per_sample = plan.ActivationBytes(
                                    trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
+                               .fixed_activation_bytes = trained.fixed_activation_bytes,
                                .evaluation_bytes = trained.evaluation_bytes});
 }
 
