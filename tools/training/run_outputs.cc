@@ -79,7 +79,8 @@ absl::StatusOr<RunOutputs> RunOutputs::Open(const RunOutputsOptions& options, da
   if (options.folder) {
     PLAIT_ASSIGN_OR_RETURN(run.folder_, OpenOutputFolder(options.program, options.outputs, world));
   }
-  run.history_path_ = options.history.empty() ? run.folder() + "/history.h5" : options.history;
+  run.history_path_ =
+      options.history.empty() ? absl::StrCat(run.folder(), "/", options.history_name) : options.history;
   run.trace_path_ = options.trace ? run.folder() + "/trace.json" : "";
   if (options.trace) facts.trace = RelativeTo(run.history_path_, run.trace_path_);
   run.attributes_ = data::RunAttributes(facts);

@@ -43,8 +43,9 @@ struct RunOutputsOptions {
   std::string program;       // "train_gpt"
   std::string outputs = {};  // folder; empty: outputs/PROGRAM/STAMP
   bool folder = true;        // false: the history alone, and no folder
-  std::string history = {};  // file; empty: history.h5 in the folder
-  bool trace = false;        // trace.json in the folder
+  std::string history = {};  // file; empty: history_name in the folder
+  std::string history_name = "history.h5";
+  bool trace = false;  // trace.json in the folder
   std::vector<Recorded> metrics = {};
   int gather_every = 10;            // steps per gathering of the history
   std::int64_t resumed_draws = -1;  // >= 0: a history that is there is gone on with after so many draws

@@ -93,7 +93,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Add("outputs", &outputs, "directory for history, plots and trace; empty: outputs/PROGRAM/DATE-TIME");
   table.Add("history", &history,
             absl::StrCat("HDF5 file of all ", draws,
-                         " (xarray, ncdump and h5py open it); empty: history.h5 in --outputs"));
+                         " (xarray, ncdump and h5py open it); empty: ", history_name, " in --outputs"));
   table.Add("plots", &plots, "draws the plots, in the terminal and as files");
   table.Add("trace", &trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
   table.Add("checkpoint_dir", &checkpoint_dir,

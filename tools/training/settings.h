@@ -53,6 +53,7 @@ struct Settings {
   double timeout = 600;
 
   std::string outputs, history, checkpoint_dir, resume;
+  std::string history_name = "history.h5";  // of the program; in --outputs, where --history is empty
   bool plots = true, trace = false;
   std::int64_t checkpoint_interval = 0;
   int keep_last = 2;

@@ -137,6 +137,7 @@ absl::Status Trainer::OpenOutputs() {
                         .outputs = base::FromUser(s.outputs),
                         .folder = folder,
                         .history = base::FromUser(s.history),
+                        .history_name = s.history_name,
                         .trace = s.trace,
                         .metrics = task_.metrics(),
                         .gather_every = task_.gather_every(),
