@@ -47,7 +47,7 @@ class ResumeTest(llama_runs.LlamaTest):
             with self.subTest(flags=flags):
                 run = self.train("--nproc=1", "--resume=kept", *flags, code=None, outputs="a")
                 self.assertNotEqual(run.code, 0)
-                self.assertRegex(run.err, "^train_llama: --resume: .*kept/step-000000008: checkpoint of another run: (" + expected)
+                self.assertRegex(run.err, "^train_llama: --resume: .*kept/step-000000008: checkpoint of another run: (" + expected + ")")
                 self.assertEqual(len(run.errors()), 1)
 
 
