@@ -10,6 +10,7 @@ _MODULES = {
             "absl_statusor absl_strings absl_str_format absl_synchronization absl_time",
     "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
     "benchmark": "benchmark",
+    "ffmpeg": "libavcodec libavutil libswscale",
     "gmock": "gmock gtest",
     "hdf5": "hdf5-openmpi",
     "mpi": "ompi",
@@ -31,6 +32,8 @@ def _pkg_config(repository_ctx, option, modules):
 def _target(repository_ctx, name, modules):
     includes = []
     for index, flag in enumerate(_pkg_config(repository_ctx, "--cflags-only-I", modules)):
+        if flag.startswith("-I/usr/include/") and flag.endswith("-linux-gnu"):
+            continue  # the compiler looks there itself
         folder = "include/{}_{}".format(name, index)
         repository_ctx.symlink(flag[2:], folder)
         includes.append(folder)

@@ -9,8 +9,8 @@
 #include "base/status_macros.h"
 #include "data/safetensors/model.h"
 #include "tools/cnn_training/cnn_task.h"
-#include "tools/cnn_training/images.h"
 #include "tools/cnn_training/settings.h"
+#include "tools/image_training/image_batches.h"
 #include "tools/training/program.h"
 #include "tools/training/trainer.h"
 
@@ -68,8 +68,8 @@ absl::Status Train(const CnnSettings& settings, training::Run& run) {
     writable = base::Prefixed(base::ProbeWritableFolder(model_folder), "--save-model");
   }
   PLAIT_RETURN_IF_ERROR(run.world.Agree(writable));
-  PLAIT_ASSIGN_OR_RETURN(const Images images, OpenImages(settings, run.world));
-  run.log.Info(DataLine(images));
+  PLAIT_ASSIGN_OR_RETURN(const data::ImageSets images, OpenImages(settings, run.world));
+  run.log.Info(image_training::DataLine(images));
   CnnTask task(settings, run, images);
   training::Trainer trainer(run, task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());

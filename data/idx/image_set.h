@@ -1,18 +1,12 @@
-// Labelled grey images in memory: what the readers make and what a training program takes its batches from.
+// Labelled grey images in memory: what the readers make. data/images hands them to training programs.
 //
 //   const PixelScale scale = ScaleOf(set.train);                           // MNIST: 0.1307, 0.3081
-//   std::vector<float> x(indices.size() * set.train.pixels());
-//   std::vector<std::int64_t> y(indices.size());
-//   GatherImages(set.train, indices, scale, absl::MakeSpan(x), absl::MakeSpan(y));
-//   at::Tensor batch = at::from_blob(x.data(), {n, 1, rows, columns});     // (batch, channel, rows, columns)
 #ifndef PLAIT_DATA_IDX_IMAGE_SET_H_
 #define PLAIT_DATA_IDX_IMAGE_SET_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "absl/types/span.h"
 
 namespace plait::data {
 
@@ -46,11 +40,6 @@ struct PixelScale {
 // Mean and (population) standard deviation of pixel / 255 over all pixels of a split with samples; the
 // deviation of images of one single grey is given as 1.
 PixelScale ScaleOf(const ImageSplit& split);
-
-// Copies the images named by `indices` into x (indices.size(), rows, columns) and y (indices.size()). Sizes
-// must fit and indices be valid: a programming error otherwise.
-void GatherImages(const ImageSplit& split, absl::Span<const std::int64_t> indices, const PixelScale& scale,
-                  absl::Span<float> x, absl::Span<std::int64_t> y);
 
 }  // namespace plait::data
 

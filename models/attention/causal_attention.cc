@@ -1,8 +1,13 @@
 #include "models/attention/causal_attention.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -26,6 +31,15 @@ at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device
   return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
 }
 
+// softmax(q k^T / sqrt(width)) below the diagonal, whose end is the last query and the last key.
+at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys) {
+  const std::int64_t queries = query.size(2), seen = keys.size(2) - queries;
+  const at::Tensor scores =
+      at::matmul(query * (1 / std::sqrt(static_cast<double>(query.size(3)))), keys.transpose(2, 3));
+  const at::Tensor later = CausalMask(queries, seen, query.device()).logical_not_();
+  return at::softmax(scores.masked_fill(later, -std::numeric_limits<double>::infinity()), -1);
+}
+
 }  // namespace
 
 at::Tensor CausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -41,8 +55,10 @@ at::Tensor CausalAttention(const at::Tensor& query, const at::Tensor& key, const
     if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
   }
   const std::int64_t group = query.size(1) / key.size(1);
-  return at::scaled_dot_product_attention(query, Shared(keys, group), Shared(values, group), mask,
-                                          options.dropout, causal);
+  keys = Shared(keys, group);
+  values = Shared(values, group);
+  if (!options.dropout) return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+  return at::matmul(options.dropout(Probabilities(query, keys)), values);
 }
 
 }  // namespace plait::attention

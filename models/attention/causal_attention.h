@@ -16,6 +16,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace plait::models {
 class KeyValueCache;
@@ -24,7 +25,8 @@ class KeyValueCache;
 namespace plait::attention {
 
 struct CausalAttentionOptions {
-  double dropout = 0;                      // of the probabilities
+  // Of the probabilities (batch, heads, seq, keys). Empty: none.
+  std::function<at::Tensor(const at::Tensor& probabilities)> dropout = {};
   models::KeyValueCache* cache = nullptr;  // not owned
   std::int64_t layer = 0;                  // of the cache
   std::int64_t capacity = 0;               // positions that the cache may hold

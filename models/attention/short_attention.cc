@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -31,14 +32,16 @@ at::Tensor LaterKeys(std::int64_t seq, const at::TensorOptions& options) {
 class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
-                            std::int64_t heads) {
+                            std::int64_t heads, bool causal) {
     const std::int64_t seq = product.size(0) / batch, width = product.size(1) / (3 * heads);
     const at::Tensor parts = product.view({batch, seq, 3, heads, width})
                                  .permute({2, 0, 3, 1, 4})
                                  .reshape({3, batch * heads, seq, width});
     const double scale = 1 / std::sqrt(static_cast<double>(width));
-    const at::Tensor scores = at::baddbmm(LaterKeys(seq, product.options()), parts[0],
-                                          parts[1].transpose(1, 2), /*beta=*/1, /*alpha=*/scale);
+    const at::Tensor start =
+        causal ? LaterKeys(seq, product.options()) : at::zeros({1, 1, 1}, product.options());
+    const at::Tensor scores =
+        at::baddbmm(start, parts[0], parts[1].transpose(1, 2), /*beta=*/1, /*alpha=*/scale);
     const at::Tensor probabilities = at::_softmax(scores, -1, /*half_to_float=*/false);
     context->save_for_backward({parts, probabilities});
     context->saved_data["heads"] = heads;
@@ -66,7 +69,7 @@ class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
     return {of_parts.view({3, batch, heads, seq, width})
                 .permute({1, 3, 0, 2, 4})
                 .reshape({batch * seq, 3 * heads * width}),
-            at::Tensor(), at::Tensor()};
+            at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -110,6 +113,7 @@ void ForwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const 
   ForHeads(sizes, [&](std::int64_t sequence, std::int64_t head) {
     UsableHeads<T>()->forward({.seq = seq,
                                .width = width,
+                               .causal = sizes.causal,
                                .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width))),
                                .query = from.Of(sequence, 0, head),
                                .key = from.Of(sequence, 1, head),
@@ -131,6 +135,7 @@ void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const
   ForHeads(sizes, [&](std::int64_t sequence, std::int64_t head) {
     UsableHeads<T>()->backward({.seq = seq,
                                 .width = width,
+                                .causal = sizes.causal,
                                 .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width))),
                                 .query = from.Of(sequence, 0, head),
                                 .key = from.Of(sequence, 1, head),
@@ -147,8 +152,8 @@ void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const
 class OwnAttention : public torch::autograd::Function<OwnAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
-                            std::int64_t heads) {
-    const AttentionSizes sizes{.batch = batch, .heads = heads};
+                            std::int64_t heads, bool causal) {
+    const AttentionSizes sizes{.batch = batch, .heads = heads, .causal = causal};
     const std::int64_t seq = Positions(product, sizes);
     const at::Tensor dense = product.contiguous();
     const at::Tensor probabilities = at::empty({batch * heads, seq, seq}, product.options());
@@ -156,6 +161,7 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
     context->save_for_backward({dense, probabilities});
     context->saved_data["batch"] = batch;
     context->saved_data["heads"] = heads;
+    context->saved_data["causal"] = causal;
     product.scalar_type() == at::kFloat ? ForwardHeads<float>(dense, sizes, probabilities, out)
                                         : ForwardHeads<BFloat16>(dense, sizes, probabilities, out);
     return out;
@@ -164,12 +170,13 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const AttentionSizes sizes{.batch = context->saved_data["batch"].toInt(),
-                               .heads = context->saved_data["heads"].toInt()};
+                               .heads = context->saved_data["heads"].toInt(),
+                               .causal = context->saved_data["causal"].toBool()};
     const at::Tensor of_out = gradients[0].contiguous(), of_product = at::empty_like(saved[0]);
     of_out.scalar_type() == at::kFloat
         ? BackwardHeads<float>(saved[0], sizes, saved[1], of_out, of_product)
         : BackwardHeads<BFloat16>(saved[0], sizes, saved[1], of_out, of_product);
-    return {of_product, at::Tensor(), at::Tensor()};
+    return {of_product, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -181,13 +188,13 @@ bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes) 
          product.scalar_type() == at::kHalf;
 }
 
-at::Tensor ShortCausalAttention(const at::Tensor& product, const AttentionSizes& sizes) {
+at::Tensor ShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
   PLAIT_CHECK(product.dim() == 2 && product.size(0) % sizes.batch == 0 &&
               product.size(1) % (3 * sizes.heads) == 0)
       << "queries, keys and values of shape " << product.sizes() << " for " << sizes.batch
       << " sequences and " << sizes.heads << " heads";
-  if (HasOwnKernels(product)) return OwnAttention::apply(product, sizes.batch, sizes.heads);
-  return BatchedAttention::apply(product, sizes.batch, sizes.heads);
+  if (HasOwnKernels(product)) return OwnAttention::apply(product, sizes.batch, sizes.heads, sizes.causal);
+  return BatchedAttention::apply(product, sizes.batch, sizes.heads, sizes.causal);
 }
 
 }  // namespace plait::attention

@@ -1,12 +1,13 @@
-// Causal attention that holds all scores of a sequence: for short sequences on a processor, where the blocks
-// of a flash kernel are so small that setting up their products costs more than computing them.
+// Attention that holds all scores of a sequence: for short sequences on a processor, where the blocks of a
+// flash kernel are so small that setting up their products costs more than computing them.
 //
-//   if (UsesShortAttention(product, sizes)) out = ShortCausalAttention(product, sizes);   // {.batch = 12,
-//   .heads = 4}
+//   const AttentionSizes sizes = {.batch = 12, .heads = 4};
+//   if (UsesShortAttention(product, sizes)) out = ShortAttention(product, sizes);
 //
 //   product   (batch * seq, 3 * heads * width): queries, keys, values side by side, as one linear layer
 //             makes them
-//   out       (batch * seq, heads * width): softmax(q k^T / sqrt(width)) v, each query seeing no later key
+//   out       (batch * seq, heads * width): softmax(q k^T / sqrt(width)) v; causal: each query sees no later
+//             key
 //
 // Recorded by autograd as one function, which keeps the product and the probabilities, (batch * heads, seq,
 // seq). Head by head with kernels of our own (kernels/head.h) where the processor has them, on as many
@@ -24,6 +25,7 @@ namespace plait::attention {
 struct AttentionSizes {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
+  bool causal = true;
 };
 
 // Whether this is the quickest way: a processor, at most kLongestShortSequence positions, and own kernels or
@@ -32,7 +34,7 @@ constexpr std::int64_t kLongestShortSequence = 256;
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes);
 
 // Any floating type on any device.
-at::Tensor ShortCausalAttention(const at::Tensor& product, const AttentionSizes& sizes);
+at::Tensor ShortAttention(const at::Tensor& product, const AttentionSizes& sizes);
 
 }  // namespace plait::attention
 

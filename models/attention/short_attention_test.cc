@@ -20,6 +20,9 @@ namespace {
 
 struct Shape {
   std::int64_t batch, heads, seq, width;
+  bool causal = true;
+
+  AttentionSizes sizes() const { return {.batch = batch, .heads = heads, .causal = causal}; }
 };
 
 // One position, odd sizes, blocks of 32 queries that are whole and not, rows of several vectors.
@@ -40,7 +43,7 @@ at::Tensor Products(const Shape& s, double seed) {
 at::Tensor Reference(const at::Tensor& product, const Shape& s) {
   const std::vector<at::Tensor> parts = product.view({s.batch, s.seq, 3, s.heads, s.width}).unbind(2);
   return at::scaled_dot_product_attention(parts[0].transpose(1, 2), parts[1].transpose(1, 2),
-                                          parts[2].transpose(1, 2), {}, 0, /*is_causal=*/true)
+                                          parts[2].transpose(1, 2), {}, 0, s.causal)
       .transpose(1, 2)
       .reshape({s.batch * s.seq, s.heads * s.width});
 }
@@ -69,7 +72,7 @@ Bounds BoundsOf(const at::Tensor& product, const at::Tensor& of_out, const Shape
   const auto across = [](const at::Tensor& a, const at::Tensor& b) { return a.matmul(b.transpose(-1, -2)); };
   const auto down = [](const at::Tensor& a, const at::Tensor& b) { return a.transpose(-1, -2).matmul(b); };
 
-  const at::Tensor later = at::ones({s.seq, s.seq}, at::kBool).triu(1);
+  const at::Tensor later = at::ones({s.seq, s.seq}, at::kBool).triu(s.causal ? 1 : s.seq);
   const at::Tensor scores = across(q, k) * scale, seen = scores.masked_fill(later, -INFINITY);
   const at::Tensor largest = seen.amax(-1, true);
   const at::Tensor weights = (seen - largest).exp(), probabilities = weights / weights.sum(-1, true);
@@ -104,11 +107,12 @@ void ExpectNear(const at::Tensor& a, const at::Tensor& exact, const at::Tensor& 
 void ExpectIsLibTorchs(const Shape& s, at::ScalarType type, const Precision& precision,
                        const at::Tensor& product) {
   const std::string what = std::to_string(s.batch) + " x " + std::to_string(s.heads) + " heads, " +
-                           std::to_string(s.seq) + " positions, width " + std::to_string(s.width);
+                           std::to_string(s.seq) + " positions, width " + std::to_string(s.width) +
+                           (s.causal ? ", causal" : ", full");
   const at::Tensor mine = product.to(type).requires_grad_(true);
   const at::Tensor theirs = mine.detach().to(at::kDouble).requires_grad_(true);
   const at::Tensor weights = Numbers({s.batch * s.seq, s.heads * s.width}, 2).to(type);
-  const at::Tensor out = ShortCausalAttention(mine, {.batch = s.batch, .heads = s.heads});
+  const at::Tensor out = ShortAttention(mine, s.sizes());
   const at::Tensor expected = Reference(theirs, s);
   ASSERT_EQ(out.scalar_type(), type);
   const Bounds bounds = BoundsOf(theirs, weights.to(at::kDouble), s, precision);
@@ -119,12 +123,15 @@ void ExpectIsLibTorchs(const Shape& s, at::ScalarType type, const Precision& pre
 }
 
 TEST(ShortAttentionTest, ValuesAndGradientsAreThoseOfFloat64) {
-  for (const Shape& shape : kShapes) {
+  for (Shape shape : kShapes) {
     const at::Tensor product = Products(shape, 1);
-    // The reference rounds as well.
-    ExpectIsLibTorchs(shape, at::kDouble, {2 * 0x1p-53, 2 * 0x1p-53}, product);
-    ExpectIsLibTorchs(shape, at::kFloat, {0x1p-24, 0x1p-24}, product);
-    ExpectIsLibTorchs(shape, at::kBFloat16, {0x1p-24, 0x1p-8}, product);
+    for (const bool causal : {true, false}) {
+      shape.causal = causal;
+      // The reference rounds as well.
+      ExpectIsLibTorchs(shape, at::kDouble, {2 * 0x1p-53, 2 * 0x1p-53}, product);
+      ExpectIsLibTorchs(shape, at::kFloat, {0x1p-24, 0x1p-24}, product);
+      ExpectIsLibTorchs(shape, at::kBFloat16, {0x1p-24, 0x1p-8}, product);
+    }
   }
 }
 
@@ -138,9 +145,9 @@ TEST(ShortAttentionTest, LaterTokensDoNotMatter) {
   const Shape s{1, 2, 45, 4};
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     const at::Tensor product = Products(s, 4).to(type);
-    const at::Tensor before = ShortCausalAttention(product, {.batch = 1, .heads = s.heads});
+    const at::Tensor before = ShortAttention(product, s.sizes());
     product[s.seq - 1].add_(1);
-    const at::Tensor after = ShortCausalAttention(product, {.batch = 1, .heads = s.heads});
+    const at::Tensor after = ShortAttention(product, s.sizes());
     EXPECT_TRUE(after.narrow(0, 0, s.seq - 1).equal(before.narrow(0, 0, s.seq - 1)));
     EXPECT_FALSE(after[s.seq - 1].equal(before[s.seq - 1]));
   }

@@ -35,7 +35,7 @@ bool IsMask(absl::string_view name) {
 hugging_face::Layout LayoutWith(const std::string& prefix) {
   return [prefix](const std::string& name, const at::Tensor& parameter) {
     const std::string in_file = absl::StrCat(prefix, absl::StripPrefix(name, kPrefix));
-    return hugging_face::AsItIs(in_file, IsTransposed(name) ? parameter.t() : parameter);
+    return std::vector{hugging_face::AsItIs(in_file, IsTransposed(name) ? parameter.t() : parameter)};
   };
 }
 

@@ -65,7 +65,7 @@ std::vector<FileTensor> TensorsOf(const models::BlockModel& model, const Layout&
   std::vector<FileTensor> tensors;
   for (const models::ParameterUnit& unit : model.units()) {
     for (const models::ParameterSpec& parameter : unit.parameters) {
-      tensors.push_back(layout(parameter.name, parameter.tensor));
+      for (FileTensor& part : layout(parameter.name, parameter.tensor)) tensors.push_back(std::move(part));
     }
   }
   return tensors;
@@ -90,7 +90,9 @@ absl::Status Weights::ReadUnit(const models::BlockModel& model, std::size_t unit
   const std::vector<models::ParameterUnit> units = model.units();
   for (const models::ParameterSpec& parameter : units.at(unit).parameters) {
     PLAIT_CHECK(!parameter.tensor.is_meta()) << parameter.name << " has no memory";
-    PLAIT_RETURN_IF_ERROR(Read(files_, layout_(parameter.name, parameter.tensor)));
+    for (const FileTensor& part : layout_(parameter.name, parameter.tensor)) {
+      PLAIT_RETURN_IF_ERROR(Read(files_, part));
+    }
   }
   return absl::OkStatus();
 }

@@ -35,8 +35,8 @@ struct FileTensor {
   at::Tensor values;
 };
 
-// Where a parameter of the state dict lies.
-using Layout = std::function<FileTensor(const std::string& name, const at::Tensor& parameter)>;
+// Where a parameter of the state dict lies: in one tensor of the file, or in parts that together are all of it.
+using Layout = std::function<std::vector<FileTensor>(const std::string& name, const at::Tensor& parameter)>;
 // In the file as in the parameter.
 FileTensor AsItIs(const std::string& name_in_file, const at::Tensor& parameter);
 

@@ -64,7 +64,7 @@ def batch(length=POSITIONS):
 def ours(where, dtype):
     """Logits, loss and gradients of our program on the model in a folder."""
     tokens, targets = batch()
-    save_file({"tokens": tokens.clone(), "targets": targets.clone()}, os.path.join(FOLDER, "batch.safetensors"))
+    save_file({"inputs": tokens.clone(), "targets": targets.clone()}, os.path.join(FOLDER, "batch.safetensors"))
     out = os.path.join(FOLDER, "out.safetensors")
     probe("run", where, os.path.join(FOLDER, "batch.safetensors"), dtype, out)
     return load_file(out)

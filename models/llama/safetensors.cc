@@ -2,6 +2,7 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,7 @@ hugging_face::Layout LayoutOf(const LlamaConfig& config) {
     if (absl::EndsWith(name, ".wq.weight") || absl::EndsWith(name, ".wk.weight")) {
       tensor.values = HalvesOfHeads(tensor.values, config.options.dim / config.options.n_heads);
     }
-    return tensor;
+    return std::vector{tensor};
   };
 }
 

@@ -119,6 +119,11 @@ std::int64_t Product(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+// Whose bytes count.
+std::int64_t CountedParameters(const Totals& totals, const TableOptions& options) {
+  return options.counting == Counting::kTorchinfo ? totals.torchinfo_parameters : totals.parameters;
+}
+
 }  // namespace
 
 Layer LinearLayer(std::vector<std::int64_t> output_shape, std::int64_t inputs, bool bias) {
@@ -137,19 +142,27 @@ Layer EmbeddingLayer(std::vector<std::int64_t> output_shape, std::int64_t rows) 
 
 Totals TotalsOf(const Layer& root) {
   Totals totals = {.parameters = root.shared ? 0 : root.parameters, .mult_adds = root.mult_adds};
-  if (root.parameters > 0 && root.children.empty()) totals.outputs = Product(root.output_shape);
+  if (root.parameters > 0 && root.children.empty()) {
+    const std::int64_t outputs = Product(root.output_shape), samples = root.output_shape[0];
+    const std::int64_t places = root.type == "Conv2d" ? outputs / root.output_shape[1] : samples;
+    totals.outputs = outputs;
+    totals.torchinfo_mult_adds = places * root.parameters;
+    totals.torchinfo_parameters = totals.parameters;
+  }
+  constexpr std::int64_t Totals::*kSums[] = {&Totals::parameters, &Totals::mult_adds, &Totals::outputs,
+                                             &Totals::torchinfo_mult_adds, &Totals::torchinfo_parameters};
   for (const Layer& child : root.children) {
     const Totals below = TotalsOf(child);
-    totals.parameters += below.parameters;
-    totals.mult_adds += below.mult_adds;
-    totals.outputs += below.outputs;
+    for (const auto sum : kSums) totals.*sum += below.*sum;
   }
-  return {totals.parameters * root.repeat, totals.mult_adds * root.repeat, totals.outputs * root.repeat};
+  for (const auto sum : kSums) totals.*sum *= root.repeat;
+  return totals;
 }
 
 std::int64_t TotalBytes(const Layer& root, const TableOptions& options) {
   const Totals totals = TotalsOf(root);
-  return options.input_bytes + (2 * totals.outputs + totals.parameters) * options.element_bytes;
+  return options.input_bytes +
+         (2 * totals.outputs + CountedParameters(totals, options)) * options.element_bytes;
 }
 
 std::string TableText(const Layer& root, const TableOptions& options) {
@@ -168,13 +181,16 @@ std::string TableText(const Layer& root, const TableOptions& options) {
   std::string text = line + text_of({"Layer (type:depth-idx)", "Output Shape", "Param #"}) + line;
   for (const Row& row : rows.rows()) text += text_of(row);
   const Totals totals = TotalsOf(root);
+  const std::int64_t mult_adds =
+      options.counting == Counting::kTorchinfo ? totals.torchinfo_mult_adds : totals.mult_adds;
   absl::StrAppend(&text, line, "Total params: ", Grouped(totals.parameters), "\n",  //
                   "Trainable params: ", Grouped(totals.parameters), "\n",           //
-                  "Non-trainable params: 0\n", MultAddsLine(totals.mult_adds), "\n");
+                  "Non-trainable params: 0\n", MultAddsLine(mult_adds), "\n");
   absl::StrAppend(&text, line, "Input size (MB): ", Megabytes(options.input_bytes), "\n",
                   "Forward/backward pass size (MB): ", Megabytes(2 * totals.outputs * options.element_bytes),
-                  "\n",                                                                              //
-                  "Params size (MB): ", Megabytes(totals.parameters * options.element_bytes), "\n",  //
+                  "\n",  //
+                  "Params size (MB): ", Megabytes(CountedParameters(totals, options) * options.element_bytes),
+                  "\n",  //
                   "Estimated Total Size (MB): ", Megabytes(TotalBytes(root, options)), "\n", line);
   text.pop_back();
   return text;

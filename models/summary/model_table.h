@@ -28,7 +28,8 @@
 // As torchinfo: a MB is 10^6 bytes; "forward/backward pass" are the outputs of layers with parameters, twice,
 // once for the value and once for the gradient. Unlike torchinfo, mult-adds are those of the whole sequence:
 // a linear layer's weights count for every row (torchinfo: once a sample), and attention's own products
-// count. No tensors here: a table costs nothing for models of any size. Local.
+// count; Counting::kTorchinfo is for tables that are compared with its own. No tensors here: a table costs
+// nothing for models of any size. Local.
 #ifndef PLAIT_MODELS_SUMMARY_MODEL_TABLE_H_
 #define PLAIT_MODELS_SUMMARY_MODEL_TABLE_H_
 
@@ -58,14 +59,21 @@ struct Totals {
   std::int64_t parameters = 0;
   std::int64_t mult_adds = 0;
   std::int64_t outputs = 0;  // elements that layers with parameters and without children give
+  // What torchinfo has instead: mult-adds of such layers, a convolution's weights at every place, others once
+  // a sample; parameters of such layers alone.
+  std::int64_t torchinfo_mult_adds = 0, torchinfo_parameters = 0;
 };
 
 Totals TotalsOf(const Layer& root);
+
+// Of mult-adds, and of the bytes of parameters.
+enum class Counting { kAll, kTorchinfo };
 
 struct TableOptions {
   std::int64_t depth = 3;          // rows below are left out; theirs counts in the row above
   std::int64_t input_bytes = 0;    // of a batch
   std::int64_t element_bytes = 4;  // of a parameter and of an output
+  Counting counting = Counting::kAll;
 };
 
 // Bytes of the estimated total: input, outputs twice, parameters.

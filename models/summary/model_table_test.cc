@@ -47,8 +47,8 @@ Layer VisionTransformer(std::int64_t positions) {
 }
 
 // What torchinfo printed for it, but for two lines in which it is wrong: mult-adds, for which it counts a
-// linear layer's weights once a sample (58.57 G), and bytes of parameters, where it forgets the root's own
-// (1216.20, so 55758.38 in all: the next test).
+// linear layer's weights once a sample, and bytes of parameters, where it forgets the root's own. The table in
+// its counting is in models/vit/summary_test.cc.
 TEST(ModelTable, IsThatOfTorchinfo) {
   EXPECT_EQ(
       TableText(VisionTransformer(kTokens * kWidth), {.depth = 1, .input_bytes = kBatch * 3 * 224 * 224 * 4}),

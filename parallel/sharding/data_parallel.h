@@ -120,6 +120,10 @@ class DataParallel {
   // pipeline stage. May be called again before the first result's backward.
   at::Tensor Forward(const std::function<at::Tensor()>& forward);
 
+  // Blocks and root units unsharded until the result is released, before the next optimizer step: for a backward
+  // in several parts, of which the later ones read parameters too.
+  std::shared_ptr<const void> Hold(std::size_t block, std::size_t count);
+
   struct MicroBatch {
     // Of a step: the gradients of all its micro-batches are reduced then.
     bool last = true;

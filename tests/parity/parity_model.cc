@@ -15,6 +15,7 @@
 #include "models/cnn/cnn.h"
 #include "models/gpt/gpt.h"
 #include "models/mlp/mlp.h"
+#include "models/vit/vit.h"
 #include "parallel/tiling/tiled_linear.h"
 
 namespace plait::parity {
@@ -44,7 +45,8 @@ void SetValues(std::vector<models::ParameterUnit>& units) {
     for (models::ParameterSpec& p : unit.parameters) {
       const at::Tensor values = Numbers(p.tensor.sizes().vec(), seed += 100, p.tensor.scalar_type()) * 0.3;
       // Norms begin at one, as they do in practice.
-      p.tensor.copy_(p.tensor.dim() == 1 && p.name.find("ln_") != std::string::npos ? values + 1 : values);
+      const bool norm = p.name.find("ln_") != std::string::npos || p.name.find("norm") != std::string::npos;
+      p.tensor.copy_(p.tensor.dim() == 1 && norm ? values + 1 : values);
     }
   }
 }
@@ -149,10 +151,29 @@ ParityModel MakeGpt(at::ScalarType type) {
       1.0 / kSequence);
 }
 
+// Without biases of keys: no loss depends on them, and AdamW makes steps of what rounding leaves of their gradients.
+ParityModel MakeVit(at::ScalarType type) {
+  constexpr std::int64_t kSide = 8;
+  const vit::VitOptions options = {.image_size = kSide,
+                                   .patch_size = 4,
+                                   .dim = 8,
+                                   .depth = 3,
+                                   .heads = 2,
+                                   .head_dim = 4,
+                                   .mlp_dim = 12,
+                                   .classes = kClasses};
+  return Make(std::make_shared<vit::Vit>(options, type),
+              [type](const std::vector<std::int64_t>& samples, int step) -> models::Batch {
+                const at::Tensor images = Numbers({kParitySamples, 3, kSide, kSide}, 800.25 * step, type);
+                const at::Tensor labels = Integers({kParitySamples}, 90.5 * step, kClasses);
+                return {images.index_select(0, RowsOf(samples)), labels.index_select(0, RowsOf(samples))};
+              });
+}
+
 }  // namespace
 
 std::string NameOf(ModelKind kind) {
-  constexpr const char* kNames[] = {"mlp", "tiled mlp", "cnn", "gpt"};
+  constexpr const char* kNames[] = {"mlp", "tiled mlp", "cnn", "gpt", "vit"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -165,7 +186,7 @@ std::vector<at::Tensor> ParityModel::parameters() const {
 }
 
 ParityModel MakeParityModel(ModelKind kind, at::ScalarType type) {
-  constexpr ParityModel (*kMakers[])(at::ScalarType) = {MakeMlp, MakeTiledMlp, MakeCnn, MakeGpt};
+  constexpr ParityModel (*kMakers[])(at::ScalarType) = {MakeMlp, MakeTiledMlp, MakeCnn, MakeGpt, MakeVit};
   ParityModel model = kMakers[static_cast<int>(kind)](type);
   SetValues(model.units);
   return model;

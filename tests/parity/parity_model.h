@@ -20,9 +20,9 @@ namespace plait::parity {
 // No number of ranks divides it: shares of the batch are not equal.
 inline constexpr std::int64_t kParitySamples = 19;
 
-enum class ModelKind { kMlp, kTiledMlp, kCnn, kGpt };
+enum class ModelKind { kMlp, kTiledMlp, kCnn, kGpt, kVit };
 inline constexpr ModelKind kModelKinds[] = {ModelKind::kMlp, ModelKind::kTiledMlp, ModelKind::kCnn,
-                                            ModelKind::kGpt};
+                                            ModelKind::kGpt, ModelKind::kVit};
 std::string NameOf(ModelKind kind);
 
 using EngineRunner = std::function<models::BlockState(std::size_t block, const models::BlockForward& forward,

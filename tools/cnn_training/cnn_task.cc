@@ -1,10 +1,5 @@
 #include "tools/cnn_training/cnn_task.h"
 
-#include <ATen/core/Reduction.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/eq.h>
-#include <ATen/ops/nll_loss.h>
-
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +10,10 @@
 namespace plait::cnn_training {
 namespace {
 
-cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSet& set) {
-  return {.rows = set.train.rows,
-          .columns = set.train.columns,
-          .classes = static_cast<std::int64_t>(set.class_names.size()),
+cnn::CnnOptions OptionsOf(const CnnSettings& settings, const data::ImageSets& sets) {
+  return {.rows = sets.rows,
+          .columns = sets.columns,
+          .classes = static_cast<std::int64_t>(sets.class_names.size()),
           .dropout1 = settings.dropout1,
           .dropout2 = settings.dropout2};
 }
@@ -29,19 +24,21 @@ double SecondsNow() {
 
 }  // namespace
 
-CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images)
+CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const data::ImageSets& images)
     : settings_(settings),
       run_(run),
       images_(images),
-      model_(OptionsOf(settings, images.set), at::TensorOptions(settings.master_type()).device(at::kMeta)),
+      train_(images.train, {.size = 0, .scale = images.scale}, settings.compute_type()),
+      test_(images.test, {.size = 0, .scale = images.scale}, settings.compute_type()),
+      model_(OptionsOf(settings, images), at::TensorOptions(settings.master_type()).device(at::kMeta)),
       schedule_(parallel::LrSchedule::StepLr({.lr = settings.lr, .step_size = 1, .gamma = settings.gamma})),
-      sampler_({.samples = images.set.train.samples(),
+      sampler_({.samples = images.train->samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
                settings.gradient_accumulation_steps) {}
 
 training::TrainedModel CnnTask::model() {
-  const cnn::CnnOptions options = OptionsOf(settings_, images_.set);
+  const cnn::CnnOptions options = OptionsOf(settings_, images_);
   const at::ScalarType type = settings_.compute_type();
   // Biases decay too, as in torch.optim.AdamW without groups.
   return {.model = &model_,
@@ -52,10 +49,9 @@ training::TrainedModel CnnTask::model() {
 }
 
 training::NamedValues CnnTask::facts() const {
-  const data::ImageSplit& train = images_.set.train;
-  return {{"image", absl::StrCat(train.rows, " x ", train.columns)},
-          {"classes", absl::StrCat(images_.set.class_names.size())},
-          {"training_samples", absl::StrCat(train.samples())}};
+  return {{"image", absl::StrCat(images_.rows, " x ", images_.columns)},
+          {"classes", absl::StrCat(images_.class_names.size())},
+          {"training_samples", absl::StrCat(train_.samples())}};
 }
 
 training::TaskProgress CnnTask::progress() const {
@@ -66,8 +62,7 @@ std::string CnnTask::Position() const { return absl::StrCat(sampler_.Position(),
 
 training::MicroBatch CnnTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
-  return {.batch = MakeBatch(images_.set.train, images_.scale, mine, settings_.compute_type()),
-          .nominal_count = sampler_.step_samples()};
+  return {.batch = train_.Make(mine), .nominal_count = sampler_.step_samples()};
 }
 
 absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates) {
@@ -78,33 +73,18 @@ absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates
   return evaluates ? EndEpoch() : absl::OkStatus();
 }
 
-// The test: every sample once, whatever the ranks; in the last batch ranks have what there is, perhaps
-// nothing.
 absl::Status CnnTask::EndEpoch() {
   const double begin = SecondsNow();
-  const data::ImageSplit& split = images_.set.test;
-  const std::int64_t batch_size = settings_.test_batch_size * run_.data.size();
-  data::Sampler sampler({.samples = split.samples(), .batch_size = batch_size, .shuffle = false});
-  const std::vector<double> sums = trainer_->Evaluate(
-      "test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer_->model().OnDevice(MakeBatch(
-            split, images_.scale, data::ShareOf(*sampler.Next(), run_.data.rank(), run_.data.size()),
-            settings_.compute_type()));
-        const at::Tensor scores = trainer_->model().Output(batch);
-        if (batch.targets.numel() == 0) return;
-        sum.Add(0, at::nll_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum));
-        sum.Add(1, scores.argmax(1).eq(batch.targets).sum());
-      });
-  const auto tested = static_cast<double>(split.samples());
+  PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test,
+                         image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
   const double train_loss = loss_sum_ / static_cast<double>(sampler_.samples());
-  const double test_loss = sums[0] / tested, accuracy = 100 * sums[1] / tested;
   run_.log.Info(absl::StrFormat("epoch=%d dt=%f train_loss=%f test_loss=%f test_acc=%f", sampler_.epoch() + 1,
-                                seconds_, train_loss, test_loss, accuracy));
+                                seconds_, train_loss, test.loss, test.accuracy));
   PLAIT_RETURN_IF_ERROR(trainer_->Record({{"epoch", static_cast<double>(sampler_.epoch() + 1)},
                                           {"dt", seconds_},
                                           {"train_loss", train_loss},
-                                          {"test_loss", test_loss},
-                                          {"test_acc", accuracy},
+                                          {"test_loss", test.loss},
+                                          {"test_acc", test.accuracy},
                                           {"lr", LearningRate()}}));
   loss_sum_ = seconds_ = 0;
   ++epochs_done_;

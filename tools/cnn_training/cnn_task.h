@@ -9,19 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "data/images/image_source.h"
 #include "models/cnn/cnn.h"
 #include "parallel/optim/lr_schedule.h"
-#include "tools/cnn_training/images.h"
 #include "tools/cnn_training/settings.h"
+#include "tools/image_training/image_batches.h"
 #include "tools/training/epoch_sampler.h"
 #include "tools/training/trainer.h"
 
 namespace plait::cnn_training {
 
+// Collective. The IDX files of --data, or what there is. Errors of AgreeOnImages; InvalidArgument for images that are
+// too small for the network.
+absl::StatusOr<data::ImageSets> OpenImages(const CnnSettings& settings, const comm::Communicator& world);
+
 class CnnTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task.
-  CnnTask(const CnnSettings& settings, const training::Run& run, const Images& images);
+  CnnTask(const CnnSettings& settings, const training::Run& run, const data::ImageSets& images);
 
   std::string Description() const { return model_.Description(); }
   int epochs_done() const { return epochs_done_; }  // in this run
@@ -47,7 +52,8 @@ class CnnTask final : public training::TrainingTask {
 
   const CnnSettings& settings_;
   const training::Run& run_;
-  const Images& images_;
+  const data::ImageSets& images_;
+  image_training::ImageBatches train_, test_;
   cnn::Cnn model_;
   parallel::LrSchedule schedule_;
   training::EpochSampler sampler_;

@@ -71,10 +71,15 @@ std::int64_t ActivationBytesPerSample(const ModelOptions& options, std::int64_t 
                                       std::int64_t element_bytes, std::int64_t checkpointed_blocks) {
   const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
   const std::int64_t kept = shape.layers - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers = std::min(kept, shape.layers) * shape.numbers_of_block +
-                               (checkpointed_blocks + 3) * sequence * shape.width +
-                               2 * sequence * VocabularyOf(options);
-  return numbers * element_bytes;
+  const std::int64_t numbers =
+      std::min(kept, shape.layers) * shape.numbers_of_block + checkpointed_blocks * sequence * shape.width;
+  return numbers * element_bytes + EndBytesPerSample(options, sequence, element_bytes);
+}
+
+std::int64_t EndBytesPerSample(const ModelOptions& options, std::int64_t sequence,
+                               std::int64_t element_bytes) {
+  const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
+  return (3 * shape.width + 2 * VocabularyOf(options)) * sequence * element_bytes;
 }
 
 absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind) {

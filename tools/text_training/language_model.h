@@ -45,6 +45,10 @@ double FlopsPerToken(const ModelOptions& options, std::int64_t sequence);
 std::int64_t ActivationBytesPerSample(const ModelOptions& options, std::int64_t sequence,
                                       std::int64_t element_bytes, std::int64_t checkpointed_blocks);
 
+// Of these, what the embedding's and the head's parts of the pass keep.
+std::int64_t EndBytesPerSample(const ModelOptions& options, std::int64_t sequence,
+                               std::int64_t element_bytes);
+
 // A folder in Hugging Face's layout.
 struct InitialModel {
   ModelOptions options;

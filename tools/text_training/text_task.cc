@@ -97,14 +97,16 @@ training::TrainedModel TextTask::model() {
   // Of a checked policy; a wrong one is reported where the model is sharded.
   const std::int64_t repeated = training::CheckpointedBlocks(settings_, *model_).value_or(0);
   const auto element = static_cast<std::int64_t>(c10::elementSize(settings_.compute_type()));
-  training::TrainedModel trained = {.model = model_.get(),
-                                    .optimizer = {.lr = settings_.learning_rate,
-                                                  .beta1 = settings_.beta1,
-                                                  .beta2 = settings_.beta2,
-                                                  .weight_decay = settings_.weight_decay},
-                                    .clip_norm = settings_.grad_clip,
-                                    .activation_bytes_per_sample = ActivationBytesPerSample(
-                                        options_, settings_.sequence, element, repeated)};
+  training::TrainedModel trained = {
+      .model = model_.get(),
+      .optimizer = {.lr = settings_.learning_rate,
+                    .beta1 = settings_.beta1,
+                    .beta2 = settings_.beta2,
+                    .weight_decay = settings_.weight_decay},
+      .clip_norm = settings_.grad_clip,
+      .activation_bytes_per_sample =
+          ActivationBytesPerSample(options_, settings_.sequence, element, repeated),
+      .epilogue_bytes_per_sample = EndBytesPerSample(options_, settings_.sequence, element)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
@@ -126,7 +128,9 @@ training::MicroBatch TextTask::Next(int) {
 
 absl::Status TextTask::BeforeFirstStep() {
   if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
-  if (samples() && prompt_ != settings_.sample_prompt) {
+  if (settings_.sample_tokens > 0 && trainer_->model().stages() > 1) {
+    run_.log.Warning("--sample-tokens: no samples are printed with pipeline stages; generate prints them");
+  } else if (samples() && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
   Losses losses;
@@ -137,8 +141,10 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
   step_ = report.step;
   const double begin = NowSeconds();
   const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
-  StepNumbers numbers = {
-      .report = report, .samples = tokens / settings_.sequence, .tokens = tokens, .ranks = run_.data.size()};
+  StepNumbers numbers = {.report = report,
+                         .samples = tokens / settings_.sequence,
+                         .tokens = tokens,
+                         .ranks = run_.losses.size()};
   numbers.mfu_percent =
       MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
                  report.dt_seconds, peak_flops_);
@@ -183,7 +189,7 @@ absl::Status TextTask::Evaluate(Losses* losses) {
   losses->train = MeanLoss("training loss", batches_.estimated_train);
   losses->validation = MeanLoss("validation loss", batches_.estimated_validation);
   const double estimated = NowSeconds();
-  if (samples()) {
+  if (samples() && trainer_->model().stages() == 1) {
     PLAIT_ASSIGN_OR_RETURN(const std::string sample, Sample());
     run_.log.Info(absl::StrCat("['prompt']: '", prompt_, "'"));
     run_.log.Info(absl::StrCat("['response']:\n\n", sample, "\n"));

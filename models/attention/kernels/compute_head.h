@@ -103,13 +103,13 @@ template <typename Elements>
 void Forward(const HeadForward<typename Elements::Type>& h) {
   const HeadRoom<Elements> room(h.seq, h.width);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
-    const Index end = Least(first + kBlockRows, h.seq), rows = end - first;
+    const Index rows = Least(kBlockRows, h.seq - first), end = h.causal ? first + rows : h.seq;
     Multiply<Elements, simd::FloatElements>(rows, h.width, end,
                                             {h.query.data + first * h.query.stride, h.query.stride, 1},
                                             {h.key.data, 1, h.key.stride}, room.scores, room.stride, room);
     typename Elements::Type* probabilities = h.probabilities + first * h.seq;
     for (Index i = 0; i < rows; ++i) {
-      SoftmaxRow<Elements>(room.scores + i * room.stride, first + i + 1, end, h.scale,
+      SoftmaxRow<Elements>(room.scores + i * room.stride, h.causal ? first + i + 1 : end, end, h.scale,
                            probabilities + i * h.seq);
     }
     Multiply<Elements>(rows, end, h.width, {probabilities, h.seq, 1}, {h.value.data, h.value.stride, 1},
@@ -139,7 +139,7 @@ void Backward(const HeadBackward<typename Elements::Type>& h) {
   const HeadRoom<Elements> room(h.seq, h.width);
   T* of_scores = reinterpret_cast<T*>(room.of_scores);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
-    const Index end = Least(first + kBlockRows, h.seq), rows = end - first;
+    const Index rows = Least(kBlockRows, h.seq - first), end = h.causal ? first + rows : h.seq;
     Multiply<Elements, simd::FloatElements>(
         rows, h.width, end, {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
         {h.value.data, 1, h.value.stride}, room.scores, room.stride, room);
@@ -151,14 +151,14 @@ void Backward(const HeadBackward<typename Elements::Type>& h) {
                        {h.key.data, h.key.stride, 1}, h.of_query.data + first * h.of_query.stride,
                        h.of_query.stride, room);
   }
-  // Keys [first, end) are seen by queries from `first` on.
+  // Keys [first, first + rows) are seen by queries from `seen` on.
   for (Index first = 0; first < h.seq; first += kBlockRows) {
-    const Index end = Least(first + kBlockRows, h.seq), queries = h.seq - first;
-    Multiply<Elements>(end - first, queries, h.width, {of_scores + first * h.seq + first, 1, h.seq},
-                       {h.query.data + first * h.query.stride, h.query.stride, 1},
+    const Index rows = Least(kBlockRows, h.seq - first), seen = h.causal ? first : 0, queries = h.seq - seen;
+    Multiply<Elements>(rows, queries, h.width, {of_scores + seen * h.seq + first, 1, h.seq},
+                       {h.query.data + seen * h.query.stride, h.query.stride, 1},
                        h.of_key.data + first * h.of_key.stride, h.of_key.stride, room);
-    Multiply<Elements>(end - first, queries, h.width, {h.probabilities + first * h.seq + first, 1, h.seq},
-                       {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
+    Multiply<Elements>(rows, queries, h.width, {h.probabilities + seen * h.seq + first, 1, h.seq},
+                       {h.of_out.data + seen * h.of_out.stride, h.of_out.stride, 1},
                        h.of_value.data + first * h.of_value.stride, h.of_value.stride, room);
   }
 }

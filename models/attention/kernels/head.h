@@ -1,6 +1,8 @@
-// Causal attention of one head over one sequence, all scores in memory: forward and backward.
+// Attention of one head over one sequence, all scores in memory: forward and backward. Causal:
 //
 //   p(i, j) = softmax over j <= i of scale q(i) . k(j);   out(i) = sum over j <= i of p(i, j) v(j)
+//
+// else over all j.
 //
 // Vaswani et al., arXiv:1706.03762, equation 1. Scores, exponentials and sums are in float32; probabilities
 // and results are rounded to T, float or bfloat16. Products skip blocks of later keys.
@@ -26,17 +28,19 @@ template <typename T>
 struct HeadForward {
   std::int64_t seq = 0;
   std::int64_t width = 0;
+  bool causal = true;
   float scale = 1;
   Rows<const T> query, key, value;
   Rows<T> out;
-  T* probabilities =
-      nullptr;  // (seq, seq), for the backward pass; undefined right of the block of the diagonal
+  // (seq, seq), for the backward pass; causal: undefined right of the block of the diagonal.
+  T* probabilities = nullptr;
 };
 
 template <typename T>
 struct HeadBackward {
   std::int64_t seq = 0;
   std::int64_t width = 0;
+  bool causal = true;
   float scale = 1;
   Rows<const T> query, key, value;
   const T* probabilities = nullptr;

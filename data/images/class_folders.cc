@@ -1,0 +1,127 @@
+#include "data/images/class_folders.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/seed.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/images/decode.h"
+
+namespace plait::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kTestParts = 10;  // one of so many
+
+struct LabelledFile {
+  std::string path;
+  std::int64_t label = 0;
+};
+
+class ImageFiles final : public ImageSource {
+ public:
+  explicit ImageFiles(std::vector<LabelledFile> files) : files_(std::move(files)) {}
+  std::int64_t samples() const override { return static_cast<std::int64_t>(files_.size()); }
+  std::int64_t label(std::int64_t index) const override { return files_[index].label; }
+  absl::StatusOr<Image> Read(std::int64_t index) const override {
+    PLAIT_CHECK(index >= 0 && index < samples()) << index << " of " << samples();
+    const std::string& path = files_[index].path;
+    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+    absl::StatusOr<Image> image = DecodeImage(bytes);
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(image.status(), path));
+    return image;
+  }
+
+ private:
+  std::vector<LabelledFile> files_;
+};
+
+bool IsImageName(const fs::path& path) {
+  const std::string ending = absl::AsciiStrToLower(path.extension().string());
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+// Names in a folder for which `wanted` holds, in order.
+template <typename Wanted>
+std::vector<std::string> NamesIn(const std::string& folder, const Wanted& wanted) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (wanted(entry)) names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> FoldersIn(const std::string& folder) {
+  return NamesIn(folder, [](const fs::directory_entry& entry) {
+    std::error_code error;
+    return entry.is_directory(error);
+  });
+}
+
+absl::Status AddFiles(const std::string& folder, const std::vector<std::string>& classes,
+                      std::vector<LabelledFile>& files) {
+  for (const std::string& name : FoldersIn(folder)) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(folder, "/", name, ": no such class among those to train on"));
+    }
+    const std::string path = absl::StrCat(folder, "/", name);
+    for (const std::string& file :
+         NamesIn(path, [](const fs::directory_entry& entry) { return IsImageName(entry.path()); })) {
+      files.push_back({absl::StrCat(path, "/", file), found - classes.begin()});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Takes the files for testing out of `train`; `prefix` is not part of what is hashed.
+std::vector<LabelledFile> SplitByHash(std::size_t prefix, std::vector<LabelledFile>& train) {
+  std::vector<LabelledFile> test, rest;
+  for (LabelledFile& file : train) {
+    const bool tests = base::DeriveSeed(0, file.path.substr(prefix)) % kTestParts == 0;
+    (tests ? test : rest).push_back(std::move(file));
+  }
+  train = std::move(rest);
+  return test;
+}
+
+}  // namespace
+
+absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
+  std::error_code error;
+  const auto has = [&](const char* name) { return fs::is_directory(absl::StrCat(folder, "/", name), error); };
+  const bool split = has("train") && (has("val") || has("test"));
+  const std::string train_folder = split ? folder + "/train" : folder;
+  ImageSets sets;
+  sets.class_names = FoldersIn(train_folder);
+  std::vector<LabelledFile> train, test;
+  PLAIT_RETURN_IF_ERROR(AddFiles(train_folder, sets.class_names, train));
+  if (split) {
+    PLAIT_RETURN_IF_ERROR(AddFiles(folder + (has("val") ? "/val" : "/test"), sets.class_names, test));
+  } else {
+    test = SplitByHash(folder.size(), train);
+  }
+  if (train.empty() || test.empty()) {
+    return absl::NotFoundError(absl::StrCat(folder, ": ", train.size(), " training and ", test.size(),
+                                            " test images found; expected CIFAR-10's binary files, IDX "
+                                            "files, or .jpg and .png files in train/CLASS "
+                                            "and val/CLASS, or in CLASS"));
+  }
+  sets.train = std::make_shared<ImageFiles>(std::move(train));
+  sets.test = std::make_shared<ImageFiles>(std::move(test));
+  // Of ImageNet, as PyTorch's models have it.
+  sets.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+  sets.source = absl::StrCat("image files in ", folder);
+  return sets;
+}
+
+}  // namespace plait::data

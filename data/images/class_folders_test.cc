@@ -1,0 +1,150 @@
+// Files of known pixels through the decoder, and folders of them.
+#include "data/images/class_folders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/images/decode.h"
+#include "data/images/open_image_sets.h"
+#include "data/images/testing/image_files.h"
+
+namespace plait::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Folder(const std::string& name) {
+  std::string folder = ::testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(folder);
+  return folder;
+}
+
+TEST(DecodeImage, PngHasTheVeryPixels) {
+  // Rows that are no multiple of any vector.
+  for (const auto& [rows, columns] : {std::pair(1, 1), std::pair(5, 7), std::pair(33, 50)}) {
+    const Image image = PatternImage(rows, columns);
+    const absl::StatusOr<Image> read = DecodeImage(PngBytes(image));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->rows, rows);
+    EXPECT_EQ(read->columns, columns);
+    EXPECT_EQ(read->pixels, image.pixels) << rows << " x " << columns;
+  }
+}
+
+TEST(DecodeImage, GreyBecomesColour) {
+  const Image grey = PatternImage(6, 9, 1);
+  const absl::StatusOr<Image> read = DecodeImage(PngBytes(grey));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->channels, 3);
+  for (std::size_t at = 0; at < read->pixels.size(); ++at) {
+    EXPECT_EQ(read->pixels[at], grey.pixels[at / 3]) << at;
+  }
+}
+
+// Of gd's encoder (libjpeg), 48 x 32: e04020 on the left, 2060c0 on the right. Quantization and the conversion of
+// colours leave fields that are flat beyond 8 pixels within 3 of what was drawn; limited range instead of full would be off by 10 and more.
+TEST(DecodeImage, JpegHasTheColoursThatWereDrawn) {
+  const absl::StatusOr<std::string> bytes = ReadWholeFile("data/images/testing/halves.jpg");
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const absl::StatusOr<Image> image = DecodeImage(*bytes);
+  ASSERT_TRUE(image.ok()) << image.status();
+  ASSERT_EQ(image->rows, 32);
+  ASSERT_EQ(image->columns, 48);
+  const auto expect = [&](std::int64_t row, std::int64_t column, std::vector<int> colour) {
+    for (int c = 0; c < 3; ++c) {
+      EXPECT_NEAR(image->pixels[(row * 48 + column) * 3 + c], colour[c], 3) << row << " " << column;
+    }
+  };
+  for (const int row : {16, 22, 29}) {
+    expect(row, 3, {0xe0, 0x40, 0x20});
+    expect(row, 14, {0xe0, 0x40, 0x20});
+    expect(row, 33, {0x20, 0x60, 0xc0});
+    expect(row, 40, {0x20, 0x60, 0xc0});
+  }
+}
+
+TEST(DecodeImage, NamesWhatIsWrong) {
+  const auto message = [](absl::string_view bytes) {
+    return std::string(DecodeImage(bytes).status().message());
+  };
+  const std::string png = PngBytes(PatternImage(20, 30)),
+                    jpeg = *ReadWholeFile("data/images/testing/halves.jpg");
+  EXPECT_EQ(message(""), "neither a JPEG nor a PNG image");
+  EXPECT_EQ(message("GIF89a"), "neither a JPEG nor a PNG image");
+  EXPECT_EQ(message(png.substr(0, png.size() / 2)), "the image is damaged or cut short");
+  EXPECT_EQ(message(png.substr(0, 20)), "the image is damaged or cut short");
+  EXPECT_EQ(message(jpeg.substr(0, jpeg.size() / 2)), "the image is damaged or cut short");
+  EXPECT_EQ(message(jpeg.substr(0, 4)), "the image is damaged or cut short");
+  std::string changed = png;
+  changed[png.size() / 2] ^= 4;
+  EXPECT_EQ(message(changed), "the image is damaged or cut short");
+}
+
+TEST(ClassFolders, FindsTrainAndVal) {
+  const std::string folder = Folder("split");
+  const Image image = PatternImage(4, 6);
+  WriteFile(folder + "/train/dog/1.png", PngBytes(image));
+  WriteFile(folder + "/train/cat/b.PNG", PngBytes(image));
+  WriteFile(folder + "/train/cat/a.png", PngBytes(PatternImage(3, 3)));
+  WriteFile(folder + "/train/cat/notes.txt", "no image");
+  WriteFile(folder + "/val/dog/1.png", PngBytes(image));
+  const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->class_names, (std::vector<std::string>{"cat", "dog"}));
+  ASSERT_EQ(sets->train->samples(), 3);
+  EXPECT_EQ(sets->train->Read(0)->rows, 3);
+  EXPECT_EQ(sets->train->label(1), 0);
+  EXPECT_EQ(sets->train->label(2), 1);
+  EXPECT_EQ(sets->train->Read(2)->pixels, image.pixels);
+  EXPECT_EQ(sets->test->samples(), 1);
+  EXPECT_EQ(sets->rows, 0);
+  WriteFile(folder + "/val/horse/1.png", PngBytes(image));
+  EXPECT_THAT(std::string(FindClassFolders(folder).status().message()),
+              HasSubstr("val/horse: no such class among those to train on"));
+}
+
+// A tenth by the files' names, wherever the folder is.
+TEST(ClassFolders, SplitsOneFolderByNames) {
+  std::set<std::string> tests[2];
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string folder = Folder(absl::StrCat("one", copy));
+    for (int i = 0; i < 400; ++i) {
+      // As the image's width says which it is.
+      WriteFile(absl::StrCat(folder, "/k", i % 4, "/", i, ".png"), PngBytes(PatternImage(1, 1 + i)));
+    }
+    const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+    ASSERT_TRUE(sets.ok()) << sets.status();
+    EXPECT_EQ(sets->train->samples() + sets->test->samples(), 400);
+    // Six deviations of a tenth of 400.
+    EXPECT_NEAR(static_cast<double>(sets->test->samples()), 40, 36);
+    for (std::int64_t i = 0; i < sets->test->samples(); ++i) {
+      const std::int64_t number = sets->test->Read(i)->columns - 1;
+      EXPECT_EQ(sets->test->label(i), number % 4);
+      tests[copy].insert(absl::StrCat(number));
+    }
+  }
+  EXPECT_EQ(tests[0], tests[1]);
+}
+
+TEST(ClassFolders, NamesWhatIsMissing) {
+  const std::string folder = Folder("empty");
+  EXPECT_THAT(std::string(OpenImageSets({.data = folder}).status().message()),
+              HasSubstr("empty: no such folder; expected fake, or a folder of images"));
+  std::filesystem::create_directories(folder + "/cat");
+  EXPECT_THAT(std::string(OpenImageSets({.data = folder}).status().message()),
+              HasSubstr("empty: 0 training and 0 test images found; expected CIFAR-10's"));
+  WriteFile(folder + "/train/cat/a.jpg", "no image");
+  WriteFile(folder + "/val/cat/a.jpg", "no image");
+  const absl::StatusOr<ImageSets> sets = OpenImageSets({.data = folder});
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  EXPECT_EQ(sets->train->Read(0).status().message(),
+            folder + "/train/cat/a.jpg: neither a JPEG nor a PNG image");
+}
+
+}  // namespace
+}  // namespace plait::data

@@ -1,0 +1,27 @@
+// Small image files for tests, written byte by byte as the formats say.
+#ifndef PLAIT_DATA_IMAGES_TESTING_IMAGE_FILES_H_
+#define PLAIT_DATA_IMAGES_TESTING_IMAGE_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "data/images/image_source.h"
+
+namespace plait::data {
+
+// An image whose pixels all differ from their neighbours.
+Image PatternImage(std::int64_t rows, std::int64_t columns, std::int64_t channels = 3);
+
+// A PNG file, 8 bits a sample: grey or colour by the image's channels.
+std::string PngBytes(const Image& image);
+
+// CIFAR-10's records: image k has label labels[k], and PatternImage moved on by k.
+std::string CifarBytes(const std::vector<int>& labels);
+
+// In a folder that is made as needed.
+void WriteFile(const std::string& path, absl::string_view bytes);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_IMAGES_TESTING_IMAGE_FILES_H_

@@ -1,0 +1,70 @@
+// Vision transformers in Hugging Face's layout (ViTForImageClassification): config.json and model.safetensors in a
+// folder, both ways.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const HuggingFaceVit files, HuggingFaceVit::Open("vit-base-patch16-224"));
+//   const Vit vit(files.options(), at::kFloat);
+//   PLAIT_RETURN_IF_ERROR(files.ReadAll(vit));                // or a unit at a time: files.ReadUnit(vit, i)
+//   ...
+//   PLAIT_RETURN_IF_ERROR(SaveHuggingFaceVit(vit, "my-vit", class_names));
+//
+//   here                              in files
+//   cls_token, pos_embed              vit.embeddings.{cls_token, position_embeddings}
+//   patch_embed.proj                  vit.embeddings.patch_embeddings.projection
+//   blocks.N.norm1, norm2             vit.encoder.layer.N.{layernorm_before, layernorm_after}
+//   blocks.N.attn.qkv                 vit.encoder.layer.N.attention.attention.{query, key, value}: a third each
+//   blocks.N.attn.proj                vit.encoder.layer.N.attention.output.dense
+//   blocks.N.mlp.fc1, fc2             vit.encoder.layer.N.{intermediate, output}.dense
+//   norm, head                        vit.layernorm, classifier
+//
+// The layout has a class token and heads that are together as wide as the model. A pooler is skipped. Numbers are
+// converted to the parameters' type, and written in it. Local.
+#ifndef PLAIT_MODELS_VIT_SAFETENSORS_H_
+#define PLAIT_MODELS_VIT_SAFETENSORS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "data/safetensors/model.h"
+#include "models/hugging_face/safetensors.h"
+#include "models/vit/vit.h"
+
+namespace plait::vit {
+
+// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no positive
+// number, an option whose function Vit does not have (named). Dropout is not taken from it: 0.
+absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text);
+// Classes without names are LABEL_0, LABEL_1, ...
+std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names = {});
+
+class HuggingFaceVit final : public hugging_face::Weights {
+ public:
+  // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index). DataLoss:
+  // damaged files. InvalidArgument: as OptionsFromConfig(); a tensor that a ViT does not have. Every message names
+  // the file. Tensors are read from the disk by ReadUnit() and ReadAll(), for models of these options.
+  static absl::StatusOr<HuggingFaceVit> Open(const std::string& folder);
+
+  const VitOptions& options() const { return options_; }
+
+ private:
+  HuggingFaceVit(const VitOptions& options, data::safetensors::Model files);
+
+  VitOptions options_;
+};
+
+// InvalidArgument where the layout has no place for such a model: another pool, heads of another width.
+absl::Status CheckLayout(const VitOptions& options);
+hugging_face::Layout HuggingFaceLayout();
+
+using hugging_face::SaveOptions;
+// Errors of CheckLayout and of hugging_face::Save.
+absl::Status SaveHuggingFaceVit(const Vit& vit, const std::string& folder,
+                                const std::vector<std::string>& class_names = {},
+                                const SaveOptions& options = {});
+
+}  // namespace plait::vit
+
+#endif  // PLAIT_MODELS_VIT_SAFETENSORS_H_

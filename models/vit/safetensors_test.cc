@@ -1,0 +1,157 @@
+// Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_vit_test.py.
+#include "models/vit/safetensors.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "data/hdf5/atomic_file.h"
+
+namespace plait::vit {
+namespace {
+
+namespace st = data::safetensors;
+using ::testing::HasSubstr;
+
+std::string Folder(const std::string& name) {
+  const std::string folder = ::testing::TempDir() + "/" + name;
+  EXPECT_TRUE(data::MakeFolders(folder).ok());
+  return folder;
+}
+
+VitOptions Small(bool bias) {
+  return {.image_size = 8,
+          .patch_size = 4,
+          .channels = 1,
+          .dim = 12,
+          .depth = 2,
+          .heads = 3,
+          .head_dim = 4,
+          .mlp_dim = 10,
+          .classes = 5,
+          .qkv_bias = bias,
+          .pool = Pool::kClassToken,
+          .norm_eps = 1e-5};
+}
+
+Vit Drawn(bool bias, at::ScalarType type) {
+  Vit vit(Small(bias), type);
+  for (const at::Tensor& parameter : vit.parameters()) {
+    parameter.detach().copy_(at::randn(parameter.sizes()));
+  }
+  return vit;
+}
+
+struct Case {
+  bool bias;
+  at::ScalarType type;
+};
+
+class RoundTrip : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RoundTrip, GivesTheSameBits) {
+  const std::string folder = Folder("round_trip");
+  const Vit vit = Drawn(GetParam().bias, GetParam().type);
+  ASSERT_TRUE(SaveHuggingFaceVit(vit, folder).ok());
+  const auto files = HuggingFaceVit::Open(folder);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->options(), vit.options());
+  const Vit meta(files->options(), at::TensorOptions(at::kMeta));
+  // A unit at a time, as engines do.
+  const std::vector<models::ParameterUnit> units = meta.units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const models::ParameterSpec& parameter : units[unit].parameters) {
+      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), GetParam().type));
+    }
+    ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
+  }
+  ASSERT_EQ(meta.parameters().size(), vit.parameters().size());
+  for (std::size_t j = 0; j < vit.parameters().size(); ++j) {
+    EXPECT_TRUE(meta.parameters()[j].equal(vit.parameters()[j])) << j;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
+                         ::testing::Values(Case{true, at::kFloat}, Case{false, at::kFloat},
+                                           Case{true, at::kBFloat16}, Case{false, at::kDouble}));
+
+// One tensor replaced, or taken out where it has no data.
+absl::Status AfterChange(const std::string& name, const at::Tensor& replacement) {
+  const std::string folder = Folder("changed");
+  EXPECT_TRUE(SaveHuggingFaceVit(Drawn(true, at::kFloat), folder).ok());
+  {
+    const auto model = st::Model::Open(folder);
+    std::vector<st::TensorView> tensors;
+    for (const std::string& other : model->Names()) {
+      if (other != name) tensors.push_back(*model->Find(other));
+    }
+    if (replacement.defined()) {
+      tensors.push_back({name, {st::DType::kF32, replacement.sizes().vec()}, replacement.const_data_ptr()});
+    }
+    EXPECT_TRUE(st::WriteModel(folder, tensors, {}).ok());
+  }
+  const auto files = HuggingFaceVit::Open(folder);
+  if (!files.ok()) return files.status();
+  return files->ReadAll(Vit(files->options(), at::kFloat));
+}
+
+TEST(HuggingFaceVit, RefusesFilesOfAnotherModel) {
+  const std::string key = "vit.encoder.layer.1.attention.attention.key.weight";
+  EXPECT_TRUE(AfterChange(key, at::randn({12, 12})).ok());
+  EXPECT_EQ(AfterChange(key, {}).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(AfterChange(key, {}).message(), HasSubstr("layer.1.attention.attention.key.weight"));
+  EXPECT_THAT(AfterChange("vit.encoder.layer.0.output.dense.weight", at::randn({10, 12})).message(),
+              HasSubstr("F32 [12, 10]"));
+  EXPECT_THAT(AfterChange("vit.encoder.layer.2.output.dense.weight", at::randn({12, 10})).message(),
+              HasSubstr("layer.2.output.dense.weight\", which a ViT of 2 layers does not have"));
+  EXPECT_TRUE(AfterChange("vit.pooler.dense.weight", at::randn({12, 12})).ok());
+}
+
+TEST(HuggingFaceVit, SaysWhatTheLayoutCannotHold) {
+  VitOptions options = Small(true);
+  EXPECT_TRUE(CheckLayout(options).ok());
+  options.head_dim = 5;
+  EXPECT_EQ(CheckLayout(options).message(),
+            "Hugging Face's ViT has heads of width 12 together; this one has 15");
+  EXPECT_EQ(SaveHuggingFaceVit(Vit(options, at::kFloat), Folder("wide")).message(),
+            CheckLayout(options).message());
+  options = Small(true);
+  options.pool = Pool::kMean;
+  EXPECT_THAT(std::string(CheckLayout(options).message()), HasSubstr("has a class token"));
+}
+
+std::string Problem(const std::string& keys) {
+  return std::string(OptionsFromConfig("{\"model_type\": \"vit\", " + keys + "}").status().message());
+}
+
+TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
+  EXPECT_EQ(Problem("\"hidden_act\": \"relu\""), "\"hidden_act\" is \"relu\"; expected \"gelu\"");
+  EXPECT_EQ(Problem("\"patch_size\": 0"), "\"patch_size\" is 0; expected a positive number");
+  EXPECT_EQ(Problem("\"image_size\": 100"),
+            "image_size is 100; expected a multiple of patch_size, which is 16");
+  EXPECT_EQ(Problem("\"qkv_bias\": 1"), "\"qkv_bias\" is 1; expected true or false");
+  EXPECT_EQ(Problem("\"num_attention_heads\": 7"),
+            "\"hidden_size\" is 768; expected a multiple of num_attention_heads, which is 7");
+  EXPECT_EQ(OptionsFromConfig("{\"model_type\": \"deit\"}").status().message(),
+            "\"model_type\" is \"deit\"; expected \"vit\"");
+  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is no JSON object");
+}
+
+TEST(OptionsFromConfig, HasTransformersDefaults) {
+  VitOptions expected = *PresetNamed("vit-base");
+  expected.norm_eps = 1e-12;
+  expected.classes = 2;
+  EXPECT_EQ(*OptionsFromConfig("{\"model_type\": \"vit\"}"), expected);
+}
+
+TEST(ConfigText, NamesClasses) {
+  EXPECT_THAT(ConfigText(Small(true), {"cat", "dog"}), HasSubstr("\"1\": \"dog\",\n    \"2\": \"LABEL_2\""));
+}
+
+}  // namespace
+}  // namespace plait::vit

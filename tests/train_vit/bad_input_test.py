@@ -1,0 +1,100 @@
+"""Wrong flags, data, folders and checkpoints: one clear line, an exit status that is not 0."""
+import os
+import shutil
+import subprocess
+
+import runs
+
+
+class BadInputTest(runs.VitTest):
+    def fails(self, expected, *flags, code=2, **kwargs):
+        run = self.train(*flags, code=code, **kwargs)
+        self.assertEqual(len(run.errors()), 1, run.err)
+        self.assertRegex(run.errors()[0], "^train_vit: " + expected)
+        self.assertEqual(run.tests(), [])
+
+    def test_flags(self):
+        for expected, *flags in [
+                ("unknown flag --head; did you mean --heads", "--head=3"),
+                ("--preset: no preset \"vit-9\"; there are vit-tiny, vit-small", "--preset=vit-9"),
+                ("--image-size=32: must be a multiple of --patch-size=5", "--patch-size=5"),
+                ("--heads=0: expected 1 to 1048576", "--heads=0"),
+                ("--mlp-dim=-4: expected 1 to 1048576", "--mlp-dim=-4"),
+                ("--pool=max: expected mean or class", "--pool=max"),
+                ("--attn=flash: expected sdpa or math", "--attn=flash"),
+                ("--dropout=1: must be at least 0 and below 1", "--dropout=1"),
+                ("--norm-eps=0: must be a positive number", "--norm-eps=0"),
+                ("--augment: \"flip\": expected none, pad-crop or resized-crop", "--augment=flip"),
+                ("--max-iters=0 and --epochs=0: say how long to train", "--max-iters=0", "--epochs=0"),
+                ("--min-lr=1: expected 0 to 0.002", "--min-lr=1"),
+                ("--dtype=int8: expected float32", "--dtype=int8"),
+                ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2"),
+                ("--mesh=lp=2: ", "--mesh=lp=2")]:
+            with self.subTest(flags=flags):
+                self.fails(expected, *flags)
+                self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_data(self):
+        self.fails("--data: .*nowhere: no such folder; expected fake, or a folder of images", "--data=" + self.path("nowhere"),
+                   code=1)
+        os.mkdir(self.path("empty"))
+        self.fails("--data: .*empty: 0 training and 0 test images found; expected CIFAR-10", "--data=" + self.path("empty"),
+                   code=1)
+        shutil.copytree(self.images, self.path("cut"))
+        with open(self.path("cut/test_batch.bin"), "r+b") as file:
+            file.truncate(5000)
+        self.fails("--data: .*cut/test_batch.bin: 5000 bytes; expected a multiple of 3073", "--data=" + self.path("cut"), code=1)
+        self.fails("--classes=3: the images have 10", "--classes=3", code=1)
+
+    def test_a_file_that_cannot_be_read(self):
+        """One rank meets it, all end, in the same step."""
+        from PIL import Image
+        for name in ("train/a", "val/a"):
+            os.makedirs(self.path("pictures/" + name))
+            for i in range(16):
+                Image.new("RGB", (40, 40), (i, 0, 0)).save(self.path(f"pictures/{name}/{i:02}.png"))
+        with open(self.path("pictures/train/a/07.png"), "r+b") as file:
+            file.truncate(60)
+        flags = self.flags("--data=" + self.path("pictures"), "--epochs=1", "--batch-size=2")
+        flags = [flag for flag in flags if not flag.startswith("--nproc")]
+        script = f"\"$0\" \"$@\"; echo $? > code$OMPI_COMM_WORLD_RANK"
+        run = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script, runs.PROGRAM, *flags],
+                             cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=120)
+        errors = runs.Run(0, run.stdout, run.stderr).errors()
+        self.assertEqual(len(errors), 1, run.stderr)
+        self.assertRegex(errors[0], "train_vit: --data: .*pictures/train/a/07.png: the image is damaged or cut short")
+        for rank in range(2):
+            with open(self.path(f"code{rank}")) as file:
+                self.assertEqual(file.read(), "1\n")
+
+    def test_a_run_that_does_not_fit(self):
+        self.fails(r"the run needs \d+\.\d+ GB on each rank, but \d+\.\d+ GB are there", "--batch-size=1000000000", code=1)
+
+    def test_models(self):
+        self.fails("--init-from: .*nowhere/config.json", "--init-from=" + self.path("nowhere"), code=1)
+        self.fails("--save-model: .*nowhere", "--save-model=" + self.path("nowhere"), code=1)
+        self.fails("--save-model: Hugging Face's ViT has a class token; this one is over the mean of its patches",
+                   "--save-model=" + self.folder, "--pool=mean", code=1)
+        self.fails("--save-model: Hugging Face's ViT has heads of width 16 together; this one has 8",
+                   "--save-model=" + self.folder, "--head-dim=4", code=1)
+        self.model("--data=fake", "--classes=5", "--max-iters=1", "--epochs=0", "--no-evaluate")
+        self.fails("--init-from: a head of 5 classes: the images have 10", "--init-from=" + self.path("model"), code=1, outputs="b")
+
+    def test_other_settings_than_the_checkpoint(self):
+        kept = "--checkpoint-dir=" + self.path("kept")
+        self.train(kept, "--augment=pad-crop", "--max-samples=32")
+        resume = "--resume=" + self.path("kept")
+        for expected, *flags in [
+                ("depth is 2 there and 3 here", "--depth=3"),
+                ("augment is pad-crop there and none here", "--augment=none"),
+                ("dtype is float32 there and bfloat16 here", "--dtype=bf16"),
+                ("batch_size_of_all_ranks is 16 there and 32 here", "--batch-size=16"),
+                ("training_samples is 32 there and 70 here", "--max-samples=0")]:
+            with self.subTest(flags=flags):
+                self.fails("--resume: .*checkpoint of another run: " + expected, resume, "--max-samples=32", *flags, code=1,
+                           outputs="x")
+        self.fails(".*holds the checkpoints of an earlier run; go on with --resume", kept, code=1, outputs="y")
+
+
+if __name__ == "__main__":
+    runs.main()

@@ -1,0 +1,57 @@
+"""A run that was interrupted and resumed has the bits of one that was not."""
+import re
+import signal
+
+import runs
+
+# Augmentation and dropout must go on, too.
+DRAWING = ["--augment=pad-crop", "--dropout=0.1", "--epochs=3", "--warmup-iters=4"]
+
+
+class ResumeTest(runs.VitTest):
+    def compare(self, run, model, *flags, **kwargs):
+        whole, expected = self.model(*DRAWING, *flags, name="whole", **kwargs)
+        self.assert_same_bits(expected, model)
+        resumed = run.losses()
+        self.assertTrue(resumed)
+        self.assertEqual(whole.losses()[-len(resumed):], resumed)
+        self.assertEqual(run.tests()[-1], whole.tests()[-1])
+
+    def test_in_the_midst_of_an_epoch(self):
+        kept = self.path("kept")
+        self.train(*DRAWING, "--epochs=1", "--checkpoint-dir=" + kept, "--checkpoint-interval=3", "--keep-last=0")
+        run, model = self.model("--epochs=3", "--resume=" + kept + "/step-000000003")
+        self.assertIn("Resuming at epoch 1, sample 48, step 3", run.out)
+        self.compare(run, model)
+
+    def test_another_mesh_and_no_other_flags(self):
+        kept = self.path("kept")
+        flags = ["--strategy=fsdp", "--dtype=float64"]
+        self.train(*DRAWING, *flags, "--dropout=0", "--epochs=1", "--checkpoint-dir=" + kept)
+        os_flags = [f"--outputs={self.path('out2')}", "--no-plots", "--data=" + self.images, "--epochs=3", "--nproc=1",
+                    "--resume=" + kept, "--test-batch-size=10"]
+        process = self.start(os_flags)
+        out, err = process.communicate(timeout=240)
+        self.assertEqual(process.returncode, 0, out + err)
+        resumed = runs.Run(0, out, err)
+        whole, _ = self.model(*DRAWING, *flags, "--dropout=0", name="whole")
+        self.assertEqual(whole.losses()[-10:], resumed.losses())
+
+    def test_sigterm(self):
+        kept = self.path("kept")
+        process = self.start(self.flags(*DRAWING, "--epochs=100000", "--checkpoint-dir=" + kept, ranks=1))
+        for line in process.stdout:
+            if "iter=12 " in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        rest, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, rest + err)
+        stopped = re.search(r"Stopped \(SIGTERM\) at epoch (\d+), sample \d+, step (\d+); go on with --resume=", rest)
+        self.assertTrue(stopped, rest)
+        epochs = f"--epochs={int(stopped[1]) + 1}"
+        run, model = self.model("--resume=" + kept, epochs, ranks=1)
+        self.compare(run, model, epochs, ranks=1)
+
+
+if __name__ == "__main__":
+    runs.main()

@@ -1,0 +1,72 @@
+// Batches of labelled images as tensors, and the test of a classifier on them: what train_cnn and train_vit share.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const data::ImageSets sets, AgreeOnImages(opened, "--data", run.world));
+//   ImageBatches train(sets.train, {.size = 224, .scale = sets.scale}, at::kFloat);
+//   const models::Batch batch = train.Make(indices, epoch);
+//   PLAIT_ASSIGN_OR_RETURN(const TestResult result, TestImages(trainer, run, test, 100));
+#ifndef PLAIT_TOOLS_IMAGE_TRAINING_IMAGE_BATCHES_H_
+#define PLAIT_TOOLS_IMAGE_TRAINING_IMAGE_BATCHES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "comm/communicator.h"
+#include "data/images/image_source.h"
+#include "data/images/transform.h"
+#include "models/block_model.h"
+#include "tools/training/trainer.h"
+
+namespace plait::image_training {
+
+// Collective. What every rank has opened, cut to the first `max_samples` of both parts (0: all); an error that one
+// rank has is an error on all, and begins with `flag` where that is given. InvalidArgument without training or
+// test samples.
+absl::StatusOr<data::ImageSets> AgreeOnImages(absl::StatusOr<data::ImageSets> opened,
+                                              std::int64_t max_samples, const std::string& flag,
+                                              const comm::Communicator& world);
+
+// "Data: CIFAR-10 in ...: 50000 training and 10000 test images of 32 x 32, 10 classes; pixels - 0.4914, ..."
+std::string DataLine(const data::ImageSets& sets);
+
+// Local.
+class ImageBatches {
+ public:
+  ImageBatches(std::shared_ptr<const data::ImageSource> source, const data::TransformOptions& options,
+               at::ScalarType type)
+      : source_(std::move(source)), transform_(options), type_(type) {}
+
+  // Inputs (samples, channels, rows, columns), targets (samples) int64. Without a resizing transform all images are
+  // of the size of the first. An image that cannot be read is zero and its target is ignored: see status().
+  models::Batch Make(absl::Span<const std::int64_t> indices, std::int64_t epoch = 0);
+
+  std::int64_t samples() const { return source_->samples(); }
+  // The first error of Make; not agreed on.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::shared_ptr<const data::ImageSource> source_;
+  data::ImageTransform transform_;
+  at::ScalarType type_;
+  absl::Status status_;
+};
+
+struct TestResult {
+  double loss = 0;      // mean of the cross entropies
+  double accuracy = 0;  // per cent
+};
+
+// Collective. Every sample once, whatever the ranks, `batch_size` of them on each at a time; in the last batch ranks
+// have what there is, perhaps nothing. The model's output is logits, or their log-softmax. Errors of reading, agreed
+// on.
+absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
+                                      ImageBatches& test, std::int64_t batch_size);
+
+}  // namespace plait::image_training
+
+#endif  // PLAIT_TOOLS_IMAGE_TRAINING_IMAGE_BATCHES_H_

@@ -1,0 +1,56 @@
+// All settings of train_vit, with their defaults: a ViT-L/16 over the mean of its patches, on made-up images.
+#ifndef PLAIT_TOOLS_VIT_TRAINING_SETTINGS_H_
+#define PLAIT_TOOLS_VIT_TRAINING_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "models/vit/options.h"
+#include "tools/training/settings.h"
+
+namespace plait::vit_training {
+
+struct VitSettings final : training::Settings {
+  VitSettings() {
+    batch_size = 128;
+    history_name = "train_dataset.h5";
+  }
+
+  std::string preset = "vit-large-mean";
+  std::int64_t image_size = 224, patch_size = 16;
+  std::int64_t dim = 1024, depth = 24, heads = 16, head_dim = 64, mlp_dim = 4096;
+  std::int64_t classes = 1000;
+  std::string pool = "mean", attn = "sdpa";
+  bool qkv_bias = false;
+  double dropout = 0, norm_eps = 1e-6;
+  bool summary_only = false;
+
+  std::string data = "fake", augment = "none";
+  std::int64_t fake_samples = 1'000'000, max_samples = 0;
+
+  std::int64_t max_iters = 100, epochs = 0;
+  double learning_rate = 3e-4, min_lr = 0;
+  std::int64_t warmup_iters = 0, lr_decay_iters = 0;
+  double weight_decay = 0.05, beta1 = 0.9, beta2 = 0.999, grad_clip = 1;
+
+  bool evaluate = true;
+  std::int64_t test_batch_size = 64, log_interval = 1;
+  std::string init_from = "scratch", save_model;
+
+  void Bind(training::SettingsTable& table) override;
+  // --preset: sizes of models/vit/options.h. "_" counts as "-". InvalidArgument that lists the names.
+  absl::Status ChooseDefaults(training::SettingsTable& table) override;
+  absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
+  bool runs_on_one_rank() const override { return summary_only; }
+
+  // Of a model for so many classes.
+  vit::VitOptions Options(std::int64_t class_count) const;
+  // The directory that --init-from names; empty: none.
+  std::string initial_model() const;
+};
+
+}  // namespace plait::vit_training
+
+#endif  // PLAIT_TOOLS_VIT_TRAINING_SETTINGS_H_

@@ -1,0 +1,169 @@
+#include "tools/vit_training/vit_task.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+
+namespace plait::vit_training {
+namespace {
+
+using rank_history::RankStatistics;
+
+// Of images whose sizes differ, the usual part of the shorter side; the others are whole.
+double CentreFraction(const data::ImageSets& images) { return images.rows > 0 ? 1 : 0.875; }
+
+data::TransformOptions TransformOf(const VitSettings& settings, const data::ImageSets& images,
+                                   data::Augmentation augmentation) {
+  return {.size = settings.image_size,
+          .augmentation = augmentation,
+          .centre_fraction = CentreFraction(images),
+          .seed = settings.seed,
+          .scale = images.scale};
+}
+
+parallel::LrSchedule ScheduleOf(const VitSettings& s) {
+  const bool decays = s.lr_decay_iters > 0;
+  if (!decays && s.warmup_iters == 0) return parallel::LrSchedule::Constant(s.learning_rate);
+  // A cosine from the maximum to the maximum is constant.
+  return parallel::LrSchedule::WarmupCosine({.lr = s.learning_rate,
+                                             .warmup_steps = s.warmup_iters,
+                                             .decay_steps = std::max(s.lr_decay_iters, s.warmup_iters),
+                                             .min_lr = decays ? s.min_lr : s.learning_rate});
+}
+
+}  // namespace
+
+VitTask::VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
+                 const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files)
+    : settings_(settings),
+      run_(run),
+      images_(images),
+      files_(files),
+      model_(options, at::TensorOptions(at::kMeta).dtype(settings.master_type())),
+      train_(images.train, TransformOf(settings, images, *data::ParseAugmentation(settings.augment)),
+             settings.compute_type()),
+      test_(images.test, TransformOf(settings, images, data::Augmentation::kNone), settings.compute_type()),
+      schedule_(ScheduleOf(settings)),
+      sampler_({.samples = images.train->samples(),
+                .batch_size = settings.GlobalBatch(run.data.size()),
+                .seed = settings.seed},
+               settings.gradient_accumulation_steps) {}
+
+training::TrainedModel VitTask::model() {
+  // Of a checked policy; a wrong one is reported where the model is sharded.
+  const std::int64_t repeated = training::CheckpointedBlocks(settings_, model_).value_or(0);
+  const auto element = static_cast<std::int64_t>(c10::elementSize(settings_.compute_type()));
+  training::TrainedModel trained = {
+      .model = &model_,
+      .optimizer = {.lr = settings_.learning_rate,
+                    .beta1 = settings_.beta1,
+                    .beta2 = settings_.beta2,
+                    .weight_decay = settings_.weight_decay},
+      .clip_norm = settings_.grad_clip,
+      .activation_bytes_per_sample = ActivationBytesPerImage(model_.options(), element, repeated)};
+  if (files_.has_value() && !run_.checkpoint.has_value()) {
+    trained.initialize = [this](std::size_t unit) {
+      return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
+    };
+  }
+  return trained;
+}
+
+training::NamedValues VitTask::facts() const {
+  return {{"classes", absl::StrCat(model_.options().classes)},
+          {"channels", absl::StrCat(model_.options().channels)},
+          {"training_samples", absl::StrCat(train_.samples())}};
+}
+
+bool VitTask::done() const {
+  const bool enough_steps = settings_.max_iters > 0 && step_ >= settings_.max_iters;
+  return enough_steps || (settings_.epochs > 0 && sampler_.epoch() >= settings_.epochs);
+}
+
+training::TaskProgress VitTask::progress() const {
+  if (settings_.max_iters > 0) return {"train", step_, settings_.max_iters};
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+}
+
+std::string VitTask::Position() const { return absl::StrCat(sampler_.Position(), ", step ", step_); }
+
+training::MicroBatch VitTask::Next(int k) {
+  const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
+  return {.batch = train_.Make(mine, sampler_.epoch()), .nominal_count = sampler_.step_samples()};
+}
+
+bool VitTask::EvaluationIsDue() const { return sampler_.at_epoch_end() || step_ + 1 == settings_.max_iters; }
+
+absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates) {
+  // A rank that could not read a file ends the run on all.
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(run_.world.Agree(train_.status()), "--data"));
+  step_ = report.step;
+  const std::int64_t iteration = step_ - 1;
+  if (step_ % settings_.log_interval == 0 || evaluates) {
+    run_.log.Info(absl::StrFormat("iter=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f", iteration, report.loss,
+                                  report.dt_seconds, report.forward_seconds, report.backward_seconds));
+  }
+  image_training::TestResult test = {.loss = std::numeric_limits<double>::quiet_NaN()};
+  test.accuracy = test.loss;
+  if (evaluates && settings_.evaluate) {
+    PLAIT_ASSIGN_OR_RETURN(test,
+                           image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
+    run_.log.Info(
+        absl::StrFormat("iter=%d test_loss=%.6f test_acc=%.6f", iteration, test.loss, test.accuracy));
+  }
+  if (sampler_.at_epoch_end()) sampler_.NextEpoch();
+  return trainer_->Record({{"iter", static_cast<double>(iteration)},
+                           {"loss", report.loss},
+                           {"dt", report.dt_seconds},
+                           {"dtf", report.forward_seconds},
+                           {"dtb", report.backward_seconds},
+                           {"lr", report.learning_rate},
+                           {"gradient_norm", report.gradient_norm},
+                           {"test_loss", test.loss},
+                           {"test_acc", test.accuracy}});
+}
+
+absl::Status VitTask::Restore(const parallel::Checkpoint& checkpoint) {
+  step_ = checkpoint.step();
+  return sampler_.Restore(checkpoint);
+}
+
+std::vector<training::Recorded> VitTask::metrics() const {
+  return {{{"iter", "1", "step, from 0"}},
+          {{"loss", "1", "cross entropy of the whole batch"}},
+          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+          {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+          {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+          {{"lr", "1", "learning rate"}},
+          {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
+          {{"test_loss", "1", "mean over all test images, after the step"}},
+          {{"test_acc", "%", "test images that are classified correctly, after the step"}}};
+}
+
+training::HistoryPlots VitTask::plots() const {
+  return {.x = "iter",
+          .skips_nan = true,
+          .plots = {{"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"test_loss"}, {"test_acc"}}};
+}
+
+std::int64_t ActivationBytesPerImage(const vit::VitOptions& o, std::int64_t element_bytes,
+                                     std::int64_t checkpointed_blocks) {
+  const std::int64_t n = o.tokens(), hidden = n * o.dim, inner = n * o.inner_dim(), wide = n * o.mlp_dim;
+  const std::int64_t probabilities = o.heads * n * n;
+  // Both norms, the sum between them and the block's result; queries, keys, values and what attention gives; both sides
+  // of GELU; probabilities, which short attention keeps, and softmax of the products as well.
+  std::int64_t block =
+      4 * hidden + 4 * inner + 2 * wide + probabilities * (o.attention == vit::Attention::kMath ? 2 : 1);
+  // Masks and what they leave: of both sums, and of probabilities.
+  if (o.dropout > 0) block += 4 * hidden + 2 * probabilities;
+  const std::int64_t kept = o.depth - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
+  const std::int64_t numbers = std::min(kept, o.depth) * block + checkpointed_blocks * hidden +
+                               2 * o.channels * o.image_size * o.image_size + 2 * hidden + 2 * wide +
+                               3 * o.classes;
+  return numbers * element_bytes;
+}
+
+}  // namespace plait::vit_training

@@ -1,0 +1,65 @@
+// Training of a vision transformer on images: steps, tests, and what is printed.
+//
+//   iter=3 loss=6.974534 dt=0.917288 dtf=0.303060 dtb=0.605716
+//   iter=3 test_loss=6.881203 test_acc=0.210000
+#ifndef PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
+#define PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/images/image_source.h"
+#include "models/vit/safetensors.h"
+#include "models/vit/vit.h"
+#include "parallel/optim/lr_schedule.h"
+#include "tools/image_training/image_batches.h"
+#include "tools/training/epoch_sampler.h"
+#include "tools/training/trainer.h"
+#include "tools/vit_training/settings.h"
+
+namespace plait::vit_training {
+
+class VitTask final : public training::TrainingTask {
+ public:
+  // All arguments outlive the task. `files`: of --init-from, with these options.
+  VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
+          const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files);
+
+  const vit::Vit& vit() const { return model_; }
+
+  training::TrainedModel model() override;
+  training::NamedValues facts() const override;
+  bool done() const override;
+  training::TaskProgress progress() const override;
+  std::string Position() const override;
+  double LearningRate() const override { return schedule_.At(step_); }
+  training::MicroBatch Next(int k) override;
+  bool EvaluationIsDue() const override;
+  absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
+  absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
+  std::vector<training::Recorded> metrics() const override;
+  training::HistoryPlots plots() const override;
+
+ private:
+  const VitSettings& settings_;
+  const training::Run& run_;
+  const data::ImageSets& images_;
+  const std::optional<vit::HuggingFaceVit>& files_;
+  vit::Vit model_;
+  image_training::ImageBatches train_, test_;
+  parallel::LrSchedule schedule_;
+  training::EpochSampler sampler_;
+  std::int64_t step_ = 0;  // steps done
+};
+
+// The largest sum of bytes that a forward and a backward pass hold for each image of a large batch, with so many of
+// the blocks computed again.
+std::int64_t ActivationBytesPerImage(const vit::VitOptions& options, std::int64_t element_bytes,
+                                     std::int64_t checkpointed_blocks);
+
+}  // namespace plait::vit_training
+
+#endif  // PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
