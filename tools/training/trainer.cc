@@ -169,6 +169,10 @@ absl::Status Trainer::Train() {
   if (status.ok()) status = Steps();
   if (!bar_label_.empty()) run_.console.StopBar();
   bar_label_.clear();
+  if (passes_ns_ > 0 && model_->stages() > 1) {
+    run_.log.Info(absl::StrFormat("pipeline: the first rank waited in %.0f %% of its passes' time",
+                                  100.0 * static_cast<double>(idle_ns_) / static_cast<double>(passes_ns_)));
+  }
   // Also after an error, which all ranks have: messages on their way must arrive, and a good checkpoint that
   // is being written is completed.
   model_->WaitForParameters();
@@ -216,8 +220,7 @@ parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
 
 Trainer::Passes Trainer::RunPasses() {
   Passes passes(run_.device);
-  const parallel::PipelineStep done =
-      model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
+  parallel::PipelineStep done = model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
   for (const models::LossSum& loss : done.losses) {
     passes.loss_sum.Add(0, loss.sum);
     passes.count += loss.count;
@@ -226,6 +229,8 @@ Trainer::Passes Trainer::RunPasses() {
     const bool forward = time.action.kind == parallel::ActionKind::kForward;
     passes.forward_seconds += forward ? 1e-9 * static_cast<double>(time.end_ns - time.begin_ns) : 0;
   }
+  timeline_ = std::move(done.timeline);
+  CountIdleTime();
   double totals[2] = {passes.loss_sum.Read()[0], static_cast<double>(passes.count)};
   run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
   passes.count = static_cast<std::int64_t>(totals[1]);
@@ -294,10 +299,28 @@ void Trainer::Trace(const StepReport& report) {
   const std::int64_t end = data::Trace::NowNs();
   const std::int64_t begin = end - static_cast<std::int64_t>(1e9 * report.dt_seconds);
   const std::int64_t optimizer = end - static_cast<std::int64_t>(1e9 * report.optimizer_seconds);
-  trace->Add("passes", 0, begin, optimizer);
+  TraceActions(*trace);
   trace->Add("optimizer", 0, optimizer, end);
   trace->Add("step", 0, begin, end, {.step = report.step});
-  if (report.step % 4 == 0) outputs_->trace().TakeCalls();
+  // Stages call much in a step.
+  if (report.step % 4 == 0 || model_->stages() > 1) outputs_->trace().TakeCalls();
+}
+
+void Trainer::TraceActions(data::Trace& trace) const {
+  constexpr const char* kNames[] = {"forward", "backward", "input gradients", "weight gradients"};
+  for (const parallel::ActionTime& time : timeline_) {
+    const char* name = kNames[static_cast<int>(time.action.kind)];
+    trace.Add(name, 0, time.begin_ns, time.end_ns,
+              {.stage = time.action.stage, .micro_batch = time.action.micro_batch});
+    if (time.waited_ns > 0) trace.Add("waiting", 0, time.begin_ns, time.begin_ns + time.waited_ns);
+  }
+}
+
+// Of the first rank of pp, which has work from the first moment of a step to the last.
+void Trainer::CountIdleTime() {
+  if (timeline_.empty()) return;
+  for (const parallel::ActionTime& time : timeline_) idle_ns_ += time.waited_ns;
+  passes_ns_ += timeline_.back().end_ns - timeline_.front().begin_ns;
 }
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
