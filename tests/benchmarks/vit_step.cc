@@ -82,7 +82,7 @@ absl::Status Run() {
   if (!initial.empty()) PLAIT_RETURN_IF_ERROR(WriteInitial(model, initial));
   const models::Batch batch = BatchOf(options, absl::GetFlag(FLAGS_batch_size), type);
   for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
-    for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad() = {};
+    for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad() = at::Tensor();
     const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
     const models::LossSum loss = models::RunModel(model, batch);
     const at::Tensor mean = loss.sum.div(loss.count);
