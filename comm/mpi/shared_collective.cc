@@ -76,8 +76,11 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
     case Operation::kAllGather:
       return {.parts = size_, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kGather:
-      return {
-          .parts = size_, .posts = !is_root, .copies = true, .copied_rank = is_root ? kEverybody : kNobody};
+      return {.parts = size_,
+              .posts = !is_root,
+              .copies = true,
+              .copied_rank = is_root ? kEverybody : kNobody,
+              .keeps_own_part = is_root};
     case Operation::kAllToAll:
       return {
           .parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
