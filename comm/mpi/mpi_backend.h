@@ -1,7 +1,7 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
-// Collectives between ranks of one node go through memory that they share (comm/mpi/shared_collective.h), but for
-// all_to_all_v; between nodes, all-reduce, reduce-scatter and all-gather go round a ring of messages if they are
+// Collectives between ranks of one node go through memory that they share, but for all_to_all_v and long ones that
+// only move values (comm/mpi/shared_collective.h); between nodes, all-reduce, reduce-scatter and all-gather go round a ring of messages if they are
 // long (comm/mpi/ring_collectives.h), and everything else through MPI's non-blocking calls.
 //
 // A blocking call starts the operation and waits for it, and whoever waits advances everything that the
