@@ -90,6 +90,7 @@ absl::Status Trainer::Prepare() {
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, *trained_.model));
   PLAIT_RETURN_IF_ERROR(ReportPipeline());
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
@@ -208,7 +209,9 @@ void Trainer::ReportProgress() {
 }
 
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
-  const MicroBatch micro = task_.Next(k);
+  MicroBatch micro = task_.Next(k);
+  const std::uint64_t of_step = base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
   passes.nominal_count = micro.nominal_count;
   const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();
   return {.batch = model_->OnDevice(micro.batch),
