@@ -75,7 +75,8 @@ variable_list Execute(const edge_list& roots, const variable_list& gradients, bo
 }  // namespace
 
 struct SplitBackward::Cut {
-  edge_list edges;  // where the graph is cut, and outputs that lead to no input; the gradients that arrive there
+  edge_list
+      edges;  // where the graph is cut, and outputs that lead to no input; the gradients that arrive there
   variable_list gradients;
 };
 

@@ -16,13 +16,10 @@ constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shar
 
 // Every axis, in the order of the mesh, and what a program lacks that does not have it. Ranks that talk most
 // are neighbours.
-constexpr std::pair<const char*, const char*> kAxes[] = {{"pp", "pipeline parallelism"},
-                                                         {"dp_replicate", ""},
-                                                         {"dp_shard", ""},
-                                                         {"ep", "expert parallelism"},
-                                                         {"cp", "context parallelism"},
-                                                         {"lp", "layer-parallel solver"},
-                                                         {"tp", "tensor parallelism"}};
+constexpr std::pair<const char*, const char*> kAxes[] = {
+    {"pp", "pipeline parallelism"}, {"dp_replicate", ""},          {"dp_shard", ""},
+    {"ep", "expert parallelism"},   {"cp", "context parallelism"}, {"lp", "layer-parallel solver"},
+    {"tp", "tensor parallelism"}};
 
 absl::Status Invalid(const std::string& mesh, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": ", what));

@@ -45,9 +45,10 @@ TEST(MeshOf, AxesThatTheProgramLacksAreNamed) {
   EXPECT_EQ(ErrorOf("dp_shard=2,pp=2", Strategy::kFsdp, 4),
             "--mesh=dp_shard=2,pp=2: this program has no pipeline parallelism (pp); expected dp_replicate or "
             "dp_shard");
-  EXPECT_EQ(MeshOf("cp=2", {.strategy = Strategy::kFsdp, .axes = {"tp", "pp"}}, 2).status().message(),
-            "--mesh=cp=2: this program has no context parallelism (cp); expected pp or dp_replicate or dp_shard "
-            "or tp");
+  EXPECT_EQ(
+      MeshOf("cp=2", {.strategy = Strategy::kFsdp, .axes = {"tp", "pp"}}, 2).status().message(),
+      "--mesh=cp=2: this program has no context parallelism (cp); expected pp or dp_replicate or dp_shard "
+      "or tp");
 }
 
 TEST(MeshOf, StagesAreFarthestApartAndSplitTensorsNearest) {
@@ -120,7 +121,7 @@ TEST(RanksToStart, AsToldElseOfTheMeshElseOneForEachCore) {
   EXPECT_EQ(*RanksToStart(0, "dp_replicate=2,dp_shard=-1", 4), 4);
   EXPECT_EQ(*RanksToStart(0, "", 4), 4);
   EXPECT_EQ(*RanksToStart(0, "", 64), kMostDefaultRanks);
-  EXPECT_EQ(*RanksToStart(0, "", 0), 1);  // a machine that does not tell
+  EXPECT_EQ(*RanksToStart(0, "", 0), 1);      // a machine that does not tell
   EXPECT_EQ(*RanksToStart(0, "tp=2", 4), 2);  // MeshOf refuses what the program lacks
   EXPECT_FALSE(RanksToStart(0, "xp=2", 4).ok());
 }
