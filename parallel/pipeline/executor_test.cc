@@ -82,9 +82,9 @@ models::Batch BatchOf(int micro_batch) {
 }
 
 struct Pipeline {
+  AuxiliaryModel model;
   Schedule schedule;
   std::vector<StageRange> stages;
-  AuxiliaryModel model;
   std::unique_ptr<DataParallel> engine;
 
   explicit Pipeline(ScheduleKind kind)
@@ -108,7 +108,8 @@ TEST(PipelineExecutor, AuxiliaryLossesAndShapesTravel) {
     expected += loss.item<double>();
   }
   std::map<std::string, at::Tensor> gradients;
-  for (const models::ParameterUnit& unit : serial.units()) gradients[unit.name] = unit.parameters[0].tensor.grad();
+  for (const models::ParameterUnit& unit : serial.units())
+    gradients[unit.name] = unit.parameters[0].tensor.grad();
   for (const ScheduleKind kind : kScheduleKinds) {
     SCOPED_TRACE(std::string(Name(kind)));
     Pipeline p(kind);
@@ -127,7 +128,8 @@ TEST(PipelineExecutor, AuxiliaryLossesAndShapesTravel) {
     for (const Shard& shard : p.engine->shards()) {
       const at::Tensor& gradient = gradients.at(shard.parameters[0]->name);
       const at::Tensor own = shard.gradient.narrow(0, 0, gradient.numel()).view(gradient.sizes());
-      EXPECT_LE((own - gradient).abs().max().item<double>(), kTolerance * gradient.abs().max().item<double>());
+      EXPECT_LE((own - gradient).abs().max().item<double>(),
+                kTolerance * gradient.abs().max().item<double>());
     }
     p.engine->AllGatherParameters();
     double loss = executor->Loss(BatchOf(1)).sum.item<double>();
@@ -145,8 +147,8 @@ TEST(PipelineExecutor, RefusesSchedulesThatCannotRun) {
   const int ranks = World().size();
   EXPECT_EQ(error(*MakeSchedule(ScheduleKind::k1F1B, {.ranks = ranks + 1})).message(),
             "a schedule of " + std::to_string(ranks + 1) + " ranks and " + std::to_string(ranks + 1) +
-                " stages, but the model has " + std::to_string(ranks) + " stages on " + std::to_string(ranks) +
-                " ranks of world");
+                " stages, but the model has " + std::to_string(ranks) + " stages on " +
+                std::to_string(ranks) + " ranks of world");
   // The first rank wants the backward of its first micro-batch before it goes on, the last one the second forward.
   Schedule stuck = *MakeSchedule(ScheduleKind::k1F1B, {.ranks = ranks, .micro_batches = 2});
   std::swap(stuck.actions[0][1], stuck.actions[0][2]);

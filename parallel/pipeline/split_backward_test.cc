@@ -13,7 +13,6 @@
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/function.h>
 
 #include <memory>
 #include <string>
@@ -119,19 +118,23 @@ TEST(SplitBackward, OutputsWithoutInputsBelongToTheSecondPart) {
   }
 }
 
-// What only the first part needed goes with the outputs: between the parts a stage keeps what the second reads.
+// What only the first part needed is released: between the parts a stage keeps what the second one reads.
 TEST(SplitBackward, ReleasesTheRestOfTheGraph) {
   const Net net;
   const at::Tensor x = Numbers({kRows, kWidth}, 50).requires_grad_(true);
-  at::Tensor hidden = at::tanh(at::mm(x, net.weights[0]));
-  const std::weak_ptr<torch::autograd::Node> tanh = hidden.grad_fn();
-  at::Tensor output = at::mm(hidden, net.weights[1]);
-  hidden.reset();
+  at::Tensor before = at::mm(x, net.weights[0]), after = at::sin(before);
+  const auto of_sine = before.storage().getWeakStorageImpl(),
+             of_product = after.storage().getWeakStorageImpl();
+  at::Tensor output = at::mm(after, net.weights[1]);
+  before.reset();
+  after.reset();
   SplitBackward backward;
   backward.InputGradients({output}, {GradientOfOutput()}, {x});
   output.reset();
-  EXPECT_TRUE(tanh.expired());
+  EXPECT_TRUE(of_sine.expired());
+  EXPECT_FALSE(of_product.expired());
   backward.WeightGradients();
+  EXPECT_TRUE(of_product.expired());
   EXPECT_TRUE(net.weights[0].grad().defined());
 }
 
