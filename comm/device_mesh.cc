@@ -127,19 +127,21 @@ absl::StatusOr<DeviceMesh> DeviceMesh::WithSubset(absl::string_view axis, const 
                                                   const std::string& name) const {
   const int along = IndexOf(axis);
   const auto is_bad = [&](int member) {
-    return member < 0 || member >= axes_[along].size || std::count(members.begin(), members.end(), member) > 1;
+    return member < 0 || member >= axes_[along].size ||
+           std::count(members.begin(), members.end(), member) > 1;
   };
   if (along < 0 || Has(name) || std::any_of(members.begin(), members.end(), is_bad)) {
     return absl::InvalidArgumentError(absl::StrCat("mesh ", Shape(axes_), ": cannot make axis ", name,
-                                                   " of the coordinates ", absl::StrJoin(members, ", "), " of ",
-                                                   axis));
+                                                   " of the coordinates ", absl::StrJoin(members, ", "),
+                                                   " of ", axis));
   }
   DeviceMesh view = *this;
   const auto place = [&](int rank) {
     const auto found = std::find(members.begin(), members.end(), coordinates_[rank][along]);
     return found == members.end() ? -1 : static_cast<int>(found - members.begin());
   };
-  for (int rank = 0; rank < world_.size(); ++rank) view.coordinates_[rank].push_back(std::max(place(rank), 0));
+  for (int rank = 0; rank < world_.size(); ++rank)
+    view.coordinates_[rank].push_back(std::max(place(rank), 0));
   const int mine = place(world_.rank());
   int color = mine < 0 ? -1 : 0;
   for (int i = 0; mine >= 0 && i < static_cast<int>(axes_.size()); ++i) {

@@ -80,7 +80,8 @@ struct ParameterSpec {
   bool decays = true;  // weight decay acts on it: matrices and embeddings, neither biases nor norms
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
-  UsedBy used_by = UsedBy::kBoth;  // of root units; kBoth is right for every parameter, if not the least memory
+  UsedBy used_by =
+      UsedBy::kBoth;  // of root units; kBoth is right for every parameter, if not the least memory
 };
 
 // Parameters that are used together and travel as one flat buffer.

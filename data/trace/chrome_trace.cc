@@ -174,8 +174,8 @@ class TraceWriter {
   }
   void WriteArrowEnd(const char* phase, const char* name, const Part& part, std::int64_t at_ns) {
     Begin();
-    out_ << absl::StrFormat(R"({"ph":%s,"cat":"link","name":"%s","id":%d,"pid":%d,"tid":%d,"ts":%s})", phase, name,
-                            arrows_, part.rank, part.track, Microseconds(at_ns - zero_ns_));
+    out_ << absl::StrFormat(R"({"ph":%s,"cat":"link","name":"%s","id":%d,"pid":%d,"tid":%d,"ts":%s})", phase,
+                            name, arrows_, part.rank, part.track, Microseconds(at_ns - zero_ns_));
   }
 
   std::ofstream out_;

@@ -51,9 +51,9 @@ absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
                    const std::vector<StageRange>& stages) {
   PLAIT_RETURN_IF_ERROR(Simulate(schedule).status());
   if (schedule.ranks == pp.size() && schedule.rank_of_stage.size() == stages.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a schedule of ", schedule.ranks, " ranks and ",
-                                                 schedule.stages(), " stages, but the model has ", stages.size(),
-                                                 " stages on ", pp.size(), " ranks of ", pp.name()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a schedule of ", schedule.ranks, " ranks and ", schedule.stages(), " stages, but the model has ",
+      stages.size(), " stages on ", pp.size(), " ranks of ", pp.name()));
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<PipelineExecutor>> PipelineExecutor::Create(
     DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
     std::vector<StageRange> stages, PipelineOptions options) {
   PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages));
-  return std::unique_ptr<PipelineExecutor>(new PipelineExecutor(engine, model, pp, std::move(schedule),
-                                                                std::move(stages), std::move(options)));
+  return std::unique_ptr<PipelineExecutor>(
+      new PipelineExecutor(engine, model, pp, std::move(schedule), std::move(stages), std::move(options)));
 }
 
 PipelineExecutor::PipelineExecutor(DataParallel& engine, models::BlockModel& model,
@@ -210,8 +210,8 @@ void PipelineExecutor::Backward(const Action& action, bool last) {
   if (action.kind == ActionKind::kInputGradient) {
     flight.hold =
         engine_.Hold(static_cast<std::size_t>(local_[range.first]), static_cast<std::size_t>(range.count));
-    engine_.Backward(
-        [&] { of_inputs = flight.split.InputGradients(flight.outputs, given, flight.inputs); }, micro);
+    engine_.Backward([&] { of_inputs = flight.split.InputGradients(flight.outputs, given, flight.inputs); },
+                     micro);
   } else {
     engine_.Backward([&] { torch::autograd::backward(flight.outputs, given); }, micro);
     for (const at::Tensor& input : flight.inputs) of_inputs.push_back(first ? at::Tensor() : input.grad());

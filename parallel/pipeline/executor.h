@@ -76,10 +76,9 @@ class PipelineExecutor {
   // `engine` has the units of UnitsOfRank for pp's rank; engine and model outlive the executor.
   // InvalidArgument or FailedPrecondition, the same on all ranks, for a schedule that Simulate refuses, that is
   // not for pp's ranks, or that has not as many stages as `stages`.
-  static absl::StatusOr<std::unique_ptr<PipelineExecutor>> Create(DataParallel& engine, models::BlockModel& model,
-                                                                  const comm::Communicator& pp, Schedule schedule,
-                                                                  std::vector<StageRange> stages,
-                                                                  PipelineOptions options = {});
+  static absl::StatusOr<std::unique_ptr<PipelineExecutor>> Create(
+      DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
+      std::vector<StageRange> stages, PipelineOptions options = {});
 
   // Forward and backward of all micro-batches of a step. Afterwards the gradients are there; an optimizer step
   // comes next.

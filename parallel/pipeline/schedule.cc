@@ -140,7 +140,8 @@ absl::Status CheckOptions(ScheduleKind kind, const Schedule& s) {
     return Invalid(kind, absl::StrCat("has 2 stages on each rank, not ", s.chunks));
   }
   if (kind != ScheduleKind::kZbv && kind != ScheduleKind::kInterleaved && s.chunks != 1) {
-    return Invalid(kind, absl::StrCat("has one stage on each rank, not ", s.chunks, "; interleaved has several"));
+    return Invalid(kind,
+                   absl::StrCat("has one stage on each rank, not ", s.chunks, "; interleaved has several"));
   }
   if (kind == ScheduleKind::kInterleaved && s.chunks > 1 && s.micro_batches % s.ranks != 0) {
     return Invalid(kind, absl::StrCat(s.micro_batches, " micro-batches; expected a multiple of the ", s.ranks,
@@ -166,8 +167,8 @@ absl::StatusOr<ScheduleKind> ParseScheduleKind(absl::string_view name) {
   for (const ScheduleKind kind : kScheduleKinds) {
     if (Name(kind) == name) return kind;
   }
-  return absl::InvalidArgumentError(absl::StrCat("no pipeline schedule \"", name, "\"; expected ",
-                                                 absl::StrJoin(ScheduleNames(), " or ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no pipeline schedule \"", name, "\"; expected ", absl::StrJoin(ScheduleNames(), " or ")));
 }
 
 absl::StatusOr<Schedule> MakeSchedule(ScheduleKind kind, const ScheduleOptions& options) {
@@ -202,10 +203,9 @@ std::string ToText(const Action& action) {
 std::string ToText(const Schedule& schedule) {
   std::string text;
   for (const std::vector<Action>& actions : schedule.actions) {
-    absl::StrAppend(&text,
-                    absl::StrJoin(actions, " ",
-                                  [](std::string* out, const Action& a) { out->append(ToText(a)); }),
-                    "\n");
+    absl::StrAppend(
+        &text, absl::StrJoin(actions, " ", [](std::string* out, const Action& a) { out->append(ToText(a)); }),
+        "\n");
   }
   return text;
 }

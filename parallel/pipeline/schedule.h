@@ -61,7 +61,7 @@ struct ScheduleOptions {
 struct Schedule {
   std::string name;
   int ranks = 1, chunks = 1, micro_batches = 1;
-  std::vector<int> rank_of_stage;             // ranks x chunks stages
+  std::vector<int> rank_of_stage;            // ranks x chunks stages
   std::vector<std::vector<Action>> actions;  // by rank
 
   int stages() const { return static_cast<int>(rank_of_stage.size()); }

@@ -35,7 +35,8 @@ std::vector<Case> CasesOf(ScheduleKind kind) {
     for (int chunks = 1; chunks <= kMost; ++chunks) {
       for (int m = 1; m <= kMost; ++m) {
         const Case c = {kind, ranks, chunks, m};
-        if (kind == ScheduleKind::kZbv ? chunks != 2 : kind != ScheduleKind::kInterleaved && chunks != 1) continue;
+        if (kind == ScheduleKind::kZbv ? chunks != 2 : kind != ScheduleKind::kInterleaved && chunks != 1)
+          continue;
         if (kind == ScheduleKind::kInterleaved && chunks > 1 && m % ranks != 0) continue;
         cases.push_back(c);
       }
@@ -68,8 +69,8 @@ TEST(Schedules, RunEveryActionOnceWithoutDeadlock) {
         EXPECT_EQ(actions.size(), (split ? 3u : 2u) * c.chunks * c.micro_batches) << c.Text();
       }
       // Whatever the costs are.
-      EXPECT_TRUE(Simulate(schedule, {.forward = 1, .input_gradient = 2.3, .weight_gradient = 0.4, .send = 0.7})
-                      .ok())
+      EXPECT_TRUE(
+          Simulate(schedule, {.forward = 1, .input_gradient = 2.3, .weight_gradient = 0.4, .send = 0.7}).ok())
           << c.Text();
       ++cases;
     }
@@ -87,9 +88,8 @@ TEST(Schedules, GpipeAnd1F1BHaveTheirBubble) {
       EXPECT_NEAR(simulation.bubble, expected, kRounding) << c.Text();
       EXPECT_NEAR(simulation.makespan, (c.micro_batches + c.ranks - 1) * 6.5, kRounding * 100) << c.Text();
       for (int rank = 0; rank < c.ranks; ++rank) {
-        EXPECT_EQ(simulation.most_in_flight[rank], kind == ScheduleKind::kGpipe
-                                                       ? c.micro_batches
-                                                       : std::min(c.ranks - rank, c.micro_batches))
+        EXPECT_EQ(simulation.most_in_flight[rank],
+                  kind == ScheduleKind::kGpipe ? c.micro_batches : std::min(c.ranks - rank, c.micro_batches))
             << c.Text();
       }
     }
@@ -152,7 +152,8 @@ TEST(Schedules, ReadAsTheFiguresOfTheirPapers) {
   EXPECT_EQ(ToText(ScheduleOf({ScheduleKind::kZbH1, 2, 1, 3})),
             "0F0 0F1 0I0 0W0 0F2 0I1 0W1 0I2 0W2\n"
             "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1W2\n");
-  EXPECT_EQ(MakeSchedule(ScheduleKind::kZbv, {.ranks = 3})->rank_of_stage, (std::vector<int>{0, 1, 2, 2, 1, 0}));
+  EXPECT_EQ(MakeSchedule(ScheduleKind::kZbv, {.ranks = 3})->rank_of_stage,
+            (std::vector<int>{0, 1, 2, 2, 1, 0}));
 }
 
 TEST(Schedules, RefuseWhatDoesNotFit) {
@@ -161,9 +162,12 @@ TEST(Schedules, RefuseWhatDoesNotFit) {
   };
   EXPECT_EQ(error(ScheduleKind::kInterleaved, {.ranks = 4, .chunks = 2, .micro_batches = 6}),
             "interleaved: 6 micro-batches; expected a multiple of the 4 ranks of pp");
-  EXPECT_THAT(error(ScheduleKind::kZbv, {.ranks = 2, .chunks = 3}), HasSubstr("2 stages on each rank, not 3"));
-  EXPECT_THAT(error(ScheduleKind::k1F1B, {.ranks = 2, .chunks = 2}), HasSubstr("one stage on each rank, not 2"));
-  EXPECT_THAT(error(ScheduleKind::kGpipe, {.ranks = 2, .micro_batches = 0}), HasSubstr("at least one of each"));
+  EXPECT_THAT(error(ScheduleKind::kZbv, {.ranks = 2, .chunks = 3}),
+              HasSubstr("2 stages on each rank, not 3"));
+  EXPECT_THAT(error(ScheduleKind::k1F1B, {.ranks = 2, .chunks = 2}),
+              HasSubstr("one stage on each rank, not 2"));
+  EXPECT_THAT(error(ScheduleKind::kGpipe, {.ranks = 2, .micro_batches = 0}),
+              HasSubstr("at least one of each"));
   EXPECT_EQ(ParseScheduleKind("2f2b").status().message(),
             "no pipeline schedule \"2f2b\"; expected gpipe or 1f1b or interleaved or zb-h1 or zbv");
   for (const ScheduleKind kind : kScheduleKinds) EXPECT_EQ(*ParseScheduleKind(Name(kind)), kind);
@@ -198,7 +202,8 @@ TEST(Simulator, NamesWhatIsWrong) {
                     {ActionKind::kForward, 1, 1},
                     {ActionKind::kBackward, 1, 0},
                     {ActionKind::kBackward, 1, 1}};
-  EXPECT_EQ(ErrorOf(bad), "deadlock: rank 0 waits in 0B0 for 1B0 of rank 1; rank 1 waits in 1F1 for 0F1 of rank 0");
+  EXPECT_EQ(ErrorOf(bad),
+            "deadlock: rank 0 waits in 0B0 for 1B0 of rank 1; rank 1 waits in 1F1 for 0F1 of rank 0");
 }
 
 TEST(Simulator, AddsLatenciesAndCostsOfStages) {

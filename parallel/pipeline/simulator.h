@@ -21,7 +21,7 @@ namespace plait::parallel {
 // In any unit of time. B takes the time of I and W.
 struct ActionCosts {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
-  double send = 0;                       // from the end of an action to another rank's reading of its result
+  double send = 0;                    // from the end of an action to another rank's reading of its result
   std::vector<double> of_stage = {};  // factors of the above; empty: 1 for each stage
 };
 

@@ -75,7 +75,8 @@ variable_list Execute(const edge_list& roots, const variable_list& gradients, bo
 }  // namespace
 
 struct SplitBackward::Cut {
-  edge_list edges;  // where the graph is cut, and outputs that lead to no input; the gradients that arrive there
+  edge_list
+      edges;  // where the graph is cut, and outputs that lead to no input; the gradients that arrive there
   variable_list gradients;
 };
 
@@ -101,10 +102,8 @@ std::vector<at::Tensor> SplitBackward::InputGradients(const std::vector<at::Tens
   Paths paths(ends);
   for (const Edge& root : roots) paths.Follow(root.function);
   edge_list captured = ends;
-  std::vector<std::shared_ptr<Node>> meeting;
   for (const std::shared_ptr<Node>& node : paths.on_path()) {
     if (!MeetsParameter(paths, *node)) continue;
-    meeting.push_back(node);
     for (std::uint32_t nr = 0; nr < node->num_inputs(); ++nr) captured.emplace_back(node, nr);
   }
   cut_ = std::make_unique<Cut>();
@@ -117,7 +116,9 @@ std::vector<at::Tensor> SplitBackward::InputGradients(const std::vector<at::Tens
   }
   if (leading.empty()) return of_inputs;
   const variable_list arrived = Execute(leading, given_to_leading, /*keep_graph=*/true, captured);
-  for (const std::shared_ptr<Node>& node : meeting) {
+  for (const std::shared_ptr<Node>& node : paths.on_path()) {
+    // What a layer has saved of its input keeps the nodes before it alive, but needs nothing of them.
+    if (!MeetsParameter(paths, *node)) node->release_variables();
     for (Edge& edge : node->next_edges()) {
       if (paths.LeadsToInput(edge)) edge = Edge();
     }

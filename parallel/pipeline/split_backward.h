@@ -7,7 +7,7 @@
 //
 // The first part runs the graph along the paths from outputs to inputs, and keeps the gradients that arrive where a
 // path meets a parameter (at a linear layer, a norm); there the graph is cut. What else autograd has saved
-// along the paths goes with `outputs`. The second part runs from the meeting points to the parameters. No product
+// along the paths is released. The second part runs from the meeting points to the parameters. No product
 // is computed twice; an operation that computes both gradients at once (a norm) runs twice. Qi et al., "Zero
 // Bubble Pipeline Parallelism", ICLR 2024, section 2.
 //

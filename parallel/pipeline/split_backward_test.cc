@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct Net {
   std::vector<at::Tensor> weights, norms;
   Net() {
     for (int block = 0; block < 3; ++block) {
-      weights.push_back(block == 2 ? weights[0] : Numbers({kWidth, kWidth}, 10 + 5 * block).requires_grad_(true));
+      weights.push_back(block == 2 ? weights[0]
+                                   : Numbers({kWidth, kWidth}, 10 + 5 * block).requires_grad_(true));
       norms.push_back((Numbers({kWidth}, 30 + block) + 2).requires_grad_(true));
     }
   }
@@ -75,7 +77,8 @@ TEST(SplitBackward, IsOneBackwardFromALeaf) {
   whole.Blocks(x).backward(GradientOfOutput());
   const at::Tensor y = Numbers({kRows, kWidth}, 50).requires_grad_(true);
   SplitBackward backward;
-  const std::vector<at::Tensor> of_inputs = backward.InputGradients({split.Blocks(y)}, {GradientOfOutput()}, {y});
+  const std::vector<at::Tensor> of_inputs =
+      backward.InputGradients({split.Blocks(y)}, {GradientOfOutput()}, {y});
   EXPECT_FALSE(HasGradients(split)) << "in the first part";
   ExpectClose(of_inputs[0], x.grad(), "input");
   backward.WeightGradients();
@@ -113,6 +116,26 @@ TEST(SplitBackward, OutputsWithoutInputsBelongToTheSecondPart) {
   for (std::size_t i = 1; i < whole.Parameters().size(); ++i) {
     ExpectClose(split.Parameters()[i].grad(), whole.Parameters()[i].grad(), "parameter " + std::to_string(i));
   }
+}
+
+// What only the first part needed is released: between the parts a stage keeps what the second one reads.
+TEST(SplitBackward, ReleasesTheRestOfTheGraph) {
+  const Net net;
+  const at::Tensor x = Numbers({kRows, kWidth}, 50).requires_grad_(true);
+  at::Tensor before = at::mm(x, net.weights[0]), after = at::sin(before);
+  const auto of_sine = before.storage().getWeakStorageImpl(),
+             of_product = after.storage().getWeakStorageImpl();
+  at::Tensor output = at::mm(after, net.weights[1]);
+  before.reset();
+  after.reset();
+  SplitBackward backward;
+  backward.InputGradients({output}, {GradientOfOutput()}, {x});
+  output.reset();
+  EXPECT_TRUE(of_sine.expired());
+  EXPECT_FALSE(of_product.expired());
+  backward.WeightGradients();
+  EXPECT_TRUE(of_product.expired());
+  EXPECT_TRUE(net.weights[0].grad().defined());
 }
 
 int products = 0;

@@ -92,7 +92,8 @@ void StageMessages::Send(const StageMessage& message, const InputShape& input,
   }
   PLAIT_CHECK(known == nullptr || *known == shapes)
       << "stage " << message.sender() << " gives hidden states of shape " << tensors[0].sizes()
-      << " for micro-batch " << message.micro_batch << ", but has given " << at::IntArrayRef((*known)[0].sizes)
+      << " for micro-batch " << message.micro_batch << ", but has given "
+      << at::IntArrayRef((*known)[0].sizes)
       << " for inputs of the same shape; stages need shapes that follow from the input's";
   int part = 1;
   for (const at::Tensor& tensor : tensors) {
@@ -128,8 +129,9 @@ StageMessages::Shapes StageMessages::ReceiveAnnouncement(const StageMessage& mes
 }
 
 void StageMessages::PollSends() {
-  sends_.erase(std::remove_if(sends_.begin(), sends_.end(), [](comm::TensorWork& work) { return work.Test(); }),
-               sends_.end());
+  sends_.erase(
+      std::remove_if(sends_.begin(), sends_.end(), [](comm::TensorWork& work) { return work.Test(); }),
+      sends_.end());
 }
 
 void StageMessages::WaitForSends() {

@@ -64,7 +64,9 @@ class StageMessages {
     std::vector<comm::TensorWork> works;
   };
 
-  const comm::Communicator& ChannelOf(const StageMessage& m) const { return m.forward ? forward_ : backward_; }
+  const comm::Communicator& ChannelOf(const StageMessage& m) const {
+    return m.forward ? forward_ : backward_;
+  }
   int Tag(const StageMessage& message, int part) const;
   // Of what lies between two stages; null: not known yet.
   Shapes* ShapesOf(const StageMessage& message, const InputShape& input);

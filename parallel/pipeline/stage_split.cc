@@ -94,14 +94,14 @@ StageCosts CostsByParameters(const std::vector<ParameterUnit>& units) {
 absl::StatusOr<std::vector<StageRange>> SplitBlocks(const StageCosts& costs, int stages) {
   const RangeCosts sums(costs);
   if (sums.blocks() < stages) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(stages, " pipeline stages, but the model has ", sums.blocks(), " blocks; expected at least ",
-                     stages, ", so that no stage is empty"));
+    return absl::InvalidArgumentError(absl::StrCat(stages, " pipeline stages, but the model has ",
+                                                   sums.blocks(), " blocks; expected at least ", stages,
+                                                   ", so that no stage is empty"));
   }
-  const double most =
-      BestSplit(sums.blocks(), stages, [&](int begin, int end) { return sums.Of(begin, end); },
-                [](double a, double b) { return std::max(a, b); })
-          .first;
+  const double most = BestSplit(
+                          sums.blocks(), stages, [&](int begin, int end) { return sums.Of(begin, end); },
+                          [](double a, double b) { return std::max(a, b); })
+                          .first;
   const double bound = most * (1 + 1e-9);
   const auto square = [&](int begin, int end) {
     const double cost = sums.Of(begin, end);
@@ -124,7 +124,8 @@ std::string ToText(const std::vector<StageRange>& stages) {
                       }));
 }
 
-std::vector<RankUnit> UnitsOfRank(const std::vector<ParameterUnit>& units, const std::vector<StageRange>& stages,
+std::vector<RankUnit> UnitsOfRank(const std::vector<ParameterUnit>& units,
+                                  const std::vector<StageRange>& stages,
                                   const std::vector<int>& rank_of_stage, int rank) {
   const bool has_prologue = rank_of_stage.front() == rank, has_epilogue = rank_of_stage.back() == rank;
   std::vector<int> local;  // by block: its number on this rank, or -1
@@ -148,7 +149,8 @@ std::vector<RankUnit> UnitsOfRank(const std::vector<ParameterUnit>& units, const
   return result;
 }
 
-absl::StatusOr<comm::DeviceMesh> WithEnds(const comm::DeviceMesh& mesh, const std::vector<int>& rank_of_stage) {
+absl::StatusOr<comm::DeviceMesh> WithEnds(const comm::DeviceMesh& mesh,
+                                          const std::vector<int>& rank_of_stage) {
   if (rank_of_stage.front() == rank_of_stage.back()) return mesh;
   return mesh.WithSubset("pp", {rank_of_stage.front(), rank_of_stage.back()}, kEndsAxis);
 }

@@ -59,11 +59,12 @@ struct RankUnit {
 // In the model's order. Blocks are numbered anew from 0, in order. Root units come in parts: what this rank alone
 // reads, and what both ends do.
 std::vector<RankUnit> UnitsOfRank(const std::vector<models::ParameterUnit>& units,
-                                  const std::vector<StageRange>& stages, const std::vector<int>& rank_of_stage,
-                                  int rank);
+                                  const std::vector<StageRange>& stages,
+                                  const std::vector<int>& rank_of_stage, int rank);
 
 // The mesh with the axis "pp_ends" where the ends are on two ranks; else the mesh. Collective.
-absl::StatusOr<comm::DeviceMesh> WithEnds(const comm::DeviceMesh& mesh, const std::vector<int>& rank_of_stage);
+absl::StatusOr<comm::DeviceMesh> WithEnds(const comm::DeviceMesh& mesh,
+                                          const std::vector<int>& rank_of_stage);
 
 }  // namespace plait::parallel
 

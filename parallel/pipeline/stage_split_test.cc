@@ -85,7 +85,8 @@ TEST(SplitBlocks, IsAsGoodAsTheBestOfAllSplits) {
 }
 
 TEST(SplitBlocks, AHeavyHeadHasFewerBlocks) {
-  const std::vector<StageRange> ranges = *SplitBlocks({.blocks = std::vector<double>(13, 1), .epilogue = 3}, 4);
+  const std::vector<StageRange> ranges =
+      *SplitBlocks({.blocks = std::vector<double>(13, 1), .epilogue = 3}, 4);
   EXPECT_EQ(ToText(ranges), "blocks 0-3 | 4-7 | 8-11 | 12");
 }
 
@@ -100,10 +101,10 @@ ParameterSpec Spec(const std::string& name, UsedBy used_by) {
 
 // Six blocks and a root whose embedding is tied.
 std::vector<ParameterUnit> Units() {
-  std::vector<ParameterUnit> units = {{.name = "root",
-                                       .parameters = {Spec("embedding", UsedBy::kBoth),
-                                                      Spec("positions", UsedBy::kPrologue),
-                                                      Spec("norm", UsedBy::kEpilogue)}}};
+  std::vector<ParameterUnit> units = {
+      {.name = "root",
+       .parameters = {Spec("embedding", UsedBy::kBoth), Spec("positions", UsedBy::kPrologue),
+                      Spec("norm", UsedBy::kEpilogue)}}};
   for (int block = 0; block < 6; ++block) {
     const std::string name = "block." + std::to_string(block);
     units.push_back({.name = name, .parameters = {Spec(name + ".weight", UsedBy::kBoth)}, .block = block});

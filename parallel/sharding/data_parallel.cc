@@ -75,9 +75,8 @@ std::shared_ptr<const void> DataParallel::Hold(std::size_t block, std::size_t co
   UnitIndices units = engine_->UnitsOfBlocks(block, count);
   units.insert(units.end(), engine_->roots.begin(), engine_->roots.end());
   const auto* const holds = new Engine::Holds(*engine_, units);
-  std::shared_ptr<const void> held(holds, [engine = engine_](const void* p) {
-    delete static_cast<const Engine::Holds*>(p);
-  });
+  std::shared_ptr<const void> held(
+      holds, [engine = engine_](const void* p) { delete static_cast<const Engine::Holds*>(p); });
   engine_->Wait(units);
   return held;
 }

@@ -67,7 +67,8 @@ std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
   at::manual_seed(11);
   if (kind == Kind::kMlp) {
     return std::make_shared<mlp::Mlp>(
-        mlp::MlpOptions{.widths = {5, 9, 6, 11, 7, 8, 9, 6, 3}, .activation = mlp::Activation::kRelu}, at::kDouble);
+        mlp::MlpOptions{.widths = {5, 9, 6, 11, 7, 8, 9, 6, 3}, .activation = mlp::Activation::kRelu},
+        at::kDouble);
   }
   if (kind == Kind::kCnn) {
     return std::make_shared<cnn::Cnn>(
@@ -131,7 +132,8 @@ class Pipeline {
     const comm::Communicator& pp = mesh_.axis("pp");
     const parallel::Schedule schedule =
         *parallel::MakeSchedule(s_.schedule, {.ranks = s_.stages, .micro_batches = s_.micro_batches()});
-    const auto stages = *parallel::SplitBlocks(parallel::CostsByParameters(model_->units()), schedule.stages());
+    const auto stages =
+        *parallel::SplitBlocks(parallel::CostsByParameters(model_->units()), schedule.stages());
     std::vector<models::ParameterUnit> units;
     for (auto& [unit, index] :
          parallel::UnitsOfRank(model_->units(), stages, schedule.rank_of_stage, pp.rank())) {

@@ -41,7 +41,7 @@ class OutputTest(runs.TrainTest):
                      "Saved model to: " + self.path("kept/step-000000008"), "history saved in "):
             self.assertIn(line, run.out)
         for rank in (0, 1):
-            self.assertRegex(run.out, rf"\['[^']+'\]\[{rank}/1\] ?\[dp_replicate:0/0\]\[dp_shard:{rank}/1\]")
+            self.assertRegex(run.out, rf"\['[^']+'\]\[{rank}/1\] ?(\[pp:0/0\])?\[dp_replicate:0/0\]\[dp_shard:{rank}/1\]")
         self.assertEqual(run.errors(), [])
         self.assertNotIn("\x1b", run.out)  # no terminal
 

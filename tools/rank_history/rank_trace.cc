@@ -75,8 +75,7 @@ std::uint64_t RankTrace::LinkOf(const comm::CallRecord& call, const comm::Record
   }
   if (!messages_.has_value()) return 0;
   const auto& members = group.members;
-  int from = static_cast<int>(
-      std::find(members.begin(), members.end(), group_.rank()) - members.begin());
+  int from = static_cast<int>(std::find(members.begin(), members.end(), group_.rank()) - members.begin());
   int to = call.root;
   if (call.operation == comm::Operation::kReceive) std::swap(from, to);
   const std::uint64_t count = (*messages_)[{call.group, from, to, call.tag}]++;

@@ -267,7 +267,8 @@ TEST(RankTrace, ArrowsJoinSendsWithTheirReceives) {
   const auto bytes_at = [&json](const Json& arrow) {
     for (const Json& span : json.at("traceEvents")) {
       const double from = span.value("ts", 0.0), at = arrow.at("ts");
-      if (span.at("ph") != "X" || span.at("pid") != arrow.at("pid") || span.at("tid") != arrow.at("tid")) continue;
+      if (span.at("ph") != "X" || span.at("pid") != arrow.at("pid") || span.at("tid") != arrow.at("tid"))
+        continue;
       if (span.at("name") != "waiting" && from <= at && at <= from + span.at("dur").get<double>()) {
         return span.at("args").at("bytes").get<std::int64_t>();
       }

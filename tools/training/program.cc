@@ -78,7 +78,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));
-  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data, RanksAlong(mesh, {"dp_replicate", "dp_shard"}, "data"));
+  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data,
+                         RanksAlong(mesh, {"dp_replicate", "dp_shard"}, "data"));
   PLAIT_ASSIGN_OR_RETURN(const comm::Communicator losses,
                          RanksAlong(mesh, {"pp", "dp_replicate", "dp_shard"}, "losses"));
   Run run = {.program = program.name,

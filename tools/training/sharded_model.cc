@@ -143,27 +143,27 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
   const std::int64_t of_epilogue = trained.epilogue_bytes_per_sample;
   const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
-  return parallel::PlanMemory({.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
-                               .strategy = settings.parsed_strategy(),
-                               .replicate_ranks = replicas,
-                               .shard_ranks = shards,
-                               .master_type = settings.master_type(),
-                               .compute_type = settings.compute_type(),
-                               .optimizer = trained.optimizer.kind,
-                               .moments_offload = settings.state_offload().target,
-                               .masters_offload = settings.state_offload().target,
-                               .offloads_parameters = settings.offload_params,
-                               .reshard_after_forward = settings.reshard_after_forward,
-                               .prefetch = settings.prefetch,
-                               .adds_unsharded_gradients = settings.gradient_accumulation_steps > 1 &&
-                                                           !settings.reduce_each_micro_batch,
-                               // The copy that is being written is in the host's memory.
-                               .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
-                               .micro_batch = settings.SamplesPerRank(replicas * shards),
-                               .activation_bytes_per_sample = plan.ActivationBytes(
-                                   trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
-                               .fixed_activation_bytes = trained.fixed_activation_bytes,
-                               .evaluation_bytes = trained.evaluation_bytes});
+  return parallel::PlanMemory(
+      {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
+       .strategy = settings.parsed_strategy(),
+       .replicate_ranks = replicas,
+       .shard_ranks = shards,
+       .master_type = settings.master_type(),
+       .compute_type = settings.compute_type(),
+       .optimizer = trained.optimizer.kind,
+       .moments_offload = settings.state_offload().target,
+       .masters_offload = settings.state_offload().target,
+       .offloads_parameters = settings.offload_params,
+       .reshard_after_forward = settings.reshard_after_forward,
+       .prefetch = settings.prefetch,
+       .adds_unsharded_gradients =
+           settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
+       // The copy that is being written is in the host's memory.
+       .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
+       .micro_batch = settings.SamplesPerRank(replicas * shards),
+       .activation_bytes_per_sample =
+           plan.ActivationBytes(trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
+       .evaluation_bytes = trained.evaluation_bytes});
 }
 
 absl::Status ShardedModel::CreateEngine(const Settings& settings, const PipelinePlan& plan) {

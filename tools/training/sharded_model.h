@@ -80,7 +80,9 @@ class ShardedModel {
   models::Batch OnDevice(const models::Batch& batch) const;
   // Forward and backward passes of a step's micro-batches, as many as --gradient-accumulation-steps, which are on the
   // model's device.
-  parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) { return pipeline_->Run(next); }
+  parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) {
+    return pipeline_->Run(next);
+  }
 
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
   // others a zero sum and count.

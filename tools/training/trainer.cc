@@ -28,7 +28,8 @@ double NowSeconds() {
 
 // Of the device's generator. Different in every block of every pass of every data-parallel rank, the same on
 // ranks along lp, on whichever stage of a pipeline the block is, and in every run. The prologue is block -1.
-void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank, int block) {
+void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank,
+                 int block) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
   const std::uint64_t of_pass = base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank));
@@ -214,11 +215,10 @@ parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
   passes.nominal_count = micro.nominal_count;
   const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();
-  return {.batch = model_->OnDevice(micro.batch),
-          .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
-          .before = [this, pass](int block) {
-            SeedDropout(run_.device, settings_.seed, step_, pass, block);
-          }};
+  return {
+      .batch = model_->OnDevice(micro.batch),
+      .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
+      .before = [this, pass](int block) { SeedDropout(run_.device, settings_.seed, step_, pass, block); }};
 }
 
 Trainer::Passes Trainer::RunPasses() {

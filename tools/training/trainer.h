@@ -166,9 +166,9 @@ class Trainer {
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;
-  std::int64_t step_ = 0;            // steps done
-  std::int64_t history_draws_ = -1;  // of the checkpoint; -1: the run begins
-  bool begins_ = true;               // no step was taken by this program
+  std::int64_t step_ = 0;                       // steps done
+  std::int64_t history_draws_ = -1;             // of the checkpoint; -1: the run begins
+  bool begins_ = true;                          // no step was taken by this program
   std::vector<parallel::ActionTime> timeline_;  // of the last step
   std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
   double save_begin_seconds_ = 0;
