@@ -59,6 +59,7 @@ class ModelsTest(llama_runs.LlamaTest):
                 ("--vocab-size=0: must be at least 1", "--vocab-size=0"),
                 ("unknown flag --block-size", "--block-size=3"),
                 ("--mesh=dp_shard=2: ddp keeps everything whole", "--mesh=dp_shard=2", "--strategy=ddp"),
+                ("--save-model: ranks of pp hold parts of the model; keep a checkpoint", "--mesh=pp=2", "--save-model=x"),
                 ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y")):
             with self.subTest(flags=flags):
                 run = self.train(*flags, code=None)
