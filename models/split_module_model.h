@@ -24,11 +24,11 @@ namespace plait::models {
 
 class SplitModuleModel : public ModuleModel, public tensor_parallel::SplittableModel {
  public:
-  std::vector<ParameterUnit> units() const final { return ModuleModel::units(); }
+  std::vector<ParameterUnit> units() const override { return ModuleModel::units(); }
   void SetPlacement(const at::Tensor& parameter, Placement placement) final {
     ModuleModel::SetPlacement(parameter, std::move(placement));
   }
-  void UseTensorAxis(const tensor_parallel::TensorAxis& axis) final { tensor_axis_ = axis; }
+  void UseTensorAxis(const tensor_parallel::TensorAxis& axis) override { tensor_axis_ = axis; }
   const tensor_parallel::TensorAxis& tensor_axis() const { return tensor_axis_; }
 
  protected:

@@ -1,4 +1,4 @@
-// Trains a GPT on a text, data-parallel: tools/gpt_training/README.md.
+// Trains a GPT on a text, data-parallel and in pipeline stages: tools/gpt_training/README.md.
 #include <c10/core/ScalarType.h>
 
 #include <chrono>
@@ -105,9 +105,10 @@ int main(int argc, char** argv) {
       {.name = "train_gpt",
        .summary =
            "Trains a GPT on a text, data-parallel in any way: DDP, ZeRO-1, ZeRO-2, FSDP, with or without "
-           "replicas.",
+           "replicas and pipeline stages.",
        .examples = {"train_gpt --nproc=2 --preset=shakespeare-cpu --strategy=fsdp",
                     "train_gpt --nproc=4 --strategy=fsdp --mesh=dp_replicate=2,dp_shard=2 --data=input.txt",
+                    "train_gpt --mesh=pp=4 --gradient-accumulation-steps=8 --pipeline-schedule=zb-h1",
                     "mpirun -n 2 train_gpt --preset=gpt2 --batch-size=1 --checkpoint-dir=run --keep-last=3"},
        .settings = settings,
        .run = [&](training::Run& run) { return gpt_training::Train(settings, run); },

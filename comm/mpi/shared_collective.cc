@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kPostAllBytes = 16 << 10;
 constexpr std::int64_t kPostAllBytesOfTwo = 128 << 10;
 constexpr std::int64_t kLineBytes = 64;
+// Broadcasts and the like: of more bytes MPI's one copy takes less time than two here.
+constexpr std::int64_t kMostMovedBytes = 128 << 10;
 
 // Elements of all parts together.
 std::int64_t CountOf(const Request& r, int size) {
@@ -30,8 +32,18 @@ std::int64_t CountOf(const Request& r, int size) {
 
 }  // namespace
 
-bool SharedCollective::Handles(Operation operation) {
-  return operation != Operation::kAllToAllV && !IsPointToPoint(operation);
+bool SharedCollective::Handles(const Request& request, int size) {
+  switch (request.operation) {
+    case Operation::kBroadcast:
+    case Operation::kGather:
+    case Operation::kScatter:
+    case Operation::kAllToAll:
+      return CountOf(request, size) * SizeInBytes(Payload(request).type) <= kMostMovedBytes;
+    case Operation::kAllToAllV:
+      return false;
+    default:
+      return !IsPointToPoint(request.operation);
+  }
 }
 
 SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
@@ -76,8 +88,11 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
     case Operation::kAllGather:
       return {.parts = size_, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kGather:
-      return {
-          .parts = size_, .posts = !is_root, .copies = true, .copied_rank = is_root ? kEverybody : kNobody};
+      return {.parts = size_,
+              .posts = !is_root,
+              .copies = true,
+              .copied_rank = is_root ? kEverybody : kNobody,
+              .keeps_own_part = is_root};
     case Operation::kAllToAll:
       return {
           .parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};

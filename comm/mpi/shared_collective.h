@@ -38,8 +38,9 @@ namespace plait::comm {
 
 class SharedCollective : public PendingWork, public Progress::Task {
  public:
-  // All collectives but all_to_all_v, whose rows ranks do not know of each other.
-  static bool Handles(Operation operation);
+  // Whether `request`, between `size` ranks, is for shared memory: all but all_to_all_v, whose rows ranks do not
+  // know of each other, and long broadcasts, gathers, scatters and all-to-alls.
+  static bool Handles(const Request& request, int size);
   // Starts `request`, checked, on all ranks of the segment. `call` is what the others are compared with; with
   // a barrier as `request` it may be of an operation whose values take another way.
   SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,

@@ -4,34 +4,62 @@
 #include <ATen/ops/embedding.h>
 #include <torch/nn/module.h>
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "models/gpt/block.h"
 #include "models/initial_values.h"
 #include "models/key_value_cache.h"
 #include "parallel/tensor/collectives.h"
 #include "parallel/tensor/linear.h"
+#include "models/transformer/block.h"
 #include "parallel/tensor/vocabulary.h"
 
 namespace plait::gpt {
 
 using tensor_parallel::Residual;
 using tensor_parallel::Shard;
+using transformer::Block;
+using transformer::Container;
+
+namespace {
+
+constexpr double kNormEps = 1e-5;
+// Standard deviation of initial weights, as in GPT-2.
+constexpr double kInitialDeviation = 0.02;
+constexpr transformer::BlockNames kNames = {"ln_1", "attn", "c_attn", "c_proj", "ln_2", "mlp", "c_fc", "c_proj"};
+
+transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
+  return {.width = o.n_embd,
+          .heads = o.n_head,
+          .head_width = o.n_embd / o.n_head,
+          .hidden = 4 * o.n_embd,
+          .qkv_bias = o.bias,
+          .bias = o.bias,
+          .norm_eps = kNormEps,
+          .gelu = o.gelu == Gelu::kTanh ? rowwise::GeluKind::kTanh : rowwise::GeluKind::kExact,
+          .dropout = o.dropout,
+          .capacity = o.block_size,
+          .deviation = kInitialDeviation,
+          // Each block adds twice to the residual stream, which keeps its variance so.
+          .out_deviation = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(o.n_layer))};
+}
+
+}  // namespace
 
 Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
     : SplitModuleModel(std::make_shared<torch::nn::Module>("GPT")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
-  const auto transformer = Container(*module(), "transformer");
-  wte_ = Embedding(*transformer, "wte", options.vocab_size, options.n_embd, tensor_options);
-  wpe_ = Embedding(*transformer, "wpe", options.block_size, options.n_embd, tensor_options);
-  const auto h = Container(*transformer, "h");
+  const auto parts = Container(*module(), "transformer");
+  wte_ = transformer::Embedding(*parts, "wte", options.vocab_size, options.n_embd, tensor_options);
+  wpe_ = transformer::Embedding(*parts, "wpe", options.block_size, options.n_embd, tensor_options);
+  const auto h = Container(*parts, "h");
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
     AddBlock(absl::StrCat("transformer.h.", i),
-             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, options, tensor_options));
+             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, BlockOptionsOf(options), kNames, tensor_options));
   }
-  ln_f_ = std::make_shared<Norm>(*transformer, "ln_f", options, tensor_options);
+  ln_f_ = std::make_shared<transformer::Norm>(*parts, "ln_f", options.n_embd, options.bias, kNormEps, tensor_options);
   SetUsedBy(models::UsedBy::kPrologue, {"transformer.wpe"});
   SetUsedBy(models::UsedBy::kEpilogue, {"transformer.ln_f"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
@@ -48,7 +76,7 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
   x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq); });
   if (module()->is_training() && options_.dropout > 0) {
-    x = DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding", 0);
+    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding", 0);
   }
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }
@@ -65,8 +93,7 @@ at::Tensor Gpt::AddPositions(const at::Tensor& rows, std::int64_t seen, std::int
 }
 
 Shard<1> Gpt::Logits(const at::Tensor& hidden) const {
-  const auto norm = [&](const at::Tensor& x) { return ln_f_->Forward(x); };
-  return ColumnLinear(table_axis_, Map(RowsOf(hidden), norm), {{wte_}})[0];
+  return ColumnLinear(table_axis_, ln_f_->Forward(RowsOf(hidden)), {{wte_}})[0];
 }
 
 at::Tensor Gpt::Output(const models::BlockState& state) {
@@ -101,8 +128,7 @@ void Gpt::ResetParameters(std::size_t unit) {
   if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
   models::DrawNormal(wte_, PlacementOf(wte_), kInitialDeviation);
   models::DrawNormal(wpe_, PlacementOf(wpe_), kInitialDeviation);
-  models::Fill(ln_f_->weight, 1);
-  models::Fill(ln_f_->bias, 0);
+  ln_f_->Reset();
 }
 
 std::int64_t ParameterCount(const GptOptions& options, bool with_positions) {

@@ -38,9 +38,11 @@
 #include "models/split_module_model.h"
 #include "parallel/tensor/values.h"
 
-namespace plait::gpt {
-
+namespace plait::transformer {
 struct Norm;
+}
+
+namespace plait::gpt {
 
 class Gpt final : public models::SplitModuleModel {
  public:
@@ -68,7 +70,7 @@ class Gpt final : public models::SplitModuleModel {
   GptOptions options_;
   tensor_parallel::TensorAxis table_axis_;
   at::Tensor wte_, wpe_;
-  std::shared_ptr<const Norm> ln_f_;
+  std::shared_ptr<const transformer::Norm> ln_f_;
 };
 
 // Parameters by the formula, without a model. Positions are not counted where parameters are quoted.

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/attention/causal_attention.h"
+#include "models/attention/attention.h"
 #include "models/initial_values.h"
 #include "models/key_value_cache.h"
 
@@ -122,7 +122,7 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
   };
   const at::Tensor query = rotation_->Apply(heads(products[0]), seen).transpose(1, 2);
   const at::Tensor key = rotation_->Apply(keys(products[1]), seen).transpose(1, 2);
-  const at::Tensor out = attention::CausalAttention(
+  const at::Tensor out = attention::Attention(
       query, key, keys(products[2]).transpose(1, 2),
       {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len});
   return Shard<1>(out.transpose(1, 2).reshape({-1, queries * width}));

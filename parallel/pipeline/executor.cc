@@ -150,7 +150,7 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
     BlockState state;
     if (range.prologue) {
       before(-1);
-      state = model_.Prologue(batch, {});
+      state = model_.Prologue(batch, {.random = batch.random});
       flight.inputs = TensorsOf(state);
     } else {
       state = StateOf(flight.inputs);
@@ -158,7 +158,8 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
     for (int block = range.first; block < range.first + range.count; ++block) {
       before(block);
       const auto forward = [&](const BlockState& input) {
-        return options_.forward(static_cast<std::size_t>(block), input, {.step = block});
+        return options_.forward(static_cast<std::size_t>(block), input,
+                                {.step = block, .random = batch.random});
       };
       state = engine_.Run(static_cast<std::size_t>(local_[block]), forward, state);
     }

@@ -117,6 +117,7 @@ TEST(Schedules, ZbH1HasAThirdOfTheBubble) {
     EXPECT_LE(few.bubble, (c.ranks - 1.0) / (c.micro_batches + c.ranks - 1) + kRounding) << c.Text();
     if (c.micro_batches < c.ranks) continue;  // the formula is of a full pipeline
     EXPECT_NEAR(few.makespan, 3.0 * c.micro_batches + (c.ranks - 1), kRounding * 100) << c.Text();
+    EXPECT_EQ(few.most_in_flight, std::vector<int>(c.ranks, c.ranks)) << c.Text();
   }
 }
 
@@ -131,6 +132,7 @@ TEST(Schedules, ZbvHasNoBubble) {
           << c.Text();
       if (micro_batches < 2 * c.ranks) continue;
       EXPECT_NEAR(simulation.bubble, 0, kRounding) << c.Text();
+      EXPECT_EQ(simulation.most_in_flight, std::vector<int>(c.ranks, 2 * c.ranks)) << c.Text();
     }
   }
 }

@@ -72,8 +72,8 @@ struct DataParallelOptions {
   at::Device device = at::kCPU;
   // Parameters of at least this size are flat buffers of their own, in root units and, where the strategy keeps
   // parameters unsharded, in blocks: their gradients are reduced as soon as they are there, in the memory in
-  // which autograd made them, without a copy.
-  std::int64_t part_bytes = std::int64_t{64} << 10;
+  // which autograd made them, without a copy. Of smaller ones the copy costs less than collectives of their own.
+  std::int64_t part_bytes = std::int64_t{1} << 20;
   // Where masters live between steps: in a file or on the host (parallel/offload/state_store.h), those of one
   // unit are in memory while a step or a checkpoint visits them. fsdp then keeps shards in compute_type to
   // gather from. Masters of compute_type are the parameters, and stay unless offloads_parameters. The device

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Training steps beside PyTorch's, in turn on an idle machine: nanoGPT's setting for processors, and the 33.6 M Llama-like model.
+"""Training steps beside PyTorch's, in turn on an idle machine: nanoGPT's setting for processors, the 33.6 M Llama-like
+model, and passes of ViT-S without an optimizer.
 
-    bazel build //tests/benchmarks:gpt_step //tests/benchmarks:llama_step
+    bazel build //tests/benchmarks:gpt_step //tests/benchmarks:llama_step //tests/benchmarks:vit_step
     python3 tests/benchmarks/steps_beside_pytorch.py --bin-dir bazel-bin --python PYTHON_WITH_TORCH [--rounds 5] [--only gpt]
 
 In every round each program runs once, alone, one thread a rank, with the same sizes, blocks and optimizer (gpt: clipping to 1).
@@ -39,6 +40,11 @@ PROGRAMS = [
     ("llama, PyTorch ZeroRedundancyOptimizer", "llama", "torch", 2, ["--strategy=zero1"]),
     ("llama, PyTorch FSDP2", "llama", "torch", 2, ["--strategy=fsdp-keep-root"]),
     ("llama, PyTorch FSDP2, root dropped too", "llama", "torch", 2, ["--strategy=fsdp"]),
+    ("vit float32, Plait", "vit", "plait", 1, []),
+    ("vit bfloat16, Plait", "vit", "plait", 1, ["--dtype=bfloat16"]),
+    ("vit float32, PyTorch eager", "vit", "torch", 1, []),
+    ("vit float32, torch.compile", "vit", "torch", 1, ["--compile"]),
+    ("vit bfloat16, PyTorch eager", "vit", "torch", 1, ["--dtype=bfloat16"]),
 ]
 RATIOS = [
     ("gpt float32, Plait", "gpt float32, PyTorch eager"),
@@ -49,6 +55,9 @@ RATIOS = [
     ("llama, Plait zero1", "llama, PyTorch ZeroRedundancyOptimizer"),
     ("llama, Plait fsdp", "llama, PyTorch FSDP2"),
     ("llama, Plait fsdp", "llama, PyTorch FSDP2, root dropped too"),
+    ("vit float32, Plait", "vit float32, PyTorch eager"),
+    ("vit float32, Plait", "vit float32, torch.compile"),
+    ("vit bfloat16, Plait", "vit float32, PyTorch eager"),
 ]
 
 
@@ -60,11 +69,15 @@ def free_port():
 
 def plait(args, model, ranks, flags):
     program = os.path.join(args.bin_dir, "tests/benchmarks", model + "_step")
-    return subprocess.run([program, f"--nproc={ranks}", *flags], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
+    ranks_flag = [] if model == "vit" else [f"--nproc={ranks}"]
+    return subprocess.run([program, *ranks_flag, *flags], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
                           check=True).stdout
 
 
 def torch(args, model, ranks, flags):
+    if model == "vit":
+        return subprocess.run([args.python, os.path.join(FOLDER, "peer_vit.py"), *flags], env=ENVIRONMENT,
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
     command = [args.python, os.path.join(FOLDER, "peer_step.py"), "--model=" + model, f"--ranks={ranks}",
                f"--port={free_port()}", *flags]
     processes = [subprocess.Popen([*command, f"--rank={rank}"], env=ENVIRONMENT, stdout=subprocess.PIPE,
@@ -76,7 +89,7 @@ def torch(args, model, ranks, flags):
 
 
 def measure(args, log, name, model, which, ranks, flags):
-    steps = args.gpt_steps if model == "gpt" else args.llama_steps
+    steps = {"gpt": args.gpt_steps, "llama": args.llama_steps, "vit": args.vit_steps}[model]
     flags = [*flags, f"--steps={steps}"]
     out = plait(args, model, ranks, flags) if which == "plait" else torch(args, model, ranks, flags)
     log.write(f"# {name}, load {os.getloadavg()[0]:.2f}\n{out}")
@@ -106,6 +119,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--gpt-steps", type=int, default=120)
     parser.add_argument("--llama-steps", type=int, default=20)
+    parser.add_argument("--vit-steps", type=int, default=10)
     parser.add_argument("--left-out", type=int, default=5, help="first steps of a run")
     parser.add_argument("--only", default="", help="programs whose name begins so")
     parser.add_argument("--out", default=os.devnull)

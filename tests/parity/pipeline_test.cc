@@ -243,10 +243,16 @@ void ExpectAsSerial(const Setting& s, const Serial& serial) {
   pipeline.engine().WaitForParameters();
 }
 
+// With 8 ranks two stages bring nothing that 2 and 4 ranks do not.
 std::vector<int> StageCounts() {
-  std::vector<int> counts;
-  for (int stages = 2; stages <= std::min(World().size(), 8); stages *= 2) counts.push_back(stages);
-  return counts;
+  if (World().size() == 8) return {4, 8};
+  return World().size() == 4 ? std::vector<int>{2, 4} : std::vector<int>{2};
+}
+
+// One data rank shards nothing.
+std::vector<Strategy> StrategiesOn(int data_ranks) {
+  if (data_ranks == 1) return {Strategy::kDdp, Strategy::kFsdp};
+  return {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp};
 }
 
 bool HasBlocksFor(ScheduleKind schedule, int stages) {
@@ -260,7 +266,7 @@ TEST(Pipeline, EveryScheduleAndStrategyIsOneRank) {
       if (!HasBlocksFor(schedule, stages)) continue;
       Setting s = {.schedule = schedule, .stages = stages};
       const Serial serial = SerialRun(s);
-      for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp}) {
+      for (const Strategy strategy : StrategiesOn(s.data_ranks())) {
         s.strategy = strategy;
         s.reshard_after_forward = s.reduce_every_micro_batch = true;
         ExpectAsSerial(s, serial);
@@ -273,10 +279,10 @@ TEST(Pipeline, EveryScheduleAndStrategyIsOneRank) {
 }
 
 TEST(Pipeline, ModelsWithOtherEndsAreOneRank) {
+  if (World().size() == 8) return;  // as 4 ranks, with more data ranks
   for (const Kind kind : {Kind::kLlama, Kind::kMlp, Kind::kCnn}) {
     for (const ScheduleKind schedule : {ScheduleKind::k1F1B, ScheduleKind::kZbH1, ScheduleKind::kZbv}) {
-      if (kind == Kind::kCnn && World().size() > 4) continue;  // 4 blocks
-      if (kind == Kind::kCnn && schedule == ScheduleKind::kZbv && World().size() == 4) continue;
+      if (kind == Kind::kCnn && schedule == ScheduleKind::kZbv && World().size() == 4) continue;  // 4 blocks
       const Setting s = {.kind = kind,
                          .schedule = schedule,
                          .stages = kind == Kind::kCnn ? World().size() : 2,

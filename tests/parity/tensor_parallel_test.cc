@@ -5,6 +5,7 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -18,6 +19,7 @@
 #include "comm/testing/world.h"
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
+#include "models/vit/vit.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
@@ -62,9 +64,30 @@ std::shared_ptr<models::SplitModuleModel> MakeLlama() {
                                         at::kDouble);
 }
 
+std::shared_ptr<models::SplitModuleModel> MakeVit() {
+  at::manual_seed(11);
+  return std::make_shared<vit::Vit>(vit::VitOptions{.image_size = 8,
+                                                    .patch_size = 2,
+                                                    .channels = 1,
+                                                    .dim = 12,
+                                                    .depth = 2,
+                                                    .heads = 8,
+                                                    .head_dim = 2,
+                                                    .mlp_dim = 19,
+                                                    .classes = 5,
+                                                    .dropout = 0.2},
+                                    at::kDouble);
+}
+
 // Some targets are ignored: ranks of a batch have unequal counts.
-Batch MakeBatch(int step) {
+Batch MakeBatch(const models::SplitModuleModel& model, int step) {
   at::manual_seed(1 + step);
+  if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
+    Batch images = {at::randn({kSamples, 1, 8, 8}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
+    images.targets[1] = -100;
+    images.random.seed = static_cast<std::uint64_t>(step);
+    return images;
+  }
   const at::Tensor text = at::randint(kVocabulary, {kSamples, kSequence + 1}, at::kLong);
   Batch batch = {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
   batch.targets[0].narrow(0, 0, 3).fill_(-100);
@@ -72,7 +95,9 @@ Batch MakeBatch(int step) {
   return batch;
 }
 
-double ValidTargets(int step) { return static_cast<double>(MakeBatch(step).targets.ge(0).sum().item<std::int64_t>()); }
+double ValidTargets(const Batch& batch) {
+  return static_cast<double>(batch.targets.ge(0).sum().item<std::int64_t>());
+}
 
 SerialTraining SerialRun(const MakeModel& make) {
   const auto model = make();
@@ -81,7 +106,8 @@ SerialTraining SerialRun(const MakeModel& make) {
   SerialAdamW optimizer(run.parameters, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.ZeroGradients();
-    const at::Tensor loss = models::RunModel(*model, MakeBatch(step)).sum / ValidTargets(step);
+    const Batch batch = MakeBatch(*model, step);
+    const at::Tensor loss = models::RunModel(*model, batch).sum / ValidTargets(batch);
     loss.backward();
     optimizer.Step(kClip);
     run.losses.push_back(loss.item<double>());
@@ -116,12 +142,13 @@ void ExpectOneRanksTraining(const MakeModel& make, const SerialTraining& serial,
   };
   const int data_ranks = World().size() / tp, data_rank = mesh.world().rank() / tp;
   for (int step = 0; step < kSteps; ++step) {
-    Batch batch = MakeBatch(step);
+    Batch batch = MakeBatch(*model, step);
+    const double valid = ValidTargets(batch);
     const std::int64_t mine = kSamples / data_ranks;
     batch.inputs = batch.inputs.narrow(0, data_rank * mine, mine);
     batch.targets = batch.targets.narrow(0, data_rank * mine, mine);
     batch.random.first_sample = data_rank * mine;
-    const at::Tensor part = dp->Forward([&] { return models::RunModel(*model, batch, run).sum / ValidTargets(step); });
+    const at::Tensor part = dp->Forward([&] { return models::RunModel(*model, batch, run).sum / valid; });
     dp->Backward(part);
     const auto result = optimizer.Step({.clip_norm = kClip});
     EXPECT_GT(result.gradient_norm, kClip) << "clipping is not tested";
@@ -158,6 +185,7 @@ void ExpectAllSettings(const MakeModel& make) {
 
 TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeGpt); }
 TEST(TensorParallel, LlamaIsOneRank) { ExpectAllSettings(MakeLlama); }
+TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
 
 }  // namespace
 }  // namespace plait::parity

@@ -37,7 +37,7 @@ class BadInputTest(runs.TrainTest):
             ("--lr=-1: must be a positive number", "--lr=-1"),
             ("--ensemble-size: .* --history", "--ensemble-size=2", "--history=x.h5"),
             (r"--mesh=tp=2: this program has no tensor parallelism \(tp\); expected dp_replicate or dp_shard", "--mesh=tp=2"),
-            ("--mesh=lp=2,dp_replicate=2: 2 x 1 x 2 = 4 ranks, but there are 1", "--mesh=lp=2,dp_replicate=2"),
+            ("--mesh=lp=2,dp_replicate=2: 2 x 2 = 4 ranks, but there are 1", "--mesh=lp=2,dp_replicate=2"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):

@@ -15,11 +15,11 @@ class BadInputTest(runs.VitTest):
 
     def test_flags(self):
         for expected, *flags in [
-                ("unknown flag --head; did you mean --heads", "--head=3"),
+                ("unknown flag --head; did you mean --head-dim", "--head=3"),
                 ("--preset: no preset \"vit-9\"; there are vit-tiny, vit-small", "--preset=vit-9"),
                 ("--image-size=32: must be a multiple of --patch-size=5", "--patch-size=5"),
-                ("--heads=0: expected 1 to 1048576", "--heads=0"),
-                ("--mlp-dim=-4: expected 1 to 1048576", "--mlp-dim=-4"),
+                ("--heads=0: expected 1 to 100000", "--heads=0"),
+                ("--mlp-dim=-4: expected 1 to 100000", "--mlp-dim=-4"),
                 ("--pool=max: expected mean or class", "--pool=max"),
                 ("--attn=flash: expected sdpa or math", "--attn=flash"),
                 ("--dropout=1: must be at least 0 and below 1", "--dropout=1"),
@@ -72,7 +72,9 @@ class BadInputTest(runs.VitTest):
 
     def test_models(self):
         self.fails("--init-from: .*nowhere/config.json", "--init-from=" + self.path("nowhere"), code=1)
-        self.fails("--save-model: .*nowhere", "--save-model=" + self.path("nowhere"), code=1)
+        with open(self.path("file"), "w"):
+            pass
+        self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
         self.fails("--save-model: Hugging Face's ViT has a class token; this one is over the mean of its patches",
                    "--save-model=" + self.folder, "--pool=mean", code=1)
         self.fails("--save-model: Hugging Face's ViT has heads of width 16 together; this one has 8",

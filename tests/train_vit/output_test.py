@@ -149,6 +149,18 @@ class OutputTest(runs.VitTest):
         self.assertEqual({**run.tests()[-1]}, {**first.tests()[-1]})
         self.assertLess(self.difference(model, again), 1e-20)
 
+    def test_augmentation_changes_from_epoch_to_epoch(self):
+        """A model that stays as it is has the same loss on the same images."""
+        def losses(*flags, outputs):
+            run = self.train("--learning-rate=1e-30", "--epochs=2", "--no-evaluate", "--dtype=float64", "--batch-size=70", *flags,
+                             ranks=1, outputs=outputs)
+            return [loss for _, loss in run.losses()]
+        first, second = losses("--augment=none", outputs="none")
+        self.assertEqual(first, second)
+        for kind in ("pad-crop", "resized-crop"):
+            first, second = losses("--augment=" + kind, outputs=kind)
+            self.assertNotEqual(first, second)
+
     def test_plots(self):
         self.train("--plots", "--no-evaluate")
         for name in ("loss", "dt", "dtf", "dtb"):

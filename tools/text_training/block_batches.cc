@@ -31,6 +31,7 @@ models::Batch BlockBatches::Next() {
   const auto blocks = static_cast<std::int64_t>(mine.size());
   models::Batch batch = {.inputs = at::empty({blocks, block_size_}, at::kLong),
                          .targets = at::empty({blocks, block_size_}, at::kLong)};
+  batch.random.first_sample = mine.data() - all.data();
   data::GatherBlocks(tokens_, mine, block_size_, Numbers(batch.inputs), Numbers(batch.targets));
   return batch;
 }

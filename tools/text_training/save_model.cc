@@ -22,11 +22,7 @@ absl::Status SaveModel(const TextSettings& settings, const training::Run& run, c
                        training::ShardedModel& model) {
   if (settings.save_model.empty()) return absl::OkStatus();
   const bool writes = run.world.rank() == 0;
-  std::map<std::string, at::Tensor> values;
-  model.VisitParameters([&](const std::string& name, const at::Tensor& value) {
-    if (!writes) return;
-    values[name] = value.to(value.options().device(at::kCPU), /*non_blocking=*/false, /*copy=*/true);
-  });
+  const std::map<std::string, at::Tensor> values = model.WholeParameters();
   PLAIT_RETURN_IF_ERROR(model.status());
   const std::string folder = base::FromUser(settings.save_model);
   absl::Status written;

@@ -85,7 +85,9 @@ class TextTask final : public training::TrainingTask {
            const ModelOptions& options, const std::optional<InitialModel>& files, StepOutput output,
            Batches batches);
   void FindPrompt();
-  bool samples() const { return settings_.sample_tokens > 0 && corpus_.tokenizer != nullptr; }
+  bool samples() const {
+    return settings_.sample_tokens > 0 && corpus_.tokenizer != nullptr && !settings_.sequence_parallel;
+  }
   absl::Status Evaluate(Losses* losses);
   double MeanLoss(const std::string& label, BlockBatches& batches);
   absl::StatusOr<std::string> Sample();

@@ -84,9 +84,12 @@ absl::StatusOr<std::vector<comm::MeshAxis>> AxesOfProgram(const std::string& mes
 absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxis>& axes, int ranks) {
   const int product = Product(axes);
   if (product == ranks) return absl::OkStatus();
-  const std::string sizes = absl::StrJoin(
-      axes, " x ", [](std::string* out, const comm::MeshAxis& axis) { absl::StrAppend(out, axis.size); });
-  return Invalid(mesh, absl::StrCat(sizes, " = ", product, " ranks, but there are ", ranks,
+  std::vector<int> sizes;
+  for (const comm::MeshAxis& axis : axes) {
+    if (axis.size > 1) sizes.push_back(axis.size);
+  }
+  const std::string factors = sizes.size() < 2 ? "" : absl::StrCat(absl::StrJoin(sizes, " x "), " = ");
+  return Invalid(mesh, absl::StrCat(factors, product, " ranks, but there are ", ranks,
                                     "; let the sizes multiply to it, or give --nproc=", product));
 }
 

@@ -100,11 +100,11 @@ TEST(MeshOf, RefusesOtherRanksThanThereAre) {
             "--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2; "
             "let the sizes multiply to it, or give --nproc=4");
   // The rest is no whole number, or nothing.
-  EXPECT_NE(ErrorOf("dp_replicate=4,dp_shard=-1", Strategy::kFsdp, 6).find("4 x 1 = 4 ranks"),
+  EXPECT_NE(ErrorOf("dp_replicate=4,dp_shard=-1", Strategy::kFsdp, 6).find(": 4 ranks, but there are 6"),
             std::string::npos);
   EXPECT_NE(ErrorOf("dp_shard=-1,dp_replicate=2", Strategy::kZero1, 5).find("2 x 2 = 4 ranks"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("dp_shard=4,dp_replicate=-1", Strategy::kFsdp, 2).find("1 x 4 = 4 ranks"),
+  EXPECT_NE(ErrorOf("dp_shard=4,dp_replicate=-1", Strategy::kFsdp, 2).find(": 4 ranks, but there are 2"),
             std::string::npos);
 }
 

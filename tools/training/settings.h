@@ -43,6 +43,7 @@ struct Settings {
 
   std::string dtype = "float32";
   std::string strategy = "ddp", mesh = "";
+  bool sequence_parallel = false;
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
   // Of micro-batches (gradient_accumulation_steps) over the stages of pp; chunks as in parallel::ScheduleOptions.
   std::string pipeline_schedule = "1f1b";

@@ -15,6 +15,7 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
+#include "parallel/tensor/parallelize.h"
 #include "parallel/training_state/training_state.h"
 
 namespace plait::training {
@@ -124,6 +125,19 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
   return static_cast<std::int64_t>(policy.count());
 }
 
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model) {
+  if (!mesh.Has("tp") || mesh.axis("tp").size() == 1) return absl::OkStatus();
+  auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(&model);
+  if (splittable == nullptr) {
+    return absl::UnimplementedError("--mesh: the layers of this model cannot be split (tp)");
+  }
+  const int ranks = mesh.axis("tp").size();
+  return base::Prefixed(
+      tensor_parallel::Parallelize(*splittable, mesh, tensor_parallel::DefaultPlan(*splittable, ranks),
+                                   {.sequence_parallel = settings.sequence_parallel}),
+      "--mesh");
+}
+
 absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
                                                 at::Device device, const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
@@ -220,7 +234,9 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
 }
 
 models::Batch ShardedModel::OnDevice(const models::Batch& batch) const {
-  models::Batch moved = {CopyTo(device_, batch.inputs), CopyTo(device_, batch.targets), batch.valid_targets};
+  models::Batch moved = batch;
+  moved.inputs = CopyTo(device_, batch.inputs);
+  moved.targets = CopyTo(device_, batch.targets);
   const at::Tensor& targets = batch.targets;
   if (!device_.is_cpu() && targets.defined() && targets.is_cpu() && moved.valid_targets < 0) {
     moved.valid_targets = targets.ge(0).sum().item<std::int64_t>();

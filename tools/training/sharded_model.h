@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,6 +58,10 @@ struct TrainedModel {
 // Local. Blocks that --activation-checkpointing picks. InvalidArgument for a block that is not there.
 absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model);
 
+// Collective. Splits the layers of a model on the meta device over tp, if the mesh has it: before anything else
+// is done with the model. Errors of tensor_parallel::Parallelize.
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model);
+
 // Local. Of this rank; of checked settings. Errors of PlanPipeline.
 absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
                                                 at::Device device, const TrainedModel& trained);
@@ -94,6 +99,9 @@ class ShardedModel {
 
   // Errors of --offload that no step has told, agreed on.
   absl::Status status() const;
+  // Every parameter in compute dtype on rank 0, in the host's memory, whatever axes split or stage the model;
+  // elsewhere nothing. Each part is broadcast: for saving a model at the end.
+  std::map<std::string, at::Tensor> WholeParameters();
   // Calls `visit` for each parameter of this rank's stages, unsharded and in compute dtype, on every rank.
   void VisitParameters(const std::function<void(const std::string& name, const at::Tensor& value)>& visit);
   // "parameter NAME" or "gradient of NAME" of the first one of this rank's shards that has a NaN or infinity;

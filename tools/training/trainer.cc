@@ -90,6 +90,7 @@ absl::Status Trainer::Prepare() {
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, *trained_.model));
   PLAIT_RETURN_IF_ERROR(ReportPipeline());
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
@@ -169,6 +170,10 @@ absl::Status Trainer::Train() {
   if (status.ok()) status = Steps();
   if (!bar_label_.empty()) run_.console.StopBar();
   bar_label_.clear();
+  if (passes_ns_ > 0 && model_->stages() > 1) {
+    run_.log.Info(absl::StrFormat("pipeline: the first rank waited in %.0f %% of its passes' time",
+                                  100.0 * static_cast<double>(idle_ns_) / static_cast<double>(passes_ns_)));
+  }
   // Also after an error, which all ranks have: messages on their way must arrive, and a good checkpoint that
   // is being written is completed.
   model_->WaitForParameters();
@@ -204,7 +209,9 @@ void Trainer::ReportProgress() {
 }
 
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
-  const MicroBatch micro = task_.Next(k);
+  MicroBatch micro = task_.Next(k);
+  const std::uint64_t of_step = base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
   passes.nominal_count = micro.nominal_count;
   const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();
   return {.batch = model_->OnDevice(micro.batch),
@@ -216,8 +223,7 @@ parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
 
 Trainer::Passes Trainer::RunPasses() {
   Passes passes(run_.device);
-  const parallel::PipelineStep done =
-      model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
+  parallel::PipelineStep done = model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
   for (const models::LossSum& loss : done.losses) {
     passes.loss_sum.Add(0, loss.sum);
     passes.count += loss.count;
@@ -226,6 +232,8 @@ Trainer::Passes Trainer::RunPasses() {
     const bool forward = time.action.kind == parallel::ActionKind::kForward;
     passes.forward_seconds += forward ? 1e-9 * static_cast<double>(time.end_ns - time.begin_ns) : 0;
   }
+  timeline_ = std::move(done.timeline);
+  CountIdleTime();
   double totals[2] = {passes.loss_sum.Read()[0], static_cast<double>(passes.count)};
   run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
   passes.count = static_cast<std::int64_t>(totals[1]);
@@ -294,10 +302,28 @@ void Trainer::Trace(const StepReport& report) {
   const std::int64_t end = data::Trace::NowNs();
   const std::int64_t begin = end - static_cast<std::int64_t>(1e9 * report.dt_seconds);
   const std::int64_t optimizer = end - static_cast<std::int64_t>(1e9 * report.optimizer_seconds);
-  trace->Add("passes", 0, begin, optimizer);
+  TraceActions(*trace);
   trace->Add("optimizer", 0, optimizer, end);
   trace->Add("step", 0, begin, end, {.step = report.step});
-  if (report.step % 4 == 0) outputs_->trace().TakeCalls();
+  // Stages call much in a step.
+  if (report.step % 4 == 0 || model_->stages() > 1) outputs_->trace().TakeCalls();
+}
+
+void Trainer::TraceActions(data::Trace& trace) const {
+  constexpr const char* kNames[] = {"forward", "backward", "input gradients", "weight gradients"};
+  for (const parallel::ActionTime& time : timeline_) {
+    const char* name = kNames[static_cast<int>(time.action.kind)];
+    trace.Add(name, 0, time.begin_ns, time.end_ns,
+              {.stage = time.action.stage, .micro_batch = time.action.micro_batch});
+    if (time.waited_ns > 0) trace.Add("waiting", 0, time.begin_ns, time.begin_ns + time.waited_ns);
+  }
+}
+
+// Of the first rank of pp, which has work from the first moment of a step to the last.
+void Trainer::CountIdleTime() {
+  if (timeline_.empty()) return;
+  for (const parallel::ActionTime& time : timeline_) idle_ns_ += time.waited_ns;
+  passes_ns_ += timeline_.back().end_ns - timeline_.front().begin_ns;
 }
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {

@@ -151,6 +151,8 @@ class Trainer {
   absl::Status NotFinite(const char* what, double value) const;
   void ReportProgress();
   void Trace(const StepReport& report);
+  void TraceActions(data::Trace& trace) const;
+  void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);
   absl::Status Save();
   absl::Status LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved);
@@ -167,6 +169,8 @@ class Trainer {
   std::int64_t step_ = 0;            // steps done
   std::int64_t history_draws_ = -1;  // of the checkpoint; -1: the run begins
   bool begins_ = true;               // no step was taken by this program
+  std::vector<parallel::ActionTime> timeline_;  // of the last step
+  std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
   double save_begin_seconds_ = 0;
   std::string bar_label_;
 };

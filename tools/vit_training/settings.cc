@@ -22,7 +22,7 @@ absl::Status CheckModel(const VitSettings& s) {
       {"mlp-dim", s.mlp_dim},       {"classes", s.classes}};
   for (const auto& [name, size] : sizes) {
     // Products of three stay below 2^63.
-    PLAIT_RETURN_IF_ERROR(training::Between(name, static_cast<double>(size), 1, 1 << 20));
+    PLAIT_RETURN_IF_ERROR(training::Between(name, static_cast<double>(size), 1, 100'000));
   }
   PLAIT_RETURN_IF_ERROR(training::OneOf("pool", s.pool, {"mean", "class"}));
   PLAIT_RETURN_IF_ERROR(training::OneOf("attn", s.attn, {"sdpa", "math"}));
@@ -117,7 +117,7 @@ void VitSettings::Bind(training::SettingsTable& table) {
   BindFiles(table, "steps");
   table.Add("init_from", &init_from, "scratch, or a directory with a ViT in Hugging Face's layout");
   table.Add("save_model", &save_model,
-            "existing directory to write the model to in Hugging Face's layout, at the end");
+            "directory to write the model to in Hugging Face's layout, at the end");
 }
 
 absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {

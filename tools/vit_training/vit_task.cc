@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "models/attention/short_attention.h"
 
 namespace plait::vit_training {
 namespace {
@@ -92,7 +93,10 @@ std::string VitTask::Position() const { return absl::StrCat(sampler_.Position(),
 
 training::MicroBatch VitTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
-  return {.batch = train_.Make(mine, sampler_.epoch()), .nominal_count = sampler_.step_samples()};
+  training::MicroBatch micro = {.batch = train_.Make(mine, sampler_.epoch()),
+                                .nominal_count = sampler_.step_samples()};
+  micro.batch.random.first_sample = sampler_.first_sample();
+  return micro;
 }
 
 bool VitTask::EvaluationIsDue() const { return sampler_.at_epoch_end() || step_ + 1 == settings_.max_iters; }
@@ -153,16 +157,18 @@ std::int64_t ActivationBytesPerImage(const vit::VitOptions& o, std::int64_t elem
                                      std::int64_t checkpointed_blocks) {
   const std::int64_t n = o.tokens(), hidden = n * o.dim, inner = n * o.inner_dim(), wide = n * o.mlp_dim;
   const std::int64_t probabilities = o.heads * n * n;
-  // Both norms, the sum between them and the block's result; queries, keys, values and what attention gives; both sides
-  // of GELU; probabilities, which short attention keeps, and softmax of the products as well.
-  std::int64_t block =
-      4 * hidden + 4 * inner + 2 * wide + probabilities * (o.attention == vit::Attention::kMath ? 2 : 1);
-  // Masks and what they leave: of both sums, and of probabilities.
-  if (o.dropout > 0) block += 4 * hidden + 2 * probabilities;
+  const bool drops = o.dropout > 0, sdpa = o.attention == vit::Attention::kSdpa;
+  // Both norms' results, their inputs; queries, keys, values and what attention gives; both sides of GELU.
+  std::int64_t block = 4 * hidden + 4 * inner + 2 * wide;
+  // LibTorch's flash kernel keeps no probabilities; it takes no dropout on processors. Products keep scaled queries.
+  if (!sdpa || drops || n <= attention::kLongestShortSequence) block += probabilities;
+  if (!sdpa || drops) block += inner;
+  // Masks of both sums and of probabilities, and these when they are dropped; sdpa does that in float32.
+  if (drops) block += 2 * hidden + 2 * probabilities;
+  if (drops && sdpa && element_bytes == 2) block += 3 * inner + 3 * probabilities;
   const std::int64_t kept = o.depth - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers = std::min(kept, o.depth) * block + checkpointed_blocks * hidden +
-                               2 * o.channels * o.image_size * o.image_size + 2 * hidden + 2 * wide +
-                               3 * o.classes;
+  const std::int64_t numbers = std::min(kept, o.depth) * block + (checkpointed_blocks + 2) * hidden +
+                               (drops ? hidden : 0) + 2 * o.channels * o.image_size * o.image_size;
   return numbers * element_bytes;
 }
 
