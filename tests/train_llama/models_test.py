@@ -29,13 +29,15 @@ class ModelsTest(llama_runs.LlamaTest):
         self.assertEqual(text[0][:4], "the ")
         self.assertEqual(text, self.sample("--model=saved"))
         # Parameters do not move at this learning rate: the same text again. Sizes are those of the files.
-        run = self.train("--nproc=2", *self.BYTES, "--init-from=saved", *self.NOTHING, "--dim=64", "--checkpoint-dir=tuned",
-                         "--save-model=again", outputs="tuned_out")
-        self.assertIn("Initializing from the model in " + self.path("saved"), run.out)
-        self.assertEqual(text, self.sample("--checkpoint=tuned"))
-        for name in ("config.json", "model.safetensors"):
-            with open(self.path("saved/" + name), "rb") as one, open(self.path("again/" + name), "rb") as other:
-                self.assertEqual(one.read(), other.read(), name)
+        for count, mesh in enumerate((["--nproc=2"], ["--mesh=pp=2"], ["--mesh=tp=2"])):
+            with self.subTest(mesh=mesh):
+                run = self.train(*mesh, *self.BYTES, "--init-from=saved", *self.NOTHING, "--dim=64",
+                                 f"--checkpoint-dir=tuned{count}", f"--save-model=again{count}", outputs=f"tuned_out{count}")
+                self.assertIn("Initializing from the model in " + self.path("saved"), run.out)
+                self.assertEqual(text, self.sample(f"--checkpoint=tuned{count}"))
+                for name in ("config.json", "model.safetensors"):
+                    with open(self.path("saved/" + name), "rb") as one, open(self.path(f"again{count}/" + name), "rb") as other:
+                        self.assertEqual(one.read(), other.read(), name)
 
     def test_generate_from_characters(self):
         self.train("--nproc=2", *self.TEXT, "--checkpoint-dir=kept")

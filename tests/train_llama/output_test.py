@@ -17,8 +17,8 @@ class OutputTest(llama_runs.LlamaTest):
         run = self.train("--nproc=2")
         self.in_this_order(
             run.out, "Using device='cpu' with backend='FSDP' + 'mpi' for distributed training.",
-            "> initializing dp_replicate with size 1", "> initializing dp_shard with size 2", "[0/1] [dp_replicate:0/0][dp_shard:0/1]",
-            "[1/1] [dp_replicate:0/0][dp_shard:1/1]", "data=random tokens (synthetic)",
+            "> initializing dp_replicate with size 1", "> initializing dp_shard with size 2", "'][0/1] [",
+            "[dp_replicate:0/0][dp_shard:0/1]", "'][1/1] [", "[dp_replicate:0/0][dp_shard:1/1]", "data=random tokens (synthetic)",
             "Device mesh created:\ndevice_mesh=DeviceMesh([0, 1], mesh_dim_names=('dp_shard'))\n",
             "synthetic: random tokens, no text\nvocab size: 50\n", "Initializing a new model from scratch",
             "Layer (type:depth-idx)", "\nTransformer  ", "├─Embedding: 1-1", "1,600\n", "│    └─TransformerBlock: 2-2",

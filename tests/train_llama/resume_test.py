@@ -3,7 +3,8 @@ import llama_runs
 import runs
 
 RUNS = [["--nproc=2"], ["--nproc=2", "--strategy=ddp"], ["--nproc=3", "--strategy=zero1"],
-        ["--nproc=4", "--mesh=dp_replicate=2,dp_shard=2", "--activation-checkpointing=full"]]
+        ["--nproc=4", "--mesh=dp_replicate=2,dp_shard=2", "--activation-checkpointing=full"], ["--mesh=pp=2"],
+        ["--mesh=tp=2"]]
 
 
 class ResumeTest(llama_runs.LlamaTest):

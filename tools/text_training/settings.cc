@@ -55,18 +55,6 @@ absl::Status CheckRun(const TextSettings& s) {
   return absl::OkStatus();
 }
 
-// Rank 0 collects whole units.
-absl::Status CheckSaveModel(const TextSettings& s, const std::vector<comm::MeshAxis>& axes) {
-  for (const comm::MeshAxis& axis : axes) {
-    const bool whole_units = axis.name == "dp_replicate" || axis.name == "dp_shard" || axis.size == 1;
-    if (s.save_model.empty() || whole_units) continue;
-    return Invalid(absl::StrCat("--save-model: ranks of ", axis.name,
-                                " hold parts of the model; keep a checkpoint, and ",
-                                "--resume it on a mesh without ", axis.name, " to save the model"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 void TextSettings::BindText(training::SettingsTable& table, const std::string& data_help,
@@ -118,7 +106,6 @@ absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) co
   PLAIT_RETURN_IF_ERROR(AtLeast(SequenceFlag().c_str(), sequence, 1));
   PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
-  PLAIT_RETURN_IF_ERROR(CheckSaveModel(*this, axes));
   return CheckShared(axes);
 }
 

@@ -131,7 +131,8 @@ absl::Status TextTask::BeforeFirstStep() {
   if (settings_.sample_tokens > 0 && trainer_->model().stages() > 1) {
     run_.log.Warning("--sample-tokens: no samples are printed with pipeline stages; generate prints them");
   } else if (settings_.sample_tokens > 0 && settings_.sequence_parallel) {
-    run_.log.Warning("--sample-tokens: no samples are printed with --sequence-parallel; generate prints them");
+    run_.log.Warning(
+        "--sample-tokens: no samples are printed with --sequence-parallel; generate prints them");
   } else if (samples() && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
