@@ -123,6 +123,33 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
   return view;
 }
 
+absl::StatusOr<DeviceMesh> DeviceMesh::WithSubset(absl::string_view axis, const std::vector<int>& members,
+                                                  const std::string& name) const {
+  const int along = IndexOf(axis);
+  const auto is_bad = [&](int member) {
+    return member < 0 || member >= axes_[along].size || std::count(members.begin(), members.end(), member) > 1;
+  };
+  if (along < 0 || Has(name) || std::any_of(members.begin(), members.end(), is_bad)) {
+    return absl::InvalidArgumentError(absl::StrCat("mesh ", Shape(axes_), ": cannot make axis ", name,
+                                                   " of the coordinates ", absl::StrJoin(members, ", "), " of ",
+                                                   axis));
+  }
+  DeviceMesh view = *this;
+  const auto place = [&](int rank) {
+    const auto found = std::find(members.begin(), members.end(), coordinates_[rank][along]);
+    return found == members.end() ? -1 : static_cast<int>(found - members.begin());
+  };
+  for (int rank = 0; rank < world_.size(); ++rank) view.coordinates_[rank].push_back(std::max(place(rank), 0));
+  const int mine = place(world_.rank());
+  int color = mine < 0 ? -1 : 0;
+  for (int i = 0; mine >= 0 && i < static_cast<int>(axes_.size()); ++i) {
+    if (i != along) color = color * axes_[i].size + Coordinates()[i];
+  }
+  view.axes_.push_back({name, mine < 0 ? 1 : static_cast<int>(members.size())});
+  view.communicators_.push_back(world_.Split(color, mine, name));
+  return view;
+}
+
 Communicator DeviceMesh::MakeAxis(int index) const {
   // The other coordinates, as one number, are the same for all ranks of the group.
   int color = 0;

@@ -38,6 +38,13 @@ class DeviceMesh {
   // communicators stay. INVALID_ARGUMENT if an axis is unknown or the products differ.
   absl::StatusOr<DeviceMesh> Fold(const std::vector<std::string>& from, std::vector<MeshAxis> into) const;
 
+  // Collective. The view with a further axis `name`, along which the ranks at the coordinates `members` of
+  // `axis` are, in this order; ranks elsewhere are alone on it. For what some of the ranks of an axis share: a
+  // weight that is tied between the first and the last pipeline stage. INVALID_ARGUMENT if `axis` is unknown,
+  // `name` is not new, or a member is out of range or there twice.
+  absl::StatusOr<DeviceMesh> WithSubset(absl::string_view axis, const std::vector<int>& members,
+                                        const std::string& name) const;
+
   const std::vector<MeshAxis>& axes() const { return axes_; }
   bool Has(absl::string_view name) const;
   // Unknown names are programming errors. The communicator of the ranks that differ from this one along

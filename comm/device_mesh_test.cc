@@ -66,6 +66,22 @@ TEST(DeviceMesh, FoldsInTheGivenOrderAndIntoSeveralAxes) {
   EXPECT_EQ(Members(view->axis("ep")), (Ranks{cp, 4 + cp, 1 + cp, 5 + cp}));
 }
 
+TEST(DeviceMesh, ASubsetOfAnAxisIsAnAxisOfItsOwn) {
+  const auto mesh = *DeviceMesh::Create(World(), {{"pp", 4}, {"dp", 2}});
+  const auto view = mesh.WithSubset("pp", {3, 0}, "ends");
+  ASSERT_TRUE(view.ok()) << view.status();
+  const std::int64_t dp = World().rank() % 2, stage = World().rank() / 2;
+  const bool is_end = stage == 0 || stage == 3;
+  EXPECT_EQ(Members(view->axis("ends")), is_end ? (Ranks{6 + dp, dp}) : (Ranks{World().rank()}));
+  EXPECT_EQ(view->axes()[2].size, is_end ? 2 : 1);
+  EXPECT_EQ(view->Coordinates()[2], stage == 0 ? 1 : 0);
+  EXPECT_EQ(Members(view->axis("dp")), Members(mesh.axis("dp")));
+  EXPECT_FALSE(mesh.WithSubset("tp", {0}, "ends").ok());
+  EXPECT_FALSE(mesh.WithSubset("pp", {0, 4}, "ends").ok());
+  EXPECT_FALSE(mesh.WithSubset("pp", {1, 1}, "ends").ok());
+  EXPECT_FALSE(mesh.WithSubset("pp", {0, 1}, "dp").ok());
+}
+
 TEST(DeviceMesh, DescribesARank) {
   EXPECT_EQ(DeviceMesh::Create(World(), {{"dp", 8}})->Describe(),
             "[" + std::to_string(World().rank()) + "/7] [dp:" + std::to_string(World().rank()) + "/7]");

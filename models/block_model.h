@@ -37,6 +37,13 @@ struct BlockState {
   at::Tensor auxiliary_loss = {};  // scalar, a sum over the blocks so far; undefined where there is none
 };
 
+// What dropout masks are functions of, besides the layer and the element's index in the tensor of the whole
+// batch: they are the same for any number of ranks.
+struct RandomContext {
+  std::uint64_t seed = 0;         // of this step and micro-batch
+  std::int64_t first_sample = 0;  // number of the batch's first sample among those of all ranks
+};
+
 // How a block is called.
 struct BlockContext {
   // Step size of a residual block, x + dt F(x); coarse levels of the layer-parallel solver pass larger ones.
@@ -46,6 +53,7 @@ struct BlockContext {
   // The call whose side effects count: running statistics move and counters advance in final calls only. The
   // solver's iterations, and forward passes repeated by activation checkpointing, are not final.
   bool final = true;
+  RandomContext random = {};
   KeyValueCache* cache = nullptr;  // generation: keys and values of earlier positions; not owned
 };
 
@@ -62,12 +70,17 @@ class Block {
 // broadcast from the first rank and saved, but not stepped.
 enum class ParameterRole { kTrained, kFrozen, kBuffer };
 
+// Which end of the model reads a parameter of a root unit. One that both read is tied: where they are on
+// different ranks, each has it, and its gradient is the sum of theirs.
+enum class UsedBy { kPrologue, kEpilogue, kBoth };
+
 struct ParameterSpec {
   std::string name;    // of the state dict
   at::Tensor tensor;   // the model's own handle: who replaces its data (set_data) replaces the model's
   bool decays = true;  // weight decay acts on it: matrices and embeddings, neither biases nor norms
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
+  UsedBy used_by = UsedBy::kBoth;  // of root units; kBoth is right for every parameter, if not the least memory
 };
 
 // Parameters that are used together and travel as one flat buffer.
@@ -89,6 +102,7 @@ struct Batch {
   // Targets that are not ignored, counted before the batch went to a device; -1: the model counts them, and
   // waits for the device.
   std::int64_t valid_targets = -1;
+  RandomContext random = {};
 };
 
 // A loss as a sum with its count, so that unequal parts of a batch, ignored targets and any split over ranks

@@ -2,6 +2,8 @@
 
 #include <torch/nn/module.h>
 
+#include "absl/strings/match.h"
+
 namespace plait::models {
 
 std::vector<ParameterUnit> ModuleModel::units() const {
@@ -17,6 +19,11 @@ std::vector<ParameterUnit> ModuleModel::units() const {
       units[unit].parameters.push_back(std::move(buffer));
     }
   }
+  for (ParameterSpec& parameter : units[0].parameters) {
+    for (const auto& [name, end] : ends_) {
+      if (parameter.name == name || absl::StartsWith(parameter.name, name + ".")) parameter.used_by = end;
+    }
+  }
   return units;
 }
 
@@ -28,6 +35,10 @@ const Placement& ModuleModel::PlacementOf(const at::Tensor& parameter) const {
   static const Placement whole;
   const auto found = placements_.find(parameter.unsafeGetTensorImpl());
   return found == placements_.end() ? whole : found->second;
+}
+
+void ModuleModel::SetUsedBy(UsedBy end, const std::vector<std::string>& names) {
+  for (const std::string& name : names) ends_.emplace_back(name, end);
 }
 
 void ModuleModel::SetTraining(bool training) { module_->train(training); }

@@ -56,12 +56,15 @@ class ModuleModel : public BlockModel {
 
   // `name`: of the block's module in the state dict, "transformer.h.0".
   void AddBlock(const std::string& name, std::shared_ptr<Block> block);
+  // Root parameters and modules, by name, that one end of the model alone reads.
+  void SetUsedBy(UsedBy end, const std::vector<std::string>& names);
 
  private:
   std::shared_ptr<torch::nn::Module> module_;
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<std::string> block_names_;
   std::map<const c10::TensorImpl*, Placement> placements_;
+  std::vector<std::pair<std::string, UsedBy>> ends_;
 };
 
 }  // namespace plait::models

@@ -1,15 +1,15 @@
-// Generates text from a trained GPT: tools/gpt_generation/README.md.
+// Generates text from a trained GPT or Llama: tools/text_generation/README.md.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
 #include <string>
 
 #include "base/status_macros.h"
-#include "tools/gpt_generation/flags.h"
-#include "tools/gpt_generation/samples.h"
-#include "tools/gpt_generation/saved_gpt.h"
+#include "tools/text_generation/flags.h"
+#include "tools/text_generation/samples.h"
+#include "tools/text_generation/saved_text_model.h"
 
-namespace plait::gpt_generation {
+namespace plait::text_generation {
 namespace {
 
 constexpr int kUsageError = 2;
@@ -24,14 +24,14 @@ c10::ScalarType TypeOf(const Request& request) {
   return request.dtype == "bfloat16" ? c10::ScalarType::BFloat16 : c10::ScalarType::Float;
 }
 
-absl::StatusOr<SavedGpt> Load(const Request& request) {
+absl::StatusOr<SavedTextModel> Load(const Request& request) {
   if (!request.model.empty()) return LoadHuggingFace(request.model, request.bpe_folder, TypeOf(request));
   return LoadCheckpoint(request.checkpoint, request.bpe_folder, TypeOf(request));
 }
 
 absl::Status Generate(const Request& request) {
   at::set_num_threads(1);
-  PLAIT_ASSIGN_OR_RETURN(SavedGpt saved, Load(request));
+  PLAIT_ASSIGN_OR_RETURN(SavedTextModel saved, Load(request));
   std::printf("model: %s\n", saved.source.c_str());
   return WriteSamples(request, saved, [](absl::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -47,6 +47,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace plait::gpt_generation
+}  // namespace plait::text_generation
 
-int main(int argc, char** argv) { return plait::gpt_generation::Main(argc, argv); }
+int main(int argc, char** argv) { return plait::text_generation::Main(argc, argv); }

@@ -1,17 +1,20 @@
-// All-reduce and all-to-all of Communicator against the plain MPI calls, alternating in one run:
+// Collectives of Communicator against MPI's blocking ones, alternating in one run:
 //
-//   mpirun -n 2 bazel-bin/comm/benchmarks/collectives_benchmark [LARGEST_MEGABYTES]
+//   mpirun -n 2 bazel-bin/comm/benchmarks/collectives_benchmark [LARGEST_MEGABYTES [OPERATION [SMALLEST_BYTES]]]
 //
-//   operation   bytes      plain_us     plait_us   difference_us   ratio
-//   all_reduce      8          0.61         0.83           +0.22   1.361
+//   operation           bytes      plain_us      plait_us   ratio   p10   p90
+//   all_reduce              8          0.61          0.83   1.361 1.330 1.402
 //
-// Medians over repetitions of the slowest rank's time. The buffers are the same for both.
+// Microseconds: medians over repetitions of the slowest rank's time. Ratio: median, first and last decile of
+// plait / plain of neighbouring repetitions, which a busy machine disturbs less. Bytes: of the larger buffer. The
+// buffers are the same for both.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,29 +38,30 @@ double Measure(const Call& call, int calls) {
   return seconds;
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+double Quantile(std::vector<double> values, double share) {
+  const auto index = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + index, values.end());
+  return values[index];
 }
 
 void Compare(const char* operation, std::int64_t bytes, const Call& plain, const Call& plait, bool print) {
   const int calls = static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 22) / bytes, 1, 500));
-  const int repetitions = bytes >= (64 << 20) ? 7 : 25;
-  std::vector<double> plain_seconds, plait_seconds;
+  const int repetitions = bytes >= (64 << 20) ? 11 : 41;
+  std::vector<double> plain_times, plait_times, ratios;
   Measure(plain, 1);
   Measure(plait, 1);
   for (int i = 0; i < repetitions; ++i) {
     const bool plain_first = i % 2 == 0;
-    if (plain_first) plain_seconds.push_back(Measure(plain, calls));
-    plait_seconds.push_back(Measure(plait, calls));
-    if (!plain_first) plain_seconds.push_back(Measure(plain, calls));
+    if (plain_first) plain_times.push_back(1e6 * Measure(plain, calls));
+    plait_times.push_back(1e6 * Measure(plait, calls));
+    if (!plain_first) plain_times.push_back(1e6 * Measure(plain, calls));
+    ratios.push_back(plait_times.back() / plain_times.back());
   }
-  const double a = 1e6 * Median(plain_seconds), b = 1e6 * Median(plait_seconds);
-  if (print) {
-    std::printf("%-11s %10lld %13.2f %13.2f %+13.2f %8.3f\n", operation, static_cast<long long>(bytes), a, b,
-                b - a, b / a);
-    std::fflush(stdout);
-  }
+  if (!print) return;
+  std::printf("%-14s %10lld %13.2f %13.2f %7.3f %5.3f %5.3f\n", operation, static_cast<long long>(bytes),
+              Quantile(plain_times, 0.5), Quantile(plait_times, 0.5), Quantile(ratios, 0.5),
+              Quantile(ratios, 0.1), Quantile(ratios, 0.9));
+  std::fflush(stdout);
 }
 
 // Growing by four; the last one is `largest`.
@@ -68,33 +72,52 @@ std::vector<std::int64_t> Sizes(std::int64_t smallest, std::int64_t largest) {
   return sizes;
 }
 
-absl::Status Run(const Communicator& world, std::int64_t largest_bytes) {
+struct Operation {
+  const char* name;
+  Call plain, plait;
+};
+
+// On `count` floats in a part of each rank.
+std::vector<Operation> Operations(const Communicator& world, float* whole, float* other, std::int64_t count) {
+  const int part = static_cast<int>(count);
+  const Buffer all = {whole, count * world.size(), DataType::kFloat32};
+  const Buffer all_others = {other, count * world.size(), DataType::kFloat32};
+  const Buffer own = {other, count, DataType::kFloat32};
+  return {
+      {"all_reduce",
+       [=] {
+         MPI_Allreduce(MPI_IN_PLACE, whole, static_cast<int>(all.count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+       },
+       [=, &world] { world.AllReduce(all); }},
+      {"reduce_scatter",
+       [=] { MPI_Reduce_scatter_block(whole, other, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
+       [=, &world] { world.ReduceScatter(all, own); }},
+      {"all_gather", [=] { MPI_Allgather(other, part, MPI_FLOAT, whole, part, MPI_FLOAT, MPI_COMM_WORLD); },
+       [=, &world] { world.AllGather(own, all); }},
+      {"all_to_all", [=] { MPI_Alltoall(whole, part, MPI_FLOAT, other, part, MPI_FLOAT, MPI_COMM_WORLD); },
+       [=, &world] { world.AllToAll(all, all_others); }},
+      {"broadcast", [=] { MPI_Bcast(whole, static_cast<int>(all.count), MPI_FLOAT, 0, MPI_COMM_WORLD); },
+       [=, &world] { world.Broadcast(all, 0); }},
+      {"gather", [=] { MPI_Gather(other, part, MPI_FLOAT, whole, part, MPI_FLOAT, 0, MPI_COMM_WORLD); },
+       [=, &world] { world.Gather(own, all, 0); }},
+  };
+}
+
+absl::Status Run(const Communicator& world, std::int64_t smallest, std::int64_t largest,
+                 const std::string& wanted) {
   const bool print = world.rank() == 0;
   const std::int64_t unit = static_cast<std::int64_t>(sizeof(float)) * world.size();
-  std::vector<float> in(largest_bytes / 4 + world.size()), out(in.size());
+  std::vector<float> whole(largest / 4 + world.size()), other(whole.size());
   if (print)
-    std::printf("%-11s %10s %13s %13s %13s %8s\n", "operation", "bytes", "plain_us", "plait_us",
-                "difference_us", "ratio");
-  for (const std::int64_t bytes : Sizes(8, largest_bytes)) {
-    const int count = static_cast<int>(bytes / 4);
-    const Buffer values = {in.data(), count, DataType::kFloat32};
-    Compare(
-        "all_reduce", bytes,
-        [&] { MPI_Allreduce(MPI_IN_PLACE, in.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); },
-        [&] { world.AllReduce(values); }, print);
-    std::fill(in.begin(), in.end(), 0.0f);
-  }
-  for (const std::int64_t bytes : Sizes(std::max<std::int64_t>(8, unit), largest_bytes)) {
-    const int part = static_cast<int>(bytes / unit);
-    const std::int64_t count = std::int64_t{part} * world.size();
-    Compare(
-        "all_to_all", count * 4,
-        [&] { MPI_Alltoall(in.data(), part, MPI_FLOAT, out.data(), part, MPI_FLOAT, MPI_COMM_WORLD); },
-        [&] {
-          world.AllToAll(ConstBuffer{in.data(), count, DataType::kFloat32},
-                         Buffer{out.data(), count, DataType::kFloat32});
-        },
-        print);
+    std::printf("%-14s %10s %13s %13s %7s %5s %5s\n", "operation", "bytes", "plain_us", "plait_us", "ratio",
+                "p10", "p90");
+  for (std::size_t index = 0; index < Operations(world, nullptr, nullptr, 1).size(); ++index) {
+    for (const std::int64_t bytes : Sizes(std::max(smallest, unit), largest)) {
+      const Operation operation = Operations(world, whole.data(), other.data(), bytes / unit)[index];
+      if (!wanted.empty() && wanted != operation.name) continue;
+      Compare(operation.name, bytes / unit * unit, operation.plain, operation.plait, print);
+      std::fill(whole.begin(), whole.end(), 0.0f);
+    }
   }
   return absl::OkStatus();
 }
@@ -107,6 +130,7 @@ int main(int argc, char** argv) {
     MPI_Initialized(&initialized);
     if (!initialized) return absl::InvalidArgumentError("start this program with mpirun");
     const std::int64_t largest_megabytes = argc > 1 ? std::atoll(argv[1]) : 256;
-    return Run(session.world(), largest_megabytes << 20);
+    return Run(session.world(), argc > 3 ? std::atoll(argv[3]) : 8, largest_megabytes << 20,
+               argc > 2 ? argv[2] : "");
   });
 }

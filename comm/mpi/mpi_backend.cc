@@ -106,7 +106,7 @@ class MpiBackend : public Backend {
       auto check = StartCallCheck(comm_, rank_, size_, call, shared_->progress);
       return std::make_unique<CheckedWork>(std::move(check), Issue(request));
     }
-    if (SharedCollective::Handles(request.operation)) return StartShared(request, call);
+    if (SharedCollective::Handles(request, size_)) return StartShared(request, call);
     return std::make_unique<CheckedWork>(StartShared({.operation = Operation::kBarrier}, call),
                                          Issue(request));
   }

@@ -1,8 +1,8 @@
 // Communicators over MPI (host memory). Private to comm: programs get one from comm/session.h.
 //
-// All-reduce, reduce-scatter, all-gather and barrier between ranks of one node go through memory that they
-// share (comm/mpi/shared_collective.h); between nodes, the first three go round a ring of messages if they
-// are long (comm/mpi/ring_collectives.h), and everything else through MPI's non-blocking calls.
+// Collectives between ranks of one node go through memory that they share, but for all_to_all_v and long ones that
+// only move values (comm/mpi/shared_collective.h); between nodes, all-reduce, reduce-scatter and all-gather go round a ring of messages if they are
+// long (comm/mpi/ring_collectives.h), and everything else through MPI's non-blocking calls.
 //
 // A blocking call starts the operation and waits for it, and whoever waits advances everything that the
 // process has in flight (comm/mpi/progress.h). So ranks may wait in any order, on one node and between nodes.

@@ -10,6 +10,7 @@
 
 #include "comm/buffer.h"
 #include "comm/half_precision.h"
+#include "comm/mpi/reduction_families.h"
 
 namespace plait::comm {
 namespace {
@@ -59,7 +60,8 @@ std::vector<T> Expected(ReduceOp op, const std::vector<std::vector<T>>& ranks) {
 
 // `in_place`: the source that is also the result; -1 for none.
 template <typename T>
-void Check(DataType type, ReduceOp op, int size, std::int64_t count, int in_place, bool with_copy) {
+void Check(ReductionKernel kernel, DataType type, ReduceOp op, int size, std::int64_t count, int in_place,
+           bool with_copy) {
   std::vector<std::vector<T>> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back(ValuesOf<T>(rank, count));
   const std::vector<T> expected = Expected(op, ranks);
@@ -69,7 +71,9 @@ void Check(DataType type, ReduceOp op, int size, std::int64_t count, int in_plac
   for (int rank = 0; rank < size; ++rank) {
     sources.push_back(rank == in_place ? out.data() : ranks[rank].data());
   }
-  ReduceInOrder(op, type, sources, size, count, out.data(), with_copy ? copy.data() : nullptr);
+  kernel(
+      op, type,
+      {sources, op == ReduceOp::kAverage ? size : 1, count, out.data(), with_copy ? copy.data() : nullptr});
   EXPECT_EQ(0, std::memcmp(out.data(), expected.data(), count * sizeof(T)));
   if (with_copy) {
     EXPECT_EQ(0, std::memcmp(copy.data(), expected.data(), count * sizeof(T)));
@@ -88,7 +92,9 @@ void CheckAll(DataType type) {
         for (int in_place = -1; in_place < size; ++in_place) {
           SCOPED_TRACE(testing::Message() << Name(op) << " of " << size << " x " << count << " " << Name(type)
                                           << ", in place " << in_place);
-          Check<T>(type, op, size, count, in_place, /*with_copy=*/in_place % 2 == 0);
+          for (const ReductionKernel kernel : {ReducePortable, UsableReduction()}) {
+            Check<T>(kernel, type, op, size, count, in_place, /*with_copy=*/in_place % 2 == 0);
+          }
         }
       }
     }

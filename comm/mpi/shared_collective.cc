@@ -9,16 +9,41 @@
 namespace plait::comm {
 namespace {
 
-// All-reduces up to this size: each rank reading all values costs less than a second exchange.
+// All-reduces up to this size: each rank reading all values costs less than a second exchange. Between two ranks
+// both ways move the same.
 constexpr std::int64_t kPostAllBytes = 16 << 10;
+constexpr std::int64_t kPostAllBytesOfTwo = 128 << 10;
 constexpr std::int64_t kLineBytes = 64;
+// Broadcasts and the like: of more bytes MPI's one copy takes less time than two here.
+constexpr std::int64_t kMostMovedBytes = 128 << 10;
+
+// Elements of all parts together.
+std::int64_t CountOf(const Request& r, int size) {
+  const std::int64_t count = Payload(r).count;
+  switch (r.operation) {
+    case Operation::kAllGather:
+    case Operation::kGather:
+    case Operation::kScatter:
+      return count * size;
+    default:
+      return count;
+  }
+}
 
 }  // namespace
 
-bool SharedCollective::Handles(Operation operation) {
-  return operation == Operation::kAllReduce || operation == Operation::kReduceScatter ||
-         operation == Operation::kAllGather || operation == Operation::kBarrier ||
-         operation == Operation::kSplit;
+bool SharedCollective::Handles(const Request& request, int size) {
+  switch (request.operation) {
+    case Operation::kBroadcast:
+    case Operation::kGather:
+    case Operation::kScatter:
+    case Operation::kAllToAll:
+      return CountOf(request, size) * SizeInBytes(Payload(request).type) <= kMostMovedBytes;
+    case Operation::kAllToAllV:
+      return false;
+    default:
+      return !IsPointToPoint(request.operation);
+  }
 }
 
 SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
@@ -29,56 +54,99 @@ SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::sh
       rank_(segment_->rank()),
       size_(segment_->size()),
       op_(request.reduce),
-      type_(request.out.type),
+      type_(Payload(request).type),
       element_bytes_(SizeInBytes(type_)),
+      count_(CountOf(request, size_)),
+      scheme_(SchemeOf(request)),
       in_(static_cast<const std::byte*>(request.in.data)),
-      out_(static_cast<std::byte*>(request.out.data)),
-      count_(request.out.count) {
-  switch (request.operation) {
-    case Operation::kAllReduce:
-      in_ = out_;
-      if (count_ * element_bytes_ > std::min(kPostAllBytes, segment_->slot_bytes())) {
-        scheme_ = Scheme::kAllReduce;
-      }
-      break;
-    case Operation::kReduceScatter:
-      scheme_ = Scheme::kReduceScatter;
-      count_ = request.in.count;
-      break;
-    case Operation::kAllGather: {
-      scheme_ = Scheme::kAllGather;
-      std::byte* own = out_ + rank_ * request.in.bytes();
-      if (request.in.count > 0 && own != in_) std::memcpy(own, in_, request.in.bytes());
-      break;
-    }
-    default:
-      break;
-  }
+      out_(static_cast<std::byte*>(request.out.data)) {
+  PlaceBuffers(request);
   PlanRows();
   first_post_ = segment_->TakePosts(rows_ * posts_per_row_);
   Advance();
   if (!complete()) progress_->Add(this);
 }
 
-void SharedCollective::PlanRows() {
-  if (scheme_ == Scheme::kPostAll) {
-    row_count_ = count_;
-    rows_ = 1;
-    return;
+SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
+  const bool is_root = rank_ == r.root;
+  const std::int64_t all_bytes = size_ == 2 ? kPostAllBytesOfTwo : kPostAllBytes;
+  const bool is_short = count_ * element_bytes_ <= std::min(all_bytes, segment_->slot_bytes());
+  switch (r.operation) {
+    case Operation::kAllReduce:
+    case Operation::kReduce: {
+      if (is_short) return {.reduces = true};
+      const bool copies = is_root || r.operation == Operation::kAllReduce;
+      return {.parts = size_,
+              .parcels = true,
+              .reduces = true,
+              .posts_sums = true,
+              .copies = true,
+              .copied_rank = copies ? kEverybody : kNobody};
+    }
+    case Operation::kReduceScatter:
+      return {.parts = size_, .parcels = true, .reduces = true};
+    case Operation::kAllGather:
+      return {.parts = size_, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
+    case Operation::kGather:
+      return {.parts = size_,
+              .posts = !is_root,
+              .copies = true,
+              .copied_rank = is_root ? kEverybody : kNobody,
+              .keeps_own_part = is_root};
+    case Operation::kAllToAll:
+      return {
+          .parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
+    case Operation::kScatter:
+      return {.parts = size_,
+              .posts = is_root,
+              .parcels = true,
+              .copies = true,
+              .copied_rank = r.root,
+              .takes_own_part = true,
+              .keeps_own_part = is_root};
+    case Operation::kBroadcast:
+      return {.posts = is_root, .copies = true, .copied_rank = r.root};
+    default:  // empty posts
+      return {.reduces = true};
   }
+}
+
+void SharedCollective::PlaceBuffers(const Request& r) {
+  const std::int64_t own_begin = rank_ * (count_ / size_);
+  switch (r.operation) {
+    case Operation::kAllReduce:
+    case Operation::kBroadcast:
+      in_ = out_;
+      return;
+    case Operation::kReduce:
+      if (rank_ != r.root) out_ = nullptr;
+      return;
+    case Operation::kReduceScatter:
+    case Operation::kScatter:
+      out_begin_ = own_begin;
+      return;
+    case Operation::kAllGather:
+    case Operation::kGather:
+      in_begin_ = own_begin;
+      return;
+    default:
+      return;
+  }
+}
+
+void SharedCollective::PlanRows() {
   // What one rank posts to all others fills a slot.
-  const int parcels = scheme_ == Scheme::kAllGather ? 1 : size_ - 1;
+  const int parcels = scheme_.parcels ? size_ - 1 : 1;
   const std::int64_t parcel_bytes = segment_->slot_bytes() / parcels / kLineBytes * kLineBytes;
   row_count_ = parcel_bytes / element_bytes_;
-  const std::int64_t longest_part = (count_ + size_ - 1) / size_;
+  const std::int64_t longest_part = (count_ + scheme_.parts - 1) / scheme_.parts;
   rows_ = std::max<std::int64_t>((longest_part + row_count_ - 1) / row_count_, 1);
-  posts_per_row_ = scheme_ == Scheme::kAllReduce ? 2 : 1;
+  posts_per_row_ = scheme_.posts_sums ? 2 : 1;
 }
 
 // Parts are counted by rank; the first ones are longer by one element where they do not divide.
 SharedCollective::Piece SharedCollective::PieceOf(int part, std::int64_t row) const {
-  if (scheme_ == Scheme::kPostAll) return {0, count_};
-  const std::int64_t least = count_ / size_, longer = count_ % size_;
+  const std::int64_t least = count_ / scheme_.parts, longer = count_ % scheme_.parts;
   const std::int64_t length = least + (part < longer ? 1 : 0);
   const std::int64_t begin = std::min(row * row_count_, length);
   return {part * least + std::min<std::int64_t>(part, longer) + begin, std::min(row_count_, length - begin)};
@@ -87,7 +155,7 @@ SharedCollective::Piece SharedCollective::PieceOf(int part, std::int64_t row) co
 // A rank's post holds the parcels for the others in the order of their ranks; none for itself.
 std::byte* SharedCollective::Parcel(int sender, int receiver, std::int64_t post) const {
   std::byte* data = segment_->Data(sender, post);
-  if (scheme_ == Scheme::kPostAll || scheme_ == Scheme::kAllGather) return data;
+  if (!scheme_.parcels) return data;
   const int index = receiver < sender ? receiver : receiver - 1;
   return data + index * row_count_ * element_bytes_;
 }
@@ -96,22 +164,24 @@ bool SharedCollective::PostRow() {
   if (posted_rows_ == rows_) return false;
   const std::int64_t row = posted_rows_, post = PostOf(row);
   if (!segment_->CanWrite(post)) return false;
-  if (scheme_ == Scheme::kPostAll || scheme_ == Scheme::kAllGather) {
-    const Piece piece = PieceOf(rank_, row);
-    const std::byte* values = scheme_ == Scheme::kPostAll ? in_ : out_ + piece.begin * element_bytes_;
-    if (piece.count > 0) std::memcpy(segment_->Data(rank_, post), values, piece.count * element_bytes_);
-  } else {
-    for (int part = 0; part < size_; ++part) {
-      if (part == rank_) continue;
-      const Piece piece = PieceOf(part, row);
-      if (piece.count == 0) continue;
-      std::memcpy(Parcel(rank_, part, post), in_ + piece.begin * element_bytes_,
-                  piece.count * element_bytes_);
-    }
+  const int first = scheme_.parcels ? 0 : own_part(), last = scheme_.parcels ? size_ : own_part() + 1;
+  for (int part = first; part < last && scheme_.posts; ++part) {
+    if (scheme_.parcels && part == rank_) continue;
+    const Piece piece = PieceOf(part, row);
+    if (piece.count == 0) continue;
+    std::memcpy(Parcel(rank_, part, post), In(piece.begin), piece.count * element_bytes_);
   }
   segment_->Publish(post, call_);
+  CopyOwnPiece(row);
   ++posted_rows_;
   return true;
+}
+
+// While the others read the row; where it was posted too, it is in the cache.
+void SharedCollective::CopyOwnPiece(std::int64_t row) const {
+  const Piece piece = PieceOf(own_part(), row);
+  if (!scheme_.keeps_own_part || piece.count == 0 || Out(piece.begin) == In(piece.begin)) return;
+  std::memcpy(Out(piece.begin), In(piece.begin), piece.count * element_bytes_);
 }
 
 bool SharedCollective::RowHasCome(std::int64_t row) const {
@@ -122,25 +192,24 @@ bool SharedCollective::RowHasCome(std::int64_t row) const {
 }
 
 bool SharedCollective::ReduceRow() {
-  if (scheme_ == Scheme::kAllGather || reduced_rows_ == posted_rows_) return false;
+  if (!scheme_.reduces || reduced_rows_ == posted_rows_) return false;
   const std::int64_t row = reduced_rows_, post = PostOf(row);
-  const bool passes_on = scheme_ == Scheme::kAllReduce;
-  if (!RowHasCome(row) || (passes_on && !segment_->CanWrite(post + 1))) return false;
-  const Piece piece = PieceOf(rank_, row);
-  if (piece.count > 0) {
+  if (!RowHasCome(row) || (scheme_.posts_sums && !segment_->CanWrite(post + 1))) return false;
+  const Piece piece = PieceOf(own_part(), row);
+  std::byte* sums = scheme_.posts_sums ? segment_->Data(rank_, post + 1) : nullptr;
+  std::byte* out = out_ == nullptr ? sums : Out(piece.begin);
+  if (piece.count > 0 && out != nullptr) {
     sources_.resize(size_);
     for (int rank = 0; rank < size_; ++rank) {
-      sources_[rank] = rank == rank_ ? in_ + piece.begin * element_bytes_ : Parcel(rank, rank_, post);
+      sources_[rank] = rank == rank_ ? In(piece.begin) : Parcel(rank, rank_, post);
     }
-    const std::int64_t begin = scheme_ == Scheme::kReduceScatter ? row * row_count_ : piece.begin;
-    ReduceInOrder(op_, type_, sources_, size_, piece.count, out_ + begin * element_bytes_,
-                  passes_on ? segment_->Data(rank_, post + 1) : nullptr);
+    ReduceInOrder(op_, type_, sources_, size_, piece.count, out, out == sums ? nullptr : sums);
   }
   for (int rank = 0; rank < size_; ++rank) {
     if (rank != rank_) segment_->MarkRead(rank, post);
   }
   ++reduced_rows_;
-  if (passes_on) {
+  if (scheme_.posts_sums) {
     segment_->Publish(post + 1, call_);
   } else {
     finished_rows_ = reduced_rows_;
@@ -149,16 +218,16 @@ bool SharedCollective::ReduceRow() {
 }
 
 bool SharedCollective::CopyPieceOut() {
-  const bool copies = scheme_ == Scheme::kAllReduce || scheme_ == Scheme::kAllGather;
-  const std::int64_t ready_rows = scheme_ == Scheme::kAllReduce ? reduced_rows_ : posted_rows_;
-  if (!copies || finished_rows_ == ready_rows) return false;
+  const std::int64_t ready_rows = scheme_.posts_sums ? reduced_rows_ : posted_rows_;
+  if (!scheme_.copies || finished_rows_ == ready_rows) return false;
   const int from = (rank_ + 1 + copied_pieces_) % size_;
   const std::int64_t post = PostOf(finished_rows_) + posts_per_row_ - 1;
   if (!segment_->IsPublished(from, post, call_)) return false;
-  const Piece piece = PieceOf(from, finished_rows_);
-  if (piece.count > 0) {
-    std::memcpy(out_ + piece.begin * element_bytes_, segment_->Data(from, post),
-                piece.count * element_bytes_);
+  if (scheme_.copied_rank == kEverybody || scheme_.copied_rank == from) {
+    const Piece piece =
+        PieceOf(scheme_.parts == 1 || scheme_.takes_own_part ? own_part() : from, finished_rows_);
+    const std::byte* values = scheme_.posts_sums ? segment_->Data(from, post) : Parcel(from, rank_, post);
+    if (piece.count > 0) std::memcpy(Out(piece.begin), values, piece.count * element_bytes_);
   }
   segment_->MarkRead(from, post);
   if (++copied_pieces_ == size_ - 1) {

@@ -1,15 +1,14 @@
-// All-reduce, reduce-scatter, all-gather, barrier and split between ranks of one node, through memory that
-// they share. Private to comm/mpi.
+// Collectives between ranks of one node, through memory that they share. Private to comm/mpi.
 //
-// The values travel in rows, a slot of the outbox each (comm/mpi/node_segment.h). Per row,
+// The values travel in rows, a slot of the outbox each (comm/mpi/node_segment.h). Per row, every rank
 //
-//   all-reduce       every rank posts its values of the parts that others reduce; reduces its own part; posts
-//                    the result; copies the results of the others out
-//   reduce-scatter   the first two of these
-//   all-gather       every rank posts its part and copies the parts of the others out
-//   barrier, split   an empty post; short all-reduces are done so, too: all post all, each reduces all
+//   posts     its values: one parcel for all others (all-gather, gather, broadcast), or one for each of them
+//             (reductions, all-to-all, scatter); or nothing
+//   reduces   its part of an all-reduce, reduce or reduce-scatter, and posts the result of the first two
+//   copies    what the others have posted for it out
 //
-// Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
+// A barrier or split is an empty post. Short all-reduces and reduces take one exchange: all post all values to
+// all. Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
 // values, in one piece or many, give the same bits. Half precision travels as it is.
 //
 // Ranks of an empty buffer meet in an empty row. Where another rank has made another call, its fingerprint
@@ -39,7 +38,9 @@ namespace plait::comm {
 
 class SharedCollective : public PendingWork, public Progress::Task {
  public:
-  static bool Handles(Operation operation);
+  // Whether `request`, between `size` ranks, is for shared memory: all but all_to_all_v, whose rows ranks do not
+  // know of each other, and long broadcasts, gathers, scatters and all-to-alls.
+  static bool Handles(const Request& request, int size);
   // Starts `request`, checked, on all ranks of the segment. `call` is what the others are compared with; with
   // a barrier as `request` it may be of an operation whose values take another way.
   SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
@@ -52,16 +53,36 @@ class SharedCollective : public PendingWork, public Progress::Task {
   bool complete() const override { return finished_rows_ == rows_; }
 
  private:
-  enum class Scheme { kAllReduce, kReduceScatter, kAllGather, kPostAll };
+  // Whom a rank copies values of.
+  static constexpr int kNobody = -1, kEverybody = -2;
+
+  // What the operation does; the same on all ranks but where `is_root`.
+  struct Scheme {
+    int parts = 1;                // into which the values are divided: one, or one for each rank
+    bool posts = true;            // this rank has values to post
+    bool parcels = false;         // the others get different ones
+    bool reduces = false;         // parts are reduced,
+    bool posts_sums = false;      // and their sums posted
+    bool copies = false;          // there are values to be copied out,
+    int copied_rank = kNobody;    // by this rank of these
+    bool takes_own_part = false;  // a sender's values are of this rank's part, not of the sender's
+    bool keeps_own_part = false;  // this rank's input has values for itself
+  };
   struct Piece {
     std::int64_t begin, count;  // elements
   };
 
+  Scheme SchemeOf(const Request& request) const;
+  void PlaceBuffers(const Request& request);
   void PlanRows();
+  int own_part() const { return scheme_.parts == 1 ? 0 : rank_; }
   Piece PieceOf(int part, std::int64_t row) const;
+  const std::byte* In(std::int64_t element) const { return in_ + (element - in_begin_) * element_bytes_; }
+  std::byte* Out(std::int64_t element) const { return out_ + (element - out_begin_) * element_bytes_; }
   std::byte* Parcel(int sender, int receiver, std::int64_t post) const;
   std::int64_t PostOf(std::int64_t row) const { return first_post_ + row * posts_per_row_; }
   bool PostRow();
+  void CopyOwnPiece(std::int64_t row) const;
   bool ReduceRow();
   bool CopyPieceOut();
   bool RowHasCome(std::int64_t row) const;
@@ -71,13 +92,15 @@ class SharedCollective : public PendingWork, public Progress::Task {
   CallFingerprint call_;
   int rank_, size_;
 
-  Scheme scheme_ = Scheme::kPostAll;
   ReduceOp op_;
   DataType type_;
   std::int64_t element_bytes_;
-  const std::byte* in_;     // all parts; of an all-gather the own one
-  std::byte* out_;          // all parts; of a reduce-scatter the own one
-  std::int64_t count_;      // elements of all parts together
+  std::int64_t count_;  // elements of all parts together
+  Scheme scheme_;
+  // Null where this rank has none. Of all parts, or of the own one, which begins at element in_begin_.
+  const std::byte* in_;
+  std::byte* out_;
+  std::int64_t in_begin_ = 0, out_begin_ = 0;
   std::int64_t row_count_;  // elements of one part in one row
   std::int64_t rows_ = 0, posts_per_row_ = 1, first_post_ = 0;
 

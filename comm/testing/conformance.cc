@@ -138,39 +138,52 @@ void CheckAllGather(const Communicator& comm, Memory& memory) {
   });
 }
 
-void CheckGather(const Communicator& comm, Memory& memory) {
+namespace {
+
+// body(type, count, async, root, in_place)
+void ForEachRootedCase(int size, const std::function<void(DataType, std::int64_t, bool, int, bool)>& body) {
   ForEachCase([&](DataType type, std::int64_t count, bool async) {
-    for (int root = 0; root < comm.size(); ++root) {
-      const bool is_root = comm.rank() == root;
-      const bool in_place = is_root && count % 2 == 1;
-      TypedMemory in(memory, type, Input(comm.rank(), count, type));
-      TypedMemory out(memory, type, is_root ? OwnPartOf(comm, count, type) : Values());
-      const ConstBuffer from = in_place ? comm::Slice(out.buffer(), count * root, count) : in.buffer();
-      if (async)
-        comm.GatherAsync(from, out.buffer(), root).Wait();
-      else
-        comm.Gather(from, out.buffer(), root);
-      EXPECT_EQ(out.Values(), is_root ? Gathered(comm.size(), count, type) : Values());
+    for (int root = 0; root < size; ++root) {
+      for (const bool in_place : {false, true}) {
+        SCOPED_TRACE(absl::StrCat("root ", root, in_place ? " in place" : ""));
+        body(type, count, async, root, in_place);
+      }
     }
   });
 }
 
+}  // namespace
+
+void CheckGather(const Communicator& comm, Memory& memory) {
+  ForEachRootedCase(comm.size(), [&](DataType type, std::int64_t count, bool async, int root, bool in_place) {
+    const bool is_root = comm.rank() == root;
+    const Values expected = is_root ? Gathered(comm.size(), count, type) : Values();
+    TypedMemory in(memory, type, Input(comm.rank(), count, type));
+    TypedMemory out(memory, type,
+                    in_place && is_root ? OwnPartOf(comm, count, type) : Values(expected.size()));
+    const bool here = in_place && is_root;
+    const ConstBuffer from = here ? comm::Slice(out.buffer(), count * root, count) : in.buffer();
+    if (async)
+      comm.GatherAsync(from, out.buffer(), root).Wait();
+    else
+      comm.Gather(from, out.buffer(), root);
+    EXPECT_EQ(out.Values(), expected);
+  });
+}
+
 void CheckScatter(const Communicator& comm, Memory& memory) {
-  ForEachCase([&](DataType type, std::int64_t count, bool async) {
-    for (int root = 0; root < comm.size(); ++root) {
-      const bool is_root = comm.rank() == root;
-      const bool in_place = is_root && count % 2 == 1;
-      TypedMemory in(memory, type, is_root ? Gathered(comm.size(), count, type) : Values());
-      TypedMemory out(memory, type, Values(count));
-      const Buffer own = is_root ? comm::Slice(in.buffer(), count * root, count) : out.buffer();
-      const Buffer to = in_place ? own : out.buffer();
-      if (async)
-        comm.ScatterAsync(in.buffer(), to, root).Wait();
-      else
-        comm.Scatter(in.buffer(), to, root);
-      EXPECT_EQ(in.Values(), is_root ? Gathered(comm.size(), count, type) : Values());
-      EXPECT_EQ(out.Values(), in_place ? Values(count) : Input(comm.rank(), count, type));
-    }
+  ForEachRootedCase(comm.size(), [&](DataType type, std::int64_t count, bool async, int root, bool in_place) {
+    const bool is_root = comm.rank() == root, here = in_place && is_root;
+    const Values sent = is_root ? Gathered(comm.size(), count, type) : Values();
+    TypedMemory in(memory, type, sent);
+    TypedMemory out(memory, type, Values(count));
+    const Buffer to = here ? comm::Slice(in.buffer(), count * root, count) : out.buffer();
+    if (async)
+      comm.ScatterAsync(in.buffer(), to, root).Wait();
+    else
+      comm.Scatter(in.buffer(), to, root);
+    EXPECT_EQ(in.Values(), sent);
+    EXPECT_EQ(out.Values(), here ? Values(count) : Input(comm.rank(), count, type));
   });
 }
 

@@ -57,6 +57,7 @@ struct Part {
   std::int32_t track;
   std::int64_t begin_ns;
   std::int64_t end_ns;
+  bool sends;
 };
 
 std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
@@ -65,7 +66,7 @@ std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
     for (const TraceEvent& event : rank.events) {
       if (event.arguments.link == 0) continue;
       parts.push_back({event.arguments.link, rank.rank, event.track, OnTraceClock(rank, event.begin_ns),
-                       OnTraceClock(rank, event.end_ns)});
+                       OnTraceClock(rank, event.end_ns), event.arguments.sends});
     }
   }
   // By link, and of one link the rank that came last at the end.
@@ -96,6 +97,8 @@ std::string ArgumentsText(const TraceArguments& arguments) {
   add("step", arguments.step, absl::StrCat(arguments.step));
   add("bytes", arguments.bytes, absl::StrCat(arguments.bytes));
   add("sequence", arguments.sequence, absl::StrCat(arguments.sequence));
+  add("stage", arguments.stage, absl::StrCat(arguments.stage));
+  add("micro_batch", arguments.micro_batch, absl::StrCat(arguments.micro_batch));
   const std::int64_t waited = arguments.waited_ns;
   add("waited_ms", waited, absl::StrFormat("%d.%06d", waited / 1'000'000, waited % 1'000'000));
   return text;
@@ -134,12 +137,14 @@ class TraceWriter {
 
   // From the last to come to all that were there before and ended after it came.
   void WriteArrows(absl::Span<const Part> parts) {
-    const Part& last = parts.back();
-    for (const Part& part : parts.first(parts.size() - 1)) {
-      if (part.end_ns < last.begin_ns || part.rank == last.rank) continue;
+    const auto sender = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return part.sends; });
+    const Part& from = sender == parts.end() ? parts.back() : *sender;
+    for (const Part& part : parts) {
+      if (part.rank == from.rank || part.end_ns < from.begin_ns) continue;
       ++arrows_;
-      WriteArrowEnd("\"s\"", last, last.begin_ns);
-      WriteArrowEnd("\"f\",\"bp\":\"e\"", part, part.end_ns);
+      const char* name = from.sends ? "message" : "waits for";
+      WriteArrowEnd("\"s\"", name, from, from.begin_ns);
+      WriteArrowEnd("\"f\",\"bp\":\"e\"", name, part, part.end_ns);
     }
   }
 
@@ -167,10 +172,10 @@ class TraceWriter {
     out_ << absl::StrFormat(R"({"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{%s}})", kind, rank, track,
                             argument);
   }
-  void WriteArrowEnd(const char* phase, const Part& part, std::int64_t at_ns) {
+  void WriteArrowEnd(const char* phase, const char* name, const Part& part, std::int64_t at_ns) {
     Begin();
-    out_ << absl::StrFormat(R"({"ph":%s,"cat":"link","name":"waits for","id":%d,"pid":%d,"tid":%d,"ts":%s})",
-                            phase, arrows_, part.rank, part.track, Microseconds(at_ns - zero_ns_));
+    out_ << absl::StrFormat(R"({"ph":%s,"cat":"link","name":"%s","id":%d,"pid":%d,"tid":%d,"ts":%s})", phase, name,
+                            arrows_, part.rank, part.track, Microseconds(at_ns - zero_ns_));
   }
 
   std::ofstream out_;

@@ -6,11 +6,10 @@
 //   M    process_name "rank R (host)", process_sort_index R, thread_name of each track; pid = rank,
 //        tid = track
 //   X    a span: ts and dur in microseconds on one clock, 0 at the earliest event; args step, bytes,
-//   sequence,
-//        waited_ms. The part in which the program stood still is a span "waiting" inside it.
+//        sequence, stage, micro_batch, waited_ms. The part in which the program stood still is a span "waiting" inside it.
 //   s f  an arrow: from the span of the rank that came last to something that ranks do together, to the
 //        spans of those that waited for it (arguments.link). A pair per rank that waited, with an id of its
-//        own.
+//        own. Of a message (arguments.sends) from the sender's span to the receiver's.
 // Format: "Trace Event Format", Google, 2016; the arrows end with "bp": "e" (in the enclosing span).
 //
 // Within a rank and track, events are sorted by time. The clock of a rank is corrected by its offsets: along

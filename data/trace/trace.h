@@ -37,6 +37,8 @@ struct TraceArguments {
   // Names one thing that several ranks do together (a collective): the same on all of them, 0 for none. The
   // written trace joins the spans of a link by an arrow.
   std::uint64_t link = 0;
+  std::int32_t stage = -1, micro_batch = -1;  // of a pipeline
+  bool sends = false;                         // the link is a message that goes from here to the other rank
 };
 
 struct TraceEvent {

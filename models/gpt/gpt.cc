@@ -1,30 +1,67 @@
 #include "models/gpt/gpt.h"
 
-#include <ATen/ops/dropout.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <torch/nn/module.h>
 
+#include <cmath>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "models/cross_entropy.h"
-#include "models/gpt/block.h"
+#include "models/initial_values.h"
 #include "models/key_value_cache.h"
-#include "models/linear/linear.h"
+#include "parallel/tensor/collectives.h"
+#include "parallel/tensor/linear.h"
+#include "models/transformer/block.h"
+#include "parallel/tensor/vocabulary.h"
 
 namespace plait::gpt {
 
+using tensor_parallel::Residual;
+using tensor_parallel::Shard;
+using transformer::Block;
+using transformer::Container;
+
+namespace {
+
+constexpr double kNormEps = 1e-5;
+// Standard deviation of initial weights, as in GPT-2.
+constexpr double kInitialDeviation = 0.02;
+constexpr transformer::BlockNames kNames = {"ln_1", "attn", "c_attn", "c_proj", "ln_2", "mlp", "c_fc", "c_proj"};
+
+transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
+  return {.width = o.n_embd,
+          .heads = o.n_head,
+          .head_width = o.n_embd / o.n_head,
+          .hidden = 4 * o.n_embd,
+          .qkv_bias = o.bias,
+          .bias = o.bias,
+          .norm_eps = kNormEps,
+          .gelu = o.gelu == Gelu::kTanh ? rowwise::GeluKind::kTanh : rowwise::GeluKind::kExact,
+          .dropout = o.dropout,
+          .capacity = o.block_size,
+          .deviation = kInitialDeviation,
+          // Each block adds twice to the residual stream, which keeps its variance so.
+          .out_deviation = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(o.n_layer))};
+}
+
+}  // namespace
+
 Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
-    : ModuleModel(std::make_shared<torch::nn::Module>("GPT")), options_(options) {
+    : SplitModuleModel(std::make_shared<torch::nn::Module>("GPT")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
-  const auto transformer = Container(*module(), "transformer");
-  wte_ = Embedding(*transformer, "wte", options.vocab_size, options.n_embd, tensor_options);
-  wpe_ = Embedding(*transformer, "wpe", options.block_size, options.n_embd, tensor_options);
-  const auto h = Container(*transformer, "h");
+  const auto parts = Container(*module(), "transformer");
+  wte_ = transformer::Embedding(*parts, "wte", options.vocab_size, options.n_embd, tensor_options);
+  wpe_ = transformer::Embedding(*parts, "wpe", options.block_size, options.n_embd, tensor_options);
+  const auto h = Container(*parts, "h");
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
     AddBlock(absl::StrCat("transformer.h.", i),
-             std::make_shared<Block>(Container(*h, absl::StrCat(i)), options, tensor_options));
+             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, BlockOptionsOf(options), kNames, tensor_options));
   }
-  ln_f_ = std::make_shared<Norm>(*transformer, "ln_f", options, tensor_options);
+  ln_f_ = std::make_shared<transformer::Norm>(*parts, "ln_f", options.n_embd, options.bias, kNormEps, tensor_options);
+  SetUsedBy(models::UsedBy::kPrologue, {"transformer.wpe"});
+  SetUsedBy(models::UsedBy::kEpilogue, {"transformer.ln_f"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 
@@ -35,34 +72,63 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(), seq = tokens.size(1);
   PLAIT_CHECK(seen + seq <= options_.block_size)
       << seen + seq << " positions, the model has " << options_.block_size;
-  const at::Tensor positions = seq == options_.block_size ? wpe_ : wpe_.narrow(0, seen, seq);
-  at::Tensor x = at::embedding(wte_, tokens).add_(positions);
-  if (module()->is_training() && options_.dropout > 0) x = at::dropout(x, options_.dropout, true);
-  return {.hidden = x};
+  CheckSequence(seq);
+  Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
+  x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq); });
+  if (module()->is_training() && options_.dropout > 0) {
+    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding", 0);
+  }
+  return {.hidden = HiddenOf(x, tokens.size(0))};
 }
 
-at::Tensor Gpt::Logits(const at::Tensor& hidden) const {
-  return linear::Linear(ln_f_->Forward(hidden.reshape({-1, options_.n_embd})), wte_);
+// To this rank's rows of (batch, seq), which are behind `seen` positions.
+at::Tensor Gpt::AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq) const {
+  if (!tensor_axis().sequence_parallel()) {
+    const at::Tensor positions = seq == options_.block_size ? wpe_ : wpe_.narrow(0, seen, seq);
+    return rows.view({-1, seq, rows.size(1)}).add(positions).view(rows.sizes());
+  }
+  const std::int64_t first = tensor_axis().rank() * rows.size(0);
+  const auto options = at::TensorOptions(at::kLong).device(rows.device());
+  return rows + at::embedding(wpe_, at::arange(first, first + rows.size(0), options).remainder_(seq));
+}
+
+Shard<1> Gpt::Logits(const at::Tensor& hidden) const {
+  return ColumnLinear(table_axis_, ln_f_->Forward(RowsOf(hidden)), {{wte_}})[0];
 }
 
 at::Tensor Gpt::Output(const models::BlockState& state) {
-  return Logits(state.hidden).view({state.hidden.size(0), -1, options_.vocab_size});
+  return Unslice(table_axis_, Logits(state.hidden), options_.vocab_size)
+      .local()
+      .view({state.hidden.size(0), -1, options_.vocab_size});
 }
 
 models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Batch& batch) {
-  PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes().slice(0, 2))
-      << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
-      << state.hidden.sizes();
-  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}), batch.valid_targets);
+  CheckTargets(batch.targets, state.hidden);
+  return CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size, batch.targets.reshape({-1}),
+                         batch.valid_targets);
+}
+
+std::vector<tensor_parallel::SplitGroup> Gpt::SplitGroups(int /*ranks*/) {
+  using tensor_parallel::Split, tensor_parallel::TensorAxis;
+  std::vector<tensor_parallel::SplitGroup> groups = {
+      {.name = "transformer.wte",
+       .layers = {{.name = "transformer.wte", .split = Split::kVocabulary, .weight = wte_}},
+       .use = [this](const TensorAxis& axis) { table_axis_ = axis; }}};
+  for (std::size_t i = 0; i < blocks().size(); ++i) {
+    for (tensor_parallel::SplitGroup& group :
+         static_cast<Block&>(*blocks()[i]).SplitGroups(absl::StrCat("transformer.h.", i))) {
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
 }
 
 void Gpt::ResetParameters(std::size_t unit) {
   PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
-  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters();
-  DrawNormal(wte_, kInitialDeviation);
-  DrawNormal(wpe_, kInitialDeviation);
-  Fill(ln_f_->weight, 1);
-  Fill(ln_f_->bias, 0);
+  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
+  models::DrawNormal(wte_, PlacementOf(wte_), kInitialDeviation);
+  models::DrawNormal(wpe_, PlacementOf(wpe_), kInitialDeviation);
+  ln_f_->Reset();
 }
 
 std::int64_t ParameterCount(const GptOptions& options, bool with_positions) {

@@ -32,15 +32,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "models/gpt/options.h"
-#include "models/module_model.h"
+#include "models/split_module_model.h"
+#include "parallel/tensor/values.h"
+
+namespace plait::transformer {
+struct Norm;
+}
 
 namespace plait::gpt {
 
-struct Norm;
-
-class Gpt final : public models::ModuleModel {
+class Gpt final : public models::SplitModuleModel {
  public:
   // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options that
   // Validate() refuses are a programming error.
@@ -53,15 +57,20 @@ class Gpt final : public models::ModuleModel {
   // As PyTorch prints nanoGPT.
   std::string Description() const override;
 
+  // Attention with its heads, mlp by its width, the tied table by its vocabulary.
+  std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
+
   const GptOptions& options() const { return options_; }
 
  private:
-  // (batch, seq, n_embd) -> (batch seq, vocab_size).
-  at::Tensor Logits(const at::Tensor& hidden) const;
+  // Hidden states -> (batch seq, this rank's part of vocab_size).
+  tensor_parallel::Shard<1> Logits(const at::Tensor& hidden) const;
+  at::Tensor AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq) const;
 
   GptOptions options_;
+  tensor_parallel::TensorAxis table_axis_;
   at::Tensor wte_, wpe_;
-  std::shared_ptr<const Norm> ln_f_;
+  std::shared_ptr<const transformer::Norm> ln_f_;
 };
 
 // Parameters by the formula, without a model. Positions are not counted where parameters are quoted.

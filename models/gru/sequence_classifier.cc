@@ -42,6 +42,7 @@ SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
   const auto head = module()->register_module("head", std::make_shared<torch::nn::Module>("Linear"));
   head->register_parameter("weight", head_weight_);
   head->register_parameter("bias", head_bias_);
+  SetUsedBy(models::UsedBy::kEpilogue, {"head"});
   ResetParameters(1);
 }
 

@@ -90,9 +90,14 @@ absl::Status Weights::ReadUnit(const models::BlockModel& model, std::size_t unit
   const std::vector<models::ParameterUnit> units = model.units();
   for (const models::ParameterSpec& parameter : units.at(unit).parameters) {
     PLAIT_CHECK(!parameter.tensor.is_meta()) << parameter.name << " has no memory";
-    for (const FileTensor& part : layout_(parameter.name, parameter.tensor)) {
+    const models::Placement& placement = parameter.placement;
+    const bool split = !placement.boxes.empty();
+    const at::Tensor whole =
+        split ? at::empty(placement.shape, parameter.tensor.options().requires_grad(false)) : parameter.tensor;
+    for (const FileTensor& part : layout_(parameter.name, whole)) {
       PLAIT_RETURN_IF_ERROR(Read(files_, part));
     }
+    if (split) parameter.tensor.detach().copy_(models::LocalPart(whole, placement));
   }
   return absl::OkStatus();
 }

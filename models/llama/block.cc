@@ -13,17 +13,31 @@
 #include <cmath>
 #include <utility>
 
-#include "models/attention/causal_attention.h"
+#include "models/attention/attention.h"
+#include "models/initial_values.h"
 #include "models/key_value_cache.h"
-#include "models/linear/linear.h"
 
 namespace plait::llama {
 namespace {
 
+using tensor_parallel::Residual;
+using tensor_parallel::Shard;
+using tensor_parallel::TensorAxis;
+
 // x + dt rows weight^T.
-at::Tensor AddProjected(const at::Tensor& x, const at::Tensor& rows, const at::Tensor& weight, double dt) {
-  if (dt == 1) return linear::AddLinear(x, rows, weight);
-  return x.add(linear::Linear(rows, weight), dt);
+Residual AddProjected(const TensorAxis& axis, const Residual& x, const Shard<1>& rows, const at::Tensor& weight,
+                      double dt) {
+  if (dt == 1) return AddRowLinear(axis, x, rows, {weight});
+  return Add(x, RowLinear(axis, rows, {weight}), dt);
+}
+
+// Of (batch, seq, all key heads, width) those that this rank's query heads look at, `group` queries to a key
+// head: one head for each query head, or one for all.
+at::Tensor KeysOfQueries(const at::Tensor& heads, const TensorAxis& axis, std::int64_t queries,
+                         std::int64_t group) {
+  const std::int64_t first = axis.rank() * queries, last = first + queries - 1;
+  if (first / group == last / group) return heads.narrow(2, first / group, 1);
+  return heads.index_select(2, at::arange(first, last + 1, heads.options().dtype(at::kLong)).floor_divide_(group));
 }
 
 }  // namespace
@@ -78,61 +92,79 @@ Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, cons
 }
 
 models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
-  const at::Tensor rows = input.hidden.reshape({-1, options_.dim});
-  const at::Tensor attended =
-      Attention(Normalized(rows, attention_norm_, options_.norm_eps), input.hidden.size(0), context);
-  const at::Tensor middle = AddProjected(rows, attended, wo_, context.dt);
-  const at::Tensor n = Normalized(middle, ffn_norm_, options_.norm_eps);
-  const at::Tensor gated = at::silu(linear::Linear(n, w1_)) * linear::Linear(n, w3_);
-  return {AddProjected(middle, gated, w2_, context.dt).view(input.hidden.sizes()), input.auxiliary_loss};
+  const Residual rows(input.hidden.reshape({-1, options_.dim}));
+  const auto norm = [&](const at::Tensor& weight) {
+    return [&](const at::Tensor& x) { return Normalized(x, weight, options_.norm_eps); };
+  };
+  const Shard<1> attended = Attention(Map(rows, norm(attention_norm_)), input.hidden.size(0), context);
+  const Residual middle = AddProjected(attention_axis_, rows, attended, wo_, context.dt);
+  const auto wide = ColumnLinear(feed_forward_axis_, Map(middle, norm(ffn_norm_)), {{w1_}, {w3_}});
+  const Shard<1> gated = Map(wide[0], wide[1], [](const at::Tensor& gate, const at::Tensor& x) {
+    return at::silu(gate) * x;
+  });
+  const Residual output = AddProjected(feed_forward_axis_, middle, gated, w2_, context.dt);
+  return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
-at::Tensor Block::Attention(const at::Tensor& rows, std::int64_t batch,
-                            const models::BlockContext& context) const {
-  const std::int64_t width = options_.dim / options_.n_heads;
+Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models::BlockContext& context) const {
+  const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
-  const auto heads = [&](const at::Tensor& weight) {
-    return linear::Linear(rows, weight).view({batch, -1, weight.size(0) / width, width});
+  const auto products = ColumnLinear(attention_axis_, rows, {{wq_}, {wk_}, {wv_}});
+  const std::int64_t queries = wq_.size(0) / width;
+  const bool whole_keys = attention_axis_.split() && wk_.size(0) == options_.n_kv_heads * width;
+  const auto heads = [&](const Shard<1>& product) {
+    return product.local().view({batch, -1, product.local().size(1) / width, width});
   };
-  const at::Tensor query = rotation_->Apply(heads(wq_), seen).transpose(1, 2);
-  const at::Tensor key = rotation_->Apply(heads(wk_), seen).transpose(1, 2);
-  const at::Tensor out = attention::CausalAttention(
-      query, key, heads(wv_).transpose(1, 2),
+  const auto keys = [&](const Shard<1>& product) {
+    return whole_keys ? KeysOfQueries(heads(product), attention_axis_, queries, group) : heads(product);
+  };
+  const at::Tensor query = rotation_->Apply(heads(products[0]), seen).transpose(1, 2);
+  const at::Tensor key = rotation_->Apply(keys(products[1]), seen).transpose(1, 2);
+  const at::Tensor out = attention::Attention(
+      query, key, keys(products[2]).transpose(1, 2),
       {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len});
-  return out.transpose(1, 2).reshape({-1, options_.dim});
+  return Shard<1>(out.transpose(1, 2).reshape({-1, queries * width}));
 }
 
-void Block::ResetParameters() const {
+std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name, int ranks) {
+  using tensor_parallel::Split;
+  const std::int64_t width = options_.dim / options_.n_heads;
+  const bool cuts_keys = options_.n_kv_heads % ranks == 0;
+  const std::string attention = name + ".attention", feed_forward = name + ".feed_forward";
+  const auto head = [&](const char* layer, Split split, const at::Tensor& weight, bool cut) {
+    return tensor_parallel::SplitLayer{
+        .name = attention + "." + layer, .split = split, .weight = weight, .granularity = width, .cut = cut};
+  };
+  return {{.name = attention,
+           .layers = {head("wq", Split::kColumns, wq_, true), head("wk", Split::kColumns, wk_, cuts_keys),
+                      head("wv", Split::kColumns, wv_, cuts_keys), head("wo", Split::kRows, wo_, true)},
+           .equal_parts = true,
+           .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }},
+          {.name = feed_forward,
+           .layers = {{.name = feed_forward + ".w1", .split = Split::kColumns, .weight = w1_},
+                      {.name = feed_forward + ".w2", .split = Split::kRows, .weight = w2_},
+                      {.name = feed_forward + ".w3", .split = Split::kColumns, .weight = w3_}},
+           .use = [this](const TensorAxis& axis) { feed_forward_axis_ = axis; }}};
+}
+
+void Block::ResetParameters(const models::ModuleModel& model) const {
   const double out = 0.02 / std::sqrt(2.0 * static_cast<double>(layer_ + 1));
-  for (const at::Tensor* weight : {&wq_, &wk_, &wv_}) Draw(*weight, 0.02);
-  Draw(wo_, out);
-  Draw(w1_, 0.02);
-  Draw(w2_, out);
-  Draw(w3_, out);
-  FillWithOnes(attention_norm_);
-  FillWithOnes(ffn_norm_);
+  const auto draw = [&](const at::Tensor& weight, double deviation) {
+    models::DrawNormal(weight, model.PlacementOf(weight), deviation);
+  };
+  for (const at::Tensor* weight : {&wq_, &wk_, &wv_}) draw(*weight, 0.02);
+  draw(wo_, out);
+  draw(w1_, 0.02);
+  draw(w2_, out);
+  draw(w3_, out);
+  models::Fill(attention_norm_, 1);
+  models::Fill(ffn_norm_, 1);
 }
 
 at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps) {
   return at::rms_norm(rows, weight.sizes(), weight, eps);
-}
-
-void Draw(const at::Tensor& parameter, double deviation, double cut) {
-  if (parameter.is_meta()) return;
-  at::Tensor numbers = at::empty(parameter.sizes(), at::kFloat);
-  if (cut > 0) {
-    const double mass = std::erf(cut / std::sqrt(2.0));
-    numbers.uniform_(-mass, mass).erfinv_().mul_(deviation * std::sqrt(2.0));
-  } else {
-    numbers.normal_(0, deviation);
-  }
-  parameter.detach().copy_(numbers);
-}
-
-void FillWithOnes(const at::Tensor& parameter) {
-  if (!parameter.is_meta()) parameter.detach().fill_(1);
 }
 
 }  // namespace plait::llama

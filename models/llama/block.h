@@ -11,6 +11,7 @@
 
 #include "models/block_model.h"
 #include "models/llama/llama.h"
+#include "parallel/tensor/linear.h"
 
 namespace plait::llama {
 
@@ -40,25 +41,24 @@ class Block final : public models::Block {
   // added to it as layer context.step.
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
   std::vector<at::Tensor> Parameters() const override;
-  void ResetParameters() const;
+  void ResetParameters(const models::ModuleModel& model) const;
+  // `name`: of the block, "layers.0".
+  std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name, int ranks);
 
  private:
-  at::Tensor Attention(const at::Tensor& rows, std::int64_t batch, const models::BlockContext& context) const;
+  tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
+                                      const models::BlockContext& context) const;
 
   std::shared_ptr<torch::nn::Module> module_;
   std::int64_t layer_;
   LlamaOptions options_;
   std::shared_ptr<const Rotation> rotation_;
+  tensor_parallel::TensorAxis attention_axis_, feed_forward_axis_;
   at::Tensor wq_, wk_, wv_, wo_, w1_, w2_, w3_, attention_norm_, ffn_norm_;
 };
 
 // (rows, dim) divided by its root mean square, row by row, times `weight`.
 at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps);
-
-// Normal numbers of mean 0, cut at `cut` deviations where that is positive, drawn in float32 from LibTorch's
-// CPU generator whatever type and device `parameter` has. Does nothing on the meta device.
-void Draw(const at::Tensor& parameter, double deviation, double cut = 0);
-void FillWithOnes(const at::Tensor& parameter);
 
 }  // namespace plait::llama
 

@@ -1,6 +1,5 @@
 #include "models/llama/llama.h"
 
-#include <ATen/ops/embedding.h>
 #include <torch/nn/module.h>
 
 #include <cmath>
@@ -9,16 +8,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "models/cross_entropy.h"
+#include "models/initial_values.h"
 #include "models/key_value_cache.h"
 #include "models/layer_text.h"
-#include "models/linear/linear.h"
 #include "models/llama/block.h"
+#include "parallel/tensor/collectives.h"
+#include "parallel/tensor/linear.h"
+#include "parallel/tensor/vocabulary.h"
 
 namespace plait::llama {
 
+using tensor_parallel::Partial;
+
 Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options)
-    : ModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
+    : SplitModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
   const auto rotation = std::make_shared<const Rotation>(options, tensor_options);
   tok_embeddings_ = Weight(*module(), "tok_embeddings", {options.vocab_size, options.dim}, tensor_options);
@@ -29,6 +32,8 @@ Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_option
   }
   norm_ = Weight(*module(), "norm", {options.dim}, tensor_options);
   output_ = Weight(*module(), "output", {options.vocab_size, options.dim}, tensor_options);
+  SetUsedBy(models::UsedBy::kPrologue, {"tok_embeddings"});
+  SetUsedBy(models::UsedBy::kEpilogue, {"norm", "output"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 
@@ -39,30 +44,52 @@ models::BlockState Llama::Prologue(const models::Batch& batch, const models::Blo
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
   PLAIT_CHECK(seen + tokens.size(1) <= options_.max_seq_len)
       << seen + tokens.size(1) << " positions, the model has " << options_.max_seq_len;
-  return {.hidden = at::embedding(tok_embeddings_, tokens)};
+  CheckSequence(tokens.size(1));
+  const Partial rows = Embedding(embedding_axis_, tok_embeddings_, options_.vocab_size, tokens);
+  return {.hidden = HiddenOf(ToResidual(embedding_axis_, rows), tokens.size(0))};
 }
 
-at::Tensor Llama::Logits(const at::Tensor& hidden) const {
-  return linear::Linear(Normalized(hidden.reshape({-1, options_.dim}), norm_, options_.norm_eps), output_);
+tensor_parallel::Shard<1> Llama::Logits(const at::Tensor& hidden) const {
+  const auto norm = [&](const at::Tensor& x) { return Normalized(x, norm_, options_.norm_eps); };
+  return ColumnLinear(output_axis_, Map(RowsOf(hidden), norm), {{output_}})[0];
 }
 
 at::Tensor Llama::Output(const models::BlockState& state) {
-  return Logits(state.hidden).view({state.hidden.size(0), -1, options_.vocab_size});
+  return Unslice(output_axis_, Logits(state.hidden), options_.vocab_size)
+      .local()
+      .view({state.hidden.size(0), -1, options_.vocab_size});
 }
 
 models::LossSum Llama::Epilogue(const models::BlockState& state, const models::Batch& batch) {
-  PLAIT_CHECK(batch.targets.sizes() == state.hidden.sizes().slice(0, 2))
-      << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
-      << state.hidden.sizes();
-  return models::CrossEntropySum(Logits(state.hidden), batch.targets.reshape({-1}), batch.valid_targets);
+  CheckTargets(batch.targets, state.hidden);
+  return CrossEntropySum(output_axis_, Logits(state.hidden), options_.vocab_size, batch.targets.reshape({-1}),
+                         batch.valid_targets);
+}
+
+std::vector<tensor_parallel::SplitGroup> Llama::SplitGroups(int ranks) {
+  using tensor_parallel::Split, tensor_parallel::TensorAxis;
+  std::vector<tensor_parallel::SplitGroup> groups = {
+      {.name = "tok_embeddings",
+       .layers = {{.name = "tok_embeddings", .split = Split::kVocabulary, .weight = tok_embeddings_}},
+       .use = [this](const TensorAxis& axis) { embedding_axis_ = axis; }},
+      {.name = "output",
+       .layers = {{.name = "output", .split = Split::kVocabulary, .weight = output_}},
+       .use = [this](const TensorAxis& axis) { output_axis_ = axis; }}};
+  for (std::size_t i = 0; i < blocks().size(); ++i) {
+    for (tensor_parallel::SplitGroup& group :
+         static_cast<Block&>(*blocks()[i]).SplitGroups(absl::StrCat("layers.", i), ranks)) {
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
 }
 
 void Llama::ResetParameters(std::size_t unit) {
   PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
-  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters();
-  Draw(tok_embeddings_, 1);
-  FillWithOnes(norm_);
-  Draw(output_, 1 / std::sqrt(static_cast<double>(options_.dim)), 3);
+  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
+  models::DrawNormal(tok_embeddings_, PlacementOf(tok_embeddings_), 1);
+  models::Fill(norm_, 1);
+  models::DrawNormal(output_, PlacementOf(output_), 1 / std::sqrt(static_cast<double>(options_.dim)), 3);
 }
 
 std::string Llama::Description() const {

@@ -30,13 +30,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/llama/options.h"
-#include "models/module_model.h"
+#include "models/split_module_model.h"
+#include "parallel/tensor/values.h"
 
 namespace plait::llama {
 
-class Llama final : public models::ModuleModel {
+class Llama final : public models::SplitModuleModel {
  public:
   // On the meta device no memory is allocated for parameters and nothing is drawn. Options that Validate()
   // refuses are a programming error.
@@ -47,14 +49,18 @@ class Llama final : public models::ModuleModel {
   models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
   void ResetParameters(std::size_t unit) override;
   std::string Description() const override;
+  // Attention with its heads, feed-forward by its hidden width, both tables by their vocabulary. Where key heads
+  // are no multiple of the ranks every rank has all of wk and wv.
+  std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
 
   const LlamaOptions& options() const { return options_; }
 
  private:
-  // (batch, seq, dim) -> (batch seq, vocab_size).
-  at::Tensor Logits(const at::Tensor& hidden) const;
+  // Hidden states -> (batch seq, this rank's part of vocab_size).
+  tensor_parallel::Shard<1> Logits(const at::Tensor& hidden) const;
 
   LlamaOptions options_;
+  tensor_parallel::TensorAxis embedding_axis_, output_axis_;
   at::Tensor tok_embeddings_, norm_, output_;
 };
 

@@ -2,18 +2,44 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "models/cross_entropy.h"
+#include "models/initial_values.h"
 #include "models/linear/linear.h"
-#include "models/vit/block.h"
+#include "models/rowwise/rowwise.h"
+#include "models/transformer/block.h"
+#include "parallel/tensor/collectives.h"
 
 namespace plait::vit {
+
+using tensor_parallel::Invariant;
+using tensor_parallel::Residual;
+using tensor_parallel::Shard;
+using transformer::Block;
+using transformer::Container;
+
 namespace {
+
+constexpr double kInitialDeviation = 0.02;
+constexpr transformer::BlockNames kNames = {"norm1", "attn", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"};
+
+transformer::BlockOptions BlockOptionsOf(const VitOptions& o) {
+  return {.width = o.dim,
+          .heads = o.heads,
+          .head_width = o.head_dim,
+          .hidden = o.mlp_dim,
+          .qkv_bias = o.qkv_bias,
+          .norm_eps = o.norm_eps,
+          .dropout = o.dropout,
+          .causal = false,
+          .keeps_probabilities = o.attention == Attention::kMath,
+          .deviation = kInitialDeviation,
+          .out_deviation = kInitialDeviation};
+}
 
 // (batch, channels, size, size) -> (batch patches, channels patch patch), patches row by row.
 at::Tensor Patches(const at::Tensor& images, const VitOptions& o) {
@@ -26,7 +52,7 @@ at::Tensor Patches(const at::Tensor& images, const VitOptions& o) {
 }  // namespace
 
 Vit::Vit(const VitOptions& options, const at::TensorOptions& tensor_options)
-    : ModuleModel(std::make_shared<torch::nn::Module>("VisionTransformer")), options_(options) {
+    : SplitModuleModel(std::make_shared<torch::nn::Module>("VisionTransformer")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
   const std::int64_t dim = options.dim;
   const bool class_token = options.pool == Pool::kClassToken;
@@ -42,10 +68,13 @@ Vit::Vit(const VitOptions& options, const at::TensorOptions& tensor_options)
   const auto row = Container(*module(), "blocks");
   for (std::int64_t i = 0; i < options.depth; ++i) {
     AddBlock(absl::StrCat("blocks.", i),
-             std::make_shared<Block>(Container(*row, absl::StrCat(i)), options, tensor_options));
+             std::make_shared<Block>(Container(*row, absl::StrCat(i)), i, BlockOptionsOf(options), kNames, tensor_options));
   }
-  norm_ = std::make_shared<Norm>(*module(), class_token ? "norm" : "fc_norm", options, tensor_options);
-  head_ = std::make_shared<Linear>(*module(), "head", dim, options.classes, true, tensor_options);
+  norm_ = std::make_shared<transformer::Norm>(*module(), class_token ? "norm" : "fc_norm", dim,
+                                              /*with_bias=*/true, options.norm_eps, tensor_options);
+  head_ = std::make_shared<transformer::Linear>(*module(), "head", dim, options.classes, true, tensor_options);
+  SetUsedBy(models::UsedBy::kPrologue, {"cls_token", "pos_embed", "patch_embed"});
+  SetUsedBy(models::UsedBy::kEpilogue, {"norm", "fc_norm", "head"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
 }
 
@@ -61,14 +90,25 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
   at::Tensor x = linear::Linear(Patches(images, o), patch_weight_.view({o.dim, o.patch_dim()}), patch_bias_)
                      .view({count, o.patches(), o.dim});
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({count, 1, o.dim}), x}, 1);
-  x = x + pos_embed_;
-  if (module()->is_training() && o.dropout > 0) x = at::dropout(x, o.dropout, true);
-  return {.hidden = x};
+  CheckSequence(o.tokens());
+  Residual rows = ToResidual(tensor_axis(), Invariant((x + pos_embed_).flatten(0, 1)));
+  if (module()->is_training() && o.dropout > 0) {
+    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, "embedding", 0);
+  }
+  return {.hidden = HiddenOf(rows, count)};
+}
+
+// (batch, tokens, dim) on every rank.
+at::Tensor Vit::AllTokens(const at::Tensor& hidden) const {
+  if (!tensor_axis().sequence_parallel()) return hidden;
+  const std::int64_t batch = hidden.size(0), rows = batch * options_.tokens();
+  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows).local().view({batch, -1, options_.dim});
 }
 
 at::Tensor Vit::Output(const models::BlockState& state) {
-  const at::Tensor pooled = cls_token_.defined() ? state.hidden.select(1, 0) : state.hidden.mean(1);
-  return head_->Forward(norm_->Forward(pooled));
+  const at::Tensor tokens = AllTokens(state.hidden);
+  const at::Tensor pooled = cls_token_.defined() ? tokens.select(1, 0) : tokens.mean(1);
+  return linear::Linear(norm_->Forward(pooled), head_->weight, head_->bias);
 }
 
 models::LossSum Vit::Epilogue(const models::BlockState& state, const models::Batch& batch) {
@@ -79,22 +119,41 @@ models::LossSum Vit::Epilogue(const models::BlockState& state, const models::Bat
 }
 
 std::vector<models::ParameterUnit> Vit::units() const {
-  std::vector<models::ParameterUnit> units = ModuleModel::units();
+  std::vector<models::ParameterUnit> units = SplitModuleModel::units();
   for (models::ParameterSpec& parameter : units[0].parameters) {
     if (parameter.name == "pos_embed" || parameter.name == "cls_token") parameter.decays = false;
   }
   return units;
 }
 
+// Prologue and epilogue act on all tokens on every rank.
+void Vit::UseTensorAxis(const tensor_parallel::TensorAxis& axis) {
+  SplitModuleModel::UseTensorAxis(axis);
+  for (const models::ParameterSpec& parameter : units()[0].parameters) {
+    SetPlacement(parameter.tensor, {.replicated = {axis.comm().name()}});
+  }
+}
+
+std::vector<tensor_parallel::SplitGroup> Vit::SplitGroups(int /*ranks*/) {
+  std::vector<tensor_parallel::SplitGroup> groups;
+  for (std::size_t i = 0; i < blocks().size(); ++i) {
+    for (tensor_parallel::SplitGroup& group :
+         static_cast<Block&>(*blocks()[i]).SplitGroups(absl::StrCat("blocks.", i))) {
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
 void Vit::ResetParameters(std::size_t unit) {
   PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
-  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters();
-  if (cls_token_.defined()) DrawNormal(cls_token_);
-  DrawNormal(pos_embed_);
-  DrawNormal(patch_weight_);
-  Fill(patch_bias_, 0);
+  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
+  models::DrawNormal(cls_token_, {}, kInitialDeviation);
+  models::DrawNormal(pos_embed_, {}, kInitialDeviation);
+  models::DrawNormal(patch_weight_, {}, kInitialDeviation);
+  models::Fill(patch_bias_, 0);
   norm_->Reset();
-  head_->Reset();
+  head_->Reset(*this, kInitialDeviation);
 }
 
 std::int64_t ParameterCount(const VitOptions& o) {

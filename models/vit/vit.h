@@ -35,15 +35,17 @@
 #include <string>
 #include <vector>
 
-#include "models/module_model.h"
+#include "models/split_module_model.h"
 #include "models/vit/options.h"
+
+namespace plait::transformer {
+struct Linear;
+struct Norm;
+}  // namespace plait::transformer
 
 namespace plait::vit {
 
-struct Linear;
-struct Norm;
-
-class Vit final : public models::ModuleModel {
+class Vit final : public models::SplitModuleModel {
  public:
   // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options that
   // Validate() refuses are a programming error.
@@ -56,15 +58,20 @@ class Vit final : public models::ModuleModel {
   void ResetParameters(std::size_t unit) override;
   // As PyTorch prints timm's.
   std::string Description() const override;
+  // Attention with its heads, mlp by its width.
+  std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
+  void UseTensorAxis(const tensor_parallel::TensorAxis& axis) override;
 
   const VitOptions& options() const { return options_; }
 
  private:
+  at::Tensor AllTokens(const at::Tensor& hidden) const;
+
   VitOptions options_;
   at::Tensor cls_token_, pos_embed_;  // the first undefined where there is none
   at::Tensor patch_weight_, patch_bias_;
-  std::shared_ptr<const Norm> norm_;
-  std::shared_ptr<const Linear> head_;
+  std::shared_ptr<const transformer::Norm> norm_;
+  std::shared_ptr<const transformer::Linear> head_;
 };
 
 // Parameters by the formula, without a model.

@@ -71,6 +71,17 @@ at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   return result;
 }
 
+std::shared_ptr<const void> DataParallel::Hold(std::size_t block, std::size_t count) {
+  UnitIndices units = engine_->UnitsOfBlocks(block, count);
+  units.insert(units.end(), engine_->roots.begin(), engine_->roots.end());
+  const auto* const holds = new Engine::Holds(*engine_, units);
+  std::shared_ptr<const void> held(holds, [engine = engine_](const void* p) {
+    delete static_cast<const Engine::Holds*>(p);
+  });
+  engine_->Wait(units);
+  return held;
+}
+
 void DataParallel::Backward(const at::Tensor& loss, const MicroBatch& micro_batch) {
   Backward([&loss] { loss.backward(); }, micro_batch);
 }

@@ -72,8 +72,8 @@ struct DataParallelOptions {
   at::Device device = at::kCPU;
   // Parameters of at least this size are flat buffers of their own, in root units and, where the strategy keeps
   // parameters unsharded, in blocks: their gradients are reduced as soon as they are there, in the memory in
-  // which autograd made them, without a copy.
-  std::int64_t part_bytes = std::int64_t{64} << 10;
+  // which autograd made them, without a copy. Of smaller ones the copy costs less than collectives of their own.
+  std::int64_t part_bytes = std::int64_t{1} << 20;
   // Where masters live between steps: in a file or on the host (parallel/offload/state_store.h), those of one
   // unit are in memory while a step or a checkpoint visits them. fsdp then keeps shards in compute_type to
   // gather from. Masters of compute_type are the parameters, and stay unless offloads_parameters. The device
@@ -119,6 +119,10 @@ class DataParallel {
   // Calls `forward` with the root units unsharded. The result is what it gave: a loss, the output of a
   // pipeline stage. May be called again before the first result's backward.
   at::Tensor Forward(const std::function<at::Tensor()>& forward);
+
+  // Blocks and root units unsharded until the result is released, before the next optimizer step: for a backward
+  // in several parts, of which the later ones read parameters too.
+  std::shared_ptr<const void> Hold(std::size_t block, std::size_t count);
 
   struct MicroBatch {
     // Of a step: the gradients of all its micro-batches are reduced then.

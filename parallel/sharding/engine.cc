@@ -95,14 +95,24 @@ UnitContext* DataParallel::Engine::ContextOf(const ParameterUnit& unit) {
   return context.get();
 }
 
+// Ranks along an axis that splits some parameters unequally have other layouts of these. So that they have one
+// layout of those whose gradients they sum, these are a part of their own.
 std::vector<DataParallel::Engine::Part> DataParallel::Engine::PartsOf(const ParameterUnit& unit) const {
+  const bool splits = std::any_of(unit.parameters.begin(), unit.parameters.end(),
+                                  [](const ParameterSpec& p) { return !p.placement.boxes.empty(); });
   std::vector<Part> parts(1);
+  Part partial;
   for (const ParameterSpec& parameter : unit.parameters) {
     if (!IsTrained(parameter)) continue;
+    if (splits && !parameter.placement.partial.empty()) {
+      partial.push_back(&parameter);
+      continue;
+    }
     const std::int64_t bytes = parameter.tensor.numel() * parameter.tensor.element_size();
     const bool large = (IsRoot(unit) || !ShardsParameters(options.strategy)) && bytes >= options.part_bytes;
     large ? parts.push_back({&parameter}) : parts[0].push_back(&parameter);
   }
+  if (!partial.empty()) parts.push_back(std::move(partial));
   if (parts[0].empty() && parts.size() > 1) parts.erase(parts.begin());
   return parts;
 }

@@ -64,6 +64,7 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
       saved.push_back(weight);
     }
     context->save_for_backward(std::move(saved));
+    context->set_materialize_grads(false);
     Record(*context, call);
     return outputs;
   }

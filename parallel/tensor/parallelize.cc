@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -123,7 +124,12 @@ void CutLayer(SplittableModel& model, const SplitLayer& layer, const TensorAxis&
   if (layer.bias.defined() && layer.split != Split::kRows) Cut(model, layer.bias, 0, layer, axis);
 }
 
-bool IsPlaced(const Placement& placement) { return !placement.boxes.empty() || !placement.partial.empty(); }
+bool IsPlaced(const Placement& placement, const std::string& axis) {
+  const auto in = [&axis](const std::vector<std::string>& axes) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  };
+  return !placement.boxes.empty() || in(placement.partial) || in(placement.replicated);
+}
 
 std::string TextOf(const Plan& plan, const TensorAxisOptions& options) {
   std::string text = options.sequence_parallel ? "sequence parallel" : "";
@@ -178,7 +184,7 @@ absl::Status Parallelize(SplittableModel& model, const comm::DeviceMesh& mesh, c
   // The others act on rows: on all of them, or on this rank's.
   for (const models::ParameterUnit& unit : model.units()) {
     for (const models::ParameterSpec& spec : unit.parameters) {
-      if (IsPlaced(spec.placement)) continue;
+      if (IsPlaced(spec.placement, axis_name)) continue;
       models::Placement placement = spec.placement;
       (axis.sequence_parallel() ? placement.partial : placement.replicated).push_back(axis_name);
       model.SetPlacement(spec.tensor, std::move(placement));

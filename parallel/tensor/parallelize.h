@@ -63,7 +63,8 @@ class SplittableModel {
   virtual ~SplittableModel() = default;
   // The layers that can be split over `ranks` ranks, every one in one group.
   virtual std::vector<SplitGroup> SplitGroups(int ranks) = 0;
-  // Of the whole model: what its prologue, epilogue and blocks do between split layers.
+  // Of the whole model: what its prologue, epilogue and blocks do between split layers. A parameter that acts on
+  // other rows than the residual stream's gets its placement here.
   virtual void UseTensorAxis(const TensorAxis& axis) = 0;
   virtual std::vector<models::ParameterUnit> units() const = 0;
   virtual void SetPlacement(const at::Tensor& parameter, models::Placement placement) = 0;

@@ -62,6 +62,12 @@ Value<State> Map(const Value<State>& value, const Function& function) {
   return Value<State>(function(value.local()));
 }
 
+template <typename State, typename Function>
+  requires kMaps<State>
+Value<State> Map(const Value<State>& a, const Value<State>& b, const Function& function) {
+  return Value<State>(function(a.local(), b.local()));
+}
+
 // Both summands are of one type: the sum of partial sums is one, the sum of a replica and a partial sum is
 // nothing.
 template <typename State>

@@ -45,7 +45,7 @@ NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units) {
 void ExpectParameters(parallel::DataParallel& dp, const NamedTensors& expected, double tolerance) {
   dp.VisitUnsharded([&](const models::ParameterUnit& unit) {
     for (const models::ParameterSpec& p : unit.parameters) {
-      const at::Tensor serial = expected.at(p.name).detach();
+      const at::Tensor serial = models::LocalPart(expected.at(p.name).detach(), p.placement);
       const double difference = (p.tensor.detach() - serial).abs().max().item<double>();
       EXPECT_LE(difference / serial.abs().max().item<double>(), tolerance) << p.name;
     }

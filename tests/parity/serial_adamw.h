@@ -41,8 +41,8 @@ struct SerialTraining {
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
 
-// Collective. Expects every parameter that this rank's engine has to be that of one rank, relative to the
-// largest element of each.
+// Collective. Expects every parameter that this rank's engine has to be that of one rank, or its part of it,
+// relative to the largest element of each.
 void ExpectParameters(parallel::DataParallel& dp, const NamedTensors& expected, double tolerance);
 
 }  // namespace plait::parity

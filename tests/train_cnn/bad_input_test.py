@@ -21,7 +21,7 @@ class BadInputTest(runs.CnnTest):
                 ("train_cnn: --mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2; .*give --nproc=4",
                  "--mesh=dp_replicate=2,dp_shard=2"),
                 ('train_cnn: --mesh=qp=2: no axis "qp"; expected axes and sizes', "--mesh=qp=2"),
-                (r"train_cnn: --mesh=tp=2: tensor parallelism \(tp\) is not available yet", "--mesh=tp=2"),
+                (r"train_cnn: --mesh=tp=2: this program has no tensor parallelism \(tp\); expected dp_replicate or dp_shard", "--mesh=tp=2"),
                 ("train_cnn: --mesh=lp=2: this program has no layer-parallel solver", "--mesh=lp=2"),
                 ("train_cnn: --strategy=zero9: expected ddp or zero1 or zero2 or fsdp", "--strategy=zero9"),
                 ("train_cnn: --mesh=dp_shard=2: ddp keeps everything whole", "--strategy=ddp", "--mesh=dp_shard=2"),

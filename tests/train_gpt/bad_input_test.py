@@ -38,7 +38,7 @@ class BadInputTest(runs.TrainTest):
             ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
             ("--init-from=resume: say from which directory", "--init-from=resume"),
             ("--checkpoint-interval: say into which directory", "--checkpoint-interval=3"),
-            (r"--mesh=pp=2: pipeline parallelism \(pp\) is not available yet", "--mesh=pp=2", "--nproc=2"),
+            (r"--mesh=ep=2: this program has no expert parallelism \(ep\); expected ", "--mesh=ep=2", "--nproc=2"),
             ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y"),
         ]
         for expected, *flags in table:

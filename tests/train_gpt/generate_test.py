@@ -57,7 +57,7 @@ class GenerateTest(runs.TrainTest):
         table = [
             ("empty", 1, ["--model=empty"]),
             ("empty", 1, ["--checkpoint=empty"]),
-            ("expected --checkpoint=DIR of train_gpt, or --model=DIR", 2, []),
+            ("expected --checkpoint=DIR of train_gpt or train_llama, or --model=DIR", 2, []),
             ("--temperature|temperature", 2, ["--checkpoint=kept", "--temperature=-1"]),
             ("--num-samples=0: must be at least 1", 2, ["--checkpoint=kept", "--num-samples=0"]),
             ("nonexistent", 1, ["--checkpoint=nonexistent"]),
@@ -73,10 +73,6 @@ class GenerateTest(runs.TrainTest):
     def write_model(self, bias=None):
         """GPT-2 in Hugging Face's layout with random weights, for bytes and one pair of them. `bias`: of ln_f."""
         width, seq = 16, 32
-        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        others = [byte for byte in range(256) if byte not in printable]
-        characters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + k) for k, byte in enumerate(others)}
-        vocabulary = {characters[byte]: byte for byte in range(256)} | {"th": 256}
         shapes = {"wte.weight": (257, width), "wpe.weight": (seq, width), "ln_f.weight": (width,), "ln_f.bias": (width,)}
         for name, shape in (("ln_1.weight", (width,)), ("ln_1.bias", (width,)), ("ln_2.weight", (width,)),
                             ("ln_2.bias", (width,)), ("attn.c_attn.weight", (width, 3 * width)),
@@ -95,14 +91,12 @@ class GenerateTest(runs.TrainTest):
             head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
             data += values
         text = json.dumps(head).encode()
-        os.mkdir(self.path("model"))
+        self.write_vocabulary("model")
         with open(self.path("model/model.safetensors"), "wb") as file:
             file.write(struct.pack("<Q", len(text)) + text + data)
         self.write("model/config.json", json.dumps({
             "model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": width, "n_positions": seq, "vocab_size": 257,
             "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True}))
-        self.write("model/vocab.json", json.dumps(vocabulary))
-        self.write("model/merges.txt", "#version: 0.2\nt h\n")
 
     def test_hugging_face(self):
         self.write_model()

@@ -1,4 +1,5 @@
-"""Runs train_gpt and generate for the tests: on a small text, with output and history at hand."""
+"""Runs train_gpt or train_llama, and generate, for the tests: on a small text, with output and history at hand."""
+import json
 import os
 import random
 import re
@@ -31,7 +32,7 @@ class Run:
 
     def steps(self):
         """The lines of the steps as dictionaries."""
-        lines = re.findall(r"\]\[INFO\]\[\w+:\d+\] - (step=.*)", self.out)
+        lines = re.findall(r"\]\[INFO\]\[\w+:\d+\] - ((?:step|iter)=.*)", self.out)
         return [{key: float(value) for key, value in (part.split("=") for part in line.split())} for line in lines]
 
     def errors(self):
@@ -41,6 +42,10 @@ class Run:
 
 
 class TrainTest(unittest.TestCase):
+    small = SMALL
+    history_name = "history.h5"
+    same = ("step", "loss", "gradient_norm", "lr", "train_loss", "val_loss")  # what must not depend on time
+
     @classmethod
     def setUpClass(cls):
         cls.cache = tempfile.mkdtemp(prefix="cache")
@@ -85,8 +90,9 @@ class TrainTest(unittest.TestCase):
             self.assertEqual(run.code, code, run.out + run.err)
         return run
 
-    def train(self, *flags, code=0, outputs="out", small=SMALL, data="input.txt"):
+    def train(self, *flags, code=0, outputs="out", small=None, data="input.txt"):
         """Later flags win."""
+        small = self.small if small is None else small
         own = ["--data=" + self.path(data)] if data else []
         own += ["--outputs=" + self.path(outputs)] if outputs else []
         return self.finish(self.start(TRAIN, [*small, *own, *flags]), code)
@@ -96,14 +102,22 @@ class TrainTest(unittest.TestCase):
 
     def history(self, outputs="out"):
         """Numbers by name, as text that shows every bit."""
-        text = subprocess.run([PRINT_HISTORY, self.path(outputs + "/history.h5")], check=True,
+        text = subprocess.run([PRINT_HISTORY, self.path(os.path.join(outputs, self.history_name))], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
         return {line.split()[0]: line.split()[1:] for line in text.splitlines()}
 
     def numbers(self, outputs="out"):
-        """What must not depend on time."""
         history = self.history(outputs)
-        return {name: history[name] for name in ("step", "loss", "gradient_norm", "lr", "train_loss", "val_loss")}
+        return {name: history[name] for name in self.same}
+
+    def write_vocabulary(self, folder):
+        """GPT-2's two files for bytes and one pair of them: 257 tokens."""
+        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in printable]
+        characters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + k) for k, byte in enumerate(others)}
+        os.makedirs(self.path(folder), exist_ok=True)
+        self.write(folder + "/vocab.json", json.dumps({characters[byte]: byte for byte in range(256)} | {"th": 256}))
+        self.write(folder + "/merges.txt", "#version: 0.2\nt h\n")
 
 
 def main():

@@ -1,4 +1,6 @@
 """The same losses, gradients and estimates on any ranks, strategies and meshes."""
+import re
+
 import runs
 
 RUNS = [
@@ -18,9 +20,11 @@ TOLERANCE = 1e-12
 
 class StrategiesTest(runs.TrainTest):
     def test_double_precision(self):
-        flags = ["--dtype=float64", "--sample-tokens=0"]
+        # Every step is clipped, each by another factor: by the norm of all gradients, not of a rank's.
+        flags = ["--dtype=float64", "--sample-tokens=0", "--grad-clip=0.1"]
         self.train("--nproc=1", *flags, outputs="one")
         one = self.numbers("one")
+        self.assertTrue(all(float.fromhex(norm) > 0.1 for norm in one["gradient_norm"]))
         for count, mesh in enumerate(RUNS):
             with self.subTest(mesh=mesh):
                 self.train(*mesh, *flags, outputs=f"run{count}")
@@ -31,6 +35,20 @@ class StrategiesTest(runs.TrainTest):
                         if x != "nan":
                             x, y = float.fromhex(x), float.fromhex(y)
                             self.assertLessEqual(abs(x - y), TOLERANCE * abs(x), f"{name} of step {step + 1}")
+
+    def test_bytes_of_a_step(self):
+        """All-reduced, or reduce-scattered and all-gathered: 2 (N - 1) / N of 4 bytes per parameter, once for all micro-batches."""
+        for strategy, axis in (("ddp", "dp_replicate"), ("zero1", "dp_shard"), ("zero2", "dp_shard")):
+            for ranks in (2, 3):
+                out = f"{strategy}{ranks}"
+                run = self.train(f"--nproc={ranks}", "--strategy=" + strategy, "--sample-tokens=0", "--max-iters=3", outputs=out)
+                decayed, others = (int(count.replace(",", "")) for count in re.findall(r"tensors: \d+, with ([\d,]+) parameters", run.out))
+                # Each operation's bytes are rounded down.
+                least = -16 + 2 * (ranks - 1) / ranks * 4 * (decayed + others)
+                for sent in self.history(out)["comm_bytes_" + axis]:
+                    self.assertGreaterEqual(float.fromhex(sent), least)
+                    # Each of 15 parameters begins at 64 bytes, and each unit's part of a rank too.
+                    self.assertLessEqual(float.fromhex(sent), least + 16 + 2 * 64 * (15 + 4 * ranks))
 
     def test_reruns_have_the_same_bits(self):
         flags = ["--nproc=2", "--strategy=fsdp", "--dropout=0.2"]

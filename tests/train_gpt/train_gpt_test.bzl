@@ -1,22 +1,25 @@
-"""A Python test that runs train_gpt and generate: NAME.py, on the module runs.py."""
+"""A Python test that runs a program of tools/text_training and generate: NAME.py, on the module runs.py."""
 
-def train_gpt_test(name, tags = []):
+def text_training_test(name, program, data = [], tags = []):
     native.sh_test(
         name = name,
-        srcs = ["run_test.sh"],
+        srcs = ["//tests/train_gpt:run_test.sh"],
         args = [
             "$(location %s.py)" % name,
-            "$(location //tools:train_gpt)",
+            "$(location %s)" % program,
             "$(location //tools:generate)",
             "$(location //tests/train_gru:print_history)",
         ],
-        data = [
+        data = data + [
             name + ".py",
-            "runs.py",
+            "//tests/train_gpt:runs.py",
             "//tests/train_gru:print_history",
             "//tools:generate",
-            "//tools:train_gpt",
+            program,
         ],
         size = "medium",
         tags = tags + ["cpu:2"],
     )
+
+def train_gpt_test(name, tags = []):
+    text_training_test(name = name, program = "//tools:train_gpt", tags = tags)

@@ -29,14 +29,15 @@ class BadInputTest(runs.TrainTest):
             ("--lp-cfactor=1: must be at least 2", "--lp-cfactor=4,1"),
             ("--lp-coarse-hold=-1: must be at least 0", "--lp-coarse-hold=2,-1"),
             ("--lp-iters=0: must be at least 1", "--lp-iters=0"),
+            ("--gradient-accumulation-steps=0: must be at least 1", "--gradient-accumulation-steps=0"),
             ("--gru=clasic: expected implicit or classic", "--gru=clasic"),
             ("--dtype=float16: expected float32 or float64 or bfloat16", "--dtype=float16"),
             ("--percent-data=0: a share", "--percent-data=0"),
             ("--epochs.*expected a whole number", "--epochs=two"),
             ("--lr=-1: must be a positive number", "--lr=-1"),
             ("--ensemble-size: .* --history", "--ensemble-size=2", "--history=x.h5"),
-            (r"--mesh=tp=2: tensor parallelism \(tp\) is not available yet", "--mesh=tp=2"),
-            ("--mesh=lp=2,dp_replicate=2: 2 x 1 x 2 = 4 ranks, but there are 1", "--mesh=lp=2,dp_replicate=2"),
+            (r"--mesh=tp=2: this program has no tensor parallelism \(tp\); expected dp_replicate or dp_shard", "--mesh=tp=2"),
+            ("--mesh=lp=2,dp_replicate=2: 2 x 2 = 4 ranks, but there are 1", "--mesh=lp=2,dp_replicate=2"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):

@@ -24,6 +24,9 @@ LINES = [
     r"-- (max_levels = 3|max_iters  = 1|fwd_iters  = 2|cfactor    = 4|fwd0 relax = 0|fwd relax  = 1|skip down  = True)",
     r"-- (bwd relax|cell     |serial   |coarse   |dtype    ) +?= \w+",
     r"-- (cfactor   |hold      ) = \d+(,\d+)*",
+    r"\[[-\d :.]+\]\[INFO\]\[trainer:\d+\] - ",
+    r"Memory plan of a rank: \d+ parameters, ddp, dp_replicate=1, dp_shard=1",
+    r"  (parameters|gradients|moments|activations|total) +\d+\.\d{3} MB   .*",
     rf"Train Epoch:  [1-4] \[ *\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"
     rf"(, fp={FLOAT}, cm={FLOAT}, bp={FLOAT})?{MARK}",
     rf"(PARALLEL:|SERIAL:  ) Test set epoch  [1-4]: Accuracy: \d+/60 \(\d+%\)\tTime Per Batch {FLOAT}{MARK}",
@@ -120,7 +123,7 @@ class OutputTest(runs.TrainTest):
         run = self.train(1, "--help")
         for flag in ("lp-levels lp-cfactor lp-iters lp-fwd-iters lp-fwd-relax lp-fwd-finerelax lp-use-downcycle lp-print "
                      "lp-braid-print lp-bwd-relax force-lp implicit-serial epochs batch-size seed lr use-sgd percent-data "
-                     "ensemble-size log-interval hidden-size num-layers sequence-length tf gru nproc data-dir dtype "
+                     "gradient-accumulation-steps ensemble-size log-interval hidden-size num-layers sequence-length tf gru nproc data-dir dtype "
                      "checkpoint-dir resume history").split():
             self.assertRegex(run.out, rf"--(\[no\])?{flag}\s")
 

@@ -65,6 +65,27 @@ class ResumeTest(runs.TrainTest):
             rest = self.numbers(self.path(name + "_rest.h5"))["loss"]
             self.assertEqual(len(rest), 7)
 
+    def test_micro_batches(self):
+        """A step in parts is the step of the whole batch; of the last, shorter one of an epoch, too."""
+        flags = [*runs.SMALL, "--dtype=float64", "--epochs=2", "--force-lp"]
+        whole = [*flags, "--batch-size=32"]  # 120 samples: 32 + 32 + 32 + 24
+        self.train(1, *whole, "--history=" + self.path("whole.h5"))
+        expected = self.numbers(self.path("whole.h5"))
+        for name, ranks, mesh, parts in (("one", 1, [], 4), ("uneven", 1, [], 16), ("data", 2, ["--mesh=dp_replicate=2,lp=1"], 4),
+                                         ("hybrid", 4, ["--mesh=dp_replicate=2,lp=2"], 2)):
+            path = self.path(name + ".h5")
+            run = self.train(ranks, *flags, *mesh, f"--batch-size={32 // parts}", f"--gradient-accumulation-steps={parts}",
+                             "--history=" + path)
+            numbers = self.numbers(path)
+            self.assertEqual(numbers["batch"], expected["batch"], name)
+            self.assertEqual(run.out.count("Train Epoch:"), 2 * 5)  # four steps, and the end of the epoch
+            for metric in ("loss", "gradient_norm"):
+                for x, y in zip(expected[metric], numbers[metric]):
+                    self.assertEqual(x == "nan", y == "nan")
+                    if x != "nan":
+                        # Sums of 32 samples in another order, 8 steps of Adam: as in tests/train_cnn/ranks_test.py.
+                        self.assertLessEqual(abs(float.fromhex(x) - float.fromhex(y)), 1e-11 * float.fromhex(x), (name, metric))
+
     def stop(self, process, lines):
         """Waits for so many progress lines, then sends SIGTERM to the program on its single rank."""
         out = []

@@ -1,7 +1,5 @@
 #include "tools/gpt_training/model_report.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/quantity.h"
@@ -20,7 +18,7 @@ struct Tally {
 
 }  // namespace
 
-std::vector<std::string> ParameterLines(const gpt::Gpt& model) {
+std::vector<std::string> ParameterLines(const models::BlockModel& model, std::int64_t quoted) {
   Tally decayed, others;
   for (const models::ParameterUnit& unit : model.units()) {
     for (const models::ParameterSpec& spec : unit.parameters) {
@@ -29,9 +27,8 @@ std::vector<std::string> ParameterLines(const gpt::Gpt& model) {
       tally.parameters += spec.tensor.numel();
     }
   }
-  const std::int64_t count = gpt::ParameterCount(model.options(), /*with_positions=*/false);
-  return {absl::StrFormat("number of parameters: %.2fM", static_cast<double>(count) / 1e6),
-          absl::StrCat("Model size: num_params=", count),
+  return {absl::StrFormat("number of parameters: %.2fM", static_cast<double>(quoted) / 1e6),
+          absl::StrCat("Model size: num_params=", quoted),
           absl::StrCat("num decayed parameter tensors: ", decayed.Words()),
           absl::StrCat("num non-decayed parameter tensors: ", others.Words())};
 }
@@ -47,17 +44,6 @@ std::string OptimizerText(const parallel::ShardedOptimizerOptions& options) {
         group == 0 ? options.weight_decay : 0.0, group == 0 ? "\n" : ")");
   }
   return text;
-}
-
-std::int64_t ActivationBytesPerSample(const gpt::GptOptions& o, std::int64_t element_bytes,
-                                      std::int64_t checkpointed_blocks) {
-  const std::int64_t positions = o.block_size * o.n_embd;
-  std::int64_t block = 16 * positions;
-  if (o.dropout > 0) block += 3 * positions + 3 * o.n_head * o.block_size * o.block_size;
-  const std::int64_t kept = o.n_layer - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers = std::min(kept, o.n_layer) * block + checkpointed_blocks * positions +
-                               3 * positions + 2 * o.block_size * o.vocab_size;
-  return numbers * element_bytes;
 }
 
 }  // namespace plait::gpt_training

@@ -2,10 +2,11 @@
 #ifndef PLAIT_TOOLS_GPT_TRAINING_MODEL_REPORT_H_
 #define PLAIT_TOOLS_GPT_TRAINING_MODEL_REPORT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "models/gpt/gpt.h"
+#include "models/block_model.h"
 #include "parallel/optim/sharded_optimizer.h"
 
 namespace plait::gpt_training {
@@ -15,18 +16,11 @@ namespace plait::gpt_training {
 //   num decayed parameter tensors: 50, with 85,771,008 parameters
 //   num non-decayed parameter tensors: 25, with 19,200 parameters
 //
-// The first two without positions, as parameters are quoted; the others with.
-std::vector<std::string> ParameterLines(const gpt::Gpt& model);
+// The first two say `quoted`, which is without positions; the others count what the model has.
+std::vector<std::string> ParameterLines(const models::BlockModel& model, std::int64_t quoted);
 
 // "AdamW (\nParameter Group 0\n    betas: ...": the groups with and without decay.
 std::string OptimizerText(const parallel::ShardedOptimizerOptions& options);
-
-// Bytes of activations that one sample keeps from the forward to the backward pass, an upper estimate: per
-// block its two norms, queries, keys, values, attention, both sums and the two wide layers, 16 T C numbers,
-// or only its input where it is computed again; then the logits and their gradient. Dropout adds masks and,
-// as attention's own is not fused, its T x T weights. `element_bytes`: of an activation.
-std::int64_t ActivationBytesPerSample(const gpt::GptOptions& options, std::int64_t element_bytes,
-                                      std::int64_t checkpointed_blocks);
 
 }  // namespace plait::gpt_training
 

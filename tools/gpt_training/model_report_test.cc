@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/gpt/gpt.h"
+
 namespace plait::gpt_training {
 namespace {
 
 TEST(ParameterLinesTest, ArePublished) {
   const gpt::Gpt model({.vocab_size = 65, .bias = false}, at::TensorOptions(at::kMeta));
-  EXPECT_THAT(ParameterLines(model),
+  EXPECT_THAT(ParameterLines(model, gpt::ParameterCount(model.options(), false)),
               testing::ElementsAre("number of parameters: 85.00M", "Model size: num_params=85003776",
                                    "num decayed parameter tensors: 50, with 85,771,008 parameters",
                                    "num non-decayed parameter tensors: 25, with 19,200 parameters"));
@@ -21,18 +23,6 @@ TEST(OptimizerTextTest, HasTwoGroups) {
   EXPECT_THAT(text, testing::HasSubstr("Parameter Group 0\n    betas: (0.9, 0.95)\n"));
   EXPECT_THAT(text, testing::HasSubstr("lr: 0.0006\n    weight_decay: 0.1\n\nParameter Group 1\n"));
   EXPECT_THAT(text, testing::EndsWith("weight_decay: 0\n)"));
-}
-
-TEST(ActivationsTest, GrowAsTheModel) {
-  const gpt::GptOptions options = {
-      .vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128};
-  const std::int64_t plain = ActivationBytesPerSample(options, 4, 0);
-  // By hand: 4 blocks of 16 * 64 * 128 numbers, 3 * 64 * 128 around them, logits twice.
-  EXPECT_EQ(plain, 4 * (4 * 16 * 8192 + 3 * 8192 + 2 * 64 * 65));
-  EXPECT_EQ(ActivationBytesPerSample(options, 2, 0), plain / 2);
-  // All blocks checkpointed: one in work, four inputs.
-  EXPECT_EQ(ActivationBytesPerSample(options, 4, 4), 4 * (16 * 8192 + 4 * 8192 + 3 * 8192 + 2 * 64 * 65));
-  EXPECT_LT(ActivationBytesPerSample(options, 4, 2), plain);
 }
 
 }  // namespace

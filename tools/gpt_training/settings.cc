@@ -1,70 +1,14 @@
 #include "tools/gpt_training/settings.h"
 
-#include <cmath>
-
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "base/path.h"
 #include "base/status_macros.h"
 
 namespace plait::gpt_training {
-namespace {
 
 using training::AtLeast;
-using training::Fraction;
 using training::OnResume;
 
-absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentError(line); }
-
-absl::Status CheckModel(const GptSettings& s) {
-  PLAIT_RETURN_IF_ERROR(AtLeast("n-layer", s.n_layer, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("n-head", s.n_head, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("n-embd", s.n_embd, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("block-size", s.block_size, 1));
-  PLAIT_RETURN_IF_ERROR(Fraction("dropout", s.dropout));
-  if (s.n_embd % s.n_head == 0) return absl::OkStatus();
-  return Invalid(absl::StrCat("--n-embd=", s.n_embd, ": must be a multiple of --n-head=", s.n_head));
-}
-
-absl::Status CheckOptimizer(const GptSettings& s) {
-  PLAIT_RETURN_IF_ERROR(AtLeast("max-iters", s.max_iters, 0));
-  PLAIT_RETURN_IF_ERROR(training::Positive("learning-rate", s.learning_rate));
-  PLAIT_RETURN_IF_ERROR(AtLeast("min-lr", s.min_lr, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("warmup-iters", s.warmup_iters, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lr-decay-iters", s.lr_decay_iters, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("weight-decay", s.weight_decay, 0));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta1", s.beta1));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta2", s.beta2));
-  PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", s.grad_clip, 0));
-  if (s.min_lr <= s.learning_rate) return absl::OkStatus();
-  return Invalid(absl::StrCat("--min-lr=", s.min_lr, ": must be at most --learning-rate=", s.learning_rate));
-}
-
-absl::Status CheckRun(const GptSettings& s) {
-  PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
-  PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("eval-iters", s.eval_iters, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("log-interval", s.log_interval, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("sample-tokens", s.sample_tokens, 0));
-  double flops = 0;
-  if (s.peak_flops != "none" && s.peak_flops != "measure" &&
-      !(absl::SimpleAtod(s.peak_flops, &flops) && flops > 0)) {
-    return Invalid(
-        absl::StrCat("--peak-flops=", s.peak_flops, ": expected a number such as 312e12, measure or none"));
-  }
-  if (s.init_from == "resume" && s.resume.empty()) {
-    return Invalid("--init-from=resume: say from which directory, with --resume or --checkpoint-dir");
-  }
-  if (!s.resume.empty() && s.resume != "auto" && !s.initial_model().empty()) {
-    return Invalid("--resume and --init-from name two beginnings: leave one out");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-GptSettings::GptSettings() {
+GptSettings::GptSettings() : TextSettings({.sequence = "block_size", .learning_rate = "learning_rate"}) {
   batch_size = 12;
   seed = 1337;
   trace = true;
@@ -78,77 +22,40 @@ void GptSettings::Bind(training::SettingsTable& table) {
   table.Add("n_layer", &n_layer, "blocks of the model", OnResume::kSame);
   table.Add("n_head", &n_head, "attention heads per layer", OnResume::kSame);
   table.Add("n_embd", &n_embd, "width of the model, a multiple of --n-head", OnResume::kSame);
-  table.Add("block_size", &block_size, "context length in tokens", OnResume::kSame);
+  table.Add(names.sequence, &sequence, "context length in tokens", OnResume::kSame);
   table.Add("dropout", &dropout, "dropout probability", OnResume::kSame);
   table.Add("bias", &bias, "biases in linear layers and norms", OnResume::kSame);
-  table.Group("Text");
-  table.Add("data", &data,
-            "text file, or directory of .txt files, to train on (default: Debian's license texts)");
-  table.Add("tokenizer", &tokenizer, "characters, or gpt2: byte pairs from --bpe-folder", OnResume::kSame);
-  table.Add("bpe_folder", &bpe_folder, "directory with GPT-2's vocab.json and merges.txt");
-  table.Add("prepare_only", &prepare_only, "prepares the text, reports what it has, and exits");
-  table.Group("Training");
-  table.Add("max_iters", &max_iters, "number of training steps", OnResume::kAdopt);
-  BindBatch(table, "sequences");
-  table.Group("Optimizer");
-  table.Add("learning_rate", &learning_rate, "maximum learning rate of AdamW", OnResume::kAdopt);
-  table.Add("min_lr", &min_lr, "learning rate from --lr-decay-iters on", OnResume::kAdopt);
-  table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
-  table.Add("lr_decay_iters", &lr_decay_iters, "step at which the cosine ends", OnResume::kAdopt);
-  table.Add("decay_lr", &decay_lr, "warm-up and cosine; without, the learning rate is constant",
-            OnResume::kAdopt);
-  table.Add("weight_decay", &weight_decay, "of matrices and embeddings, decoupled", OnResume::kSame);
-  table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
-  table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
-  table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
-  BindParallel(table);
-  table.Group("Evaluation and report");
-  table.Add("eval_interval", &eval_interval, "estimate losses and print a sample every N steps; 0: never");
-  table.Add("eval_iters", &eval_iters, "batches per estimate");
-  table.Add("log_interval", &log_interval, "log every N steps");
-  table.Add("sample_prompt", &sample_prompt, "prompt of samples");
-  table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");
-  table.Add(
-      "peak_flops", &peak_flops,
-      "floating-point operations per second of a rank, for mfu: a number, measure (a matrix product), or "
-      "none");
-  BindFiles(table, "steps");
-  table.Add("init_from", &init_from,
-            "scratch, resume (from --checkpoint-dir), or a directory with GPT-2 in Hugging Face's layout");
+  BindText(table, "text file, or directory of .txt files, to train on (default: Debian's license texts)",
+           "GPT-2");
 }
 
-void GptSettings::Complete(const std::vector<comm::MeshAxis>&) {
-  if (init_from == "resume" && resume.empty()) resume = checkpoint_dir;
-  if (bpe_folder.empty()) bpe_folder = initial_model();
+void GptSettings::TakeSizes(const gpt::GptOptions& options) {
+  n_layer = options.n_layer;
+  n_head = options.n_head;
+  n_embd = options.n_embd;
+  bias = options.bias;
 }
 
 absl::Status GptSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
-  PLAIT_RETURN_IF_ERROR(CheckModel(*this));
-  PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
-  PLAIT_RETURN_IF_ERROR(CheckRun(*this));
-  return CheckShared(axes);
+  PLAIT_RETURN_IF_ERROR(AtLeast("n-layer", n_layer, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("n-head", n_head, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("n-embd", n_embd, 1));
+  PLAIT_RETURN_IF_ERROR(training::Fraction("dropout", dropout));
+  if (n_embd % n_head != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--n-embd=", n_embd, ": must be a multiple of --n-head=", n_head));
+  }
+  return CheckText(axes);
 }
 
-gpt::GptOptions GptSettings::Options(std::int64_t vocabulary_size) const {
-  return {.vocab_size = vocabulary_size,
-          .block_size = block_size,
-          .n_layer = n_layer,
-          .n_head = n_head,
-          .n_embd = n_embd,
-          .dropout = dropout,
-          .bias = bias};
-}
-
-std::string GptSettings::initial_model() const {
-  return init_from == "scratch" || init_from == "resume" ? "" : base::FromUser(init_from);
-}
-
-std::int64_t GptSettings::TokensPerStep(int data_ranks) const {
-  return GlobalBatch(data_ranks) * block_size * gradient_accumulation_steps;
-}
-
-bool GptSettings::EvaluatesAt(std::int64_t step) const {
-  return eval_interval > 0 && (step % eval_interval == 0 || step == max_iters);
+text_training::ModelOptions GptSettings::Options(std::int64_t vocabulary_size) const {
+  return gpt::GptOptions{.vocab_size = vocabulary_size,
+                         .block_size = sequence,
+                         .n_layer = n_layer,
+                         .n_head = n_head,
+                         .n_embd = n_embd,
+                         .dropout = dropout,
+                         .bias = bias};
 }
 
 }  // namespace plait::gpt_training

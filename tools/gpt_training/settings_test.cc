@@ -41,7 +41,7 @@ std::int64_t Parameters(const GptSettings& c, std::int64_t vocabulary) {
 TEST(PresetTest, HaveThePublishedSizes) {
   // 85.00M is what the published run prints for 12/12/768 on 65 characters.
   EXPECT_EQ(Parameters(Preset("gpt2"), 65), 85003776);
-  EXPECT_EQ(Preset("gpt2").batch_size * Preset("gpt2").block_size * 4, 262144);  // on four ranks
+  EXPECT_EQ(Preset("gpt2").batch_size * Preset("gpt2").sequence * 4, 262144);  // on four ranks
   EXPECT_EQ(Preset("gpt2").TokensPerStep(4), 262144);
   const std::vector<std::pair<const char*, std::vector<std::int64_t>>> sizes = {
       {"shakespeare-cpu", {4, 4, 128}}, {"shakespeare", {6, 6, 384}}, {"gpt2-medium", {24, 16, 1024}},
@@ -61,7 +61,7 @@ TEST(PresetTest, TheDefaultIsTheFirst) {
   const GptSettings preset = Preset("shakespeare-cpu"), config;
   EXPECT_EQ(preset.preset, config.preset);
   EXPECT_EQ(preset.n_embd, config.n_embd);
-  EXPECT_EQ(preset.block_size, config.block_size);
+  EXPECT_EQ(preset.sequence, config.sequence);
   EXPECT_EQ(preset.batch_size, config.batch_size);
 }
 

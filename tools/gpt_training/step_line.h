@@ -9,32 +9,15 @@
 #ifndef PLAIT_TOOLS_GPT_TRAINING_STEP_LINE_H_
 #define PLAIT_TOOLS_GPT_TRAINING_STEP_LINE_H_
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
-#include "tools/training/trainer.h"
+#include "tools/text_training/text_task.h"
 
 namespace plait::gpt_training {
 
-struct Losses {
-  double train = 0;
-  double validation = 0;
-};
-
-struct StepNumbers {
-  training::StepReport report;
-  std::int64_t samples = 0;  // of all ranks and micro-batches
-  std::int64_t tokens = 0;
-  int ranks = 1;
-  double mfu_percent = 0;  // NaN: no peak
-  std::optional<Losses> losses = {};
-
-  double samples_per_second() const { return static_cast<double>(samples) / report.slowest_seconds; }
-  double tokens_per_second() const { return static_cast<double>(tokens) / report.slowest_seconds; }
-};
-
-std::string StepLine(const StepNumbers& step);
+std::string StepLine(const text_training::StepNumbers& step);
+// That line, and all metrics of the history.
+text_training::StepOutput GptOutput();
 
 // A table in box-drawing characters, or in ASCII without `utf8`; without the row of mfu where there is none.
 // Ends in a newline.

@@ -9,6 +9,8 @@
 namespace plait::gpt_training {
 namespace {
 
+using text_training::Losses, text_training::StepNumbers;
+
 // The published step 10: 4 ranks, 64 samples of 1024 tokens each, the slowest rank's step 0.25 s.
 StepNumbers Published() {
   return {.report = {.step = 10,

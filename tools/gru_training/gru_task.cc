@@ -50,11 +50,14 @@ GruTask::GruTask(const GruSettings& settings, const training::Run& run, const da
       model_(ClassifierOptions(settings, settings.trains_implicit(), set),
              at::TensorOptions(settings.master_type()).device(at::kMeta)),
       sampler_(
-          {.samples = set.train.samples(), .batch_size = settings.global_batch_size, .seed = settings.seed}) {
-}
+          {.samples = set.train.samples(), .batch_size = settings.global_batch_size, .seed = settings.seed},
+          settings.gradient_accumulation_steps) {}
 
 training::TrainedModel GruTask::model() {
   const auto kind = settings_.use_sgd ? parallel::OptimizerKind::kSgd : parallel::OptimizerKind::kAdam;
+  const ActivationBytes bytes = ActivationBytesPerSample(
+      settings_, model_.gru().options().cell, at::TensorOptions(settings_.master_type()).device(run_.device),
+      run_.mesh.axis("lp").size());
   return {.model = &model_,
           .optimizer = {.kind = kind, .lr = settings_.lr},
           .initialize =
@@ -67,7 +70,21 @@ training::TrainedModel GruTask::model() {
                 return absl::OkStatus();
               },
           .run_block = [this](std::size_t, const models::BlockState& input,
-                              const models::BlockContext& context) { return RunBlock(input, context); }};
+                              const models::BlockContext& context) { return RunBlock(input, context); },
+          .activation_bytes_per_sample = bytes.training,
+          .fixed_activation_bytes = KeptBytes(bytes)};
+}
+
+// Of the last, short step of an epoch, whose micro-batches may differ by a sample, and of tests: their memory
+// is kept beside that of the others.
+std::int64_t GruTask::KeptBytes(const ActivationBytes& bytes) const {
+  const std::int64_t micro_batches = settings_.gradient_accumulation_steps, ranks = run_.data.size();
+  const auto share = [](std::int64_t samples, std::int64_t parts) { return (samples + parts - 1) / parts; };
+  const std::int64_t last_step = set_.train.samples() % StepSamples();
+  const std::int64_t last = share(last_step, micro_batches * ranks) * (micro_batches > 1 ? 2 : 1);
+  const std::int64_t tested = settings_.SamplesPerRank(run_.data.size()) +
+                              share(set_.test.samples() % settings_.global_batch_size, ranks);
+  return last * bytes.training + tested * bytes.evaluation;
 }
 
 training::NamedValues GruTask::facts() const {
@@ -110,7 +127,7 @@ models::BlockState GruTask::RunBlock(const models::BlockState& input, const mode
   } else {
     output = model_.blocks()[0]->Forward(input, context);
   }
-  block_seconds_ = NowSeconds() - begin;
+  block_seconds_ += NowSeconds() - begin;
   return output;
 }
 
@@ -119,19 +136,27 @@ void GruTask::CountSolve(const char* direction, const mgrit::Solution& solution)
   timers_.Get(absl::StrCat(direction, "::comm:wait")).Add(solution.work.wait_seconds);
 }
 
+void GruTask::BeginStep(double now) {
+  gather_seconds_ = block_seconds_ = 0;
+  if (sampler_.position() > 0 && progress_.forward_times.count() > 0) return;
+  epoch_begin_ = now;
+  progress_ = TrainProgress();
+  progress_.epoch = sampler_.epoch() + 1;
+  progress_.samples = sampler_.samples();
+  progress_.synthetic = set_.synthetic;
+}
+
 training::MicroBatch GruTask::Next(int k) {
   const double begin = NowSeconds();
-  if (sampler_.position() == 0 || progress_.forward_times.count() == 0) {
-    epoch_begin_ = begin;
-    progress_ = TrainProgress();
-    progress_.epoch = sampler_.epoch() + 1;
-    progress_.samples = sampler_.samples();
-    progress_.synthetic = set_.synthetic;
+  if (k == 0) {
+    BeginStep(begin);
+  } else if (solves_parallel()) {
+    CountSolve("BckWD", parallel().solver().last_backward());
   }
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
   training::MicroBatch micro = {.batch = MakeBatch(set_.train, mine, settings_.master_type()),
                                 .nominal_count = sampler_.step_samples()};
-  gather_seconds_ = NowSeconds() - begin;
+  gather_seconds_ += NowSeconds() - begin;
   return micro;
 }
 
@@ -139,7 +164,7 @@ absl::Status GruTask::EndStep(const training::StepReport& report, bool evaluates
   progress_.loss = report.loss;
   progress_.samples_done = sampler_.position();
   PLAIT_RETURN_IF_ERROR(TakeBatch(report));
-  const std::int64_t batch = (sampler_.position() - 1) / settings_.global_batch_size;  // from 0
+  const std::int64_t batch = (sampler_.position() - 1) / StepSamples();  // from 0
   if (batch % settings_.log_interval == 0) PrintProgress(/*end_of_epoch=*/false);
   if (settings_.lp_braid_print > 0) PrintResiduals();
   if (!evaluates) return absl::OkStatus();
@@ -164,9 +189,8 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
     progress_.backward = parallel().solver().last_backward();
     CountSolve("BckWD", progress_.backward);
   }
-  const std::int64_t size = settings_.global_batch_size;
   return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
-                           {"batch", static_cast<double>((sampler_.position() + size - 1) / size)},
+                           {"batch", static_cast<double>((sampler_.position() - 1) / StepSamples() + 1)},
                            {"loss", report.loss},
                            {"gradient_norm", report.gradient_norm},
                            {"time_per_batch", forward + loss + backward},

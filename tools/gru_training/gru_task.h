@@ -11,6 +11,7 @@
 #include "data/sequence_set.h"
 #include "models/gru/layer_parallel/layer_parallel_gru.h"
 #include "models/gru/sequence_classifier.h"
+#include "tools/gru_training/activation_bytes.h"
 #include "tools/gru_training/report.h"
 #include "tools/gru_training/settings.h"
 #include "tools/training/epoch_sampler.h"
@@ -50,9 +51,14 @@ class GruTask final : public training::TrainingTask {
  private:
   // Which network runs the block: that which is trained, or its parameters with the steps in turn.
   enum class Solve { kTrained, kSerial };
+  std::int64_t KeptBytes(const ActivationBytes& bytes) const;
+  void BeginStep(double now);
   models::BlockState RunBlock(const models::BlockState& input, const models::BlockContext& context);
   gru::LayerParallelGru& parallel();
   bool solves_parallel() const { return settings_.SolvesParallel(run_.mesh.axis("lp").size()); }
+  std::int64_t StepSamples() const {
+    return settings_.global_batch_size * settings_.gradient_accumulation_steps;
+  }
   void CountSolve(const char* direction, const mgrit::Solution& solution);
   absl::Status TakeBatch(const training::StepReport& report);
   void PrintProgress(bool end_of_epoch);
@@ -71,7 +77,7 @@ class GruTask final : public training::TrainingTask {
   Solve solve_ = Solve::kTrained;
   training::EpochSampler sampler_;
   TrainProgress progress_;                         // of the present epoch
-  double gather_seconds_ = 0, block_seconds_ = 0;  // of the present batch
+  double gather_seconds_ = 0, block_seconds_ = 0;  // of the present step, over its micro-batches
   double epoch_begin_ = 0;
   Outcome outcome_;
 };

@@ -75,7 +75,9 @@ void GruSettings::Bind(training::SettingsTable& table) {
       "tests",
       OnResume::kAdopt);
   table.Group("Training");
-  table.Add("batch_size", &global_batch_size, "samples of a batch, over all ranks", OnResume::kSame);
+  table.Add("batch_size", &global_batch_size, "samples of a micro-batch, over all ranks", OnResume::kSame);
+  table.Add("gradient_accumulation_steps", &gradient_accumulation_steps, "micro-batches of a step",
+            OnResume::kSame);
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate", OnResume::kAdopt);
   table.Add("use_sgd", &use_sgd, "plain gradient descent instead of Adam", OnResume::kSame);

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/seed.h"
 #include "base/status_macros.h"
 #include "data/trace/chrome_trace.h"
 
@@ -22,20 +24,15 @@ double NowSeconds() { return 1e-9 * static_cast<double>(data::Trace::NowNs()); }
 
 std::int64_t Nanoseconds(double seconds) { return std::llround(1e9 * seconds); }
 
-// The same on all members of the group, and different for other calls.
-std::uint64_t LinkOf(const comm::CallRecord& call) {
-  const std::uint64_t link = (call.group ^ static_cast<std::uint64_t>(call.sequence)) * 0x9e3779b97f4a7c15;
-  return link == 0 ? 1 : link;
-}
-
-data::TraceArguments ArgumentsOf(const comm::CallRecord& call) {
+data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t link) {
   return {
       .bytes = call.count * comm::SizeInBytes(call.type),
       .sequence = call.sequence,
       // As a difference of the moments that are written: the span inside must not begin a nanosecond early.
       .waited_ns =
           call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
-      .link = comm::IsPointToPoint(call.operation) ? 0 : LinkOf(call)};
+      .link = link,
+      .sends = call.operation == comm::Operation::kSend};
 }
 
 std::string HostName() {
@@ -70,12 +67,29 @@ std::unique_ptr<RankTrace> RankTrace::Create(const comm::Communicator& world,
   return trace;
 }
 
+// The same on all ranks that take part in a call, and different for other calls.
+std::uint64_t RankTrace::LinkOf(const comm::CallRecord& call, const comm::RecordedGroup& group) {
+  if (!comm::IsPointToPoint(call.operation)) {
+    const std::uint64_t link = (call.group ^ static_cast<std::uint64_t>(call.sequence)) * 0x9e3779b97f4a7c15;
+    return link == 0 ? 1 : link;
+  }
+  if (!messages_.has_value()) return 0;
+  const auto& members = group.members;
+  int from = static_cast<int>(
+      std::find(members.begin(), members.end(), group_.rank()) - members.begin());
+  int to = call.root;
+  if (call.operation == comm::Operation::kReceive) std::swap(from, to);
+  const std::uint64_t count = (*messages_)[{call.group, from, to, call.tag}]++;
+  return base::DeriveSeed(call.group, absl::StrCat(from, ">", to, "#", call.tag), count) | 1;
+}
+
 void RankTrace::TakeCalls() {
   if (trace_ == nullptr) return;
   const std::vector<comm::CallRecord> calls = group_.recorder().Calls();
   const std::map<std::uint64_t, comm::RecordedGroup> groups = group_.recorder().Groups();
   if (!calls.empty() && calls.front().id > next_call_) {
     trace_->AddDropped(calls.front().id - next_call_);
+    messages_.reset();
     next_call_ = calls.front().id;
   }
   for (const comm::CallRecord& call : calls) {
@@ -87,7 +101,7 @@ void RankTrace::TakeCalls() {
     if (group.members.size() < 2 || group.name == kOwnGroup) continue;
     const auto lane = lanes_.try_emplace(group.name, trace_.get(), group.name).first;
     lane->second.Add(comm::Name(call.operation).data(), Nanoseconds(call.entered_seconds),
-                     Nanoseconds(call.completed_seconds), ArgumentsOf(call));
+                     Nanoseconds(call.completed_seconds), ArgumentsOf(call, LinkOf(call, group)));
   }
 }
 

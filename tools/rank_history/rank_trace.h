@@ -14,7 +14,7 @@
 // between the offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and
 // sequence number, from the call to its completion, on tracks named after their axis; the part in which the
 // rank stood still is marked (waited_ms, and a span "waiting" inside). Arrows join the last rank to come with
-// those that waited for it. Groups of one rank are left out.
+// those that waited for it, and each send with its receive. Groups of one rank are left out.
 //
 // Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
@@ -24,7 +24,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,7 +42,7 @@ std::vector<comm::ClockOffset> MeasureTraceClocks(const comm::Communicator& grou
 
 struct RankTraceOptions {
   std::string path;                   // empty: no trace, every call does nothing
-  std::int64_t max_events = 1 << 21;  // 144 MiB on rank 0, up to 400 MB of file
+  std::int64_t max_events = 1 << 21;  // 160 MiB on rank 0, up to 400 MB of file
   std::int64_t max_events_of_rank = 1 << 17;
   // How the ranks' clocks are compared. Collective, the same on all ranks.
   std::function<std::vector<comm::ClockOffset>(const comm::Communicator& group)> measure_offsets =
@@ -79,6 +81,11 @@ class RankTrace {
   RankTraceOptions options_;
   std::unique_ptr<data::Trace> trace_;
   std::map<std::string, data::TraceLanes> lanes_;  // by axis
+  // Messages so far by group, sender, receiver and tag: the n-th send meets the n-th receive. Without a value
+  // where calls were dropped, which may have been messages.
+  using MessageCounts = std::map<std::tuple<std::uint64_t, int, int, int>, std::uint64_t>;
+  std::uint64_t LinkOf(const comm::CallRecord& call, const comm::RecordedGroup& group);
+  std::optional<MessageCounts> messages_ = MessageCounts();
   std::int64_t next_call_ = 0;
   ClockMoment start_;
 };

@@ -244,6 +244,49 @@ TEST(RankTrace, TellsForHowLongTheRankStoodStill) {
   }
 }
 
+// Each message has an arrow of its own between its two spans, also where tags come again. Rank r sends r + 1 numbers
+// more in each step.
+TEST(RankTrace, ArrowsJoinSendsWithTheirReceives) {
+  if (World().size() == 1) return;
+  constexpr int kSteps = 3;
+  const int rank = World().rank(), size = World().size(), next = (rank + 1) % size;
+  const int before = (rank + size - 1) % size;
+  const comm::Communicator pp = World().Split(0, rank, "pp");
+  const std::string path = testing::TempDir() + "/messages_" + std::to_string(size) + ".json";
+  auto trace = RankTrace::Create(World(), OnOneClock(path));
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<double> mine((rank + 1) * (step + 1)), theirs((before + 1) * (step + 1));
+    comm::Work work = pp.ReceiveAsync(comm::BufferOf(absl::MakeSpan(theirs)), before, /*tag=*/5);
+    pp.Send(comm::ConstBufferOf(absl::MakeConstSpan(mine)), next, /*tag=*/5);
+    work.Wait();
+    trace->TakeCalls();
+  }
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (rank != 0) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  const auto bytes_at = [&json](const Json& arrow) {
+    for (const Json& span : json.at("traceEvents")) {
+      const double from = span.value("ts", 0.0), at = arrow.at("ts");
+      if (span.at("ph") != "X" || span.at("pid") != arrow.at("pid") || span.at("tid") != arrow.at("tid")) continue;
+      if (span.at("name") != "waiting" && from <= at && at <= from + span.at("dur").get<double>()) {
+        return span.at("args").at("bytes").get<std::int64_t>();
+      }
+    }
+    return std::int64_t{-1};
+  };
+  std::map<int, std::vector<Json>> arrows;
+  for (const Json& event : json.at("traceEvents")) {
+    if (event.at("ph") == "s" || event.at("ph") == "f") arrows[event.at("id")].push_back(event);
+  }
+  EXPECT_EQ(static_cast<int>(arrows.size()), kSteps * size);
+  for (const auto& [id, ends] : arrows) {
+    ASSERT_EQ(ends.size(), 2u);
+    EXPECT_EQ(bytes_at(ends[0]), bytes_at(ends[1])) << "of different messages";
+    EXPECT_EQ(ends[0].at("ph"), "s");
+    EXPECT_EQ((ends[0].at("pid").get<int>() + 1) % size, ends[1].at("pid").get<int>());
+  }
+}
+
 TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/late_" + std::to_string(World().size()) + ".json";

@@ -23,8 +23,9 @@ std::vector<std::int64_t> EpochSampler::Next(int k, int data_rank, int data_rank
     PLAIT_CHECK(step.has_value()) << "a step behind the end of an epoch";
     step_ = *std::move(step);
   }
-  const absl::Span<const std::int64_t> mine =
-      data::ShareOf(data::ShareOf(step_, k, micro_batches_), data_rank, data_ranks);
+  const absl::Span<const std::int64_t> all = data::ShareOf(step_, k, micro_batches_);
+  const absl::Span<const std::int64_t> mine = data::ShareOf(all, data_rank, data_ranks);
+  first_sample_ = mine.data() - all.data();
   return {mine.begin(), mine.end()};
 }
 

@@ -29,6 +29,8 @@ class EpochSampler {
 
   // This rank's part of micro-batch k of the step; the step is drawn at k = 0. Not at the end of an epoch.
   std::vector<std::int64_t> Next(int k, int data_rank, int data_ranks);
+  // Number of the part's first sample in the micro-batch of all ranks.
+  std::int64_t first_sample() const { return first_sample_; }
   std::int64_t step_samples() const { return static_cast<std::int64_t>(step_.size()); }
 
   bool at_epoch_end() const { return sampler_.position() == samples_; }
@@ -47,6 +49,7 @@ class EpochSampler {
   int micro_batches_;
   data::Sampler sampler_;
   std::vector<std::int64_t> step_;
+  std::int64_t first_sample_ = 0;
 };
 
 }  // namespace plait::training

@@ -16,13 +16,10 @@ constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shar
 
 // Every axis, in the order of the mesh, and what a program lacks that does not have it. Ranks that talk most
 // are neighbours.
-constexpr std::pair<const char*, const char*> kAxes[] = {{"pp", "pipeline parallelism"},
-                                                         {"dp_replicate", ""},
-                                                         {"dp_shard", ""},
-                                                         {"ep", "expert parallelism"},
-                                                         {"cp", "context parallelism"},
-                                                         {"lp", "layer-parallel solver"},
-                                                         {"tp", "tensor parallelism"}};
+constexpr std::pair<const char*, const char*> kAxes[] = {
+    {"pp", "pipeline parallelism"}, {"dp_replicate", ""},          {"dp_shard", ""},
+    {"ep", "expert parallelism"},   {"cp", "context parallelism"}, {"lp", "layer-parallel solver"},
+    {"tp", "tensor parallelism"}};
 
 absl::Status Invalid(const std::string& mesh, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": ", what));
@@ -87,9 +84,12 @@ absl::StatusOr<std::vector<comm::MeshAxis>> AxesOfProgram(const std::string& mes
 absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxis>& axes, int ranks) {
   const int product = Product(axes);
   if (product == ranks) return absl::OkStatus();
-  const std::string sizes = absl::StrJoin(
-      axes, " x ", [](std::string* out, const comm::MeshAxis& axis) { absl::StrAppend(out, axis.size); });
-  return Invalid(mesh, absl::StrCat(sizes, " = ", product, " ranks, but there are ", ranks,
+  std::vector<int> sizes;
+  for (const comm::MeshAxis& axis : axes) {
+    if (axis.size > 1) sizes.push_back(axis.size);
+  }
+  const std::string factors = sizes.size() < 2 ? "" : absl::StrCat(absl::StrJoin(sizes, " x "), " = ");
+  return Invalid(mesh, absl::StrCat(factors, product, " ranks, but there are ", ranks,
                                     "; let the sizes multiply to it, or give --nproc=", product));
 }
 

@@ -45,12 +45,13 @@ absl::StatusOr<int> CheckedRanks(Settings& settings, const comm::Launcher& launc
   return ranks;
 }
 
-absl::StatusOr<comm::Communicator> DataRanksOf(const comm::DeviceMesh& mesh) {
-  if (mesh.axes().size() == 2) return mesh.world();
-  const int size = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
-  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh folded,
-                         mesh.Fold({"dp_replicate", "dp_shard"}, {{"data", size}}));
-  return folded.axis("data");
+// The ranks that differ along these axes, of which the mesh may lack some.
+absl::StatusOr<comm::Communicator> RanksAlong(const comm::DeviceMesh& mesh, std::vector<std::string> axes,
+                                              const std::string& name) {
+  std::erase_if(axes, [&mesh](const std::string& axis) { return !mesh.Has(axis); });
+  if (axes.size() == mesh.axes().size()) return mesh.world();
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh folded, mesh.Fold(axes, {{name, -1}}));
+  return folded.axis(name);
 }
 
 void ReportStart(const Program& program, Run& run) {
@@ -77,7 +78,9 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));
-  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data, DataRanksOf(mesh));
+  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data, RanksAlong(mesh, {"dp_replicate", "dp_shard"}, "data"));
+  PLAIT_ASSIGN_OR_RETURN(const comm::Communicator losses,
+                         RanksAlong(mesh, {"pp", "dp_replicate", "dp_shard"}, "losses"));
   Run run = {.program = program.name,
              .settings = settings,
              .table = table,
@@ -86,10 +89,11 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
              .world = world,
              .mesh = mesh,
              .data = data,
+             .losses = losses,
              .device = device.device(),
              .log = log,
              .console = console,
-             .environment = {},
+             .environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()},
              .checkpoint = std::move(place.checkpoint)};
   if (program.config_block) ReportStart(program, run);
   PLAIT_RETURN_IF_ERROR(program.run(run));

@@ -2,6 +2,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -68,6 +69,17 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("prefetch", &prefetch, "fsdp: gathers the next block's parameters during a block's computation");
   table.Add("reduce_each_micro_batch", &reduce_each_micro_batch,
             "zero2 and fsdp: reduces gradients after each micro-batch and keeps shards in between");
+  if (std::count(axes.begin(), axes.end(), "pp=2") > 0) {
+    table.Add("pipeline_schedule", &pipeline_schedule,
+              "order of the micro-batches (--gradient-accumulation-steps) on the stages of pp: 1f1b, gpipe, "
+              "interleaved (several stages per rank), zb-h1 or zbv (backward in two parts, less idle time)");
+    table.Add("pipeline_chunks", &pipeline_chunks,
+              "stages per rank of pp; 0: 2 for interleaved and zbv, else 1");
+  }
+  if (std::count(axes.begin(), axes.end(), "tp=2") > 0) {
+    table.Add("sequence_parallel", &sequence_parallel,
+              "with tp: norms, dropout and residual sums are split over it by tokens; less memory, the same bytes");
+  }
   table.Add("timeout", &timeout, "seconds a rank may wait for another before the job ends and names it");
   table.Group("Arithmetic and memory");
   table.Add("dtype", &dtype,
@@ -160,11 +172,23 @@ std::int64_t Settings::SamplesPerRank(int data_ranks) const {
   return (GlobalBatch(data_ranks) + data_ranks - 1) / data_ranks;
 }
 
+absl::StatusOr<parallel::Schedule> Settings::PipelineSchedule(int pipeline_ranks) const {
+  PLAIT_RETURN_IF_ERROR(OneOf("pipeline-schedule", pipeline_schedule, parallel::ScheduleNames()));
+  PLAIT_RETURN_IF_ERROR(AtLeast("pipeline-chunks", pipeline_chunks, 0));
+  const absl::StatusOr<parallel::Schedule> schedule = parallel::MakeSchedule(
+      *parallel::ParseScheduleKind(pipeline_schedule),
+      {.ranks = pipeline_ranks, .chunks = pipeline_chunks, .micro_batches = gradient_accumulation_steps});
+  if (schedule.ok()) return schedule;
+  return Invalid(absl::StrCat("--pipeline-schedule=", schedule.status().message()));
+}
+
 absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
+  const bool has_stages = !axes.empty() && axes[0].name == "pp";
+  PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1).status());
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
   PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));

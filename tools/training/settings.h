@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "comm/device_mesh.h"
 #include "parallel/offload/state_store.h"
+#include "parallel/pipeline/schedule.h"
 #include "parallel/plan/available_memory.h"
 #include "parallel/sharding/strategy.h"
 #include "tools/device/device.h"
@@ -42,7 +43,11 @@ struct Settings {
 
   std::string dtype = "float32";
   std::string strategy = "ddp", mesh = "";
+  bool sequence_parallel = false;
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
+  // Of micro-batches (gradient_accumulation_steps) over the stages of pp; chunks as in parallel::ScheduleOptions.
+  std::string pipeline_schedule = "1f1b";
+  int pipeline_chunks = 0;
   std::string activation_checkpointing = "none";
   std::string offload = "none";
   bool offload_params = false;
@@ -88,6 +93,8 @@ struct Settings {
   // Samples of a micro-batch over all data ranks.
   std::int64_t GlobalBatch(int data_ranks) const;
   std::int64_t SamplesPerRank(int data_ranks) const;  // at most
+  // What each rank of pp does in a step. Errors begin with the flag.
+  absl::StatusOr<parallel::Schedule> PipelineSchedule(int pipeline_ranks) const;
   // The mesh on so many ranks. Errors of the strategy and of MeshOf.
   absl::StatusOr<std::vector<comm::MeshAxis>> Axes(int ranks) const;
 

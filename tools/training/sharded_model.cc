@@ -2,41 +2,69 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/check.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
+#include "parallel/tensor/parallelize.h"
 #include "parallel/training_state/training_state.h"
 
 namespace plait::training {
 namespace {
 
-// The units that have parameters, and the index of each in the model's units().
-struct EngineUnits {
-  std::vector<models::ParameterUnit> units;
-  std::vector<std::size_t> index;
-};
-
-EngineUnits UnitsOf(const TrainedModel& trained, const comm::DeviceMesh& mesh) {
-  EngineUnits result;
-  std::vector<models::ParameterUnit> units = trained.model->units();
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (units[i].parameters.empty()) continue;
-    for (models::ParameterSpec& spec : units[i].parameters) {
+// This rank's units that have parameters.
+std::vector<parallel::RankUnit> UnitsOf(const TrainedModel& trained, const comm::DeviceMesh& mesh,
+                                        const PipelinePlan& plan) {
+  std::vector<models::ParameterUnit> all = trained.model->units();
+  for (models::ParameterUnit& unit : all) {
+    for (models::ParameterSpec& spec : unit.parameters) {
       spec.decays = spec.decays || trained.decays_all;
       if (mesh.Has("lp")) spec.placement.replicated.push_back("lp");
     }
-    result.units.push_back(std::move(units[i]));
-    result.index.push_back(i);
   }
+  std::vector<parallel::RankUnit> units = plan.Units(all);
+  std::erase_if(units, [](const parallel::RankUnit& unit) { return unit.unit.parameters.empty(); });
+  return units;
+}
+
+std::vector<models::ParameterUnit> EngineUnits(const std::vector<parallel::RankUnit>& units) {
+  std::vector<models::ParameterUnit> result;
+  for (const parallel::RankUnit& unit : units) result.push_back(unit.unit);
   return result;
 }
+
+// Memory for the parameters of a unit that are not in a part of it, for as long as the unit is drawn: every
+// parameter then has the values that it has where the unit is whole.
+class MemoryForTheRest {
+ public:
+  MemoryForTheRest(const models::ParameterUnit& whole, const models::ParameterUnit& part) {
+    for (const models::ParameterSpec& spec : whole.parameters) {
+      const auto is_it = [&spec](const models::ParameterSpec& own) { return own.name == spec.name; };
+      if (std::any_of(part.parameters.begin(), part.parameters.end(), is_it)) continue;
+      const at::Device device = part.parameters[0].tensor.device();
+      rest_.emplace_back(spec.tensor, spec.tensor.detach());
+      models::Materialize(spec.tensor, at::zeros(spec.tensor.sizes(), spec.tensor.options().device(device)));
+    }
+  }
+  ~MemoryForTheRest() {
+    for (const auto& [parameter, before] : rest_) models::Materialize(parameter, before);
+  }
+  MemoryForTheRest(const MemoryForTheRest&) = delete;
+  MemoryForTheRest& operator=(const MemoryForTheRest&) = delete;
+
+ private:
+  const at::NoGradGuard no_grad_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> rest_;
+};
 
 // A block of the model that is run in another way: by a layer-parallel solver, say.
 class RunnerBlock final : public models::Block {
@@ -97,10 +125,25 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
   return static_cast<std::int64_t>(policy.count());
 }
 
-parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh, at::Device device,
-                                const TrainedModel& trained) {
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model) {
+  if (!mesh.Has("tp") || mesh.axis("tp").size() == 1) return absl::OkStatus();
+  auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(&model);
+  if (splittable == nullptr) {
+    return absl::UnimplementedError("--mesh: the layers of this model cannot be split (tp)");
+  }
+  const int ranks = mesh.axis("tp").size();
+  return base::Prefixed(
+      tensor_parallel::Parallelize(*splittable, mesh, tensor_parallel::DefaultPlan(*splittable, ranks),
+                                   {.sequence_parallel = settings.sequence_parallel}),
+      "--mesh");
+}
+
+absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                at::Device device, const TrainedModel& trained) {
+  PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
+  const std::int64_t of_epilogue = trained.epilogue_bytes_per_sample;
   const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
-  return parallel::PlanMemory({.units = parallel::PlanUnits(UnitsOf(trained, mesh).units, shards),
+  return parallel::PlanMemory({.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
                                .strategy = settings.parsed_strategy(),
                                .replicate_ranks = replicas,
                                .shard_ranks = shards,
@@ -117,23 +160,26 @@ parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh
                                // The copy that is being written is in the host's memory.
                                .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
                                .micro_batch = settings.SamplesPerRank(replicas * shards),
-                               .activation_bytes_per_sample = trained.activation_bytes_per_sample,
+                               .activation_bytes_per_sample = plan.ActivationBytes(
+                                   trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
+                               .fixed_activation_bytes = trained.fixed_activation_bytes,
                                .evaluation_bytes = trained.evaluation_bytes});
 }
 
-absl::Status ShardedModel::Assemble(const Settings& settings) {
-  PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
-  EngineUnits units = UnitsOf(trained_, mesh_);
+absl::Status ShardedModel::CreateEngine(const Settings& settings, const PipelinePlan& plan) {
+  const std::vector<parallel::RankUnit> units = UnitsOf(trained_, mesh_, plan);
+  const std::vector<models::ParameterUnit> all = trained_.model->units();
   absl::Status initialized;
-  std::vector<std::string> names;
-  for (const models::ParameterUnit& unit : units.units) names.push_back(unit.name);
   const auto initialize = [&](std::size_t unit) {
-    SeedParameters(settings.seed, names[unit]);
-    if (!trained_.initialize) return trained_.model->ResetParameters(units.index[unit]);
-    if (initialized.ok()) initialized = trained_.initialize(units.index[unit]);
+    const std::size_t index = units[unit].index;
+    const MemoryForTheRest rest(all[index], units[unit].unit);
+    SeedParameters(settings.seed, all[index].name);
+    if (!trained_.initialize) return trained_.model->ResetParameters(index);
+    if (initialized.ok()) initialized = trained_.initialize(index);
   };
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, parallel::WithEnds(mesh_, plan.schedule.rank_of_stage));
   PLAIT_ASSIGN_OR_RETURN(
-      engine_, parallel::DataParallel::Create(mesh_, std::move(units.units),
+      engine_, parallel::DataParallel::Create(mesh, EngineUnits(units),
                                               {.strategy = settings.parsed_strategy(),
                                                .reshard_after_forward = settings.reshard_after_forward,
                                                .prefetch = settings.prefetch,
@@ -142,7 +188,13 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
                                                .masters_offload = settings.state_offload(),
                                                .offloads_parameters = settings.offload_params},
                                               initialize));
-  PLAIT_RETURN_IF_ERROR(mesh_.world().Agree(initialized));
+  return mesh_.world().Agree(initialized);
+}
+
+absl::Status ShardedModel::Assemble(const Settings& settings) {
+  PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
+  PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
+  PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
   parallel::StateStoreOptions moments_offload = settings.state_offload();
   moments_offload.device = device_;
   PLAIT_ASSIGN_OR_RETURN(optimizer_,
@@ -151,14 +203,23 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_);
   }
-  run_ = [engine = engine_.get(), policy, blocks](std::size_t block, const models::BlockState& input,
-                                                  const models::BlockContext& context) {
-    const auto forward = [&](const models::BlockState& state) {
-      return policy.Forward(block, blocks[block], state, context);
-    };
-    return engine->Run(block, forward, input);
+  forward_ = [policy, blocks](std::size_t block, const models::BlockState& input,
+                              const models::BlockContext& context) {
+    return policy.Forward(block, blocks[block], input, context);
   };
+  PLAIT_ASSIGN_OR_RETURN(
+      pipeline_, parallel::PipelineExecutor::Create(
+                     *engine_, *trained_.model, plan.pp, plan.schedule, plan.stages,
+                     {.forward = forward_, .reduce_every_micro_batch = settings.reduce_each_micro_batch}));
   return absl::OkStatus();
+}
+
+models::BlockRunner ShardedModel::ThroughEngine() {
+  PLAIT_CHECK(stages() == 1) << "a pass over all blocks of a model with " << stages() << " pipeline stages";
+  return [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {
+    return engine_->Run(
+        block, [&](const models::BlockState& state) { return forward_(block, state, context); }, input);
+  };
 }
 
 absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Settings& settings,
@@ -173,7 +234,9 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
 }
 
 models::Batch ShardedModel::OnDevice(const models::Batch& batch) const {
-  models::Batch moved = {CopyTo(device_, batch.inputs), CopyTo(device_, batch.targets), batch.valid_targets};
+  models::Batch moved = batch;
+  moved.inputs = CopyTo(device_, batch.inputs);
+  moved.targets = CopyTo(device_, batch.targets);
   const at::Tensor& targets = batch.targets;
   if (!device_.is_cpu() && targets.defined() && targets.is_cpu() && moved.valid_targets < 0) {
     moved.valid_targets = targets.ge(0).sum().item<std::int64_t>();
@@ -181,25 +244,14 @@ models::Batch ShardedModel::OnDevice(const models::Batch& batch) const {
   return moved;
 }
 
-models::LossSum ShardedModel::Loss(const models::Batch& batch) {
-  const models::Batch here = OnDevice(batch);
-  models::LossSum loss;
-  loss.sum = engine_->Forward([&] {
-    const models::LossSum part = models::RunModel(*trained_.model, here, run_);
-    loss.count = part.count;
-    return part.sum;
-  });
-  return loss;
-}
-
 at::Tensor ShardedModel::Output(const models::Batch& batch) {
   const models::Batch here = OnDevice(batch);
-  return engine_->Forward([&] { return models::RunOutput(*trained_.model, here, run_); });
+  return engine_->Forward([&] { return models::RunOutput(*trained_.model, here, ThroughEngine()); });
 }
 
 void ShardedModel::Forward(const std::function<void(const models::BlockRunner& run)>& forward) {
   engine_->Forward([&] {
-    forward(run_);
+    forward(ThroughEngine());
     return at::zeros({});
   });
 }

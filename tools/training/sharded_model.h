@@ -3,12 +3,13 @@
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<ShardedModel> sharded,
 //                          ShardedModel::Create(settings, mesh, device, trained));
 //
-//   models::LossSum loss = sharded->Loss(batch);   // of a batch on the host or on the device
-//   sharded->Backward(loss.sum / nominal_count, /*micro_batch=*/{});
+//   const parallel::PipelineStep done = sharded->RunMicroBatches(next);   // forward and backward
 //   sharded->Step({.clip_norm = 1});
+//   models::LossSum loss = sharded->Loss(batch);                          // evaluation
 //
 // The model begins on the meta device, so that no rank ever has more than its shards and one unit. Initial
-// values are those of the seed for any mesh. Ranks along lp hold the same parameters and compute the same
+// values are those of the seed for any mesh: each unit is drawn from a seed of its own, and a stage of a pipeline
+// draws a root unit whole and keeps its part. Ranks along lp hold the same parameters and compute the same
 // gradients, bitwise. Collective unless said otherwise.
 #ifndef PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
 #define PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +30,10 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/tensor_piece.h"
 #include "parallel/optim/sharded_optimizer.h"
+#include "parallel/pipeline/executor.h"
 #include "parallel/plan/memory_plan.h"
 #include "parallel/sharding/data_parallel.h"
+#include "tools/training/pipeline_plan.h"
 #include "tools/training/settings.h"
 
 namespace plait::training {
@@ -46,15 +50,21 @@ struct TrainedModel {
   models::BlockRunner run_block = {};
   // For the memory plan; no plan is made where the first is negative.
   std::int64_t activation_bytes_per_sample = -1;
+  std::int64_t epilogue_bytes_per_sample = 0;  // of these, those that the epilogue keeps
+  std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
   std::int64_t evaluation_bytes = 0;
 };
 
 // Local. Blocks that --activation-checkpointing picks. InvalidArgument for a block that is not there.
 absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model);
 
-// Local. Of checked settings.
-parallel::MemoryPlan PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh, at::Device device,
-                                const TrainedModel& trained);
+// Collective. Splits the layers of a model on the meta device over tp, if the mesh has it: before anything else
+// is done with the model. Errors of tensor_parallel::Parallelize.
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model);
+
+// Local. Of this rank; of checked settings. Errors of PlanPipeline.
+absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                at::Device device, const TrainedModel& trained);
 
 class ShardedModel {
  public:
@@ -68,16 +78,19 @@ class ShardedModel {
   // The batch on the model's device, its targets counted: without waiting for the device, through pinned
   // memory. On CPU, and where it is there already, the batch itself. Local.
   models::Batch OnDevice(const models::Batch& batch) const;
-  // Recorded by autograd, unless a NoGradGuard is there. Both take batches on the host, too.
-  models::LossSum Loss(const models::Batch& batch);
-  at::Tensor Output(const models::Batch& batch);
-  // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind.
-  void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
+  // Forward and backward passes of a step's micro-batches, as many as --gradient-accumulation-steps, which are on the
+  // model's device.
+  parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) { return pipeline_->Run(next); }
 
-  using MicroBatch = parallel::DataParallel::MicroBatch;
-  void Backward(const at::Tensor& loss, const MicroBatch& micro_batch) {
-    engine_->Backward(loss, micro_batch);
-  }
+  // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
+  // others a zero sum and count.
+  models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
+  // On one stage only. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
+  at::Tensor Output(const models::Batch& batch);
+  // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only.
+  void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
+  int stages() const { return static_cast<int>(pipeline_->stages().size()); }
+
   parallel::StepResult Step(const parallel::StepOptions& options) { return optimizer_->Step(options); }
   // Before the program ends, also after an error.
   void WaitForParameters() { engine_->WaitForParameters(); }
@@ -86,7 +99,10 @@ class ShardedModel {
 
   // Errors of --offload that no step has told, agreed on.
   absl::Status status() const;
-  // Calls `visit` for each parameter, unsharded and in compute dtype, on every rank.
+  // Every parameter in compute dtype on rank 0, in the host's memory, whatever axes split or stage the model;
+  // elsewhere nothing. Each part is broadcast: for saving a model at the end.
+  std::map<std::string, at::Tensor> WholeParameters();
+  // Calls `visit` for each parameter of this rank's stages, unsharded and in compute dtype, on every rank.
   void VisitParameters(const std::function<void(const std::string& name, const at::Tensor& value)>& visit);
   // "parameter NAME" or "gradient of NAME" of the first one of this rank's shards that has a NaN or infinity;
   // empty: none. Local.
@@ -100,12 +116,15 @@ class ShardedModel {
   ShardedModel(const comm::DeviceMesh& mesh, at::Device device, const TrainedModel& trained)
       : mesh_(mesh), device_(device), trained_(trained) {}
   absl::Status Assemble(const Settings& settings);
+  absl::Status CreateEngine(const Settings& settings, const PipelinePlan& plan);
+  models::BlockRunner ThroughEngine();
 
   comm::DeviceMesh mesh_;
   at::Device device_;
   TrainedModel trained_;
-  models::BlockRunner run_;  // a block, through the engine
+  models::BlockRunner forward_;  // a block whose parameters are unsharded
   std::unique_ptr<parallel::DataParallel> engine_;
+  std::unique_ptr<parallel::PipelineExecutor> pipeline_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
 

@@ -87,7 +87,9 @@ models::Batch BatchOf(Kind kind, int step, int k, int rank) {
 class Subject {
  public:
   // `strategy`: "fsdp offloaded": with parameters and optimizer state in files.
-  Subject(Kind kind, at::Device device, const std::string& strategy) : kind_(kind), model_(ModelOf(kind)) {
+  Subject(Kind kind, at::Device device, const std::string& strategy, int micro_batches = 3)
+      : kind_(kind), model_(ModelOf(kind)) {
+    settings_.gradient_accumulation_steps = micro_batches;
     settings_.strategy = strategy.substr(0, strategy.find(' '));
     settings_.offload_params = settings_.strategy != strategy;
     if (settings_.offload_params) settings_.offload = testing::TempDir();
@@ -105,13 +107,13 @@ class Subject {
   }
   ~Subject() { sharded_->WaitForParameters(); }
 
-  double Step(int step, int micro_batches) {
+  double Step(int step) {
     DeviceSums sums(1, device_);
-    for (int k = 0; k < micro_batches; ++k) {
-      const models::LossSum loss = sharded_->Loss(BatchOf(kind_, step, k, comm::testing::World().rank()));
-      sums.Add(0, loss.sum);
-      sharded_->Backward(loss.sum / 10.0, {.last = k + 1 == micro_batches});
-    }
+    const parallel::PipelineStep done = sharded_->RunMicroBatches([&](int k) {
+      return parallel::PipelineMicroBatch{
+          sharded_->OnDevice(BatchOf(kind_, step, k, comm::testing::World().rank())), 1 / 10.0};
+    });
+    for (const models::LossSum& loss : done.losses) sums.Add(0, loss.sum);
     EXPECT_TRUE(sharded_->Step({.clip_norm = 1}).status.ok());
     return sums.Read()[0];
   }
@@ -167,7 +169,7 @@ TEST_P(OnDevice, TrainsAsOnTheHost) {
     if (GetParam() == Kind::kLayerParallelGru && strategy != "ddp") continue;
     Subject host(GetParam(), at::kCPU, strategy), device(GetParam(), device::testing::HostDevice(), strategy);
     for (int step = 0; step < 3; ++step) {
-      const double expected = host.Step(step, 3), actual = device.Step(step, 3);
+      const double expected = host.Step(step), actual = device.Step(step);
       EXPECT_NEAR(actual, expected, kTolerance * expected) << strategy << ", step " << step;
     }
     const at::Tensor expected = host.Output(), actual = device.Output();
@@ -181,11 +183,11 @@ TEST_P(OnDevice, TrainsAsOnTheHost) {
 TEST_P(OnDevice, WaitsOncePerStepForLossAndNorm) {
   if (comm::testing::World().size() > 1) return;
   device::testing::DeviceTraffic& traffic = device::testing::TrafficOfHostDevice();
-  Subject subject(GetParam(), device::testing::HostDevice(), "fsdp");
-  subject.Step(0, 2);
   for (const int micro_batches : {1, 5}) {
+    Subject subject(GetParam(), device::testing::HostDevice(), "fsdp", micro_batches);
+    subject.Step(0);
     traffic.Reset();
-    subject.Step(1, micro_batches);
+    subject.Step(1);
     // Residual norms of the layer-parallel solver: one read per iteration but the first, which has none, of
     // the forward and the backward solve.
     const int residuals = GetParam() == Kind::kLayerParallelGru ? 2 * micro_batches : 0;

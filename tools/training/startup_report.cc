@@ -1,6 +1,10 @@
 #include "tools/training/startup_report.h"
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "comm/gathered_text.h"
 #include "comm/launch/job_on_ranks.h"
 #include "tools/revision/revision.h"
@@ -25,6 +29,22 @@ void LogRanks(const RunEnvironment& environment, const comm::DeviceMesh& mesh, c
   }
 }
 
+std::string WordsOf(const std::string& axis) {
+  const std::map<std::string, std::string> words = {
+      {"dp", "ddp"}, {"tp", "tensor parallel"}, {"cp", "context parallel"}, {"pp", "pipeline"}};
+  const auto found = words.find(axis);
+  return found == words.end() ? axis : found->second;
+}
+
+// `ranks` ranks from `first` on, as nested lists of these sizes, the last one fastest.
+std::string NestedRanks(absl::Span<const int> sizes, int first, int ranks) {
+  if (sizes.empty()) return absl::StrCat(first);
+  const int each = ranks / sizes[0];
+  std::vector<std::string> parts;
+  for (int i = 0; i < sizes[0]; ++i) parts.push_back(NestedRanks(sizes.subspan(1), first + i * each, each));
+  return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
+}
+
 }  // namespace
 
 RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
@@ -41,11 +61,22 @@ RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions&
   log.Info("\n" + comm::DistInfoBlock(environment.job, environment.device, environment.utf8));
   log.Info(comm::DeviceLine(environment.job, environment.device, options.strategy));
   for (const comm::MeshAxis& axis : mesh.axes()) {
-    log.Info(
-        absl::StrCat("> initializing ", axis.name == "dp" ? "ddp" : axis.name, " with size ", axis.size));
+    log.Info(absl::StrCat("> initializing ", WordsOf(axis.name), " with size ", axis.size));
   }
   LogRanks(environment, mesh, log);
   return environment;
+}
+
+std::string DeviceMeshText(const comm::DeviceMesh& mesh) {
+  std::vector<int> sizes;
+  std::vector<std::string> names;
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1 && mesh.world().size() > 1) continue;
+    sizes.push_back(axis.size);
+    names.push_back(absl::StrCat("'", axis.name, "'"));
+  }
+  return absl::StrCat("DeviceMesh(", NestedRanks(sizes, 0, mesh.world().size()), ", mesh_dim_names=(",
+                      absl::StrJoin(names, ", "), "))");
 }
 
 data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,

@@ -35,6 +35,10 @@ struct StartupOptions {
 RunEnvironment ReportStartup(const comm::DeviceMesh& mesh, const StartupOptions& options,
                              const base::Log& log);
 
+// Ranks by axis, without axes of one rank: "DeviceMesh([[0, 1], [2, 3]], mesh_dim_names=('dp_shard', 'tp'))".
+// Local.
+std::string DeviceMeshText(const comm::DeviceMesh& mesh);
+
 // For the files of a run. `settings`: the command line, "Namespace(...)". Local.
 data::RunFacts FactsOf(const std::string& program, std::uint64_t seed, const std::string& settings,
                        const RunEnvironment& environment);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
 
@@ -55,6 +58,21 @@ TEST(StartupReport, TheAxisDpIsDdp) {
   const std::string said = Said(mesh, {.strategy = "DDP"});
   if (World().rank() != 0) return;
   EXPECT_THAT(said, HasSubstr(absl::StrCat("> initializing ddp with size ", World().size(), "\n")));
+}
+
+TEST(StartupReport, DeviceMeshHasTheRanksByAxis) {
+  const int ranks = World().size();
+  const auto mesh = *comm::DeviceMesh::Create(
+      World(), {{"pp", 1}, {"dp_shard", ranks / 2 > 1 ? ranks / 2 : 1}, {"tp", ranks > 1 ? 2 : 1}});
+  const std::map<int, std::string> expected = {
+      {1, "DeviceMesh([[[0]]], mesh_dim_names=('pp', 'dp_shard', 'tp'))"},
+      {2, "DeviceMesh([0, 1], mesh_dim_names=('tp'))"},
+      {4, "DeviceMesh([[0, 1], [2, 3]], mesh_dim_names=('dp_shard', 'tp'))"}};
+  EXPECT_EQ(DeviceMeshText(mesh), expected.at(ranks));
+  const std::string said = Said(mesh, {.strategy = "FSDP"});
+  if (World().rank() != 0) return;
+  EXPECT_THAT(said, HasSubstr("> initializing tensor parallel with size "));
+  EXPECT_THAT(said, HasSubstr("> initializing pipeline with size 1"));
 }
 
 TEST(StartupReport, FactsAreThoseOfTheProgramAndThePlace) {

@@ -26,12 +26,13 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of the device's generator. Different in every pass of every data-parallel rank, the same on ranks along lp
-// and in every run.
-void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank) {
+// Of the device's generator. Different in every block of every pass of every data-parallel rank, the same on
+// ranks along lp, on whichever stage of a pipeline the block is, and in every run. The prologue is block -1.
+void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank, int block) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
-  generator.set_current_seed(base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank)));
+  const std::uint64_t of_pass = base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank));
+  generator.set_current_seed(base::DeriveSeed(of_pass, "block", static_cast<std::uint64_t>(block + 1)));
 }
 
 // In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
@@ -89,6 +90,8 @@ absl::Status Trainer::Prepare() {
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, *trained_.model));
+  PLAIT_RETURN_IF_ERROR(ReportPipeline());
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
   if (run_.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(Restore());
@@ -103,8 +106,22 @@ NamedValues Trainer::Facts() const {
   return facts;
 }
 
+absl::Status Trainer::ReportPipeline() {
+  PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings_, run_.mesh, *trained_.model));
+  if (plan.stages.size() == 1) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, TextOf(plan));
+  run_.log.Info(text);
+  const parallel::Schedule& schedule = plan.schedule;
+  if (schedule.micro_batches >= schedule.ranks) return absl::OkStatus();
+  run_.log.Warning(absl::StrCat("--gradient-accumulation-steps=", schedule.micro_batches,
+                                ": fewer micro-batches than the ", schedule.ranks,
+                                " ranks of pp, so that some are always idle"));
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::PlanMemory() {
-  const parallel::MemoryPlan plan = training::PlanMemory(settings_, run_.mesh, run_.device, trained_);
+  PLAIT_ASSIGN_OR_RETURN(const parallel::MemoryPlan plan,
+                         training::PlanMemory(settings_, run_.mesh, run_.device, trained_));
   run_.log.Info("\n" + parallel::MemoryPlanText(plan));
   const int ranks_on_host = run_.environment.job.local_size;
   return run_.world.Agree(
@@ -153,6 +170,10 @@ absl::Status Trainer::Train() {
   if (status.ok()) status = Steps();
   if (!bar_label_.empty()) run_.console.StopBar();
   bar_label_.clear();
+  if (passes_ns_ > 0 && model_->stages() > 1) {
+    run_.log.Info(absl::StrFormat("pipeline: the first rank waited in %.0f %% of its passes' time",
+                                  100.0 * static_cast<double>(idle_ns_) / static_cast<double>(passes_ns_)));
+  }
   // Also after an error, which all ranks have: messages on their way must arrive, and a good checkpoint that
   // is being written is completed.
   model_->WaitForParameters();
@@ -187,25 +208,34 @@ void Trainer::ReportProgress() {
   run_.console.Update(progress.done);
 }
 
-void Trainer::RunPass(int k, Passes& passes) {
-  const double begin = NowSeconds();
-  SeedDropout(run_.device, settings_.seed, step_, std::int64_t{k} * run_.data.size() + run_.data.rank());
-  const MicroBatch micro = task_.Next(k);
-  const models::LossSum loss = model_->Loss(micro.batch);
-  passes.loss_sum.Add(0, loss.sum);
-  passes.count += loss.count;
+parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
+  MicroBatch micro = task_.Next(k);
+  const std::uint64_t of_step = base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
   passes.nominal_count = micro.nominal_count;
-  passes.forward_seconds += NowSeconds() - begin;
-  model_->Backward(loss.sum * (scaler_.scale() / static_cast<double>(micro.nominal_count)),
-                   {.last = k + 1 == settings_.gradient_accumulation_steps,
-                    .reduce_every_micro_batch = settings_.reduce_each_micro_batch});
+  const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();
+  return {.batch = model_->OnDevice(micro.batch),
+          .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
+          .before = [this, pass](int block) {
+            SeedDropout(run_.device, settings_.seed, step_, pass, block);
+          }};
 }
 
 Trainer::Passes Trainer::RunPasses() {
   Passes passes(run_.device);
-  for (int k = 0; k < settings_.gradient_accumulation_steps; ++k) RunPass(k, passes);
+  parallel::PipelineStep done = model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
+  for (const models::LossSum& loss : done.losses) {
+    passes.loss_sum.Add(0, loss.sum);
+    passes.count += loss.count;
+  }
+  for (const parallel::ActionTime& time : done.timeline) {
+    const bool forward = time.action.kind == parallel::ActionKind::kForward;
+    passes.forward_seconds += forward ? 1e-9 * static_cast<double>(time.end_ns - time.begin_ns) : 0;
+  }
+  timeline_ = std::move(done.timeline);
+  CountIdleTime();
   double totals[2] = {passes.loss_sum.Read()[0], static_cast<double>(passes.count)};
-  run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
+  run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
   passes.count = static_cast<std::int64_t>(totals[1]);
   passes.loss = totals[0] / totals[1];
   return passes;
@@ -272,10 +302,28 @@ void Trainer::Trace(const StepReport& report) {
   const std::int64_t end = data::Trace::NowNs();
   const std::int64_t begin = end - static_cast<std::int64_t>(1e9 * report.dt_seconds);
   const std::int64_t optimizer = end - static_cast<std::int64_t>(1e9 * report.optimizer_seconds);
-  trace->Add("passes", 0, begin, optimizer);
+  TraceActions(*trace);
   trace->Add("optimizer", 0, optimizer, end);
   trace->Add("step", 0, begin, end, {.step = report.step});
-  if (report.step % 4 == 0) outputs_->trace().TakeCalls();
+  // Stages call much in a step.
+  if (report.step % 4 == 0 || model_->stages() > 1) outputs_->trace().TakeCalls();
+}
+
+void Trainer::TraceActions(data::Trace& trace) const {
+  constexpr const char* kNames[] = {"forward", "backward", "input gradients", "weight gradients"};
+  for (const parallel::ActionTime& time : timeline_) {
+    const char* name = kNames[static_cast<int>(time.action.kind)];
+    trace.Add(name, 0, time.begin_ns, time.end_ns,
+              {.stage = time.action.stage, .micro_batch = time.action.micro_batch});
+    if (time.waited_ns > 0) trace.Add("waiting", 0, time.begin_ns, time.begin_ns + time.waited_ns);
+  }
+}
+
+// Of the first rank of pp, which has work from the first moment of a step to the last.
+void Trainer::CountIdleTime() {
+  if (timeline_.empty()) return;
+  for (const parallel::ActionTime& time : timeline_) idle_ns_ += time.waited_ns;
+  passes_ns_ += timeline_.back().end_ns - timeline_.front().begin_ns;
 }
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
@@ -296,7 +344,7 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
   std::vector<double> totals = mine.Read();
   run_.console.StopBar();
   model_->model().SetTraining(true);
-  run_.data.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
+  run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
   return totals;
 }
 

@@ -6,7 +6,7 @@
 //   PLAIT_RETURN_IF_ERROR(trainer.Prepare());    // plans memory, shards the model, restores a checkpoint
 //   PLAIT_RETURN_IF_ERROR(trainer.Train());      // steps, evaluations, checkpoints
 //
-// A step: micro-batches forward and backward, the true count of targets summed over the data-parallel ranks,
+// A step: micro-batches forward and backward (parallel/pipeline), the true count of targets summed over the ranks,
 // clipping and the optimizer, the task's report, then a checkpoint where one is due. A loss is a sum;
 // gradients are those of sum / nominal count, which is known beforehand, and the optimizer's divisor corrects
 // it by the true count. A step with a loss or gradients that are not finite changes nothing: with loss
@@ -131,7 +131,8 @@ class Trainer {
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 
   // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums`
-  // over batches and data-parallel ranks. With a progress bar of its own.
+  // over batches, data-parallel ranks and pipeline stages (the last stage has the losses). With a progress bar of
+  // its own.
   using EvaluateOne = std::function<void(std::int64_t batch, DeviceSums& sums)>;
   std::vector<double> Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
                                const EvaluateOne& one);
@@ -139,16 +140,19 @@ class Trainer {
  private:
   struct Passes;
   NamedValues Facts() const;  // of the task and of the batch
+  absl::Status ReportPipeline();
   absl::Status PlanMemory();
   absl::Status Restore();
   absl::Status OpenOutputs();
   absl::Status Steps();
   Passes RunPasses();
-  void RunPass(int k, Passes& passes);
+  parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;
   void ReportProgress();
   void Trace(const StepReport& report);
+  void TraceActions(data::Trace& trace) const;
+  void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);
   absl::Status Save();
   absl::Status LogSaved(const absl::StatusOr<std::optional<parallel::SaveReport>>& saved);
@@ -165,6 +169,8 @@ class Trainer {
   std::int64_t step_ = 0;            // steps done
   std::int64_t history_draws_ = -1;  // of the checkpoint; -1: the run begins
   bool begins_ = true;               // no step was taken by this program
+  std::vector<parallel::ActionTime> timeline_;  // of the last step
+  std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
   double save_begin_seconds_ = 0;
   std::string bar_label_;
 };

@@ -43,11 +43,9 @@ absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& optio
   const std::string folder = base::FromUser(settings.save_model);
   const hugging_face::Layout layout = vit::HuggingFaceLayout();
   std::vector<hugging_face::FileTensor> tensors;
-  model.VisitParameters([&](const std::string& name, const at::Tensor& value) {
-    if (run.world.rank() != 0) return;
-    const at::Tensor kept = value.to(value.options().device(at::kCPU), /*non_blocking=*/false, /*copy=*/true);
-    for (hugging_face::FileTensor& part : layout(name, kept)) tensors.push_back(std::move(part));
-  });
+  for (const auto& [name, value] : model.WholeParameters()) {
+    for (hugging_face::FileTensor& part : layout(name, value)) tensors.push_back(std::move(part));
+  }
   PLAIT_RETURN_IF_ERROR(model.status());
   absl::Status written;
   if (run.world.rank() == 0) {

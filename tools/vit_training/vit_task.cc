@@ -93,7 +93,10 @@ std::string VitTask::Position() const { return absl::StrCat(sampler_.Position(),
 
 training::MicroBatch VitTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
-  return {.batch = train_.Make(mine, sampler_.epoch()), .nominal_count = sampler_.step_samples()};
+  training::MicroBatch micro = {.batch = train_.Make(mine, sampler_.epoch()),
+                                .nominal_count = sampler_.step_samples()};
+  micro.batch.random.first_sample = sampler_.first_sample();
+  return micro;
 }
 
 bool VitTask::EvaluationIsDue() const { return sampler_.at_epoch_end() || step_ + 1 == settings_.max_iters; }

@@ -1,0 +1,7 @@
+#include "comm/mpi/reduction_families.h"
+
+namespace plait::comm {
+
+ReductionKernel UsableReduction() { return ReducePortable; }
+
+}  // namespace plait::comm

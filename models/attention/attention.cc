@@ -1,0 +1,68 @@
+#include "models/attention/attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/softmax.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "models/key_value_cache.h"
+
+namespace plait::attention {
+namespace {
+
+// Each of the `group` query heads that share a key head gets it: (batch, kv heads, ...) -> (batch, heads,
+// ...).
+at::Tensor Shared(const at::Tensor& x, std::int64_t group) {
+  if (group == 1) return x;
+  const auto sizes = x.sizes();
+  return x.unsqueeze(2)
+      .expand({sizes[0], sizes[1], group, sizes[2], sizes[3]})
+      .reshape({sizes[0], sizes[1] * group, sizes[2], sizes[3]});
+}
+
+// Query i, which is position seen + i, looks at keys 0 to seen + i.
+at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
+  return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
+}
+
+// softmax(q k^T / sqrt(width)); causal: below the diagonal, whose end is the last query and the last key.
+at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool causal) {
+  const std::int64_t queries = query.size(2), seen = keys.size(2) - queries;
+  const at::Tensor scores =
+      at::matmul(query * (1 / std::sqrt(static_cast<double>(query.size(3)))), keys.transpose(2, 3));
+  if (!causal) return at::softmax(scores, -1);
+  const at::Tensor later = CausalMask(queries, seen, query.device()).logical_not_();
+  return at::softmax(scores.masked_fill(later, -std::numeric_limits<double>::infinity()), -1);
+}
+
+}  // namespace
+
+at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const AttentionOptions& options) {
+  at::Tensor keys = key, values = value;
+  std::optional<at::Tensor> mask;
+  bool causal = options.causal;
+  if (options.cache != nullptr) {
+    std::tie(keys, values) = options.cache->Append(options.layer, key, value, options.capacity);
+    const std::int64_t seq = query.size(2), seen = keys.size(2) - seq;
+    // The operator's own causal mask has its first key at the first query.
+    causal = causal && seen == 0;
+    if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
+  }
+  const std::int64_t group = query.size(1) / key.size(1);
+  keys = Shared(keys, group);
+  values = Shared(values, group);
+  if (!options.dropout && !options.keeps_probabilities) {
+    return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+  }
+  const at::Tensor probabilities = Probabilities(query, keys, options.causal);
+  return at::matmul(options.dropout ? options.dropout(probabilities) : probabilities, values);
+}
+
+}  // namespace plait::attention

@@ -1,0 +1,43 @@
+// Attention by LibTorch's operator, with grouped queries and a cache.
+//
+//   at::Tensor out = Attention(query, key, value);
+//   at::Tensor out = Attention(query, key, value, {.cache = &cache, .layer = 3, .capacity = 2048});
+//
+//   query          (batch, heads, seq, width)
+//   key, value     (batch, kv heads, seq, width), kv heads divides heads: query head h looks at key head
+//                  h / (heads / kv heads) (Ainslie et al., 2023)
+//   result         (batch, heads, seq, width): softmax(q k^T / sqrt(width)) v; causal: each query sees no later key
+//
+// With a cache the tokens are the positions behind those that it holds; their keys and values are added to
+// it, and autograd must be off. Local.
+#ifndef PLAIT_MODELS_ATTENTION_ATTENTION_H_
+#define PLAIT_MODELS_ATTENTION_ATTENTION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace plait::models {
+class KeyValueCache;
+}
+
+namespace plait::attention {
+
+struct AttentionOptions {
+  bool causal = true;
+  // By products and a softmax that keep the probabilities in memory, as dropout needs it.
+  bool keeps_probabilities = false;
+  // Of the probabilities (batch, heads, seq, keys). Empty: none.
+  std::function<at::Tensor(const at::Tensor& probabilities)> dropout = {};
+  models::KeyValueCache* cache = nullptr;  // not owned
+  std::int64_t layer = 0;                  // of the cache
+  std::int64_t capacity = 0;               // positions that the cache may hold
+};
+
+at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const AttentionOptions& options = {});
+
+}  // namespace plait::attention
+
+#endif  // PLAIT_MODELS_ATTENTION_ATTENTION_H_

@@ -1,0 +1,127 @@
+#include "models/dropout/dropout.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/seed.h"
+
+namespace plait::dropout {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// "Squares" (Widynski, 2020), the 32-bit function of four rounds.
+inline std::uint32_t Squares(std::uint64_t counter, std::uint64_t key) {
+  const auto swap_halves = [](std::uint64_t x) { return (x >> 32) | (x << 32); };
+  std::uint64_t x = counter * key;
+  const std::uint64_t y = x, z = y + key;
+  x = swap_halves(x * x + y);
+  x = swap_halves(x * x + z);
+  x = swap_halves(x * x + y);
+  return static_cast<std::uint32_t>((x * x + z) >> 32);
+}
+
+// Keys are odd.
+std::uint64_t KeyOf(std::uint64_t seed) { return base::DeriveSeed(seed, "dropout mask") | 1; }
+
+std::uint32_t ThresholdOf(double probability) {
+  return static_cast<std::uint32_t>(std::llround(std::ldexp(probability, 32)));
+}
+
+double ScaleOf(double probability) { return 1 / (1 - probability); }
+
+template <typename T>
+void ScaleRow(const T* in, T* out, std::int64_t columns, std::uint64_t first, std::uint64_t key,
+              std::uint32_t threshold, T scale) {
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const bool kept = Squares(first + static_cast<std::uint64_t>(j), key) >= threshold;
+    out[j] = kept ? static_cast<T>(in[j] * scale) : T(0);
+  }
+}
+
+at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& elements) {
+  const at::Tensor in = x.contiguous(), rows = elements.row_indices.to(at::kCPU, at::kLong).contiguous();
+  at::Tensor out = at::empty_like(in);
+  const std::int64_t columns = in.size(1);
+  const std::uint64_t key = KeyOf(mask.seed);
+  const std::uint32_t threshold = ThresholdOf(mask.probability);
+  const std::int64_t* row_index = rows.const_data_ptr<std::int64_t>();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "Dropout", [&] {
+    const scalar_t* from = in.const_data_ptr<scalar_t>();
+    scalar_t* to = out.mutable_data_ptr<scalar_t>();
+    at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = row_index[i] * elements.whole_columns + elements.first_column;
+        ScaleRow(from + i * columns, to + i * columns, columns, static_cast<std::uint64_t>(first), key, threshold,
+                 static_cast<scalar_t>(ScaleOf(mask.probability)));
+      }
+    });
+  });
+  return out;
+}
+
+at::Tensor Scaled(const at::Tensor& x, const Mask& mask, const Elements& elements) {
+  if (x.is_cpu()) return OnProcessor(x, mask, elements);
+  return x * internal::Kept(x, mask, elements).to(x.scalar_type()).mul_(ScaleOf(mask.probability));
+}
+
+struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const Mask& mask,
+                            const Elements& elements) {
+    context->save_for_backward({elements.row_indices});
+    context->saved_data["probability"] = mask.probability;
+    context->saved_data["seed"] = static_cast<std::int64_t>(mask.seed);
+    context->saved_data["whole_columns"] = elements.whole_columns;
+    context->saved_data["first_column"] = elements.first_column;
+    return Scaled(x, mask, elements);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto& saved = context->saved_data;
+    const Mask mask = {saved["probability"].toDouble(), static_cast<std::uint64_t>(saved["seed"].toInt())};
+    const Elements elements = {context->get_saved_variables()[0], saved["whole_columns"].toInt(),
+                               saved["first_column"].toInt()};
+    return {Scaled(gradients[0], mask, elements), {}, {}};
+  }
+};
+
+}  // namespace
+
+namespace internal {
+
+at::Tensor Kept(const at::Tensor& x, const Mask& mask, const Elements& elements) {
+  const auto key = static_cast<std::int64_t>(KeyOf(mask.seed));
+  const at::Tensor rows = elements.row_indices.to(x.device(), at::kLong);
+  const at::Tensor columns = at::arange(x.size(1), rows.options()) + elements.first_column;
+  // 64-bit integers wrap around, as the generator wants it.
+  const auto swap_halves = [](const at::Tensor& t) {
+    return t.__rshift__(32).bitwise_and_(0xffffffffLL).bitwise_or_(t.__lshift__(32));
+  };
+  const at::Tensor y = (rows.unsqueeze(1) * elements.whole_columns + columns) * key, z = y + key;
+  at::Tensor n = swap_halves(y * y + y);
+  n = swap_halves(n * n + z);
+  n = swap_halves(n * n + y);
+  n = (n * n + z).__rshift__(32).bitwise_and_(0xffffffffLL);
+  return n.ge(static_cast<std::int64_t>(ThresholdOf(mask.probability)));
+}
+
+}  // namespace internal
+
+at::Tensor Dropout(const at::Tensor& x, const Mask& mask, const Elements& elements) {
+  PLAIT_CHECK(mask.probability >= 0 && mask.probability < 1) << "probability " << mask.probability;
+  PLAIT_CHECK(x.dim() == 2 && elements.row_indices.sizes() == x.sizes().slice(0, 1))
+      << "x of shape " << x.sizes() << " with " << elements.row_indices.sizes() << " row indices";
+  if (mask.probability == 0) return x;
+  return DropoutFunction::apply(x, mask, elements);
+}
+
+}  // namespace plait::dropout

@@ -1,0 +1,81 @@
+#include "models/dropout/dropout.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace plait::dropout {
+namespace {
+
+constexpr std::int64_t kRows = 40, kColumns = 50;
+const at::Tensor& Rows() {
+  static const at::Tensor rows = at::arange(kRows, at::kLong);
+  return rows;
+}
+Elements Whole() { return {Rows(), kColumns}; }
+
+TEST(Dropout, PartsHaveTheMaskOfTheWhole) {
+  const at::Tensor x = at::randn({kRows, kColumns}, at::kDouble);
+  const Mask mask = {.probability = 0.3, .seed = 5};
+  const at::Tensor whole = Dropout(x, mask, Whole());
+  // Rows in any order, and columns from the middle.
+  const at::Tensor some = at::tensor({7, 3, 39}, at::kLong);
+  EXPECT_TRUE(Dropout(x.index_select(0, some), mask, {some, kColumns}).equal(whole.index_select(0, some)));
+  EXPECT_TRUE(Dropout(x.narrow(1, 20, 9), mask, {Rows(), kColumns, 20}).equal(whole.narrow(1, 20, 9)));
+}
+
+TEST(Dropout, KeepsAndScales) {
+  const double p = 0.3;
+  const at::Tensor x = at::ones({1000, 1000}, at::kDouble);
+  const at::Tensor y = Dropout(x, {.probability = p, .seed = 5}, {at::arange(1000, at::kLong), 1000});
+  const at::Tensor kept = y.gt(0);
+  EXPECT_TRUE(y.equal(kept.to(at::kDouble) / (1 - p)));
+  // Six standard deviations of a binomial distribution, in all, in a row and in a column; neighbours are
+  // independent.
+  const auto near = [](const at::Tensor& sample, double expected) {
+    const double n = static_cast<double>(sample.numel());
+    EXPECT_NEAR(sample.to(at::kDouble).mean().item<double>(), expected, 6 * std::sqrt(expected * (1 - expected) / n));
+  };
+  near(kept, 1 - p);
+  near(kept[17], 1 - p);
+  near(kept.select(1, 17), 1 - p);
+  near(kept.narrow(1, 1, 999).logical_and(kept.narrow(1, 0, 999)), (1 - p) * (1 - p));
+  near(kept.narrow(0, 1, 999).logical_and(kept.narrow(0, 0, 999)), (1 - p) * (1 - p));
+}
+
+TEST(Dropout, OtherSeedsHaveOtherMasks) {
+  const at::Tensor x = at::ones({kRows, kColumns});
+  const at::Tensor a = Dropout(x, {.probability = 0.5, .seed = 1}, Whole());
+  const at::Tensor b = Dropout(x, {.probability = 0.5, .seed = 2}, Whole());
+  const double same = a.eq(b).to(at::kDouble).mean().item<double>();
+  EXPECT_NEAR(same, 0.5, 6 * 0.5 / std::sqrt(kRows * kColumns));
+}
+
+TEST(Dropout, GradientHasTheSameMask) {
+  const at::Tensor x = at::randn({kRows, kColumns}, at::kDouble).requires_grad_(true);
+  const at::Tensor g = at::randn({kRows, kColumns}, at::kDouble);
+  const Mask mask = {.probability = 0.4, .seed = 9};
+  Dropout(x, mask, Whole()).backward(g);
+  EXPECT_TRUE(x.grad().equal(Dropout(g, mask, Whole())));
+}
+
+TEST(Dropout, OperatorsOfOtherDevicesMakeTheSameMask) {
+  const at::Tensor x = at::ones({kRows, kColumns}, at::kDouble), rows = Rows() + (std::int64_t{1} << 40);
+  const Mask mask = {.probability = 0.25, .seed = 0xdeadbeefcafef00dULL};
+  const at::Tensor kept = internal::Kept(x, mask, {rows, kColumns, 3});
+  EXPECT_TRUE(kept.equal(Dropout(x, mask, {rows, kColumns, 3}).gt(0)));
+}
+
+TEST(Dropout, ProbabilityZeroIsTheIdentity) {
+  const at::Tensor x = at::randn({kRows, kColumns});
+  EXPECT_TRUE(Dropout(x, {.probability = 0, .seed = 1}, Whole()).equal(x));
+}
+
+}  // namespace
+}  // namespace plait::dropout

@@ -1,0 +1,128 @@
+#include "models/transformer/block.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <utility>
+
+#include "models/attention/attention.h"
+#include "models/attention/short_attention.h"
+#include "models/dropout/dropout.h"
+
+namespace plait::transformer {
+
+using tensor_parallel::Residual;
+using tensor_parallel::Shard;
+using tensor_parallel::TensorAxis;
+
+Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const BlockOptions& options,
+             const BlockNames& names, const at::TensorOptions& tensor_options)
+    : layer_(layer),
+      options_(options),
+      names_(names),
+      module_(std::move(module)),
+      norm_1_(*module_, names.norm_1, options.width, options.bias, options.norm_eps, tensor_options),
+      attention_(Container(*module_, names.attention)),
+      qkv_(*attention_, names.qkv, options.width, 3 * options.heads * options.head_width, options.qkv_bias,
+           tensor_options),
+      attention_out_(*attention_, names.attention_out, options.heads * options.head_width, options.width,
+                     options.bias, tensor_options),
+      norm_2_(*module_, names.norm_2, options.width, options.bias, options.norm_eps, tensor_options),
+      mlp_(Container(*module_, names.mlp)),
+      mlp_in_(*mlp_, names.mlp_in, options.width, options.hidden, options.bias, tensor_options),
+      mlp_out_(*mlp_, names.mlp_out, options.hidden, options.width, options.bias, tensor_options) {}
+
+bool Block::dropping() const { return options_.dropout > 0 && module_->is_training(); }
+
+models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
+  const Residual rows(input.hidden.reshape({-1, options_.width}));
+  const std::int64_t batch = input.hidden.size(0);
+  const Shard<1> attended = Attention(norm_1_.Forward(rows), batch, context);
+  const Residual middle = AddProjected(attention_axis_, rows, attended, attention_out_, context, batch);
+  const Shard<1> wide =
+      Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_.parameters()})[0],
+          [this](const at::Tensor& x) { return rowwise::Gelu(x, options_.gelu); });
+  const Residual output = AddProjected(mlp_axis_, middle, wide, mlp_out_, context, batch);
+  return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
+}
+
+std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
+
+// Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
+// side by side.
+Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models::BlockContext& context) const {
+  const Shard<1> product = ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0];
+  const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
+  const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
+  if (context.cache == nullptr && !dropping() && !options_.keeps_probabilities && batch > 0 &&
+      attention::UsesShortAttention(product.local(), sizes)) {
+    return Shard<1>(attention::ShortAttention(product.local(), sizes));
+  }
+  const std::vector<at::Tensor> parts = product.local().view({batch, -1, 3, heads, width}).unbind(2);
+  std::function<at::Tensor(const at::Tensor&)> drop;
+  if (dropping()) drop = [&](const at::Tensor& p) { return DropProbabilities(p, context.random); };
+  const at::Tensor out =
+      attention::Attention(parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2),
+                                 {.causal = options_.causal,
+                                  .keeps_probabilities = options_.keeps_probabilities,
+                                  .dropout = drop,
+                                  .cache = context.cache,
+                                  .layer = context.step,
+                                  .capacity = options_.capacity});
+  return Shard<1>(out.transpose(1, 2).reshape({-1, heads * width}));
+}
+
+Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, const Shard<1>& rows,
+                             const Linear& projection, const models::BlockContext& context,
+                             std::int64_t batch) const {
+  if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
+  Residual added = RowLinear(axis, rows, projection.parameters());
+  const char* site = &projection == &attention_out_ ? "attention" : "mlp";
+  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, site, layer_);
+  return Add(residual, added, context.dt);
+}
+
+at::Tensor Block::DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const {
+  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1), seq = probabilities.size(2);
+  const auto options = at::TensorOptions(at::kLong).device(probabilities.device());
+  const at::Tensor sample = at::arange(random.first_sample, random.first_sample + batch, options).view({-1, 1, 1});
+  const std::int64_t first_head = attention_axis_.rank() * heads;
+  const at::Tensor head = at::arange(first_head, first_head + heads, options).view({1, -1, 1});
+  const at::Tensor rows = (sample * options_.heads + head) * seq + at::arange(seq, options);
+  const dropout::Mask mask = {options_.dropout, MaskSeed(random, "probabilities", layer_)};
+  return dropout::Dropout(probabilities.reshape({-1, seq}), mask, {rows.flatten(), seq}).view(probabilities.sizes());
+}
+
+std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name) {
+  using tensor_parallel::Split;
+  const std::string attention = name + "." + names_.attention, mlp = name + "." + names_.mlp;
+  const auto layer = [](const std::string& module, Split split, const Linear& linear) {
+    return tensor_parallel::SplitLayer{
+        .name = module, .split = split, .weight = linear.weight, .bias = linear.bias};
+  };
+  tensor_parallel::SplitLayer in = layer(attention + "." + names_.qkv, Split::kColumns, qkv_);
+  tensor_parallel::SplitLayer out = layer(attention + "." + names_.attention_out, Split::kRows, attention_out_);
+  in.sections = 3;
+  in.granularity = out.granularity = options_.head_width;
+  return {{.name = attention,
+           .layers = {in, out},
+           .equal_parts = true,
+           .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }},
+          {.name = mlp,
+           .layers = {layer(mlp + "." + names_.mlp_in, Split::kColumns, mlp_in_),
+                      layer(mlp + "." + names_.mlp_out, Split::kRows, mlp_out_)},
+           .use = [this](const TensorAxis& axis) { mlp_axis_ = axis; }}};
+}
+
+void Block::ResetParameters(const models::ModuleModel& model) const {
+  norm_1_.Reset();
+  norm_2_.Reset();
+  qkv_.Reset(model, options_.deviation);
+  attention_out_.Reset(model, options_.out_deviation);
+  mlp_in_.Reset(model, options_.deviation);
+  mlp_out_.Reset(model, options_.out_deviation);
+}
+
+}  // namespace plait::transformer

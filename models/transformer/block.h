@@ -1,0 +1,87 @@
+// The block of transformers whose norm is in front (Radford et al., 2019; Dosovitskiy et al., arXiv:2010.11929):
+//
+//   y = x + dt dropout(out(attention(qkv(norm_1(x))))),    y + dt dropout(mlp_out(gelu(mlp_in(norm_2(y)))))
+//
+// GPT and ViT differ in sizes, in whether attention is causal, and in the names of the state dict. Its layers
+// can be split over the tensor axis (parallel/tensor), attention by heads.
+#ifndef PLAIT_MODELS_TRANSFORMER_BLOCK_H_
+#define PLAIT_MODELS_TRANSFORMER_BLOCK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/block_model.h"
+#include "models/rowwise/rowwise.h"
+#include "models/transformer/layers.h"
+#include "parallel/tensor/parallelize.h"
+
+namespace plait::transformer {
+
+// Of modules below the block's.
+struct BlockNames {
+  const char *norm_1, *attention, *qkv, *attention_out, *norm_2, *mlp, *mlp_in, *mlp_out;
+};
+
+struct BlockOptions {
+  std::int64_t width = 0;
+  std::int64_t heads = 1, head_width = 1;  // heads * head_width may differ from width
+  std::int64_t hidden = 0;                 // of the mlp
+  bool qkv_bias = true, bias = true;       // bias: of norms and the other linear layers
+  double norm_eps = 1e-5;
+  rowwise::GeluKind gelu = rowwise::GeluKind::kExact;
+  double dropout = 0;  // 0 to 1, without 1
+  bool causal = true;
+  bool keeps_probabilities = false;  // models/attention/attention.h
+  std::int64_t capacity = 0;         // positions of a cache
+  // Of initial weights; `out_deviation` of the two that add to the residual stream.
+  double deviation = 0.02, out_deviation = 0.02;
+};
+
+class Block final : public models::Block {
+ public:
+  // Its parameters belong to `module`, whose mode says whether dropout acts. `layer`: its number.
+  Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const BlockOptions& options,
+        const BlockNames& names, const at::TensorOptions& tensor_options);
+
+  // Hidden states (batch, seq, width). With a cache they are the positions behind those that it holds, and
+  // are added to it as layer context.step.
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
+  std::vector<at::Tensor> Parameters() const override;
+  void ResetParameters(const models::ModuleModel& model) const;
+  // `name`: of the block, "transformer.h.0".
+  std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name);
+
+ private:
+  tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
+                                      const models::BlockContext& context) const;
+  // residual + dt projection(rows).
+  tensor_parallel::Residual AddProjected(const tensor_parallel::TensorAxis& axis,
+                                         const tensor_parallel::Residual& residual,
+                                         const tensor_parallel::Shard<1>& rows, const Linear& projection,
+                                         const models::BlockContext& context, std::int64_t batch) const;
+
+  bool dropping() const;
+  // Of the probabilities (batch, heads of this rank, seq, seq).
+  at::Tensor DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const;
+
+  std::int64_t layer_;
+  BlockOptions options_;
+  BlockNames names_;
+  tensor_parallel::TensorAxis attention_axis_, mlp_axis_;
+  // Below `module_`; parameters in the order of the state dict.
+  std::shared_ptr<torch::nn::Module> module_;
+  Norm norm_1_;
+  std::shared_ptr<torch::nn::Module> attention_;
+  Linear qkv_, attention_out_;
+  Norm norm_2_;
+  std::shared_ptr<torch::nn::Module> mlp_;
+  Linear mlp_in_, mlp_out_;
+};
+
+}  // namespace plait::transformer
+
+#endif  // PLAIT_MODELS_TRANSFORMER_BLOCK_H_

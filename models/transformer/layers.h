@@ -1,0 +1,64 @@
+// Layers of transformers: modules that hold parameters, and dropout of the residual stream.
+//
+// Weights of linear layers are (out, in). Rows are those of the residual stream (parallel/tensor/values.h), of a
+// batch (batch, seq). Local, unless layers are split.
+#ifndef PLAIT_MODELS_TRANSFORMER_LAYERS_H_
+#define PLAIT_MODELS_TRANSFORMER_LAYERS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "models/block_model.h"
+#include "models/module_model.h"
+#include "parallel/tensor/linear.h"
+#include "parallel/tensor/values.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace plait::transformer {
+
+// A new, empty submodule `name`.
+std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name);
+// (count, width), registered as `name`.weight.
+at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::int64_t count,
+                     std::int64_t width, const at::TensorOptions& tensor_options);
+
+// A layer norm. Parameters are registered with a new module `name` of `parent`.
+struct Norm {
+  Norm(torch::nn::Module& parent, const std::string& name, std::int64_t width, bool with_bias, double norm_eps,
+       const at::TensorOptions& tensor_options);
+  // (rows, width), normalized row by row.
+  at::Tensor Forward(const at::Tensor& rows) const;
+  tensor_parallel::Residual Forward(const tensor_parallel::Residual& rows) const;
+  void Reset() const;
+
+  at::Tensor weight, bias;  // bias undefined where there is none
+  double eps;
+};
+
+struct Linear {
+  Linear(torch::nn::Module& parent, const std::string& name, std::int64_t in, std::int64_t out,
+         bool with_bias, const at::TensorOptions& tensor_options);
+  tensor_parallel::LinearParameters parameters() const { return {weight, bias}; }
+  // Normal weights of this deviation, biases 0.
+  void Reset(const models::ModuleModel& model, double deviation) const;
+
+  at::Tensor weight, bias;
+};
+
+// Dropout of rows. `site` names the place, such as "embedding", in layer `layer`.
+tensor_parallel::Residual DropRows(const tensor_parallel::TensorAxis& axis,
+                                   const tensor_parallel::Residual& rows, std::int64_t batch,
+                                   double probability, const models::RandomContext& random, const char* site,
+                                   std::int64_t layer);
+// Of a dropout's mask in this step.
+std::uint64_t MaskSeed(const models::RandomContext& random, const char* site, std::int64_t layer);
+
+}  // namespace plait::transformer
+
+#endif  // PLAIT_MODELS_TRANSFORMER_LAYERS_H_

@@ -1,0 +1,240 @@
+#include "parallel/pipeline/executor.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "parallel/pipeline/simulator.h"
+
+namespace plait::parallel {
+namespace {
+
+using models::BlockContext;
+using models::BlockState;
+using models::LossSum;
+using Tensors = std::vector<at::Tensor>;
+
+// Actions whose receives are posted: the one that comes and the one behind it.
+constexpr std::size_t kPostedAhead = 2;
+
+std::int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Tensors TensorsOf(const BlockState& state) {
+  if (!state.auxiliary_loss.defined()) return {state.hidden};
+  return {state.hidden, state.auxiliary_loss};
+}
+
+BlockState StateOf(const Tensors& tensors) {
+  return {tensors[0], tensors.size() > 1 ? tensors[1] : at::Tensor()};
+}
+
+bool IsForward(const Action& action) { return action.kind == ActionKind::kForward; }
+bool MakesWeightGradients(const Action& action) {
+  return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
+}
+
+InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
+
+absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
+                   const std::vector<StageRange>& stages) {
+  PLAIT_RETURN_IF_ERROR(Simulate(schedule).status());
+  if (schedule.ranks == pp.size() && schedule.rank_of_stage.size() == stages.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a schedule of ", schedule.ranks, " ranks and ",
+                                                 schedule.stages(), " stages, but the model has ", stages.size(),
+                                                 " stages on ", pp.size(), " ranks of ", pp.name()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PipelineExecutor>> PipelineExecutor::Create(
+    DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
+    std::vector<StageRange> stages, PipelineOptions options) {
+  PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages));
+  return std::unique_ptr<PipelineExecutor>(new PipelineExecutor(engine, model, pp, std::move(schedule),
+                                                                std::move(stages), std::move(options)));
+}
+
+PipelineExecutor::PipelineExecutor(DataParallel& engine, models::BlockModel& model,
+                                   const comm::Communicator& pp, Schedule schedule,
+                                   std::vector<StageRange> stages, PipelineOptions options)
+    : engine_(engine),
+      model_(model),
+      rank_(pp.rank()),
+      schedule_(std::move(schedule)),
+      stages_(std::move(stages)),
+      options_(std::move(options)),
+      messages_(pp, schedule_.rank_of_stage, engine.master_options().device()) {
+  int next = 0;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+    for (int i = 0; i < stages_[stage].count; ++i) {
+      local_.push_back(IsMine(static_cast<int>(stage)) ? next++ : -1);
+    }
+  }
+  if (options_.forward) return;
+  options_.forward = [this](std::size_t block, const BlockState& input, const BlockContext& context) {
+    return model_.blocks()[block]->Forward(input, context);
+  };
+}
+
+const PipelineMicroBatch& PipelineExecutor::BatchOf(int micro_batch) {
+  for (; asked_ <= micro_batch; ++asked_) batches_[asked_] = next_(asked_);
+  return batches_.at(micro_batch);
+}
+
+PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
+  next_ = next;
+  asked_ = 0;
+  const std::vector<Action>& actions = schedule_.actions[rank_];
+  std::size_t last = actions.size();
+  while (last > 0 && !MakesWeightGradients(actions[last - 1])) --last;
+  PipelineStep step;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    for (std::size_t ahead = i; ahead < std::min(i + kPostedAhead, actions.size()); ++ahead) {
+      Post(actions[ahead]);
+    }
+    const std::int64_t begin = NowNs(), waited = messages_.waited_ns();
+    Do(actions[i], i + 1 == last, step);
+    step.timeline.push_back({actions[i], begin, NowNs(), messages_.waited_ns() - waited});
+    messages_.PollSends();
+  }
+  messages_.WaitForSends();
+  batches_.clear();
+  return step;
+}
+
+void PipelineExecutor::Post(const Action& action) {
+  const bool forward = IsForward(action);
+  const bool at_end = forward ? action.stage == 0 : action.stage + 1 == schedule_.stages();
+  if (at_end || action.kind == ActionKind::kWeightGradient) return;
+  messages_.Post({forward, action.stage, action.micro_batch}, ShapeOf(BatchOf(action.micro_batch).batch));
+}
+
+void PipelineExecutor::Do(const Action& action, bool last, PipelineStep& step) {
+  IsForward(action) ? Forward(action, step) : Backward(action, last);
+  if (MakesWeightGradients(action)) flights_.erase({action.stage, action.micro_batch});
+  step.most_in_flight = std::max(step.most_in_flight, static_cast<int>(flights_.size()));
+}
+
+void PipelineExecutor::Forward(const Action& action, PipelineStep& step) {
+  Flight& flight = flights_[{action.stage, action.micro_batch}];
+  const LossSum loss = ForwardStage(action.stage, action.micro_batch, flight);
+  if (!stages_[action.stage].epilogue) return;
+  step.losses.push_back({loss.sum.detach(), loss.count});
+}
+
+LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& flight) {
+  const StageRange& range = stages_[stage];
+  const PipelineMicroBatch& micro = BatchOf(micro_batch);
+  const models::Batch& batch = micro.batch;
+  const auto before = [&micro](int block) {
+    if (micro.before) micro.before(block);
+  };
+  if (!range.prologue) {
+    flight.inputs = messages_.Take({true, stage, micro_batch}, ShapeOf(batch));
+    for (at::Tensor& input : flight.inputs) input.requires_grad_(at::GradMode::is_enabled());
+  }
+  LossSum loss;
+  engine_.Forward([&] {
+    BlockState state;
+    if (range.prologue) {
+      before(-1);
+      state = model_.Prologue(batch, {.random = batch.random});
+      flight.inputs = TensorsOf(state);
+    } else {
+      state = StateOf(flight.inputs);
+    }
+    for (int block = range.first; block < range.first + range.count; ++block) {
+      before(block);
+      const auto forward = [&](const BlockState& input) {
+        return options_.forward(static_cast<std::size_t>(block), input,
+                                {.step = block, .random = batch.random});
+      };
+      state = engine_.Run(static_cast<std::size_t>(local_[block]), forward, state);
+    }
+    flight.outputs = TensorsOf(state);
+    if (!range.epilogue) return state.hidden;
+    before(range.first + range.count);
+    loss = model_.Epilogue(state, batch);
+    flight.outputs = {loss.sum};
+    return loss.sum;
+  });
+  if (range.epilogue) return loss;
+  Tensors sent;
+  for (const at::Tensor& output : flight.outputs) sent.push_back(output.detach());
+  messages_.Send({true, stage + 1, micro_batch}, ShapeOf(batch), std::move(sent));
+  return loss;
+}
+
+Tensors PipelineExecutor::GradientsOfOutputs(const Action& action, const Flight& flight) {
+  const PipelineMicroBatch& micro = BatchOf(action.micro_batch);
+  if (!stages_[action.stage].epilogue) {
+    return messages_.Take({false, action.stage, action.micro_batch}, ShapeOf(micro.batch));
+  }
+  const at::Tensor& sum = flight.outputs[0];
+  return {at::full(sum.sizes(), micro.loss_factor, sum.options().requires_grad(false))};
+}
+
+void PipelineExecutor::SendGradients(const Action& action, Tensors gradients, const Flight& flight) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) gradients[i] = at::zeros_like(flight.inputs[i]);
+  }
+  messages_.Send({false, action.stage - 1, action.micro_batch}, ShapeOf(BatchOf(action.micro_batch).batch),
+                 std::move(gradients));
+}
+
+void PipelineExecutor::Backward(const Action& action, bool last) {
+  Flight& flight = flights_.at({action.stage, action.micro_batch});
+  const StageRange& range = stages_[action.stage];
+  const bool first = action.stage == 0;
+  const DataParallel::MicroBatch micro = {
+      .last = last,
+      .reduce_every_micro_batch = options_.reduce_every_micro_batch && MakesWeightGradients(action)};
+  if (action.kind == ActionKind::kWeightGradient) {
+    engine_.Backward([&] { flight.split.WeightGradients(); }, micro);
+    return;
+  }
+  const Tensors given = GradientsOfOutputs(action, flight);
+  Tensors of_inputs;
+  if (action.kind == ActionKind::kInputGradient) {
+    flight.hold =
+        engine_.Hold(static_cast<std::size_t>(local_[range.first]), static_cast<std::size_t>(range.count));
+    engine_.Backward(
+        [&] { of_inputs = flight.split.InputGradients(flight.outputs, given, flight.inputs); }, micro);
+  } else {
+    engine_.Backward([&] { torch::autograd::backward(flight.outputs, given); }, micro);
+    for (const at::Tensor& input : flight.inputs) of_inputs.push_back(first ? at::Tensor() : input.grad());
+  }
+  if (!first) SendGradients(action, std::move(of_inputs), flight);
+  flight.outputs.clear();
+  flight.inputs.clear();
+}
+
+LossSum PipelineExecutor::Loss(const models::Batch& batch) {
+  const at::NoGradGuard no_grad;
+  next_ = [&batch](int) { return PipelineMicroBatch{batch}; };
+  asked_ = 0;
+  LossSum loss = {at::zeros({}, engine_.master_options()), 0};
+  for (int stage = 0; stage < schedule_.stages(); ++stage) {
+    if (!IsMine(stage)) continue;
+    Flight flight;
+    const LossSum of_stage = ForwardStage(stage, /*micro_batch=*/0, flight);
+    if (stages_[stage].epilogue) loss = of_stage;
+  }
+  messages_.WaitForSends();
+  batches_.clear();
+  return loss;
+}
+
+}  // namespace plait::parallel

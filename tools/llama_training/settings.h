@@ -1,0 +1,30 @@
+// Settings of train_llama, with their defaults.
+#ifndef PLAIT_TOOLS_LLAMA_TRAINING_SETTINGS_H_
+#define PLAIT_TOOLS_LLAMA_TRAINING_SETTINGS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/text_training/settings.h"
+
+namespace plait::llama_training {
+
+// The model of 33,599,744 parameters on random tokens, in batches of 16 x 128 on each data-parallel rank, with
+// AdamW as PyTorch has it.
+struct LlamaSettings final : text_training::TextSettings {
+  LlamaSettings();
+
+  std::int64_t n_layers = 24, dim = 256, n_heads = 32, n_kv_heads = 8, hidden = 720;
+  double rope_theta = 10000;
+
+  void Bind(training::SettingsTable& table) override;
+  void TakeSizes(const llama::LlamaOptions& options);  // of files, in place of the flags
+  absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
+  // Of a model that sees sequences of --seq-length.
+  text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;
+};
+
+}  // namespace plait::llama_training
+
+#endif  // PLAIT_TOOLS_LLAMA_TRAINING_SETTINGS_H_

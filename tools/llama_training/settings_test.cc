@@ -1,0 +1,45 @@
+// The published model, and what cannot work.
+#include "tools/llama_training/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "models/llama/llama.h"
+
+namespace plait::llama_training {
+namespace {
+
+TEST(LlamaSettings, BeginWithThePublishedModel) {
+  const LlamaSettings settings;
+  const auto options = std::get<llama::LlamaOptions>(settings.Options(settings.vocab_size));
+  EXPECT_EQ(llama::ParameterCount(options), 33599744);
+  EXPECT_EQ(options.max_seq_len, 128);
+  EXPECT_EQ(settings.GlobalBatch(12), 192);
+}
+
+std::string ErrorOf(void (*spoil)(LlamaSettings&)) {
+  LlamaSettings settings;
+  spoil(settings);
+  const auto axes = settings.Axes(2);
+  return std::string((axes.ok() ? settings.Check(*axes) : axes.status()).message());
+}
+
+TEST(LlamaSettings, NamesTheFlag) {
+  EXPECT_EQ(ErrorOf([](LlamaSettings&) {}), "");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.n_heads = 24; }),
+            "--dim=256: must be a multiple of 2 x --n-heads=24, so that heads have an even width");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.n_heads = 256; }),
+            "--dim=256: must be a multiple of 2 x --n-heads=256, so that heads have an even width");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.n_kv_heads = 5; }), "--n-kv-heads=5: must divide --n-heads=32");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.n_layers = 0; }), "--n-layers=0: must be at least 1");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.sequence = 0; }), "--seq-length=0: must be at least 1");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.vocab_size = 0; }), "--vocab-size=0: must be at least 1");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.vocab_size = 0, s.data = "input.txt"; }), "");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.learning_rate = -1; }), "--lr=-1: must be a positive number");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.min_lr = 1; }), "--min-lr=1: must be at most --lr=0.003");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.rope_theta = 0; }), "--rope-theta=0: must be a positive number");
+}
+
+}  // namespace
+}  // namespace plait::llama_training

@@ -1,0 +1,73 @@
+#include "tools/text_generation/flags.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "tools/training/settings_table.h"
+
+namespace plait::text_generation {
+namespace {
+
+absl::Status Check(const Request& r) {
+  if (r.checkpoint.empty() == r.model.empty()) {
+    return absl::InvalidArgumentError(
+        "expected --checkpoint=DIR of train_gpt or train_llama, or --model=DIR in Hugging Face's layout");
+  }
+  if (r.max_new_tokens < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-new-tokens=", r.max_new_tokens, ": must be at least 0"));
+  }
+  if (r.num_samples < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--num-samples=", r.num_samples, ": must be at least 1"));
+  }
+  if (r.dtype != "float32" && r.dtype != "bfloat16" && r.dtype != "float64") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dtype=", r.dtype, ": expected float32, bfloat16 or float64"));
+  }
+  return sampling::Validate(r.sampling);
+}
+
+void Bind(Request& r, training::SettingsTable& table) {
+  table.Group("Model");
+  table.Add("checkpoint", &r.checkpoint,
+            "checkpoint of train_gpt or train_llama, or directory of checkpoints");
+  table.Add(
+      "model", &r.model,
+      "directory with GPT-2 or Llama in Hugging Face's layout: config.json, model.safetensors, vocab.json, "
+      "merges.txt");
+  table.Add("bpe_folder", &r.bpe_folder,
+            "directory with GPT-2's vocab.json and merges.txt, if they are not with the model");
+  table.Add("dtype", &r.dtype, "compute dtype: float32, bfloat16 or float64");
+  table.Group("Samples");
+  table.Add("prompt", &r.prompt, "text that samples continue");
+  table.Add("max_new_tokens", &r.max_new_tokens, "tokens per sample");
+  table.Add("num_samples", &r.num_samples, "number of samples");
+  table.Add("seed", &r.sampling.seed, "seed of the samples");
+  table.Group("Choice of tokens");
+  table.Add("temperature", &r.sampling.temperature,
+            "logits are divided by it; 0: always the most likely token");
+  table.Add("top_k", &r.sampling.top_k, "sample from the k most likely tokens; 0: all");
+  table.Add("top_p", &r.sampling.top_p,
+            "sample from the most likely tokens that together reach this probability");
+}
+
+}  // namespace
+
+absl::StatusOr<Request> ReadRequest(int argc, char** argv) {
+  Request request;
+  training::SettingsTable table;
+  Bind(request, table);
+  base::ParseFlagsOrExit(
+      argc, argv,
+      table.Usage("generate", "Generates text from a trained GPT or Llama.",
+                  {"generate --checkpoint=run --prompt='To be' --max-new-tokens=300",
+                   "generate --model=gpt2 --prompt='The answer is' --temperature=0.7 --top-p=0.9"}));
+  for (std::string* path : {&request.checkpoint, &request.model, &request.bpe_folder}) {
+    *path = base::FromUser(*path);
+  }
+  PLAIT_RETURN_IF_ERROR(Check(request));
+  return request;
+}
+
+}  // namespace plait::text_generation

@@ -1,0 +1,88 @@
+#include "tools/text_generation/saved_text_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "parallel/checkpoint/checkpoint.h"
+#include "parallel/checkpoint/pieces_of_tensor.h"
+#include "parallel/checkpoint/step_folders.h"
+#include "tools/text_training/saved_model.h"
+
+namespace plait::text_generation {
+namespace {
+
+absl::StatusOr<parallel::Checkpoint> OpenNewest(const std::string& folder) {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::path(folder) / "index.h5", ignored)) {
+    return parallel::Checkpoint::Open(folder);
+  }
+  PLAIT_ASSIGN_OR_RETURN(const std::string newest, parallel::FindLatestCheckpoint(folder));
+  return parallel::Checkpoint::Open(newest);
+}
+
+// As a checkpoint has it: of the type that the optimizer steps.
+absl::StatusOr<at::ScalarType> StoredType(const parallel::Checkpoint& checkpoint) {
+  for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
+    if (tensor.group != "model") continue;
+    return tensor.dtype == at::kDouble ? at::kDouble : at::kFloat;
+  }
+  return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": holds no model"));
+}
+
+absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const models::BlockModel& model) {
+  const at::NoGradGuard no_grad;
+  PLAIT_ASSIGN_OR_RETURN(const at::ScalarType stored, StoredType(checkpoint));
+  for (const models::ParameterUnit& unit : model.units()) {
+    for (const models::ParameterSpec& parameter : unit.parameters) {
+      const at::Tensor values = at::empty(parameter.tensor.sizes(), stored);
+      PLAIT_RETURN_IF_ERROR(
+          parallel::ReadTensor(checkpoint, absl::StrCat("model/", parameter.name), 0, values));
+      models::Materialize(parameter.tensor, values.to(parameter.tensor.scalar_type()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
+                                              c10::ScalarType type) {
+  PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, OpenNewest(folder));
+  PLAIT_ASSIGN_OR_RETURN(const text_training::SavedModel saved, text_training::SavedModelOf(checkpoint));
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
+                         text_training::TokenizerOf(saved, bpe_folder));
+  SavedTextModel loaded = {
+      .model = text_training::MakeModel(saved.options, at::TensorOptions(at::kMeta).dtype(type)),
+      .positions = text_training::PositionsOf(saved.options),
+      .tokenizer = std::move(tokenizer),
+      .source = absl::StrCat(checkpoint.folder(), ", after step ", checkpoint.step())};
+  PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, *loaded.model));
+  return loaded;
+}
+
+absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
+                                               c10::ScalarType type) {
+  PLAIT_ASSIGN_OR_RETURN(const text_training::InitialModel files, text_training::OpenHuggingFace(folder));
+  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs,
+                         data::BytePairTokenizer::Load(bpe_folder.empty() ? folder : bpe_folder));
+  const std::int64_t vocabulary = text_training::VocabularyOf(files.options);
+  // Some models have rows beyond the vocabulary, to round their number.
+  if (pairs.vocabulary_size() > vocabulary) {
+    return absl::FailedPreconditionError(absl::StrCat(folder, ": the model has ", vocabulary,
+                                                      " tokens, its vocabulary ", pairs.vocabulary_size()));
+  }
+  SavedTextModel loaded = {.model = text_training::MakeModel(files.options, type),
+                           .positions = text_training::PositionsOf(files.options),
+                           .tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs)),
+                           .source = folder};
+  PLAIT_RETURN_IF_ERROR(files.weights->ReadAll(*loaded.model));
+  return loaded;
+}
+
+}  // namespace plait::text_generation

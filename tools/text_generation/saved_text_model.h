@@ -1,0 +1,45 @@
+// A trained language model with the tokenizer of its text, unsharded, in one process.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const SavedTextModel saved, LoadCheckpoint("run", /*bpe_folder=*/"", at::kFloat));
+//   saved.model->SetTraining(false);
+//   PLAIT_ASSIGN_OR_RETURN(auto tokens, sampling::Generate({*saved.model, saved.positions}, prompt, 100, sampler));
+//
+// Local. Errors are one line: NotFound, DataLoss, InvalidArgument as those of parallel/checkpoint and
+// data/safetensors.
+#ifndef PLAIT_TOOLS_TEXT_GENERATION_SAVED_TEXT_MODEL_H_
+#define PLAIT_TOOLS_TEXT_GENERATION_SAVED_TEXT_MODEL_H_
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "data/text/tokenizer.h"
+#include "models/module_model.h"
+
+namespace plait::text_generation {
+
+struct SavedTextModel {
+  std::unique_ptr<models::ModuleModel> model;
+  std::int64_t positions;  // tokens it can see at once
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  std::string source;  // for messages: which checkpoint, after how many steps
+};
+
+// A checkpoint of train_gpt or train_llama, of any strategy, mesh and type, or a directory whose newest complete one is
+// read. Parameters are converted to `type`. `bpe_folder`: GPT-2's vocabulary, for models trained on byte
+// pairs.
+absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
+                                              c10::ScalarType type);
+
+// A folder with GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama), as
+// config.json says. The vocabulary is the folder's
+// where `bpe_folder` is empty. FailedPrecondition where it has more tokens than the model.
+absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
+                                               c10::ScalarType type);
+
+}  // namespace plait::text_generation
+
+#endif  // PLAIT_TOOLS_TEXT_GENERATION_SAVED_TEXT_MODEL_H_

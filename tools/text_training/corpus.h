@@ -1,0 +1,54 @@
+// The text that a run learns from, on every rank, with the tokenizer that makes text of tokens again; or random
+// tokens.
+//
+//   PLAIT_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(settings, world, say));
+//   corpus.text.train;               // tokens
+//   corpus.tokenizer->Decode(ids);
+//
+// Collective: rank 0 prepares the text, or finds it prepared, then every rank reads the file. Errors are the
+// same on all ranks.
+#ifndef PLAIT_TOOLS_TEXT_TRAINING_CORPUS_H_
+#define PLAIT_TOOLS_TEXT_TRAINING_CORPUS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "comm/communicator.h"
+#include "data/text/prepared_text.h"
+#include "data/text/tokenizer.h"
+#include "tools/text_training/settings.h"
+
+namespace plait::text_training {
+
+struct Corpus {
+  data::PreparedText text;
+  std::unique_ptr<data::Tokenizer> tokenizer;  // none for random tokens
+};
+
+// Synthetic: tokens of an equal distribution, a function of seed and vocabulary. Local.
+inline constexpr std::int64_t kRandomTrainingTokens = 1 << 20, kRandomValidationTokens = 1 << 17;
+absl::StatusOr<Corpus> RandomCorpus(std::uint64_t seed, std::int64_t vocabulary_size);
+
+// `say` gets a line for each thing that was done, on rank 0.
+absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Communicator& world,
+                                  const std::function<void(const std::string& line)>& say);
+
+// What the text has, in the lines of nanoGPT's preparation:
+//
+//   length of dataset in characters: 1,115,394
+//   all the unique characters:
+//    !$&',-.3:;?ABC...                                   (of a tokenizer of characters; a newline comes
+//    first)
+//   vocab size: 65
+//   train has 1,003,854 tokens
+//   val has 111,540 tokens
+//
+// Of random tokens, instead of the first two: "synthetic: random tokens, no text".
+std::string CorpusLines(const Corpus& corpus);
+
+}  // namespace plait::text_training
+
+#endif  // PLAIT_TOOLS_TEXT_TRAINING_CORPUS_H_

@@ -1,0 +1,76 @@
+// Lines of a text that is known by heart.
+#include "tools/text_training/corpus.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+namespace plait::text_training {
+namespace {
+
+struct TestSettings final : TextSettings {
+  TestSettings() : TextSettings({"sequence", "lr"}) {}
+  void Bind(training::SettingsTable&) override {}
+  absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
+  ModelOptions Options(std::int64_t) const override { return {}; }
+};
+
+absl::StatusOr<Corpus> Open(const std::string& text, std::vector<std::string>* notes) {
+  const std::string folder = std::string(std::getenv("TEST_TMPDIR")) + "/corpus";
+  std::filesystem::create_directories(folder);
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  TestSettings settings;
+  settings.data = folder + "/input.txt";
+  std::ofstream(settings.data) << text;
+  return OpenCorpus(settings, comm::Communicator::Self(),
+                    [&](const std::string& line) { notes->push_back(line); });
+}
+
+TEST(CorpusTest, NanoGptsLines) {
+  std::string text;
+  for (int k = 0; k < 400; ++k) text += "to be\n";
+  text += "\tor";
+  std::vector<std::string> notes;
+  const absl::StatusOr<Corpus> corpus = Open(text, &notes);
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  EXPECT_EQ(CorpusLines(*corpus),
+            "length of dataset in characters: 2,403\n"
+            "all the unique characters: \\x09\n beort\n"
+            "vocab size: 8\n"
+            "train has 2,162 tokens\n"  // nine tenths, rounded down
+            "val has 241 tokens");
+  EXPECT_FALSE(notes.empty());
+}
+
+TEST(CorpusTest, TooShort) {
+  std::vector<std::string> notes;
+  EXPECT_EQ(Open("", &notes).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CorpusTest, RandomTokensAreThoseOfTheSeed) {
+  const absl::StatusOr<Corpus> corpus = RandomCorpus(3, 500);
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  EXPECT_EQ(corpus->text.train, RandomCorpus(3, 500)->text.train);
+  EXPECT_NE(corpus->text.train, RandomCorpus(4, 500)->text.train);
+  EXPECT_EQ(CorpusLines(*corpus),
+            "synthetic: random tokens, no text\n"
+            "vocab size: 500\n"
+            "train has 1,048,576 tokens\n"
+            "val has 131,072 tokens");
+  // All alike: chi-square of 500 bins, mean 499, six deviations of sqrt(2 * 499).
+  std::vector<double> counts(500);
+  for (const std::uint16_t token : corpus->text.train) ++counts.at(token);
+  const double expected = static_cast<double>(corpus->text.train.size()) / 500;
+  double chi_square = 0;
+  for (const double count : counts) chi_square += (count - expected) * (count - expected) / expected;
+  EXPECT_NEAR(chi_square, 499, 6 * std::sqrt(2 * 499.0));
+  EXPECT_EQ(RandomCorpus(3, 65537).status().message(),
+            "--data=random: a vocabulary of 65537; expected 1 to 65536 tokens");
+}
+
+}  // namespace
+}  // namespace plait::text_training

@@ -1,0 +1,100 @@
+#include "tools/text_training/language_model.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/gpt/gpt.h"
+#include "models/gpt/safetensors.h"
+#include "models/llama/llama.h"
+#include "models/llama/safetensors.h"
+
+namespace plait::text_training {
+namespace {
+
+using gpt::GptOptions;
+using llama::LlamaOptions;
+
+std::int64_t Positions(const GptOptions& options) { return options.block_size; }
+std::int64_t Positions(const LlamaOptions& options) { return options.max_seq_len; }
+
+struct Shape {
+  std::int64_t layers, width, numbers_of_block;
+};
+
+Shape ShapeOf(const GptOptions& o, std::int64_t sequence) {
+  const std::int64_t positions = sequence * o.n_embd;
+  const std::int64_t dropout = 3 * positions + 3 * o.n_head * sequence * sequence;
+  return {o.n_layer, o.n_embd, 16 * positions + (o.dropout > 0 ? dropout : 0)};
+}
+
+Shape ShapeOf(const LlamaOptions& o, std::int64_t sequence) {
+  return {o.n_layers, o.dim, sequence * (10 * o.dim + 5 * o.hidden)};
+}
+
+template <typename Files>
+absl::StatusOr<InitialModel> Open(const std::string& folder) {
+  PLAIT_ASSIGN_OR_RETURN(Files opened, Files::Open(folder));
+  const auto files = std::make_shared<const Files>(std::move(opened));
+  InitialModel model = {files->options(), files};
+  if constexpr (std::is_same_v<Files, llama::HuggingFaceLlama>) {
+    if (files->tied()) model.note = "the head's weights begin as the embedding's and are trained apart";
+  }
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<models::ModuleModel> MakeModel(const ModelOptions& options,
+                                               const at::TensorOptions& tensor_options) {
+  if (const auto* gpt = std::get_if<GptOptions>(&options)) {
+    return std::make_unique<gpt::Gpt>(*gpt, tensor_options);
+  }
+  return std::make_unique<llama::Llama>(std::get<LlamaOptions>(options), tensor_options);
+}
+
+std::int64_t VocabularyOf(const ModelOptions& options) {
+  return std::visit([](const auto& kind) { return kind.vocab_size; }, options);
+}
+
+std::int64_t PositionsOf(const ModelOptions& options) {
+  return std::visit([](const auto& kind) { return Positions(kind); }, options);
+}
+
+double FlopsPerToken(const ModelOptions& options, std::int64_t sequence) {
+  return std::visit([&](const auto& kind) { return FlopsPerToken(kind, sequence); }, options);
+}
+
+std::int64_t ActivationBytesPerSample(const ModelOptions& options, std::int64_t sequence,
+                                      std::int64_t element_bytes, std::int64_t checkpointed_blocks) {
+  const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
+  const std::int64_t kept = shape.layers - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
+  const std::int64_t numbers =
+      std::min(kept, shape.layers) * shape.numbers_of_block + checkpointed_blocks * sequence * shape.width;
+  return numbers * element_bytes + EndBytesPerSample(options, sequence, element_bytes);
+}
+
+std::int64_t EndBytesPerSample(const ModelOptions& options, std::int64_t sequence,
+                               std::int64_t element_bytes) {
+  const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
+  return (3 * shape.width + 2 * VocabularyOf(options)) * sequence * element_bytes;
+}
+
+absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind) {
+  if (kind.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(kind, hugging_face::ModelTypeOf(folder));
+  }
+  if (kind == "gpt2") return Open<gpt::HuggingFaceGpt2>(folder);
+  if (kind == "llama") return Open<llama::HuggingFaceLlama>(folder);
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, "/config.json: \"model_type\" is \"", kind, "\"; expected \"gpt2\" or \"llama\""));
+}
+
+absl::Status SaveHuggingFace(const models::ModuleModel& model, const std::string& folder) {
+  if (const auto* gpt = dynamic_cast<const gpt::Gpt*>(&model)) return gpt::SaveHuggingFaceGpt2(*gpt, folder);
+  return llama::SaveHuggingFaceLlama(dynamic_cast<const llama::Llama&>(model), folder);
+}
+
+}  // namespace plait::text_training

@@ -1,0 +1,133 @@
+#include "tools/text_training/saved_model.h"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "data/text/character_tokenizer.h"
+
+namespace plait::text_training {
+namespace {
+
+using parallel::Checkpoint;
+
+absl::StatusOr<std::vector<std::int32_t>> Numbers(const Checkpoint& checkpoint, const std::string& name) {
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, checkpoint.Text(name));
+  std::vector<std::int32_t> numbers;
+  for (const absl::string_view part : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    std::int32_t number = 0;
+    if (!absl::SimpleAtoi(part, &number)) {
+      return absl::DataLossError(
+          absl::StrCat(checkpoint.folder(), ": ", name, ": \"", part, "\" is no number"));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// A number of a model's options, under its name in checkpoints.
+struct Field {
+  const char* name;
+  std::variant<std::int64_t*, bool*, gpt::Gelu*, double*> value;
+};
+
+std::vector<Field> FieldsOf(gpt::GptOptions& o) {
+  return {{"model.vocab_size", &o.vocab_size}, {"model.block_size", &o.block_size},
+          {"model.n_layer", &o.n_layer},       {"model.n_head", &o.n_head},
+          {"model.n_embd", &o.n_embd},         {"model.bias", &o.bias},
+          {"model.gelu_tanh", &o.gelu},        {"model.dropout", &o.dropout}};
+}
+
+std::vector<Field> FieldsOf(llama::LlamaOptions& o) {
+  return {{"model.vocab_size", &o.vocab_size},
+          {"model.max_seq_len", &o.max_seq_len},
+          {"model.dim", &o.dim},
+          {"model.n_layers", &o.n_layers},
+          {"model.n_heads", &o.n_heads},
+          {"model.n_kv_heads", &o.n_kv_heads},
+          {"model.hidden", &o.hidden},
+          {"model.norm_eps", &o.norm_eps},
+          {"model.rope_theta", &o.rope_theta}};
+}
+
+absl::Status Read(const Checkpoint& checkpoint, const Field& field) {
+  if (auto* const number = std::get_if<double*>(&field.value)) {
+    PLAIT_ASSIGN_OR_RETURN(**number, checkpoint.Number(field.name));
+    return absl::OkStatus();
+  }
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t read, checkpoint.Integer(field.name));
+  std::visit([&](auto* value) { *value = static_cast<std::remove_reference_t<decltype(*value)>>(read); },
+             field.value);
+  return absl::OkStatus();
+}
+
+template <typename Options>
+absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
+  Options options;
+  for (const Field& field : FieldsOf(options)) PLAIT_RETURN_IF_ERROR(Read(checkpoint, field));
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(Validate(options), checkpoint.folder()));
+  return options;
+}
+
+// Checkpoints of earlier versions do not name the kind.
+constexpr char kKind[] = "model.kind", kGpt[] = "gpt", kLlama[] = "llama";
+
+}  // namespace
+
+void KeepModel(const SavedModel& model, parallel::CheckpointState& state) {
+  ModelOptions options = model.options;
+  state.texts[kKind] = std::holds_alternative<gpt::GptOptions>(options) ? kGpt : kLlama;
+  for (const Field& field : std::visit([](auto& kind) { return FieldsOf(kind); }, options)) {
+    if (auto* const number = std::get_if<double*>(&field.value)) {
+      state.texts[field.name] = absl::StrFormat("%a", **number);
+    } else {
+      state.integers[field.name] =
+          std::visit([](const auto* value) { return static_cast<std::int64_t>(*value); }, field.value);
+    }
+  }
+  state.texts["tokenizer"] = model.tokenizer;
+  state.texts["tokenizer.code_points"] = absl::StrJoin(model.code_points, " ");
+  state.integers["tokenizer.digest"] = model.tokenizer_digest;
+}
+
+absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
+  SavedModel model;
+  const bool llama = checkpoint.Text(kKind).value_or(kGpt) == kLlama;
+  PLAIT_ASSIGN_OR_RETURN(model.options, llama ? ReadOptions<llama::LlamaOptions>(checkpoint)
+                                              : ReadOptions<gpt::GptOptions>(checkpoint));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t digest, checkpoint.Integer("tokenizer.digest"));
+  model.tokenizer_digest = static_cast<std::uint32_t>(digest);
+  PLAIT_ASSIGN_OR_RETURN(model.tokenizer, checkpoint.Text("tokenizer"));
+  PLAIT_ASSIGN_OR_RETURN(model.code_points, Numbers(checkpoint, "tokenizer.code_points"));
+  return model;
+}
+
+absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& model,
+                                                             const std::string& bpe_folder) {
+  if (model.tokenizer == kRandomTokens) {
+    return absl::FailedPreconditionError("the model was trained on random tokens: it writes no text");
+  }
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  if (model.tokenizer == "characters") {
+    PLAIT_ASSIGN_OR_RETURN(data::CharacterTokenizer characters,
+                           data::CharacterTokenizer::FromCodePoints(model.code_points));
+    tokenizer = std::make_unique<data::CharacterTokenizer>(std::move(characters));
+  } else {
+    PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs, data::BytePairTokenizer::Load(bpe_folder));
+    tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs));
+  }
+  if (tokenizer->digest() == model.tokenizer_digest) return tokenizer;
+  return absl::FailedPreconditionError(
+      absl::StrCat("--bpe-folder=", bpe_folder,
+                   ": another vocabulary than the model's; expected the files "
+                   "that it was trained with"));
+}
+
+}  // namespace plait::text_training

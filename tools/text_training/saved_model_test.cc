@@ -1,0 +1,126 @@
+// What a checkpoint says of a run comes back from its files as it was.
+#include "tools/text_training/saved_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "comm/communicator.h"
+#include "data/text/character_tokenizer.h"
+
+namespace plait::text_training {
+namespace {
+
+constexpr char kText[] = "To be,\nor not to be: \xc3\xa9\t";
+
+SavedModel Model() {
+  const data::CharacterTokenizer tokenizer = *data::CharacterTokenizer::Of(kText);
+  return {.options = gpt::GptOptions{.vocab_size = tokenizer.vocabulary_size(),
+                                     .block_size = 16,
+                                     .n_layer = 2,
+                                     .n_head = 2,
+                                     .n_embd = 8,
+                                     .dropout = 0.1,
+                                     .bias = false,
+                                     .gelu = gpt::Gelu::kTanh},
+          .tokenizer = "characters",
+          .tokenizer_digest = tokenizer.digest(),
+          .code_points = tokenizer.code_points()};
+}
+
+parallel::CheckpointState State(const SavedModel& model = Model()) {
+  parallel::CheckpointState state;
+  KeepModel(model, state);
+  return state;
+}
+
+absl::StatusOr<parallel::Checkpoint> Save(const parallel::CheckpointState& state, const std::string& name) {
+  const std::string root = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
+  const std::vector<float> values = {1, 2};
+  const std::vector<parallel::TensorPiece> pieces = {
+      {.tensor = {.group = "model", .name = "w", .shape = {2}}, .begin = 0, .end = 2, .data = values.data()}};
+  const auto saved = parallel::SaveCheckpoint(comm::Communicator::Self(), root, 7, pieces, state);
+  EXPECT_TRUE(saved.ok()) << saved.status();
+  if (!saved.ok()) return saved.status();
+  return parallel::Checkpoint::Open(saved->folder);
+}
+
+TEST(SavedModelTest, ComesBack) {
+  absl::StatusOr<parallel::Checkpoint> checkpoint = Save(State(), "kept");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const absl::StatusOr<SavedModel> model = SavedModelOf(*checkpoint);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->options, Model().options);
+  EXPECT_EQ(model->code_points, Model().code_points);
+  const auto tokenizer = TokenizerOf(*model, "");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Decode(*(*tokenizer)->Encode(kText)).value_or(""), kText);
+}
+
+TEST(SavedModelTest, LlamaComesBack) {
+  SavedModel model = Model();
+  model.options = llama::LlamaOptions{.vocab_size = 17,
+                                      .max_seq_len = 9,
+                                      .dim = 24,
+                                      .n_layers = 3,
+                                      .n_heads = 6,
+                                      .n_kv_heads = 2,
+                                      .hidden = 20,
+                                      .norm_eps = 3e-6,
+                                      .rope_theta = 12345.678};
+  absl::StatusOr<parallel::Checkpoint> checkpoint = Save(State(model), "kept_llama");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const absl::StatusOr<SavedModel> found = SavedModelOf(*checkpoint);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->options, model.options);
+}
+
+// As an earlier version has written it.
+TEST(SavedModelTest, WithoutAKindItIsAGpt) {
+  parallel::CheckpointState state = State();
+  EXPECT_EQ(state.texts.erase("model.kind"), 1u);
+  absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, "earlier");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(SavedModelOf(*checkpoint)->options, Model().options);
+}
+
+TEST(SavedModelTest, RandomTokensHaveNoTokenizer) {
+  SavedModel model = Model();
+  model.tokenizer = "random";
+  EXPECT_EQ(TokenizerOf(model, "").status().message(),
+            "the model was trained on random tokens: it writes no text");
+}
+
+TEST(SavedModelTest, AnotherVocabularyIsFound) {
+  SavedModel model = Model();
+  model.code_points.pop_back();
+  EXPECT_EQ(TokenizerOf(model, "").status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(SavedModelTest, AnotherProgramsCheckpoint) {
+  absl::StatusOr<parallel::Checkpoint> checkpoint =
+      Save({.texts = {}, .integers = {{"step", 1}}, .rank_state = {}}, "other");
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(std::string(SavedModelOf(*checkpoint).status().message()),
+              testing::HasSubstr("model.vocab_size"));
+}
+
+TEST(SavedModelTest, DamagedNumbers) {
+  for (const auto& [name, text] : {std::pair("tokenizer.code_points", "10 x"), {"model.dropout", "0x"}}) {
+    parallel::CheckpointState state = State();
+    state.texts[name] = text;
+    absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, absl::StrCat("damaged_", name));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const absl::Status status = SavedModelOf(*checkpoint).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(name));
+  }
+}
+
+}  // namespace
+}  // namespace plait::text_training

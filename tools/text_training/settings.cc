@@ -1,0 +1,139 @@
+#include "tools/text_training/settings.h"
+
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+
+namespace plait::text_training {
+namespace {
+
+using training::AtLeast;
+using training::Fraction;
+using training::OnResume;
+
+absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentError(line); }
+
+std::string Dashed(const char* flag) { return absl::StrReplaceAll(flag, {{"_", "-"}}); }
+
+absl::Status CheckOptimizer(const TextSettings& s) {
+  PLAIT_RETURN_IF_ERROR(AtLeast("max-iters", s.max_iters, 0));
+  PLAIT_RETURN_IF_ERROR(training::Positive(Dashed(s.names.learning_rate).c_str(), s.learning_rate));
+  PLAIT_RETURN_IF_ERROR(AtLeast("min-lr", s.min_lr, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("warmup-iters", s.warmup_iters, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("lr-decay-iters", s.lr_decay_iters, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("weight-decay", s.weight_decay, 0));
+  PLAIT_RETURN_IF_ERROR(Fraction("beta1", s.beta1));
+  PLAIT_RETURN_IF_ERROR(Fraction("beta2", s.beta2));
+  PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", s.grad_clip, 0));
+  if (s.min_lr <= s.learning_rate) return absl::OkStatus();
+  return Invalid(absl::StrCat("--min-lr=", s.min_lr, ": must be at most --", Dashed(s.names.learning_rate),
+                              "=", s.learning_rate));
+}
+
+absl::Status CheckRun(const TextSettings& s) {
+  PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
+  PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
+  PLAIT_RETURN_IF_ERROR(AtLeast("eval-iters", s.eval_iters, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("log-interval", s.log_interval, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("sample-tokens", s.sample_tokens, 0));
+  double flops = 0;
+  if (s.peak_flops != "none" && s.peak_flops != "measure" &&
+      !(absl::SimpleAtod(s.peak_flops, &flops) && flops > 0)) {
+    return Invalid(
+        absl::StrCat("--peak-flops=", s.peak_flops, ": expected a number such as 312e12, measure or none"));
+  }
+  if (s.init_from == "resume" && s.resume.empty()) {
+    return Invalid("--init-from=resume: say from which directory, with --resume or --checkpoint-dir");
+  }
+  if (!s.resume.empty() && s.resume != "auto" && !s.initial_model().empty()) {
+    return Invalid("--resume and --init-from name two beginnings: leave one out");
+  }
+  return absl::OkStatus();
+}
+
+// Rank 0 collects whole units.
+absl::Status CheckSaveModel(const TextSettings& s, const std::vector<comm::MeshAxis>& axes) {
+  for (const comm::MeshAxis& axis : axes) {
+    const bool whole_units = axis.name == "dp_replicate" || axis.name == "dp_shard" || axis.size == 1;
+    if (s.save_model.empty() || whole_units) continue;
+    return Invalid(absl::StrCat("--save-model: ranks of ", axis.name,
+                                " hold parts of the model; keep a checkpoint, and ",
+                                "--resume it on a mesh without ", axis.name, " to save the model"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void TextSettings::BindText(training::SettingsTable& table, const std::string& data_help,
+                            const std::string& model) {
+  table.Group("Text");
+  table.Add("data", &data, data_help);
+  table.Add("tokenizer", &tokenizer, "characters, or gpt2: byte pairs from --bpe-folder", OnResume::kSame);
+  table.Add("bpe_folder", &bpe_folder, "directory with GPT-2's vocab.json and merges.txt");
+  table.Add("prepare_only", &prepare_only, "prepares the text, reports what it has, and exits");
+  table.Group("Training");
+  table.Add("max_iters", &max_iters, "number of training steps", OnResume::kAdopt);
+  BindBatch(table, "sequences");
+  table.Group("Optimizer");
+  table.Add(names.learning_rate, &learning_rate, "maximum learning rate of AdamW", OnResume::kAdopt);
+  table.Add("min_lr", &min_lr, "learning rate from --lr-decay-iters on", OnResume::kAdopt);
+  table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
+  table.Add("lr_decay_iters", &lr_decay_iters, "step at which the cosine ends", OnResume::kAdopt);
+  table.Add("decay_lr", &decay_lr, "warm-up and cosine; without, the learning rate is constant",
+            OnResume::kAdopt);
+  table.Add("weight_decay", &weight_decay, "of matrices and embeddings, decoupled", OnResume::kSame);
+  table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
+  table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
+  table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
+  BindParallel(table);
+  table.Group("Evaluation and report");
+  table.Add("eval_interval", &eval_interval, "estimate losses and print a sample every N steps; 0: never");
+  table.Add("eval_iters", &eval_iters, "batches per estimate");
+  table.Add("log_interval", &log_interval, "log every N steps");
+  table.Add("sample_prompt", &sample_prompt, "prompt of samples");
+  table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");
+  table.Add(
+      "peak_flops", &peak_flops,
+      "floating-point operations per second of a rank, for mfu: a number, measure (a matrix product), or "
+      "none");
+  BindFiles(table, "steps");
+  table.Add("init_from", &init_from,
+            absl::StrCat("scratch, resume (from --checkpoint-dir), or a directory with ", model,
+                         " in Hugging Face's layout"));
+  table.Add("save_model", &save_model,
+            "directory into which the trained model is written in Hugging Face's layout; empty: not written");
+}
+
+void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
+  if (init_from == "resume" && resume.empty()) resume = checkpoint_dir;
+  if (bpe_folder.empty()) bpe_folder = initial_model();
+}
+
+absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(AtLeast(SequenceFlag().c_str(), sequence, 1));
+  PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
+  PLAIT_RETURN_IF_ERROR(CheckRun(*this));
+  PLAIT_RETURN_IF_ERROR(CheckSaveModel(*this, axes));
+  return CheckShared(axes);
+}
+
+std::string TextSettings::SequenceFlag() const { return Dashed(names.sequence); }
+
+std::string TextSettings::initial_model() const {
+  return init_from == "scratch" || init_from == "resume" ? "" : base::FromUser(init_from);
+}
+
+std::int64_t TextSettings::TokensPerStep(int data_ranks) const {
+  return GlobalBatch(data_ranks) * sequence * gradient_accumulation_steps;
+}
+
+bool TextSettings::EvaluatesAt(std::int64_t step) const {
+  return eval_interval > 0 && (step % eval_interval == 0 || step == max_iters);
+}
+
+}  // namespace plait::text_training

@@ -1,0 +1,65 @@
+// Settings of programs that train a language model on text; each adds those of its model.
+#ifndef PLAIT_TOOLS_TEXT_TRAINING_SETTINGS_H_
+#define PLAIT_TOOLS_TEXT_TRAINING_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/text_training/language_model.h"
+#include "tools/training/settings.h"
+
+namespace plait::text_training {
+
+struct TextSettings : training::Settings {
+  // Names of flags that differ between programs.
+  struct FlagNames {
+    const char *sequence, *learning_rate;
+  };
+  explicit TextSettings(const FlagNames& flag_names) : names(flag_names) {}
+
+  FlagNames names;
+  std::int64_t sequence = 64;   // tokens that the model sees at once
+  std::int64_t vocab_size = 0;  // of a model that begins from scratch; 0: that of the text
+
+  std::string data, tokenizer = "characters", bpe_folder;
+  bool prepare_only = false;
+
+  std::int64_t max_iters = 2000;
+  double learning_rate = 1e-3, min_lr = 1e-4;
+  std::int64_t warmup_iters = 100, lr_decay_iters = 2000;
+  bool decay_lr = true;
+  double weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
+
+  std::int64_t eval_interval = 250, eval_iters = 20, log_interval = 10;
+  std::string sample_prompt = "What is an LLM?";
+  std::int64_t sample_tokens = 256;
+  std::string peak_flops = "none";
+  std::string init_from = "scratch", save_model;
+
+  // A model that begins from scratch.
+  virtual ModelOptions Options(std::int64_t vocabulary_size) const = 0;
+  std::vector<std::string> mesh_axes() const override { return {"pp", "tp"}; }
+  void Complete(const std::vector<comm::MeshAxis>& axes) override;
+  std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
+  bool runs_on_one_rank() const override { return prepare_only; }
+
+  std::string SequenceFlag() const;  // "block-size", without dashes in front
+  bool draws_random_tokens() const { return data == kRandomTokens; }
+  // The directory that --init-from names; empty: none.
+  std::string initial_model() const;
+  // Of all data-parallel ranks and micro-batches.
+  std::int64_t TokensPerStep(int data_ranks) const;
+  // Losses are estimated every eval_interval steps and after the last. Step 0, before training, counts.
+  bool EvaluatesAt(std::int64_t step) const;
+
+ protected:
+  // All flags but those of the model. `data_help`, `model`: of --data and --init-from.
+  void BindText(training::SettingsTable& table, const std::string& data_help, const std::string& model);
+  absl::Status CheckText(const std::vector<comm::MeshAxis>& axes) const;
+};
+
+}  // namespace plait::text_training
+
+#endif  // PLAIT_TOOLS_TEXT_TRAINING_SETTINGS_H_

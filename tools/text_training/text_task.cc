@@ -1,0 +1,229 @@
+#include "tools/text_training/text_task.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/seed.h"
+#include "base/status_macros.h"
+#include "tools/text_training/flops.h"
+#include "tools/text_training/saved_model.h"
+
+namespace plait::text_training {
+namespace {
+
+using training::Run;
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+parallel::LrSchedule ScheduleOf(const TextSettings& s) {
+  if (!s.decay_lr) return parallel::LrSchedule::Constant(s.learning_rate);
+  return parallel::LrSchedule::WarmupCosine({.lr = s.learning_rate,
+                                             .warmup_steps = s.warmup_iters,
+                                             .decay_steps = std::max(s.lr_decay_iters, s.warmup_iters),
+                                             .min_lr = s.min_lr});
+}
+
+absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run,
+                                       const std::vector<std::uint16_t>& tokens, const std::string& name) {
+  absl::StatusOr<BlockBatches> batches =
+      BlockBatches::Make(tokens,
+                         {.block_size = settings.sequence,
+                          .batch_size = settings.GlobalBatch(run.data.size()),
+                          .seed = settings.seed,
+                          .name = name},
+                         run.data.rank(), run.data.size());
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), absl::StrCat("--", settings.SequenceFlag())));
+  return batches;
+}
+
+// What of the text the tokenizer has ids for: UTF-8 characters outside the vocabulary are dropped.
+std::vector<std::int32_t> KnownTokens(const data::Tokenizer& tokenizer, const std::string& text) {
+  absl::StatusOr<std::vector<std::int32_t>> all = tokenizer.Encode(text);
+  if (all.ok()) return *all;
+  std::vector<std::int32_t> known;
+  for (std::size_t begin = 0, end = 1; begin < text.size(); begin = end++) {
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+    const auto ids = tokenizer.Encode(text.substr(begin, end - begin));
+    if (ids.ok()) known.insert(known.end(), ids->begin(), ids->end());
+  }
+  return known;
+}
+
+}  // namespace
+
+TextTask::TextTask(const TextSettings& settings, const Run& run, const Corpus& corpus,
+                   const ModelOptions& options, const std::optional<InitialModel>& files, StepOutput output,
+                   Batches batches)
+    : settings_(settings),
+      run_(run),
+      corpus_(corpus),
+      files_(files),
+      options_(options),
+      output_(std::move(output)),
+      model_(MakeModel(options, at::TensorOptions(at::kMeta).dtype(settings.master_type()))),
+      batches_(std::move(batches)),
+      schedule_(ScheduleOf(settings)) {
+  if (corpus.tokenizer != nullptr) FindPrompt();
+}
+
+void TextTask::FindPrompt() {
+  std::vector<std::int32_t> tokens = KnownTokens(*corpus_.tokenizer, settings_.sample_prompt);
+  if (tokens.empty()) tokens = {corpus_.text.train.front()};
+  prompt_tokens_.assign(tokens.begin(), tokens.end());
+  prompt_ = corpus_.tokenizer->Decode(tokens).value_or("");
+}
+
+absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& settings, const Run& run,
+                                                         const Corpus& corpus, const ModelOptions& options,
+                                                         const std::optional<InitialModel>& files,
+                                                         StepOutput output) {
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches train, BatchesOf(settings, run, corpus.text.train, "train"));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches estimated, BatchesOf(settings, run, corpus.text.train, "training"));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches validation,
+                         BatchesOf(settings, run, corpus.text.validation, "validation"));
+  return std::unique_ptr<TextTask>(
+      new TextTask(settings, run, corpus, options, files, std::move(output),
+                   {std::move(train), std::move(estimated), std::move(validation)}));
+}
+
+training::TrainedModel TextTask::model() {
+  // Of a checked policy; a wrong one is reported where the model is sharded.
+  const std::int64_t repeated = training::CheckpointedBlocks(settings_, *model_).value_or(0);
+  const auto element = static_cast<std::int64_t>(c10::elementSize(settings_.compute_type()));
+  training::TrainedModel trained = {
+      .model = model_.get(),
+      .optimizer = {.lr = settings_.learning_rate,
+                    .beta1 = settings_.beta1,
+                    .beta2 = settings_.beta2,
+                    .weight_decay = settings_.weight_decay},
+      .clip_norm = settings_.grad_clip,
+      .activation_bytes_per_sample =
+          ActivationBytesPerSample(options_, settings_.sequence, element, repeated),
+      .epilogue_bytes_per_sample = EndBytesPerSample(options_, settings_.sequence, element)};
+  if (files_.has_value() && !run_.checkpoint.has_value()) {
+    trained.initialize = [this](std::size_t unit) {
+      return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
+    };
+  }
+  return trained;
+}
+
+training::NamedValues TextTask::facts() const {
+  return {{"vocabulary", absl::StrFormat("%08x", corpus_.text.tokenizer_digest)},
+          {"training_tokens", absl::StrCat(corpus_.text.train.size())}};
+}
+
+std::string TextTask::Position() const { return absl::StrCat("after step ", step_); }
+
+training::MicroBatch TextTask::Next(int) {
+  return {.batch = batches_.train.Next(), .nominal_count = settings_.TokensPerStep(run_.data.size())};
+}
+
+absl::Status TextTask::BeforeFirstStep() {
+  if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
+  if (settings_.sample_tokens > 0 && trainer_->model().stages() > 1) {
+    run_.log.Warning("--sample-tokens: no samples are printed with pipeline stages; generate prints them");
+  } else if (settings_.sample_tokens > 0 && settings_.sequence_parallel) {
+    run_.log.Warning("--sample-tokens: no samples are printed with --sequence-parallel; generate prints them");
+  } else if (samples() && prompt_ != settings_.sample_prompt) {
+    run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
+  }
+  Losses losses;
+  return Evaluate(&losses);
+}
+
+absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluates) {
+  step_ = report.step;
+  const double begin = NowSeconds();
+  const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
+  StepNumbers numbers = {.report = report,
+                         .samples = tokens / settings_.sequence,
+                         .tokens = tokens,
+                         .ranks = run_.losses.size()};
+  numbers.mfu_percent =
+      MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
+                 report.dt_seconds, peak_flops_);
+  if (evaluates) PLAIT_RETURN_IF_ERROR(Evaluate(&numbers.losses.emplace()));
+  if (step_ % settings_.log_interval == 0 || evaluates) run_.log.Info(output_.line(numbers));
+  numbers.evaluation_seconds = evaluates ? NowSeconds() - begin : 0;
+  return trainer_->Record(output_.scalars(numbers));
+}
+
+double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
+  batches.Rewind();
+  const std::vector<double> sums =
+      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::LossSum loss = trainer_->model().Loss(batches.Next());
+        sum.Add(0, loss.sum);
+        sum.Add(1, loss.count);
+      });
+  return sums[0] / sums[1];
+}
+
+// The same seed and step draw the same tokens, on every rank.
+absl::StatusOr<std::string> TextTask::Sample() {
+  const at::NoGradGuard no_grad;
+  sampling::Sampler sampler(
+      {.temperature = 0.8,
+       .top_k = 200,
+       .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
+  absl::StatusOr<std::vector<std::int64_t>> tokens;
+  model_->SetTraining(false);
+  trainer_->model().Forward([&](const models::BlockRunner& blocks) {
+    tokens = sampling::Generate({*model_, PositionsOf(options_)}, prompt_tokens_, settings_.sample_tokens,
+                                sampler, {}, blocks);
+  });
+  model_->SetTraining(true);
+  PLAIT_RETURN_IF_ERROR(run_.world.Agree(tokens.status()));
+  const std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
+  return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
+}
+
+absl::Status TextTask::Evaluate(Losses* losses) {
+  const double begin = NowSeconds();
+  losses->train = MeanLoss("training loss", batches_.estimated_train);
+  losses->validation = MeanLoss("validation loss", batches_.estimated_validation);
+  const double estimated = NowSeconds();
+  if (samples() && trainer_->model().stages() == 1) {
+    PLAIT_ASSIGN_OR_RETURN(const std::string sample, Sample());
+    run_.log.Info(absl::StrCat("['prompt']: '", prompt_, "'"));
+    run_.log.Info(absl::StrCat("['response']:\n\n", sample, "\n"));
+  }
+  run_.log.Info(absl::StrFormat(
+      "estimates after step %d: train_loss=%.6f val_loss=%.6f, 2 x %d batches in %.6f s, sample in %.6f s "
+      "(in no step's dt)",
+      step_, losses->train, losses->validation, settings_.eval_iters, estimated - begin,
+      NowSeconds() - estimated));
+  return absl::OkStatus();
+}
+
+void TextTask::Save(parallel::CheckpointState& state) const {
+  KeepModel({.options = options_,
+             .tokenizer = settings_.draws_random_tokens() ? kRandomTokens : settings_.tokenizer,
+             .tokenizer_digest = corpus_.text.tokenizer_digest,
+             .code_points = corpus_.text.code_points},
+            state);
+  const data::BlockSamplerState sampler = batches_.train.state();
+  state.integers["sampler.seed"] = static_cast<std::int64_t>(sampler.seed);
+  state.integers["sampler.tokens"] = sampler.tokens;
+  state.integers["sampler.position"] = sampler.position;
+}
+
+absl::Status TextTask::Restore(const parallel::Checkpoint& checkpoint) {
+  data::BlockSamplerState sampler;
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t seed, checkpoint.Integer("sampler.seed"));
+  sampler.seed = static_cast<std::uint64_t>(seed);
+  PLAIT_ASSIGN_OR_RETURN(sampler.tokens, checkpoint.Integer("sampler.tokens"));
+  PLAIT_ASSIGN_OR_RETURN(sampler.position, checkpoint.Integer("sampler.position"));
+  step_ = checkpoint.step();
+  return base::Prefixed(batches_.train.Restore(sampler), "--data");
+}
+
+}  // namespace plait::text_training

@@ -1,0 +1,38 @@
+#include "tools/training/pipeline_plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "parallel/pipeline/simulator.h"
+
+namespace plait::training {
+
+std::int64_t PipelinePlan::ActivationBytes(std::int64_t of_blocks, std::int64_t of_epilogue) const {
+  const double blocks = stages.back().first + stages.back().count;
+  std::vector<double> bytes;
+  for (const parallel::StageRange& stage : stages) {
+    bytes.push_back(static_cast<double>(of_blocks) * stage.count / blocks +
+                    (stage.epilogue ? static_cast<double>(of_epilogue) : 0));
+  }
+  return static_cast<std::int64_t>(parallel::MostInFlight(schedule, pp.rank(), bytes));
+}
+
+absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
+                                          const models::BlockModel& model) {
+  const comm::Communicator pp = mesh.Has("pp") ? mesh.axis("pp") : comm::Communicator::Self();
+  PLAIT_ASSIGN_OR_RETURN(parallel::Schedule schedule, settings.PipelineSchedule(pp.size()));
+  absl::StatusOr<std::vector<parallel::StageRange>> stages =
+      parallel::SplitBlocks(parallel::CostsByParameters(model.units()), schedule.stages());
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(stages.status(), absl::StrCat("--mesh=", settings.mesh)));
+  return PipelinePlan{.schedule = std::move(schedule), .stages = *std::move(stages), .pp = pp};
+}
+
+absl::StatusOr<std::string> TextOf(const PipelinePlan& plan) {
+  const parallel::Schedule& schedule = plan.schedule;
+  PLAIT_ASSIGN_OR_RETURN(const parallel::Simulation simulation, parallel::Simulate(schedule));
+  return absl::StrFormat("pipeline: %s, %d ranks with %d stage%s each, %d micro-batches, bubble %.0f %%; %s",
+                         schedule.name, schedule.ranks, schedule.chunks, schedule.chunks == 1 ? "" : "s",
+                         schedule.micro_batches, 100 * simulation.bubble, parallel::ToText(plan.stages));
+}
+
+}  // namespace plait::training

@@ -1,0 +1,40 @@
+// The pipeline of a run: which rank of pp has which blocks, and does what in a step. Without an axis pp, or with one
+// rank on it: one stage, whose schedule is that of gradient accumulation.
+#ifndef PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
+#define PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "comm/device_mesh.h"
+#include "models/block_model.h"
+#include "parallel/pipeline/schedule.h"
+#include "parallel/pipeline/stage_split.h"
+#include "tools/training/settings.h"
+
+namespace plait::training {
+
+struct PipelinePlan {
+  parallel::Schedule schedule;
+  std::vector<parallel::StageRange> stages;
+  comm::Communicator pp;
+
+  std::vector<parallel::RankUnit> Units(const std::vector<models::ParameterUnit>& all) const {
+    return parallel::UnitsOfRank(all, stages, schedule.rank_of_stage, pp.rank());
+  }
+  // Of a sample on this rank, where all blocks together keep `of_blocks` and the epilogue `of_epilogue`.
+  std::int64_t ActivationBytes(std::int64_t of_blocks, std::int64_t of_epilogue) const;
+};
+
+// Local. Of checked settings. InvalidArgument where there are more stages than blocks.
+absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
+                                          const models::BlockModel& model);
+
+// "pipeline: 1f1b, 4 ranks with 1 stage each, 8 micro-batches, bubble 27 %; blocks 0-2 | 3-5 | 6-8 | 9-11".
+absl::StatusOr<std::string> TextOf(const PipelinePlan& plan);
+
+}  // namespace plait::training
+
+#endif  // PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
