@@ -34,9 +34,10 @@ class SplitModuleModel : public ModuleModel, public tensor_parallel::SplittableM
  protected:
   using ModuleModel::ModuleModel;
 
-  // (rows, width) of the residual stream <-> hidden states.
+  // (rows, width) of the residual stream <-> hidden states. No samples have one position.
   at::Tensor HiddenOf(const tensor_parallel::Residual& rows, std::int64_t batch) const {
-    return rows.local().view({batch, -1, rows.local().size(-1)});
+    const std::int64_t positions = batch == 0 ? 1 : rows.local().size(0) / batch;
+    return rows.local().view({batch, positions, rows.local().size(-1)});
   }
   tensor_parallel::Residual RowsOf(const at::Tensor& hidden) const {
     return tensor_parallel::Residual(hidden.reshape({-1, hidden.size(-1)}));

@@ -60,7 +60,8 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
       attention::UsesShortAttention(product.local(), sizes)) {
     return Shard<1>(attention::ShortAttention(product.local(), sizes));
   }
-  const std::vector<at::Tensor> parts = product.local().view({batch, -1, 3, heads, width}).unbind(2);
+  const std::int64_t seq = batch == 0 ? 1 : product.local().size(0) / batch;
+  const std::vector<at::Tensor> parts = product.local().view({batch, seq, 3, heads, width}).unbind(2);
   std::function<at::Tensor(const at::Tensor&)> drop;
   if (dropping()) drop = [&](const at::Tensor& p) { return DropProbabilities(p, context.random); };
   const at::Tensor out =

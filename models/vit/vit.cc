@@ -102,7 +102,7 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
 at::Tensor Vit::AllTokens(const at::Tensor& hidden) const {
   if (!tensor_axis().sequence_parallel()) return hidden;
   const std::int64_t batch = hidden.size(0), rows = batch * options_.tokens();
-  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows).local().view({batch, -1, options_.dim});
+  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows).local().view({batch, options_.tokens(), options_.dim});
 }
 
 at::Tensor Vit::Output(const models::BlockState& state) {

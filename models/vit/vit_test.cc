@@ -127,8 +127,10 @@ INSTANTIATE_TEST_SUITE_P(Variants, VitAgainstOperators,
 // A rank may have no sample of a batch: no loss, gradients of zero.
 TEST(Vit, TakesAnEmptyBatch) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
-    for (const Pool pool : {Pool::kMean, Pool::kClassToken}) {
-      Vit vit(Small({pool, true, Attention::kSdpa}), type);
+    for (const double dropout : {0.0, 0.1}) {
+      VitOptions options = Small({dropout > 0 ? Pool::kMean : Pool::kClassToken, true, Attention::kSdpa});
+      options.dropout = dropout;
+      Vit vit(options, type);
       const models::LossSum loss =
           models::RunModel(vit, {at::empty({0, 3, 12, 12}, type), at::empty({0}, at::kLong)});
       EXPECT_EQ(loss.count, 0);

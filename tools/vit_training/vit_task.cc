@@ -160,15 +160,14 @@ std::int64_t ActivationBytesPerImage(const vit::VitOptions& o, std::int64_t elem
   const bool drops = o.dropout > 0, sdpa = o.attention == vit::Attention::kSdpa;
   // Both norms' results, their inputs; queries, keys, values and what attention gives; both sides of GELU.
   std::int64_t block = 4 * hidden + 4 * inner + 2 * wide;
-  // LibTorch's flash kernel keeps no probabilities; it takes no dropout on processors. Products keep scaled queries.
+  // LibTorch's flash kernel keeps no probabilities; dropout acts on them. Products keep scaled queries.
   if (!sdpa || drops || n <= attention::kLongestShortSequence) block += probabilities;
   if (!sdpa || drops) block += inner;
-  // Masks of both sums and of probabilities, and these when they are dropped; sdpa does that in float32.
-  if (drops) block += 2 * hidden + 2 * probabilities;
-  if (drops && sdpa && element_bytes == 2) block += 3 * inner + 3 * probabilities;
+  // Masks are made again; probabilities are there whole and dropped.
+  if (drops) block += probabilities;
   const std::int64_t kept = o.depth - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
   const std::int64_t numbers = std::min(kept, o.depth) * block + (checkpointed_blocks + 2) * hidden +
-                               (drops ? hidden : 0) + 2 * o.channels * o.image_size * o.image_size;
+                               2 * o.channels * o.image_size * o.image_size;
   return numbers * element_bytes;
 }
 
