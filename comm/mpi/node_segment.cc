@@ -130,7 +130,13 @@ bool NodeSegment::IsPublished(int rank, std::int64_t post, const CallFingerprint
 }
 
 void NodeSegment::MarkRead(int rank, std::int64_t post) {
-  SlotOf(rank, post).read.fetch_add(1, std::memory_order_release);
+  std::atomic<std::uint64_t>& read = SlotOf(rank, post).read;
+  if (size_ == 2) {
+    // The only reader knows the number: a store need not wait for the other core's cache line.
+    read.store(static_cast<std::uint64_t>(post / layout_.slots + 1), std::memory_order_release);
+  } else {
+    read.fetch_add(1, std::memory_order_release);
+  }
 }
 
 }  // namespace plait::comm

@@ -139,7 +139,6 @@ std::map<std::string, Call> Cases() {
       {"all_to_all_counts", [](auto& c, bool odd) { AllToAll(c, odd ? 4 : 3); }},
       {"all_to_all_long_counts", [](auto& c, bool odd) { AllToAll(c, odd ? kLong + 1 : kLong); }},
       // One way for short calls, another for long ones.
-      {"all_to_all_long_and_short", [](auto& c, bool odd) { AllToAll(c, odd ? 3 : kLong); }},
       {"broadcast_long_and_short", [](auto& c, bool odd) { Broadcast(c, odd ? kLong : 3, 0); }},
       {"scatter_long_and_short", [](auto& c, bool odd) { Scatter(c, odd ? kLong : 3); }},
       {"reduce_long_counts", [](auto& c, bool odd) { Reduce(c, odd ? kLong : kLong + 1, 0); }},
