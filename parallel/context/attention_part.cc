@@ -1,0 +1,60 @@
+#include "parallel/context/attention_part.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/logaddexp.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/matmul.h>
+
+#include <cmath>
+#include <limits>
+
+namespace plait::context_parallel {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+at::ScalarType SumType(const at::Tensor& x) { return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
+
+double ScaleOf(const at::Tensor& queries) { return 1 / std::sqrt(static_cast<double>(queries.size(3))); }
+
+at::Tensor Scores(const PartInput& in) {
+  const at::ScalarType type = SumType(in.queries);
+  at::Tensor scores = at::matmul(in.queries.to(type) * ScaleOf(in.queries), in.keys.to(type).transpose(2, 3));
+  at::Tensor hidden = in.key_positions.ge(in.length).unsqueeze(0);
+  if (in.causal) hidden = hidden.logical_or(in.key_positions.unsqueeze(0).gt(in.query_positions.unsqueeze(1)));
+  return scores.masked_fill_(hidden, -kInfinity);
+}
+
+// exp(x - log_sum), 0 where there is nothing to sum: -inf - -inf is no number.
+at::Tensor ExpDifference(const at::Tensor& x, const at::Tensor& log_sum) {
+  return (x - log_sum.masked_fill(log_sum.eq(-kInfinity), 0)).exp_();
+}
+
+}  // namespace
+
+PartOutput AttendToPart(const PartInput& input) {
+  const at::Tensor scores = Scores(input);
+  const at::Tensor log_sum = at::logsumexp(scores, {3});
+  const at::Tensor probabilities = ExpDifference(scores, log_sum.unsqueeze(3));
+  return {at::matmul(probabilities, input.values.to(scores.scalar_type())), log_sum};
+}
+
+void Merge(const PartOutput& part, PartOutput& sum) {
+  const at::Tensor log_sum = at::logaddexp(sum.log_sum, part.log_sum);
+  sum.out.mul_(ExpDifference(sum.log_sum, log_sum).unsqueeze(3));
+  sum.out.add_(part.out * ExpDifference(part.log_sum, log_sum).unsqueeze(3));
+  sum.log_sum.copy_(log_sum);
+}
+
+PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient, const at::Tensor& log_sum,
+                              const at::Tensor& delta) {
+  const at::Tensor probabilities = ExpDifference(Scores(input), log_sum.unsqueeze(3));
+  const at::ScalarType type = probabilities.scalar_type();
+  const at::Tensor gradient = out_gradient.to(type);
+  const at::Tensor of_probabilities = at::matmul(gradient, input.values.to(type).transpose(2, 3));
+  const at::Tensor of_scores = probabilities * (of_probabilities - delta.unsqueeze(3)) * ScaleOf(input.queries);
+  return {at::matmul(of_scores, input.keys.to(type)), at::matmul(of_scores.transpose(2, 3), input.queries.to(type)),
+          at::matmul(probabilities.transpose(2, 3), gradient)};
+}
+
+}  // namespace plait::context_parallel
