@@ -45,6 +45,13 @@ class PipelineTest(runs.TrainTest):
                 self.expect_same("two", f"run{count}")
                 self.assertIn("blocks 0-1 | 2-3" if "zbv" not in mesh[-1] else "blocks 0 | 1 | 2 | 3", run.out)
 
+    def test_single_precision(self):
+        """Other kernels than in double precision; sums of other orders, over 8 steps."""
+        self.train(*FLAGS, *DATA_RUNS[0], "--pipeline-schedule=zb-h1", "--dropout=0", "--dtype=float32", outputs="stages")
+        self.train("--nproc=2", *FLAGS, "--dropout=0", "--dtype=float32", outputs="two")
+        for x, y in zip(self.numbers("two")["loss"], self.numbers("stages")["loss"]):
+            self.assertLess(abs(float.fromhex(x) - float.fromhex(y)), 1e-5 * float.fromhex(x))
+
     def test_checkpoints_go_on_on_any_mesh(self):
         double = [*FLAGS, "--dropout=0"]
         kept = ["--checkpoint-interval=5", "--keep-last=0"]
