@@ -41,9 +41,8 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   const std::int64_t batch = input.hidden.size(0);
   const Shard<1> attended = Attention(norm_1_.Forward(rows), batch, context);
   const Residual middle = AddProjected(attention_axis_, rows, attended, attention_out_, context, batch);
-  const Shard<1> wide =
-      Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_.parameters()})[0],
-          [this](const at::Tensor& x) { return rowwise::Gelu(x, options_.gelu); });
+  const Shard<1> wide = Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_.parameters()})[0],
+                            [this](const at::Tensor& x) { return rowwise::Gelu(x, options_.gelu); });
   const Residual output = AddProjected(mlp_axis_, middle, wide, mlp_out_, context, batch);
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
@@ -52,7 +51,8 @@ std::vector<at::Tensor> Block::Parameters() const { return module_->parameters()
 
 // Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
 // side by side.
-Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models::BlockContext& context) const {
+Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
+                          const models::BlockContext& context) const {
   const Shard<1> product = ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0];
   const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
@@ -66,12 +66,12 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
   if (dropping()) drop = [&](const at::Tensor& p) { return DropProbabilities(p, context.random); };
   const at::Tensor out =
       attention::Attention(parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2),
-                                 {.causal = options_.causal,
-                                  .keeps_probabilities = options_.keeps_probabilities,
-                                  .dropout = drop,
-                                  .cache = context.cache,
-                                  .layer = context.step,
-                                  .capacity = options_.capacity});
+                           {.causal = options_.causal,
+                            .keeps_probabilities = options_.keeps_probabilities,
+                            .dropout = drop,
+                            .cache = context.cache,
+                            .layer = context.step,
+                            .capacity = options_.capacity});
   return Shard<1>(out.transpose(1, 2).reshape({-1, heads * width}));
 }
 
@@ -85,15 +85,19 @@ Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, c
   return Add(residual, added, context.dt);
 }
 
-at::Tensor Block::DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const {
-  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1), seq = probabilities.size(2);
+at::Tensor Block::DropProbabilities(const at::Tensor& probabilities,
+                                    const models::RandomContext& random) const {
+  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1),
+                     seq = probabilities.size(2);
   const auto options = at::TensorOptions(at::kLong).device(probabilities.device());
-  const at::Tensor sample = at::arange(random.first_sample, random.first_sample + batch, options).view({-1, 1, 1});
+  const at::Tensor sample =
+      at::arange(random.first_sample, random.first_sample + batch, options).view({-1, 1, 1});
   const std::int64_t first_head = attention_axis_.rank() * heads;
   const at::Tensor head = at::arange(first_head, first_head + heads, options).view({1, -1, 1});
   const at::Tensor rows = (sample * options_.heads + head) * seq + at::arange(seq, options);
   const dropout::Mask mask = {options_.dropout, MaskSeed(random, "probabilities", layer_)};
-  return dropout::Dropout(probabilities.reshape({-1, seq}), mask, {rows.flatten(), seq}).view(probabilities.sizes());
+  return dropout::Dropout(probabilities.reshape({-1, seq}), mask, {rows.flatten(), seq})
+      .view(probabilities.sizes());
 }
 
 std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name) {
@@ -104,7 +108,8 @@ std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& n
         .name = module, .split = split, .weight = linear.weight, .bias = linear.bias};
   };
   tensor_parallel::SplitLayer in = layer(attention + "." + names_.qkv, Split::kColumns, qkv_);
-  tensor_parallel::SplitLayer out = layer(attention + "." + names_.attention_out, Split::kRows, attention_out_);
+  tensor_parallel::SplitLayer out =
+      layer(attention + "." + names_.attention_out, Split::kRows, attention_out_);
   in.sections = 3;
   in.granularity = out.granularity = options_.head_width;
   return {{.name = attention,

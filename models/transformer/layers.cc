@@ -60,7 +60,8 @@ Residual DropRows(const TensorAxis& axis, const Residual& rows, std::int64_t bat
   const bool split = axis.sequence_parallel();
   const std::int64_t seq = batch == 0 ? 0 : mine * (split ? axis.size() : 1) / batch;
   const std::int64_t first = random.first_sample * seq + (split ? axis.rank() * mine : 0);
-  const at::Tensor indices = at::arange(first, first + mine, at::TensorOptions(at::kLong).device(rows.local().device()));
+  const at::Tensor indices =
+      at::arange(first, first + mine, at::TensorOptions(at::kLong).device(rows.local().device()));
   const dropout::Mask mask = {probability, MaskSeed(random, site, layer)};
   return Map(rows, [&](const at::Tensor& x) { return dropout::Dropout(x, mask, {indices, width}); });
 }

@@ -68,11 +68,13 @@ Vit::Vit(const VitOptions& options, const at::TensorOptions& tensor_options)
   const auto row = Container(*module(), "blocks");
   for (std::int64_t i = 0; i < options.depth; ++i) {
     AddBlock(absl::StrCat("blocks.", i),
-             std::make_shared<Block>(Container(*row, absl::StrCat(i)), i, BlockOptionsOf(options), kNames, tensor_options));
+             std::make_shared<Block>(Container(*row, absl::StrCat(i)), i, BlockOptionsOf(options), kNames,
+                                     tensor_options));
   }
   norm_ = std::make_shared<transformer::Norm>(*module(), class_token ? "norm" : "fc_norm", dim,
                                               /*with_bias=*/true, options.norm_eps, tensor_options);
-  head_ = std::make_shared<transformer::Linear>(*module(), "head", dim, options.classes, true, tensor_options);
+  head_ =
+      std::make_shared<transformer::Linear>(*module(), "head", dim, options.classes, true, tensor_options);
   SetUsedBy(models::UsedBy::kPrologue, {"cls_token", "pos_embed", "patch_embed"});
   SetUsedBy(models::UsedBy::kEpilogue, {"norm", "fc_norm", "head"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
@@ -102,7 +104,9 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
 at::Tensor Vit::AllTokens(const at::Tensor& hidden) const {
   if (!tensor_axis().sequence_parallel()) return hidden;
   const std::int64_t batch = hidden.size(0), rows = batch * options_.tokens();
-  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows).local().view({batch, options_.tokens(), options_.dim});
+  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows)
+      .local()
+      .view({batch, options_.tokens(), options_.dim});
 }
 
 at::Tensor Vit::Output(const models::BlockState& state) {
