@@ -62,8 +62,8 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
     at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t first = row_index[i] * elements.whole_columns + elements.first_column;
-        ScaleRow(from + i * columns, to + i * columns, columns, static_cast<std::uint64_t>(first), key, threshold,
-                 static_cast<scalar_t>(ScaleOf(mask.probability)));
+        ScaleRow(from + i * columns, to + i * columns, columns, static_cast<std::uint64_t>(first), key,
+                 threshold, static_cast<scalar_t>(ScaleOf(mask.probability)));
       }
     });
   });

@@ -28,7 +28,7 @@ struct Mask {
 
 // Where the elements of a tensor are in the whole one.
 struct Elements {
-  at::Tensor row_indices;         // on any device
+  at::Tensor row_indices;  // on any device
   std::int64_t whole_columns = 0;
   std::int64_t first_column = 0;
 };

@@ -40,7 +40,8 @@ TEST(Dropout, KeepsAndScales) {
   // independent.
   const auto near = [](const at::Tensor& sample, double expected) {
     const double n = static_cast<double>(sample.numel());
-    EXPECT_NEAR(sample.to(at::kDouble).mean().item<double>(), expected, 6 * std::sqrt(expected * (1 - expected) / n));
+    EXPECT_NEAR(sample.to(at::kDouble).mean().item<double>(), expected,
+                6 * std::sqrt(expected * (1 - expected) / n));
   };
   near(kept, 1 - p);
   near(kept[17], 1 - p);

@@ -11,9 +11,9 @@
 #include "base/check.h"
 #include "models/initial_values.h"
 #include "models/key_value_cache.h"
+#include "models/transformer/block.h"
 #include "parallel/tensor/collectives.h"
 #include "parallel/tensor/linear.h"
-#include "models/transformer/block.h"
 #include "parallel/tensor/vocabulary.h"
 
 namespace plait::gpt {
@@ -28,7 +28,8 @@ namespace {
 constexpr double kNormEps = 1e-5;
 // Standard deviation of initial weights, as in GPT-2.
 constexpr double kInitialDeviation = 0.02;
-constexpr transformer::BlockNames kNames = {"ln_1", "attn", "c_attn", "c_proj", "ln_2", "mlp", "c_fc", "c_proj"};
+constexpr transformer::BlockNames kNames = {"ln_1", "attn", "c_attn", "c_proj",
+                                            "ln_2", "mlp",  "c_fc",   "c_proj"};
 
 transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
   return {.width = o.n_embd,
@@ -57,9 +58,11 @@ Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
   const auto h = Container(*parts, "h");
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
     AddBlock(absl::StrCat("transformer.h.", i),
-             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, BlockOptionsOf(options), kNames, tensor_options));
+             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, BlockOptionsOf(options), kNames,
+                                     tensor_options));
   }
-  ln_f_ = std::make_shared<transformer::Norm>(*parts, "ln_f", options.n_embd, options.bias, kNormEps, tensor_options);
+  ln_f_ = std::make_shared<transformer::Norm>(*parts, "ln_f", options.n_embd, options.bias, kNormEps,
+                                              tensor_options);
   SetUsedBy(models::UsedBy::kPrologue, {"transformer.wpe"});
   SetUsedBy(models::UsedBy::kEpilogue, {"transformer.ln_f"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
@@ -76,7 +79,8 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
   x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq); });
   if (module()->is_training() && options_.dropout > 0) {
-    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding", 0);
+    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding",
+                              0);
   }
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }

@@ -25,8 +25,8 @@ using tensor_parallel::Shard;
 using tensor_parallel::TensorAxis;
 
 // x + dt rows weight^T.
-Residual AddProjected(const TensorAxis& axis, const Residual& x, const Shard<1>& rows, const at::Tensor& weight,
-                      double dt) {
+Residual AddProjected(const TensorAxis& axis, const Residual& x, const Shard<1>& rows,
+                      const at::Tensor& weight, double dt) {
   if (dt == 1) return AddRowLinear(axis, x, rows, {weight});
   return Add(x, RowLinear(axis, rows, {weight}), dt);
 }
@@ -37,7 +37,8 @@ at::Tensor KeysOfQueries(const at::Tensor& heads, const TensorAxis& axis, std::i
                          std::int64_t group) {
   const std::int64_t first = axis.rank() * queries, last = first + queries - 1;
   if (first / group == last / group) return heads.narrow(2, first / group, 1);
-  return heads.index_select(2, at::arange(first, last + 1, heads.options().dtype(at::kLong)).floor_divide_(group));
+  return heads.index_select(
+      2, at::arange(first, last + 1, heads.options().dtype(at::kLong)).floor_divide_(group));
 }
 
 }  // namespace
@@ -99,16 +100,16 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   const Shard<1> attended = Attention(Map(rows, norm(attention_norm_)), input.hidden.size(0), context);
   const Residual middle = AddProjected(attention_axis_, rows, attended, wo_, context.dt);
   const auto wide = ColumnLinear(feed_forward_axis_, Map(middle, norm(ffn_norm_)), {{w1_}, {w3_}});
-  const Shard<1> gated = Map(wide[0], wide[1], [](const at::Tensor& gate, const at::Tensor& x) {
-    return at::silu(gate) * x;
-  });
+  const Shard<1> gated =
+      Map(wide[0], wide[1], [](const at::Tensor& gate, const at::Tensor& x) { return at::silu(gate) * x; });
   const Residual output = AddProjected(feed_forward_axis_, middle, gated, w2_, context.dt);
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
-Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models::BlockContext& context) const {
+Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
+                          const models::BlockContext& context) const {
   const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
   const auto products = ColumnLinear(attention_axis_, rows, {{wq_}, {wk_}, {wv_}});
@@ -122,9 +123,9 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch, const models
   };
   const at::Tensor query = rotation_->Apply(heads(products[0]), seen).transpose(1, 2);
   const at::Tensor key = rotation_->Apply(keys(products[1]), seen).transpose(1, 2);
-  const at::Tensor out = attention::Attention(
-      query, key, keys(products[2]).transpose(1, 2),
-      {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len});
+  const at::Tensor out =
+      attention::Attention(query, key, keys(products[2]).transpose(1, 2),
+                           {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len});
   return Shard<1>(out.transpose(1, 2).reshape({-1, queries * width}));
 }
 

@@ -30,8 +30,8 @@ at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::in
 
 // A layer norm. Parameters are registered with a new module `name` of `parent`.
 struct Norm {
-  Norm(torch::nn::Module& parent, const std::string& name, std::int64_t width, bool with_bias, double norm_eps,
-       const at::TensorOptions& tensor_options);
+  Norm(torch::nn::Module& parent, const std::string& name, std::int64_t width, bool with_bias,
+       double norm_eps, const at::TensorOptions& tensor_options);
   // (rows, width), normalized row by row.
   at::Tensor Forward(const at::Tensor& rows) const;
   tensor_parallel::Residual Forward(const tensor_parallel::Residual& rows) const;

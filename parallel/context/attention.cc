@@ -31,7 +31,8 @@ at::Tensor Exchanged(const comm::Communicator& comm, const at::Tensor& parts) {
 
 // Part r of dimension 0 goes to rank r. Its own transpose.
 struct AllToAllFunction : torch::autograd::Function<AllToAllFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& parts, const comm::Communicator& comm) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& parts,
+                            const comm::Communicator& comm) {
     context->saved_data["comm"] = c10::IValue::make_capsule(c10::make_intrusive<CommHolder>(comm));
     return Exchanged(comm, parts);
   }
@@ -60,14 +61,16 @@ at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
 }
 
 // LibTorch's operator on whole sequences, of which `length` tokens are keys.
-at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool causal,
-                          std::int64_t length) {
+at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          bool causal, std::int64_t length) {
   const std::int64_t heads = query.size(1);
   const at::Tensor keys = PerQueryHead(key, heads), values = PerQueryHead(value, heads);
   // Under a causal mask no token looks at padding, which is behind all of them.
   std::optional<at::Tensor> mask;
   if (!causal && length < key.size(2)) {
-    mask = at::arange(key.size(2), at::TensorOptions(at::kLong).device(key.device())).lt(length).expand({query.size(2), -1});
+    mask = at::arange(key.size(2), at::TensorOptions(at::kLong).device(key.device()))
+               .lt(length)
+               .expand({query.size(2), -1});
   }
   return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
 }
@@ -75,7 +78,8 @@ at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const 
 at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,
                             const at::Tensor& value, const AttentionOptions& options) {
   const std::int64_t n = axis.size(), heads = query.size(1);
-  PLAIT_CHECK(heads % n == 0) << heads << " heads for " << n << " ranks; Ulysses needs a multiple of the ranks";
+  PLAIT_CHECK(heads % n == 0) << heads << " heads for " << n
+                              << " ranks; Ulysses needs a multiple of the ranks";
   const bool whole_heads = key.size(1) % n == 0;
   const at::Tensor keys = whole_heads ? key : PerQueryHead(key, heads);
   const at::Tensor values = whole_heads ? value : PerQueryHead(value, heads);
@@ -88,13 +92,15 @@ at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, co
 at::Tensor Attention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,
                      const at::Tensor& value, const AttentionOptions& options) {
   PLAIT_CHECK(query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
-              query.size(2) == key.size(2) && query.size(3) == key.size(3) && query.size(1) % key.size(1) == 0)
+              query.size(2) == key.size(2) && query.size(3) == key.size(3) &&
+              query.size(1) % key.size(1) == 0)
       << "query of shape " << query.sizes() << ", key " << key.sizes() << ", value " << value.sizes()
       << "; expected (batch, heads, seq, width), and a divisor of the heads for keys and values";
   AttentionOptions whole = options;
   const std::int64_t padded = query.size(2) * axis.size();
   if (whole.length == 0) whole.length = padded;
-  PLAIT_CHECK(whole.length <= padded) << "a sequence of " << whole.length << " tokens, of which ranks have " << padded;
+  PLAIT_CHECK(whole.length <= padded)
+      << "a sequence of " << whole.length << " tokens, of which ranks have " << padded;
   if (!axis.split()) return WholeAttention(query, key, value, whole.causal, whole.length);
   if (axis.kind() == ContextKind::kUlysses) return UlyssesAttention(axis, query, key, value, whole);
   PLAIT_CHECK(query.size(2) % 2 == 0) << query.size(2) << " tokens are no two chunks";

@@ -13,7 +13,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-at::ScalarType SumType(const at::Tensor& x) { return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
+at::ScalarType SumType(const at::Tensor& x) {
+  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
 
 double ScaleOf(const at::Tensor& queries) { return 1 / std::sqrt(static_cast<double>(queries.size(3))); }
 
@@ -21,7 +23,8 @@ at::Tensor Scores(const PartInput& in) {
   const at::ScalarType type = SumType(in.queries);
   at::Tensor scores = at::matmul(in.queries.to(type) * ScaleOf(in.queries), in.keys.to(type).transpose(2, 3));
   at::Tensor hidden = in.key_positions.ge(in.length).unsqueeze(0);
-  if (in.causal) hidden = hidden.logical_or(in.key_positions.unsqueeze(0).gt(in.query_positions.unsqueeze(1)));
+  if (in.causal)
+    hidden = hidden.logical_or(in.key_positions.unsqueeze(0).gt(in.query_positions.unsqueeze(1)));
   return scores.masked_fill_(hidden, -kInfinity);
 }
 
@@ -46,14 +49,16 @@ void Merge(const PartOutput& part, PartOutput& sum) {
   sum.log_sum.copy_(log_sum);
 }
 
-PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient, const at::Tensor& log_sum,
-                              const at::Tensor& delta) {
+PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient,
+                              const at::Tensor& log_sum, const at::Tensor& delta) {
   const at::Tensor probabilities = ExpDifference(Scores(input), log_sum.unsqueeze(3));
   const at::ScalarType type = probabilities.scalar_type();
   const at::Tensor gradient = out_gradient.to(type);
   const at::Tensor of_probabilities = at::matmul(gradient, input.values.to(type).transpose(2, 3));
-  const at::Tensor of_scores = probabilities * (of_probabilities - delta.unsqueeze(3)) * ScaleOf(input.queries);
-  return {at::matmul(of_scores, input.keys.to(type)), at::matmul(of_scores.transpose(2, 3), input.queries.to(type)),
+  const at::Tensor of_scores =
+      probabilities * (of_probabilities - delta.unsqueeze(3)) * ScaleOf(input.queries);
+  return {at::matmul(of_scores, input.keys.to(type)),
+          at::matmul(of_scores.transpose(2, 3), input.queries.to(type)),
           at::matmul(probabilities.transpose(2, 3), gradient)};
 }
 

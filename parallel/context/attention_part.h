@@ -32,8 +32,8 @@ struct PartGradients {
 };
 // `delta` (batch, heads, seq): the sum over the width of the whole output times its gradient. `log_sum`: of the
 // whole. Dao et al., arXiv:2205.14135, appendix B.2.
-PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient, const at::Tensor& log_sum,
-                              const at::Tensor& delta);
+PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient,
+                              const at::Tensor& log_sum, const at::Tensor& delta);
 
 }  // namespace plait::context_parallel
 

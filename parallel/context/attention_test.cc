@@ -42,7 +42,8 @@ at::Tensor Reference(const Tensors& in, bool causal) {
   at::Tensor scores = at::matmul(in.query, keys.transpose(2, 3)) / std::sqrt(static_cast<double>(kWidth));
   if (causal) {
     const at::Tensor positions = at::arange(length);
-    scores = scores.masked_fill(positions.unsqueeze(0).gt(positions.unsqueeze(1)), -std::numeric_limits<double>::infinity());
+    scores = scores.masked_fill(positions.unsqueeze(0).gt(positions.unsqueeze(1)),
+                                -std::numeric_limits<double>::infinity());
   }
   return at::matmul(at::softmax(scores, -1), values);
 }
@@ -54,8 +55,8 @@ struct Setting {
 };
 
 std::string TextOf(const Setting& s) {
-  return absl::StrCat(s.kind == ContextKind::kRing ? "ring" : "ulysses", s.causal ? " causal " : " full ", s.heads, "/",
-                      s.kv_heads, " heads, ", s.length, " tokens");
+  return absl::StrCat(s.kind == ContextKind::kRing ? "ring" : "ulysses", s.causal ? " causal " : " full ",
+                      s.heads, "/", s.kv_heads, " heads, ", s.length, " tokens");
 }
 
 at::Tensor Leaf(const at::Tensor& x) { return x.detach().clone().requires_grad_(true); }
@@ -67,7 +68,8 @@ void ExpectWholeAttention(const Setting& s) {
   const ContextAxis axis(World(), s.kind);
   const std::int64_t padded = axis.PaddedLength(s.length);
   // Padding is not zero: nothing may look at it.
-  const Tensors all = {Random({kBatch, s.heads, padded, kWidth}, 1), Random({kBatch, s.kv_heads, padded, kWidth}, 2),
+  const Tensors all = {Random({kBatch, s.heads, padded, kWidth}, 1),
+                       Random({kBatch, s.kv_heads, padded, kWidth}, 2),
                        Random({kBatch, s.kv_heads, padded, kWidth}, 3)};
   const at::Tensor gradient = Random(all.query.sizes(), 4);
   const auto real = [&](const at::Tensor& x) { return x.narrow(2, 0, s.length); };
@@ -78,7 +80,8 @@ void ExpectWholeAttention(const Setting& s) {
   const at::Tensor positions = axis.Positions(padded), mine = positions.lt(s.length).nonzero().squeeze(1);
   const auto part = [&](const at::Tensor& x) { return x.index_select(2, positions); };
   const Tensors local = {Leaf(part(all.query)), Leaf(part(all.key)), Leaf(part(all.value))};
-  const at::Tensor out = Attention(axis, local.query, local.key, local.value, {.causal = s.causal, .length = s.length});
+  const at::Tensor out =
+      Attention(axis, local.query, local.key, local.value, {.causal = s.causal, .length = s.length});
   // The caller ignores what comes out of padding.
   const at::Tensor weights = part(gradient) * positions.lt(s.length).view({1, 1, -1, 1});
   out.backward(weights);

@@ -12,8 +12,8 @@ std::int64_t ContextAxis::PaddedLength(std::int64_t length) const {
 }
 
 at::Tensor ContextAxis::Positions(std::int64_t padded_length) const {
-  PLAIT_CHECK(padded_length % chunks() == 0)
-      << padded_length << " tokens are no multiple of the " << chunks() << " chunks of " << size() << " ranks";
+  PLAIT_CHECK(padded_length % chunks() == 0) << padded_length << " tokens are no multiple of the " << chunks()
+                                             << " chunks of " << size() << " ranks";
   const std::int64_t chunk = padded_length / chunks();
   const auto of_chunk = [chunk](std::int64_t i) { return at::arange(i * chunk, (i + 1) * chunk, at::kLong); };
   if (kind_ == ContextKind::kUlysses) return of_chunk(rank());

@@ -87,13 +87,15 @@ PartRanges RangesOf(const Ring& ring, int from, std::int64_t local) {
 PartInput PartOf(const Ring& ring, int from, const at::Tensor& queries, const at::Tensor& keys_values) {
   const std::int64_t local = queries.size(2), heads = queries.size(1);
   const PartRanges r = RangesOf(ring, from, local);
-  return {.queries = queries.narrow(2, r.first_query, r.queries),
-          .keys = PerQueryHead(keys_values[0].narrow(2, 0, r.keys), heads),
-          .values = PerQueryHead(keys_values[1].narrow(2, 0, r.keys), heads),
-          .query_positions = PositionsOf(ring, ring.axis.rank(), local, queries.device()).narrow(0, r.first_query, r.queries),
-          .key_positions = PositionsOf(ring, from, local, queries.device()).narrow(0, 0, r.keys),
-          .causal = ring.options.causal,
-          .length = ring.options.length};
+  return {
+      .queries = queries.narrow(2, r.first_query, r.queries),
+      .keys = PerQueryHead(keys_values[0].narrow(2, 0, r.keys), heads),
+      .values = PerQueryHead(keys_values[1].narrow(2, 0, r.keys), heads),
+      .query_positions =
+          PositionsOf(ring, ring.axis.rank(), local, queries.device()).narrow(0, r.first_query, r.queries),
+      .key_positions = PositionsOf(ring, from, local, queries.device()).narrow(0, 0, r.keys),
+      .causal = ring.options.causal,
+      .length = ring.options.length};
 }
 
 // Calls part(from, keys and values of rank `from`) for all ranks, one's own first.
@@ -121,7 +123,8 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
                                query.options().dtype(type))};
     ForAllKeys(ring, keys_values, [&](int from, const at::Tensor& keys) {
       const PartRanges r = RangesOf(ring, from, query.size(2));
-      PartOutput seen = {sum.out.narrow(2, r.first_query, r.queries), sum.log_sum.narrow(2, r.first_query, r.queries)};
+      PartOutput seen = {sum.out.narrow(2, r.first_query, r.queries),
+                         sum.log_sum.narrow(2, r.first_query, r.queries)};
       Merge(AttendToPart(PartOf(ring, from, query, keys)), seen);
     });
     context->save_for_backward({query, keys_values, sum.out, sum.log_sum});
@@ -140,7 +143,8 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
     ForAllKeys(ring, keys_values, [&](int from, const at::Tensor& keys) {
       const PartRanges r = RangesOf(ring, from, query.size(2));
       const auto rows = [&r](const at::Tensor& x) { return x.narrow(2, r.first_query, r.queries); };
-      const PartGradients part = GradientsOfPart(PartOf(ring, from, query, keys), rows(gradients[0]), rows(log_sum), rows(delta));
+      const PartGradients part =
+          GradientsOfPart(PartOf(ring, from, query, keys), rows(gradients[0]), rows(log_sum), rows(delta));
       rows(of_query).add_(part.queries);
       at::Tensor of_keys = at::zeros(keys.sizes(), out.options());
       of_keys[0].narrow(2, 0, r.keys).copy_(PerKeyHead(part.keys, keys.size(2)));
@@ -153,7 +157,8 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
       travelling = of_keys;
     });
     own.add_(Shift(ring, travelling, /*tag=*/1).Wait());
-    return {of_query.to(query.scalar_type()), own[0].to(query.scalar_type()), own[1].to(query.scalar_type()), {}};
+    return {
+        of_query.to(query.scalar_type()), own[0].to(query.scalar_type()), own[1].to(query.scalar_type()), {}};
   }
 };
 

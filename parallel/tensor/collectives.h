@@ -52,8 +52,8 @@ Invariant Unslice(const TensorAxis& axis, const Shard<D>& x, std::int64_t whole_
 
 // The residual stream: Invariant, or Shard<0> under sequence parallelism. (rows, width) of the whole batch
 // where it is not split; rows are a multiple of the number of ranks where it is.
-Residual ToResidual(const TensorAxis& axis, const Invariant& x);  // nothing, or Slice<0>
-Residual ToResidual(const TensorAxis& axis, const Partial& x);    // AllReduce, or ReduceScatter<0>
+Residual ToResidual(const TensorAxis& axis, const Invariant& x);    // nothing, or Slice<0>
+Residual ToResidual(const TensorAxis& axis, const Partial& x);      // AllReduce, or ReduceScatter<0>
 Replicate FromResidual(const TensorAxis& axis, const Residual& x);  // ToReplicate, or AllGather<0>
 
 }  // namespace plait::tensor_parallel

@@ -2,11 +2,11 @@
 // products of values and gradients that their types define, <A x, g> = <x, A^T g>.
 #include "parallel/tensor/collectives.h"
 
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
-#include <ATen/Context.h>
-#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -104,8 +104,12 @@ TEST(Collectives, AllGatherAlongBothDimensions) {
 TEST(Collectives, ReduceScatter) {
   const std::int64_t n = Axis().size(), r = Axis().rank();
   const at::Tensor x = Random({2 * n, 3 * n}, 1 + Axis().rank()), sum = testing::AllReduced(x);
-  EXPECT_LE((ReduceScatter<0>(Axis(), Partial(x)).local() - sum.narrow(0, 2 * r, 2)).abs().max().item<double>(), 1e-14);
-  EXPECT_LE((ReduceScatter<1>(Axis(), Partial(x)).local() - sum.narrow(1, 3 * r, 3)).abs().max().item<double>(), 1e-14);
+  EXPECT_LE(
+      (ReduceScatter<0>(Axis(), Partial(x)).local() - sum.narrow(0, 2 * r, 2)).abs().max().item<double>(),
+      1e-14);
+  EXPECT_LE(
+      (ReduceScatter<1>(Axis(), Partial(x)).local() - sum.narrow(1, 3 * r, 3)).abs().max().item<double>(),
+      1e-14);
   ExpectTranspose(Kind::kPartial, Kind::kShard, {2 * n, 3 * n},
                   [](const at::Tensor& t) { return ReduceScatter<0>(Axis(), Partial(t)).local(); });
   ExpectTranspose(Kind::kPartial, Kind::kShard, {2 * n, 3 * n},

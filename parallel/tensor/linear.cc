@@ -28,8 +28,8 @@ class RowSum {
     }
     PLAIT_CHECK(sum_.size(0) % axis.size() == 0)
         << sum_.size(0) << " rows for " << axis.size() << " ranks; sequence parallelism needs equal parts";
-    const at::Tensor whole = std::exchange(sum_, at::empty({product.size(0) / axis.size(), product.size(1)},
-                                                           product.options()));
+    const at::Tensor whole =
+        std::exchange(sum_, at::empty({product.size(0) / axis.size(), product.size(1)}, product.options()));
     work_ = comm::ReduceScatterAsync(axis.comm(), whole, sum_);
   }
   at::Tensor Wait() {

@@ -1,9 +1,9 @@
 // Split layers against whole ones, at::linear in float64 on one rank.
 #include "parallel/tensor/linear.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
-#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,8 @@ struct Weights {
 };
 
 Weights Whole() {
-  return {Random({kWide, kIn}, 2), Random({kWide}, 3), Random({kWide, kIn}, 4), Random({kOut, kWide}, 5), Random({kOut}, 6)};
+  return {Random({kWide, kIn}, 2), Random({kWide}, 3), Random({kWide, kIn}, 4), Random({kOut, kWide}, 5),
+          Random({kOut}, 6)};
 }
 
 at::Tensor Leaf(const at::Tensor& x) { return x.detach().clone().requires_grad_(true); }
@@ -44,8 +45,10 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
   const TensorAxis axis(World(), {.sequence_parallel = GetParam()});
   const std::int64_t rows = 4 * axis.size();
   Weights whole = Whole();
-  for (at::Tensor* weight : {&whole.gate, &whole.gate_bias, &whole.up, &whole.down, &whole.down_bias}) *weight = Leaf(*weight);
-  const at::Tensor x = Leaf(Random({rows, kIn}, 1)), r = Leaf(Random({rows, kOut}, 8)), g = Random({rows, kOut}, 9);
+  for (at::Tensor* weight : {&whole.gate, &whole.gate_bias, &whole.up, &whole.down, &whole.down_bias})
+    *weight = Leaf(*weight);
+  const at::Tensor x = Leaf(Random({rows, kIn}, 1)), r = Leaf(Random({rows, kOut}, 8)),
+                   g = Random({rows, kOut}, 9);
   const at::Tensor hidden = at::gelu(at::linear(x, whole.gate, whole.gate_bias)) * at::linear(x, whole.up);
   const at::Tensor y = at::linear(hidden, whole.down, whole.down_bias) + r;
   y.backward(g);
@@ -60,10 +63,12 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
   };
   const Residual input(of_rows(my_x)), residual(of_rows(my_r));
   const auto products = ColumnLinear(axis, input, {{part.gate, part.gate_bias}, {part.up}});
-  const Shard<1> product = Map(products[0], products[1], [](const at::Tensor& a, const at::Tensor& b) { return at::gelu(a) * b; });
+  const Shard<1> product =
+      Map(products[0], products[1], [](const at::Tensor& a, const at::Tensor& b) { return at::gelu(a) * b; });
   const Residual mine = AddRowLinear(axis, residual, product, {part.down, part.down_bias});
   ExpectNear(mine.local(), of_rows(y), "output");
-  ExpectNear(Add(residual, RowLinear(axis, product, {part.down, part.down_bias})).local(), of_rows(y), "RowLinear");
+  ExpectNear(Add(residual, RowLinear(axis, product, {part.down, part.down_bias})).local(), of_rows(y),
+             "RowLinear");
   mine.local().backward(of_rows(g));
 
   ExpectNear(part.gate.grad(), whole.gate.grad().narrow(0, wide.begin, wide.size()), "gate");
@@ -72,7 +77,8 @@ TEST_P(SplitLinear, IsTheWholeLayer) {
   ExpectNear(part.down.grad(), whole.down.grad().narrow(1, wide.begin, wide.size()), "down");
   // Under sequence parallelism these are of this rank's rows, and summed by the engine.
   const bool sums = axis.sequence_parallel();
-  ExpectNear(sums ? testing::AllReduced(part.down_bias.grad()) : part.down_bias.grad(), whole.down_bias.grad(), "down's bias");
+  ExpectNear(sums ? testing::AllReduced(part.down_bias.grad()) : part.down_bias.grad(),
+             whole.down_bias.grad(), "down's bias");
   ExpectNear(sums ? testing::AllReduced(my_x.grad()) : my_x.grad(), x.grad(), "x");
   ExpectNear(sums ? testing::AllReduced(my_r.grad()) : my_r.grad(), r.grad(), "residual");
 }
@@ -82,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(, SplitLinear, ::testing::Values(false, true));
 // A layer whose output nobody uses has no gradient, and the others do not wait for it.
 TEST(ColumnLinear, UnusedOutput) {
   const TensorAxis axis(World(), {});
-  const at::Tensor x = Leaf(Random({3, kIn}, 1)), a = Leaf(Random({2, kIn}, 2 + axis.rank())), b = Leaf(Random({2, kIn}, 3));
+  const at::Tensor x = Leaf(Random({3, kIn}, 1)), a = Leaf(Random({2, kIn}, 2 + axis.rank())),
+                   b = Leaf(Random({2, kIn}, 3));
   ColumnLinear(axis, Residual(x), {{a}, {b}})[0].local().sum().backward();
   EXPECT_FALSE(b.grad().defined());
   ExpectNear(x.grad(), testing::AllReduced(a.detach()).sum(0).expand({3, kIn}), "x");

@@ -81,16 +81,17 @@ absl::Status CheckSizes(const SplitGroup& group, int ranks) {
     const std::int64_t pieces = SplitSize(layer) / layer.granularity;
     const bool bad = group.equal_parts ? pieces % ranks != 0 : pieces < ranks;
     if (!bad) continue;
-    return Invalid(layer.name, absl::StrCat(pieces, layer.granularity > 1 ? " heads" : " rows or columns",
-                                            " for ", ranks, " ranks; expected ",
-                                            group.equal_parts ? "a multiple of the ranks" : "at least one each"));
+    return Invalid(layer.name,
+                   absl::StrCat(pieces, layer.granularity > 1 ? " heads" : " rows or columns", " for ", ranks,
+                                " ranks; expected ",
+                                group.equal_parts ? "a multiple of the ranks" : "at least one each"));
   }
   return absl::OkStatus();
 }
 
 // What `rank` has of a tensor that is cut along `dimension` in `sections` equal sections.
-std::vector<Box> BoxesOf(at::IntArrayRef shape, int dimension, std::int64_t sections, std::int64_t granularity,
-                         const TensorAxis& axis) {
+std::vector<Box> BoxesOf(at::IntArrayRef shape, int dimension, std::int64_t sections,
+                         std::int64_t granularity, const TensorAxis& axis) {
   const std::int64_t size = shape[dimension] / sections;
   Range part = axis.PartOf(size / granularity);
   part = {part.begin * granularity, part.end * granularity};
@@ -106,8 +107,9 @@ std::vector<Box> BoxesOf(at::IntArrayRef shape, int dimension, std::int64_t sect
 
 void Cut(SplittableModel& model, const at::Tensor& parameter, int dimension, const SplitLayer& layer,
          const TensorAxis& axis) {
-  Placement placement = {.shape = parameter.sizes().vec(),
-                         .boxes = BoxesOf(parameter.sizes(), dimension, layer.sections, layer.granularity, axis)};
+  Placement placement = {
+      .shape = parameter.sizes().vec(),
+      .boxes = BoxesOf(parameter.sizes(), dimension, layer.sections, layer.granularity, axis)};
   models::KeepLocalPart(parameter, placement);
   model.SetPlacement(parameter, std::move(placement));
 }
@@ -133,7 +135,8 @@ bool IsPlaced(const Placement& placement, const std::string& axis) {
 
 std::string TextOf(const Plan& plan, const TensorAxisOptions& options) {
   std::string text = options.sequence_parallel ? "sequence parallel" : "";
-  for (const PlanEntry& entry : plan) absl::StrAppend(&text, "; ", entry.modules, " by ", NameOf(entry.split));
+  for (const PlanEntry& entry : plan)
+    absl::StrAppend(&text, "; ", entry.modules, " by ", NameOf(entry.split));
   return text;
 }
 
@@ -145,7 +148,8 @@ absl::Status CheckPlan(const std::vector<SplitGroup>& groups, MatchedGroups& mat
     if (matched.Has(group)) {
       PLAIT_RETURN_IF_ERROR(CheckSizes(group, ranks));
     } else if (options.sequence_parallel && ranks > 1) {
-      return Invalid(group.name, "sequence parallelism needs every group of layers split; add it to the plan");
+      return Invalid(group.name,
+                     "sequence parallelism needs every group of layers split; add it to the plan");
     }
   }
   return absl::OkStatus();
@@ -163,15 +167,15 @@ Plan DefaultPlan(SplittableModel& model, int ranks) {
 
 absl::Status Parallelize(SplittableModel& model, const comm::DeviceMesh& mesh, const Plan& plan,
                          const TensorAxisOptions& options, const std::string& axis_name) {
-  const TensorAxis axis =
-      mesh.Has(axis_name) ? TensorAxis(mesh.axis(axis_name), options) : TensorAxis();
+  const TensorAxis axis = mesh.Has(axis_name) ? TensorAxis(mesh.axis(axis_name), options) : TensorAxis();
   const std::vector<SplitGroup> groups = model.SplitGroups(axis.size());
   MatchedGroups matched(groups);
   absl::Status status = CheckPlan(groups, matched, plan, options, axis.size());
   const std::string text = TextOf(plan, options), first = comm::BroadcastText(mesh.world(), text);
   if (first != text) {
-    status.Update(Invalid("tensor parallelism", absl::StrCat("the plan of rank ", mesh.world().rank(), " is \"",
-                                                             text, "\", that of rank 0 is \"", first, "\"")));
+    status.Update(
+        Invalid("tensor parallelism", absl::StrCat("the plan of rank ", mesh.world().rank(), " is \"", text,
+                                                   "\", that of rank 0 is \"", first, "\"")));
   }
   PLAIT_RETURN_IF_ERROR(mesh.world().Agree(status));
   if (!axis.split()) return absl::OkStatus();

@@ -64,9 +64,10 @@ class Layers final : public SplittableModel {
     models::ParameterUnit unit = {.name = "root", .parameters = {}};
     for (const auto& [name, tensor] : named_) {
       const auto found = placements_.find(name);
-      unit.parameters.push_back({.name = name,
-                                 .tensor = tensor,
-                                 .placement = found == placements_.end() ? models::Placement() : found->second});
+      unit.parameters.push_back(
+          {.name = name,
+           .tensor = tensor,
+           .placement = found == placements_.end() ? models::Placement() : found->second});
     }
     return {unit};
   }
@@ -125,7 +126,8 @@ TEST(Parallelize, CutsEveryLayerAndPlacesEveryParameter) {
 TEST(Parallelize, UnderSequenceParallelismGradientsOfRowsArePartial) {
   if (World().size() == 1) return;
   Layers layers(2 * World().size(), 5);
-  ASSERT_TRUE(Parallelize(layers, Mesh(), DefaultPlan(layers, World().size()), {.sequence_parallel = true}).ok());
+  ASSERT_TRUE(
+      Parallelize(layers, Mesh(), DefaultPlan(layers, World().size()), {.sequence_parallel = true}).ok());
   for (const char* name : {"attn.out_bias", "norm"}) {
     EXPECT_THAT(layers.placement(name).partial, ElementsAre("tp")) << name;
     EXPECT_TRUE(layers.placement(name).replicated.empty()) << name;
@@ -150,8 +152,9 @@ TEST(Parallelize, RefusesPlansThatDoNotFit) {
   EXPECT_THAT(ErrorOf(layers, {{"mlp.up", Split::kColumns}}),
               AllOf(HasSubstr("mlp.up"), HasSubstr("mlp.down"), HasSubstr("together or not at all")));
   if (n == 1) return;
-  EXPECT_THAT(ErrorOf(layers, {{"mlp.up", Split::kColumns}, {"mlp.down", Split::kRows}}, {.sequence_parallel = true}),
-              AllOf(HasSubstr("attn"), HasSubstr("every group")));
+  EXPECT_THAT(
+      ErrorOf(layers, {{"mlp.up", Split::kColumns}, {"mlp.down", Split::kRows}}, {.sequence_parallel = true}),
+      AllOf(HasSubstr("attn"), HasSubstr("every group")));
   Layers odd(2 * n + 1, 5);
   EXPECT_THAT(ErrorOf(odd, DefaultPlan(odd, n)),
               AllOf(HasSubstr("attn.qkv"), HasSubstr(std::to_string(2 * n + 1) + " heads for")));

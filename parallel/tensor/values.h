@@ -57,14 +57,13 @@ template <>
 inline constexpr bool kMaps<PartialState> = false;
 
 template <typename State, typename Function>
-  requires kMaps<State>
-Value<State> Map(const Value<State>& value, const Function& function) {
+requires kMaps<State> Value<State> Map(const Value<State>& value, const Function& function) {
   return Value<State>(function(value.local()));
 }
 
 template <typename State, typename Function>
-  requires kMaps<State>
-Value<State> Map(const Value<State>& a, const Value<State>& b, const Function& function) {
+requires kMaps<State> Value<State> Map(const Value<State>& a, const Value<State>& b,
+                                       const Function& function) {
   return Value<State>(function(a.local(), b.local()));
 }
 

@@ -13,31 +13,52 @@ namespace {
 const auto kIdentity = [](const at::Tensor& x) { return x; };
 
 template <typename A, typename B>
-concept Adds = requires(const A& a, const B& b) { Add(a, b); };
+concept Adds = requires(const A& a, const B& b) {
+  Add(a, b);
+};
 template <typename A>
-concept Maps = requires(const A& a) { Map(a, kIdentity); };
+concept Maps = requires(const A& a) {
+  Map(a, kIdentity);
+};
 template <typename A>
-concept AllReduces = requires(const TensorAxis& axis, const A& a) { AllReduce(axis, a); };
+concept AllReduces = requires(const TensorAxis& axis, const A& a) {
+  AllReduce(axis, a);
+};
 template <typename A>
-concept Replicates = requires(const TensorAxis& axis, const A& a) { ToReplicate(axis, a); };
+concept Replicates = requires(const TensorAxis& axis, const A& a) {
+  ToReplicate(axis, a);
+};
 template <typename A>
-concept Gathers = requires(const TensorAxis& axis, const A& a) { AllGather(axis, a); };
+concept Gathers = requires(const TensorAxis& axis, const A& a) {
+  AllGather(axis, a);
+};
 template <typename A>
-concept Scatters = requires(const TensorAxis& axis, const A& a) { ReduceScatter<0>(axis, a); };
+concept Scatters = requires(const TensorAxis& axis, const A& a) {
+  ReduceScatter<0>(axis, a);
+};
 template <typename A>
-concept JoinsResidual = requires(const TensorAxis& axis, const A& a) { ToResidual(axis, a); };
+concept JoinsResidual = requires(const TensorAxis& axis, const A& a) {
+  ToResidual(axis, a);
+};
 template <typename A>
-concept ColumnInput = requires(const TensorAxis& axis, const A& a) { ColumnLinear(axis, a, {}); };
+concept ColumnInput = requires(const TensorAxis& axis, const A& a) {
+  ColumnLinear(axis, a, {});
+};
 template <typename A>
-concept RowInput = requires(const TensorAxis& axis, const A& a) { RowLinear(axis, a, {}); };
+concept RowInput = requires(const TensorAxis& axis, const A& a) {
+  RowLinear(axis, a, {});
+};
 template <typename A>
-concept Logits = requires(const TensorAxis& axis, const A& a) { CrossEntropySum(axis, a, 1, at::Tensor()); };
+concept Logits = requires(const TensorAxis& axis, const A& a) {
+  CrossEntropySum(axis, a, 1, at::Tensor());
+};
 
 // A partial sum is not a replica.
 static_assert(Adds<Partial, Partial> && !Adds<Invariant, Partial> && !Adds<Residual, Partial>);
 static_assert(!Adds<Replicate, Invariant> && !Adds<Shard<1>, Replicate>);
 static_assert(Maps<Invariant> && Maps<Replicate> && Maps<Shard<1>> && Maps<Residual> && !Maps<Partial>);
-static_assert(AllReduces<Partial> && !AllReduces<Invariant> && !AllReduces<Replicate> && !AllReduces<Shard<0>>);
+static_assert(AllReduces<Partial> && !AllReduces<Invariant> && !AllReduces<Replicate> &&
+              !AllReduces<Shard<0>>);
 static_assert(Scatters<Partial> && !Scatters<Replicate> && !Scatters<Shard<0>>);
 // Only what has one gradient on all ranks may be copied to them.
 static_assert(Replicates<Invariant> && !Replicates<Partial> && !Replicates<Shard<0>>);

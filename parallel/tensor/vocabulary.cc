@@ -1,8 +1,8 @@
 #include "parallel/tensor/vocabulary.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/stack.h>
@@ -48,9 +48,11 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
     // Of each row: the sum of exponentials and, on the rank that has it, the target's logit.
     at::Tensor sums = at::empty({2, logits.size(0)}, largest.options());
     ForRowParts(logits, type, [&](std::int64_t first, std::int64_t rows) {
-      const at::Tensor part = logits.narrow(0, first, rows).to(type) - largest.narrow(0, first, rows).unsqueeze(1);
-      sums[1].narrow(0, first, rows).copy_(
-          part.gather(1, local.index.narrow(0, first, rows).unsqueeze(1)).squeeze(1));
+      const at::Tensor part =
+          logits.narrow(0, first, rows).to(type) - largest.narrow(0, first, rows).unsqueeze(1);
+      sums[1]
+          .narrow(0, first, rows)
+          .copy_(part.gather(1, local.index.narrow(0, first, rows).unsqueeze(1)).squeeze(1));
       sums[0].narrow(0, first, rows).copy_(part.exp().sum(1));
     });
     sums[1].mul_(local.here);
@@ -63,7 +65,8 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &logits = saved[0], &log_sum = saved[3], &scale = gradients[0];
-    const at::Tensor index = saved[1].unsqueeze(1), minus_one = saved[2].to(log_sum.scalar_type()).neg_().unsqueeze(1);
+    const at::Tensor index = saved[1].unsqueeze(1),
+                     minus_one = saved[2].to(log_sum.scalar_type()).neg_().unsqueeze(1);
     at::Tensor gradient = at::empty_like(logits);
     ForRowParts(logits, log_sum.scalar_type(), [&](std::int64_t first, std::int64_t rows) {
       at::Tensor part = (logits.narrow(0, first, rows).to(log_sum.scalar_type()) -

@@ -1,10 +1,10 @@
 // Split vocabularies against whole ones, LibTorch's operators in float64 on one rank.
 #include "parallel/tensor/vocabulary.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -35,7 +35,8 @@ double Largest(const at::Tensor& x) { return x.abs().max().item<double>(); }
 
 TEST(Embedding, IsTheWholeTable) {
   const at::Tensor whole = Leaf(Random({kVocabulary, kWidth}, 1)), part = Leaf(Part(whole, 0));
-  const at::Tensor tokens = at::tensor({0, 10, 5, 5, 2, 7}, at::kLong).view({2, 3}), g = Random({6, kWidth}, 2);
+  const at::Tensor tokens = at::tensor({0, 10, 5, 5, 2, 7}, at::kLong).view({2, 3}),
+                   g = Random({6, kWidth}, 2);
   const at::Tensor expected = at::embedding(whole, tokens.view({-1}));
   const at::Tensor mine = AllReduce(Axis(), Embedding(Axis(), part, kVocabulary, tokens)).local();
   EXPECT_TRUE(mine.equal(expected)) << "one rank adds a row, the others zeros";

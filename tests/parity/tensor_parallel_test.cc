@@ -121,8 +121,8 @@ SerialTraining SerialRun(const MakeModel& make) {
 // Planted bugs that go on without a word.
 enum class Fault {
   kNone,
-  kNormNotSummed,     // under sequence parallelism, the gradient of a norm is this rank's part
-  kReplicasInNorm,    // the norm for clipping counts what several ranks hold several times
+  kNormNotSummed,   // under sequence parallelism, the gradient of a norm is this rank's part
+  kReplicasInNorm,  // the norm for clipping counts what several ranks hold several times
 };
 
 struct Setting {
@@ -142,7 +142,8 @@ std::vector<models::ParameterUnit> UnitsWith(Fault fault, const models::SplitMod
   std::vector<models::ParameterUnit> units = model.units();
   for (models::ParameterUnit& unit : units) {
     for (models::ParameterSpec& p : unit.parameters) {
-      if (fault == Fault::kNormNotSummed && p.name == "transformer.h.0.ln_1.weight") p.placement.partial.clear();
+      if (fault == Fault::kNormNotSummed && p.name == "transformer.h.0.ln_1.weight")
+        p.placement.partial.clear();
       if (fault == Fault::kReplicasInNorm) p.placement.replicated.clear();
     }
   }
@@ -158,10 +159,12 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
   EXPECT_TRUE(tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, tp),
                                            {.sequence_parallel = setting.sequence_parallel})
                   .ok());
-  const auto dp = *parallel::DataParallel::Create(mesh, UnitsWith(setting.fault, *model), {.strategy = setting.strategy, .part_bytes = 512});
+  const auto dp = *parallel::DataParallel::Create(mesh, UnitsWith(setting.fault, *model),
+                                                  {.strategy = setting.strategy, .part_bytes = 512});
   parallel::ShardedOptimizer optimizer(*dp, kAdamW);
   const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& context) {
-    return dp->Run(block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, context); }, x);
+    return dp->Run(
+        block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, context); }, x);
   };
   const int data_ranks = World().size() / tp, data_rank = mesh.world().rank() / tp;
   for (int step = 0; step < kSteps; ++step) {
@@ -211,7 +214,8 @@ std::vector<Setting> Settings() {
 
 void ExpectAllSettings(const MakeModel& make) {
   const SerialTraining serial = SerialRun(make);
-  for (const Setting& setting : Settings()) EXPECT_LE(Difference(make, serial, setting), kTolerance) << TextOf(setting);
+  for (const Setting& setting : Settings())
+    EXPECT_LE(Difference(make, serial, setting), kTolerance) << TextOf(setting);
 }
 
 TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeGpt); }
@@ -221,8 +225,7 @@ TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
 TEST(TensorParallel, PlantedBugsAreSeen) {
   const SerialTraining serial = SerialRun(MakeGpt);
   const std::vector<comm::MeshAxis> mesh = {{"dp_replicate", World().size() / 2}, {"tp", 2}};
-  const std::pair<Fault, bool> faults[] = {{Fault::kNormNotSummed, true},
-                                           {Fault::kReplicasInNorm, false}};
+  const std::pair<Fault, bool> faults[] = {{Fault::kNormNotSummed, true}, {Fault::kReplicasInNorm, false}};
   for (const auto& [fault, sequence] : faults) {
     const Setting setting = {mesh, sequence, parallel::Strategy::kDdp, fault};
     // Far from what rounding does.

@@ -77,8 +77,9 @@ void Settings::BindParallel(SettingsTable& table) {
               "stages per rank of pp; 0: 2 for interleaved and zbv, else 1");
   }
   if (std::count(axes.begin(), axes.end(), "tp=2") > 0) {
-    table.Add("sequence_parallel", &sequence_parallel,
-              "with tp: norms, dropout and residual sums are split over it by tokens; less memory, the same bytes");
+    table.Add(
+        "sequence_parallel", &sequence_parallel,
+        "with tp: norms, dropout and residual sums are split over it by tokens; less memory, the same bytes");
   }
   table.Add("timeout", &timeout, "seconds a rank may wait for another before the job ends and names it");
   table.Group("Arithmetic and memory");

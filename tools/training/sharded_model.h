@@ -51,7 +51,7 @@ struct TrainedModel {
   // For the memory plan; no plan is made where the first is negative.
   std::int64_t activation_bytes_per_sample = -1;
   std::int64_t epilogue_bytes_per_sample = 0;  // of these, those that the epilogue keeps
-  std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
+  std::int64_t fixed_activation_bytes = 0;     // for any micro-batch
   std::int64_t evaluation_bytes = 0;
 };
 

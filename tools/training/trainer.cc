@@ -211,7 +211,8 @@ void Trainer::ReportProgress() {
 
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   MicroBatch micro = task_.Next(k);
-  const std::uint64_t of_step = base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
+  const std::uint64_t of_step =
+      base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
   micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
   passes.nominal_count = micro.nominal_count;
   const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();

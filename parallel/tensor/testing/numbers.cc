@@ -24,8 +24,10 @@ std::vector<at::Tensor> OfRanks(const at::Tensor& tensor) {
     at::Tensor shape = at::empty({tensor.dim()}, at::kLong);
     for (std::int64_t d = 0; d < tensor.dim(); ++d) shape[d] = tensor.size(d);
     comm::Broadcast(world, shape, root);
-    std::vector<std::int64_t> sizes(shape.data_ptr<std::int64_t>(), shape.data_ptr<std::int64_t>() + tensor.dim());
-    at::Tensor values = root == world.rank() ? tensor.detach().contiguous().clone() : at::empty(sizes, tensor.options());
+    std::vector<std::int64_t> sizes(shape.data_ptr<std::int64_t>(),
+                                    shape.data_ptr<std::int64_t>() + tensor.dim());
+    at::Tensor values =
+        root == world.rank() ? tensor.detach().contiguous().clone() : at::empty(sizes, tensor.options());
     comm::Broadcast(world, values, root);
     all.push_back(values);
   }
@@ -39,8 +41,6 @@ at::Tensor AllReduced(const at::Tensor& tensor) {
   return sum;
 }
 
-double SumOverRanks(double value) {
-  return AllReduced(at::full({1}, value, at::kDouble)).item<double>();
-}
+double SumOverRanks(double value) { return AllReduced(at::full({1}, value, at::kDouble)).item<double>(); }
 
 }  // namespace plait::tensor_parallel::testing
