@@ -44,7 +44,7 @@ at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool c
 }  // namespace
 
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const AttentionOptions& options) {
+                     const AttentionOptions& options) {
   at::Tensor keys = key, values = value;
   std::optional<at::Tensor> mask;
   bool causal = options.causal;

@@ -36,7 +36,7 @@ struct AttentionOptions {
 };
 
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const AttentionOptions& options = {});
+                     const AttentionOptions& options = {});
 
 }  // namespace plait::attention
 

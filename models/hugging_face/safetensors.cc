@@ -92,8 +92,9 @@ absl::Status Weights::ReadUnit(const models::BlockModel& model, std::size_t unit
     PLAIT_CHECK(!parameter.tensor.is_meta()) << parameter.name << " has no memory";
     const models::Placement& placement = parameter.placement;
     const bool split = !placement.boxes.empty();
-    const at::Tensor whole =
-        split ? at::empty(placement.shape, parameter.tensor.options().requires_grad(false)) : parameter.tensor;
+    const at::Tensor whole = split
+                                 ? at::empty(placement.shape, parameter.tensor.options().requires_grad(false))
+                                 : parameter.tensor;
     for (const FileTensor& part : layout_(parameter.name, whole)) {
       PLAIT_RETURN_IF_ERROR(Read(files_, part));
     }

@@ -1,8 +1,8 @@
 #include "models/linear/linear.h"
 
 #include <ATen/autocast_mode.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
