@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -73,19 +74,26 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
     const ColumnCall& call = Recorded<ColumnCall>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& rows = saved[0];
+    // A backward in two parts asks for the gradient of x first, for those of the weights later.
+    const bool wants_x = context->needs_input_grad(0);
     at::Tensor of_rows;
-    for (std::size_t layer = 0; layer < gradients.size(); ++layer) {
+    for (std::size_t layer = 0; wants_x && layer < gradients.size(); ++layer) {
       if (gradients[layer].defined()) of_rows = linear::Product(gradients[layer], saved[layer + 1], of_rows);
     }
     // Every rank comes here: the outputs of a layer are used by all ranks or by none.
-    RowSum of_x(call.axis, of_rows);
+    std::optional<RowSum> of_x;
+    if (wants_x) of_x.emplace(call.axis, of_rows);
     variable_list of_inputs = {at::Tensor(), at::Tensor()};
+    std::size_t parameter = 1;
     for (std::size_t layer = 0; layer < gradients.size(); ++layer) {
       const at::Tensor& gradient = gradients[layer];
-      of_inputs.push_back(gradient.defined() ? linear::Product(gradient.t(), rows) : at::Tensor());
-      if (call.has_bias[layer]) of_inputs.push_back(gradient.defined() ? gradient.sum(0) : at::Tensor());
+      const bool wants_weight = context->needs_input_grad(parameter++) && gradient.defined();
+      of_inputs.push_back(wants_weight ? linear::Product(gradient.t(), rows) : at::Tensor());
+      if (!call.has_bias[layer]) continue;
+      const bool wants_bias = context->needs_input_grad(parameter++) && gradient.defined();
+      of_inputs.push_back(wants_bias ? gradient.sum(0) : at::Tensor());
     }
-    of_inputs[1] = of_x.Wait();
+    if (wants_x) of_inputs[1] = of_x->Wait();
     return of_inputs;
   }
 };
@@ -110,8 +118,10 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
     const RowCall& call = Recorded<RowCall>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::Tensor whole = AllRows(call.axis, gradients[0]);
-    variable_list of_inputs = {at::Tensor(), linear::Product(whole, weight), linear::Product(whole.t(), x)};
+    const bool wants_x = context->needs_input_grad(0), wants_weight = context->needs_input_grad(1);
+    const at::Tensor whole = wants_x || wants_weight ? AllRows(call.axis, gradients[0]) : at::Tensor();
+    variable_list of_inputs = {at::Tensor(), wants_x ? linear::Product(whole, weight) : at::Tensor(),
+                               wants_weight ? linear::Product(whole.t(), x) : at::Tensor()};
     if (call.has_bias) of_inputs.push_back(gradients[0].sum(0));
     if (call.has_residual) of_inputs.push_back(gradients[0]);
     return of_inputs;

@@ -5,6 +5,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <vector>
@@ -93,6 +94,33 @@ TEST(ColumnLinear, UnusedOutput) {
   ColumnLinear(axis, Residual(x), {{a}, {b}})[0].local().sum().backward();
   EXPECT_FALSE(b.grad().defined());
   ExpectNear(x.grad(), testing::AllReduced(a.detach()).sum(0).expand({3, kIn}), "x");
+}
+
+// The gradient of x needs one reduction, those of the weights none: a backward in two parts has one in all.
+TEST(ColumnLinear, ReducesOnceInABackwardOfTwoParts) {
+  const TensorAxis axis(World(), {});
+  if (!axis.split()) return;
+  const at::Tensor x = Leaf(Random({3, kIn}, 1)), a = Leaf(Random({2, kIn}, 2)), b = Leaf(Random({4, 2}, 3));
+  const at::Tensor y = RowLinear(axis, ColumnLinear(axis, Residual(x), {{a}})[0], {b}).local();
+  const auto reductions = [&] {
+    std::int64_t calls = 0;
+    for (const auto& [name, operations] : World().stats()) {
+      calls += operations[static_cast<std::size_t>(comm::Operation::kAllReduce)].calls;
+    }
+    return calls;
+  };
+  const std::int64_t before = reductions();
+  const at::Tensor g = Random({3, 4}, 4);
+  const auto of_x = torch::autograd::grad({y}, {x}, {g}, /*retain_graph=*/true);
+  EXPECT_EQ(reductions(), before + 1);
+  const auto of_weights = torch::autograd::grad({y}, {a, b}, {g});
+  EXPECT_EQ(reductions(), before + 1);
+  x.mutable_grad() = at::Tensor();
+  const at::Tensor again = RowLinear(axis, ColumnLinear(axis, Residual(x), {{a}})[0], {b}).local();
+  again.backward(g);
+  EXPECT_TRUE(of_x[0].equal(x.grad()));
+  EXPECT_TRUE(of_weights[0].equal(a.grad()));
+  EXPECT_TRUE(of_weights[1].equal(b.grad()));
 }
 
 }  // namespace
