@@ -23,6 +23,7 @@
 #include "parallel/pipeline/executor.h"
 #include "parallel/pipeline/simulator.h"
 #include "parallel/sharding/data_parallel.h"
+#include "parallel/tensor/parallelize.h"
 #include "tests/parity/serial_adamw.h"
 
 namespace plait::parity {
@@ -34,7 +35,7 @@ using parallel::ScheduleKind;
 using parallel::Strategy;
 
 constexpr int kSteps = 5;
-constexpr std::int64_t kSequence = 7, kVocabulary = 13, kWidth = 8, kBlocks = 8;
+constexpr std::int64_t kSequence = 8, kVocabulary = 13, kWidth = 8, kBlocks = 8;
 constexpr double kClip = 0.1;
 const parallel::ShardedOptimizerOptions kAdamW = {
     .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
@@ -50,14 +51,17 @@ struct Setting {
   Kind kind = Kind::kGpt;
   ScheduleKind schedule = ScheduleKind::k1F1B;
   int stages = 2;  // ranks along pp
+  int tp = 1;
+  bool sequence_parallel = false;
   Strategy strategy = Strategy::kDdp;
   bool reshard_after_forward = true, reduce_every_micro_batch = false;
   Fault fault = Fault::kNone;
 
-  int data_ranks() const { return World().size() / stages; }
+  int data_ranks() const { return World().size() / stages / tp; }
   int micro_batches() const { return schedule == ScheduleKind::kInterleaved ? 4 : 5; }
   std::string Text() const {
-    return std::string(Name(schedule)) + " pp=" + std::to_string(stages) + " " + std::string(Name(strategy)) +
+    return std::string(Name(schedule)) + " pp=" + std::to_string(stages) + " tp=" + std::to_string(tp) +
+           (sequence_parallel ? " sp " : " ") + std::string(Name(strategy)) +
            (reshard_after_forward ? "" : " keeps") + (reduce_every_micro_batch ? " every" : "") + " model " +
            std::to_string(static_cast<int>(kind));
   }
@@ -127,8 +131,9 @@ class Pipeline {
   explicit Pipeline(const Setting& setting)
       : s_(setting),
         data_axis_(setting.strategy == Strategy::kDdp ? "dp_replicate" : "dp_shard"),
-        mesh_(*comm::DeviceMesh::Create(World(), {{"pp", s_.stages}, {data_axis_, s_.data_ranks()}})),
+        mesh_(*comm::DeviceMesh::Create(World(), {{"pp", s_.stages}, {data_axis_, s_.data_ranks()}, {"tp", s_.tp}})),
         model_(MakeModel(setting.kind)) {
+    SplitLayers();
     const comm::Communicator& pp = mesh_.axis("pp");
     const parallel::Schedule schedule =
         *parallel::MakeSchedule(s_.schedule, {.ranks = s_.stages, .micro_batches = s_.micro_batches()});
@@ -180,6 +185,15 @@ class Pipeline {
   parallel::DataParallel& engine() { return *dp_; }
 
  private:
+  void SplitLayers() {
+    if (s_.tp == 1) return;
+    auto& model = dynamic_cast<tensor_parallel::SplittableModel&>(*model_);
+    const absl::Status split =
+        tensor_parallel::Parallelize(model, mesh_, tensor_parallel::DefaultPlan(model, s_.tp),
+                                     {.sequence_parallel = s_.sequence_parallel});
+    ASSERT_TRUE(split.ok()) << split;
+  }
+
   Setting s_;
   std::string data_axis_;
   comm::DeviceMesh mesh_;
@@ -234,7 +248,7 @@ void ExpectAsSerial(const Setting& s, const Serial& serial) {
   SCOPED_TRACE(s.Text());
   Pipeline pipeline(s);
   for (int step = 0; step < kSteps; ++step) {
-    double loss = pipeline.Step(step);
+    double loss = pipeline.Step(step) / s.tp;
     World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
     EXPECT_NEAR(loss / serial.training.losses[step], 1, kTolerance) << "loss of step " << step;
   }
@@ -290,6 +304,22 @@ TEST(Pipeline, ModelsWithOtherEndsAreOneRank) {
                          .stages = kind == Kind::kCnn ? World().size() : 2,
                          .strategy = Strategy::kFsdp};
       ExpectAsSerial(s, SerialRun(s));
+    }
+  }
+}
+
+// pp x tp, and with 8 ranks pp x dp x tp.
+TEST(Pipeline, StagesOfSplitLayersAreOneRank) {
+  if (World().size() < 4) return;
+  for (const Kind kind : {Kind::kGpt, Kind::kLlama}) {
+    for (const ScheduleKind schedule : parallel::kScheduleKinds) {
+      Setting s = {.kind = kind, .schedule = schedule, .tp = 2};
+      const Serial serial = SerialRun(s);
+      for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero1, Strategy::kFsdp}) {
+        s.strategy = strategy;
+        s.sequence_parallel = strategy != Strategy::kDdp;
+        if (s.data_ranks() > 1 || strategy != Strategy::kZero1) ExpectAsSerial(s, serial);
+      }
     }
   }
 }
