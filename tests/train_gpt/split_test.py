@@ -1,0 +1,69 @@
+"""Layers split over tp: the numbers of one rank, with dropout; checkpoints; saved models; bad input."""
+import filecmp
+
+import runs
+
+FLAGS = ["--dtype=float64", "--sample-tokens=0", "--dropout=0.1", "--n-head=4"]
+RUNS = [
+    ["--mesh=tp=2"],
+    ["--mesh=tp=4", "--sequence-parallel"],
+    ["--mesh=dp_shard=2,tp=2", "--strategy=fsdp", "--sequence-parallel"],
+    ["--mesh=dp_replicate=2,tp=2", "--activation-checkpointing=full"],
+    ["--mesh=pp=2,tp=2", "--pipeline-schedule=zb-h1", "--sequence-parallel"],
+]
+TOLERANCE = 1e-12  # as in strategies_test
+
+
+class SplitTest(runs.TrainTest):
+    def expect_same(self, name, other, skip=0):
+        expected, actual = self.numbers(name), self.numbers(other)
+        for metric, values in expected.items():
+            self.assertEqual(len(values[skip:]), len(actual[metric]))
+            for x, y in zip(values[skip:], actual[metric]):
+                self.assertEqual(x == "nan", y == "nan")
+                if x != "nan":
+                    x, y = float.fromhex(x), float.fromhex(y)
+                    self.assertLessEqual(abs(x - y), TOLERANCE * abs(x), metric)
+
+    def test_is_one_rank(self):
+        self.train("--nproc=1", *FLAGS, outputs="one")
+        for count, mesh in enumerate(RUNS):
+            with self.subTest(mesh=mesh):
+                self.train(*FLAGS, *mesh, outputs=f"run{count}")
+                self.expect_same("one", f"run{count}")
+
+    def test_checkpoints_go_on_on_any_mesh(self):
+        kept = ["--checkpoint-interval=5", "--keep-last=0"]
+        self.train("--nproc=1", *FLAGS, *kept, "--checkpoint-dir=of_one", outputs="one")
+        self.train(*FLAGS, *kept, *RUNS[2], "--checkpoint-dir=of_split", outputs="split")
+        for count, (mesh, folder) in enumerate([(["--nproc=1"], "of_split"), (RUNS[4], "of_split"),
+                                                (["--nproc=2", "--strategy=zero1"], "of_split"), (RUNS[1], "of_one")]):
+            with self.subTest(mesh=mesh, folder=folder):
+                run = self.train(*mesh, *FLAGS, f"--resume={folder}/step-000000005", outputs=f"again{count}")
+                self.assertIn("Resuming after step 5", run.out)
+                self.expect_same("one", f"again{count}", skip=5)
+
+    def test_saves_the_whole_model(self):
+        self.train("--nproc=1", *FLAGS, "--max-iters=0", "--save-model=of_one", outputs="one")
+        for count, mesh in enumerate((RUNS[2], RUNS[4])):
+            self.train(*FLAGS, *mesh, "--max-iters=0", f"--save-model=of_{count}", outputs=f"run{count}")
+            for name in ("model.safetensors", "config.json"):
+                self.assertTrue(filecmp.cmp(self.path(f"of_one/{name}"), self.path(f"of_{count}/{name}"), shallow=False))
+
+    def test_bad_input(self):
+        table = [
+            ("--mesh: transformer.h.0.attn.c_attn: 3 heads for 2 ranks; expected a multiple of the ranks",
+             "--mesh=tp=2", "--n-head=3", "--n-embd=24"),
+            ("this program has no context parallelism (cp)", "--mesh=cp=2"),
+        ]
+        for expected, *flags in table:
+            with self.subTest(flags=flags):
+                run = self.train(*FLAGS, *flags, code=None)
+                errors = [line for line in run.errors() if "[WARNING]" not in line]
+                self.assertEqual(len(errors), 1, errors)
+                self.assertIn(expected, errors[0])
+                self.assertNotIn("step=1 ", run.out)
+
+
+if __name__ == "__main__":
+    runs.main()
