@@ -37,7 +37,7 @@ class Attention(nn.Module):
         self.wo = nn.Linear(width, width, bias=False)
 
     def forward(self, x, cosines, sines):
-        batch, seq, width = x.shape
+        batch, seq, _ = x.shape
 
         def heads(y, count):
             return y.view(batch, seq, count, self.head_width).transpose(1, 2)
@@ -46,7 +46,7 @@ class Attention(nn.Module):
         k = rotate(heads(self.wk(x), self.kv_heads), cosines, sines)
         v = heads(self.wv(x), self.kv_heads)
         y = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        return self.wo(y.transpose(1, 2).reshape(batch, seq, width))
+        return self.wo(y.transpose(1, 2).reshape(batch, seq, -1))
 
 
 class FeedForward(nn.Module):

@@ -6,7 +6,8 @@
     peer_step.py --model=llama --strategy=fsdp --rank=0 --ranks=2 --port=P   and the same with --rank=1
 
 Strategies: single; ddp (DistributedDataParallel); zero1 (the same with ZeroRedundancyOptimizer); fsdp (fully_shard on
-each block and on the root, all of it dropped after forward); fsdp-keep-root (PyTorch's default: the root stays). All
+each block and on the root, all of it dropped after forward); fsdp-keep-root (PyTorch's default: the root stays); tp
+(parallelize_module with the usual plan: columns, then rows, of attention and feed-forward, both tables; Llama only). All
 over gloo, one thread a process. Rank 0 prints, times of its own, the loss that of all ranks:
 
     peer_step step=3 loss=4.1747493743896484 dt=0.046112 cpu=0.046100
@@ -28,7 +29,7 @@ from torch import nn
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["gpt", "llama"], default="gpt")
-    parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root"], default="single")
+    parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root", "tp"], default="single")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float64"], default="float32")
     parser.add_argument("--steps", type=int, default=30)
@@ -83,12 +84,30 @@ def shard(model, keep_root):
     fully_shard(model, mesh=mesh, **({} if keep_root else {"reshard_after_forward": True}))
 
 
+def split(model):
+    """PyTorch's tutorial on tensor parallelism, without sequence parallelism."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    parallelize_module(model, mesh, {"tok_embeddings": RowwiseParallel(input_layouts=Replicate()),
+                                     "output": ColwiseParallel(output_layouts=Replicate())})
+    for block in model.blocks():
+        block.attention.heads //= dist.get_world_size()
+        block.attention.kv_heads //= dist.get_world_size()
+        parallelize_module(block, mesh, {**{f"attention.w{name}": ColwiseParallel() for name in "qkv"},
+                                         "attention.wo": RowwiseParallel(), "feed_forward.w1": ColwiseParallel(),
+                                         "feed_forward.w3": ColwiseParallel(), "feed_forward.w2": RowwiseParallel()})
+
+
 def parallel(args):
     """The model that is called, the model that is stepped, and its optimizer."""
     model = model_of(args)
     called = model
     if args.strategy.startswith("fsdp"):
         shard(model, args.strategy == "fsdp-keep-root")
+    elif args.strategy == "tp":
+        split(model)
     elif args.strategy in ("ddp", "zero1"):
         called = nn.parallel.DistributedDataParallel(model)
     if args.compile:
@@ -116,7 +135,8 @@ def main():
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
         dist.init_process_group("gloo", rank=args.rank, world_size=args.ranks)
     data = StepData(args.vocab_size, args.block_size, args.batch_size, args.data)
-    batches = [data.batch(step, args.rank, args.ranks) for step in range(args.steps)]
+    rank, ranks = (0, 1) if args.strategy == "tp" else (args.rank, args.ranks)  # of the data
+    batches = [data.batch(step, rank, ranks) for step in range(args.steps)]
     called, model, optimizer = parallel(args)
     for step, (inputs, targets) in enumerate(batches):
         if args.ranks > 1:

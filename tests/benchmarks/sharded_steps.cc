@@ -24,10 +24,13 @@
 #include "data/safetensors/writer.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
+#include "parallel/tensor/parallelize.h"
 #include "tests/benchmarks/step_data.h"
 
 ABSL_FLAG(std::string, strategy, "ddp", "ddp, zero1, zero2 or fsdp");
 ABSL_FLAG(int, dp_replicate, 0, "replicas; 0: all ranks for ddp, else 1");
+ABSL_FLAG(int, tp, 1, "ranks over which layers are split");
+ABSL_FLAG(bool, sequence_parallel, false, "with --tp: rows between split layers are split too");
 ABSL_FLAG(bool, reshard_after_forward, true, "fsdp: blocks are dropped after their forward pass");
 ABSL_FLAG(int, nproc, 1, "ranks, where no launcher started them");
 ABSL_FLAG(std::int64_t, steps, 30, "steps");
@@ -99,8 +102,12 @@ class Run {
   absl::Status Steps();
 
  private:
+  absl::StatusOr<comm::DeviceMesh> MakeMesh(Strategy strategy) const;
+  absl::Status SplitLayers(const comm::DeviceMesh& mesh);
   absl::Status WriteInitial(const std::string& path);
   void Step(std::int64_t step, const StepBatch& batch);
+
+  int data_ranks() const { return world_.size() / absl::GetFlag(FLAGS_tp); }
 
   std::string name_;
   const StepSizes& sizes_;
@@ -112,13 +119,24 @@ class Run {
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
 
+absl::StatusOr<comm::DeviceMesh> Run::MakeMesh(Strategy strategy) const {
+  int replicas = absl::GetFlag(FLAGS_dp_replicate);
+  if (replicas == 0) replicas = strategy == Strategy::kDdp ? data_ranks() : 1;
+  return comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas},
+                                           {"dp_shard", data_ranks() / replicas},
+                                           {"tp", absl::GetFlag(FLAGS_tp)}});
+}
+
+absl::Status Run::SplitLayers(const comm::DeviceMesh& mesh) {
+  auto* const model = dynamic_cast<tensor_parallel::SplittableModel*>(model_.get());
+  return tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, mesh.axis("tp").size()),
+                                      {.sequence_parallel = absl::GetFlag(FLAGS_sequence_parallel)});
+}
+
 absl::Status Run::Prepare(const Types& types) {
   PLAIT_ASSIGN_OR_RETURN(const Strategy strategy, parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy)));
-  int replicas = absl::GetFlag(FLAGS_dp_replicate);
-  if (replicas == 0) replicas = strategy == Strategy::kDdp ? world_.size() : 1;
-  PLAIT_ASSIGN_OR_RETURN(
-      const comm::DeviceMesh mesh,
-      comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas}, {"dp_shard", world_.size() / replicas}}));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, MakeMesh(strategy));
+  PLAIT_RETURN_IF_ERROR(SplitLayers(mesh));
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
   generator.set_current_seed(1337);
   PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
@@ -159,14 +177,15 @@ void Run::Step(std::int64_t step, const StepBatch& batch) {
   const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
   const at::Tensor loss = engine_->Forward([&] {
     const models::LossSum part = models::RunModel(*model_, {batch.inputs, batch.targets}, run_);
-    return part.sum.div(part.count * world_.size());
+    return part.sum.div(part.count * data_ranks());
   });
   engine_->Backward(loss);
   optimizer_->Step({.clip_norm = sizes_.clip_norm});
   // Parameters that are on their way belong to the step.
   engine_->WaitForParameters();
   const double seconds = NowSeconds() - begin, cpu = ProcessorSeconds() - cpu_begin;
-  double whole[1] = {loss.item<double>()};
+  // Ranks of tp have the same loss.
+  double whole[1] = {loss.item<double>() / absl::GetFlag(FLAGS_tp)};
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(whole)), comm::ReduceOp::kSum);
   if (world_.rank() != 0) return;
   std::printf("%s step=%lld loss=%.17g dt=%.6f cpu=%.6f\n", name_.c_str(), static_cast<long long>(step),
@@ -175,9 +194,9 @@ void Run::Step(std::int64_t step, const StepBatch& batch) {
 }
 
 absl::Status Run::Steps() {
-  if (sizes_.batch_size % world_.size() != 0) {
+  if (sizes_.batch_size % data_ranks() != 0) {
     return absl::InvalidArgumentError(absl::StrCat("--batch-size=", sizes_.batch_size,
-                                                   ": expected a multiple of ", world_.size(), " ranks"));
+                                                   ": expected a multiple of ", data_ranks(), " ranks"));
   }
   PLAIT_ASSIGN_OR_RETURN(const StepData data,
                          StepData::Make({.vocab_size = sizes_.vocab_size,
@@ -186,7 +205,7 @@ absl::Status Run::Steps() {
                                          .text = base::FromUser(absl::GetFlag(FLAGS_data))}));
   session_.EnterSteps();
   for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
-    Step(step, data.Batch(step, world_.rank(), world_.size()));
+    Step(step, data.Batch(step, world_.rank() / absl::GetFlag(FLAGS_tp), data_ranks()));
   }
   return absl::OkStatus();
 }
