@@ -122,14 +122,15 @@ class Run {
 absl::StatusOr<comm::DeviceMesh> Run::MakeMesh(Strategy strategy) const {
   int replicas = absl::GetFlag(FLAGS_dp_replicate);
   if (replicas == 0) replicas = strategy == Strategy::kDdp ? data_ranks() : 1;
-  return comm::DeviceMesh::Create(world_, {{"dp_replicate", replicas},
-                                           {"dp_shard", data_ranks() / replicas},
-                                           {"tp", absl::GetFlag(FLAGS_tp)}});
+  return comm::DeviceMesh::Create(
+      world_,
+      {{"dp_replicate", replicas}, {"dp_shard", data_ranks() / replicas}, {"tp", absl::GetFlag(FLAGS_tp)}});
 }
 
 absl::Status Run::SplitLayers(const comm::DeviceMesh& mesh) {
   auto* const model = dynamic_cast<tensor_parallel::SplittableModel*>(model_.get());
-  return tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, mesh.axis("tp").size()),
+  return tensor_parallel::Parallelize(*model, mesh,
+                                      tensor_parallel::DefaultPlan(*model, mesh.axis("tp").size()),
                                       {.sequence_parallel = absl::GetFlag(FLAGS_sequence_parallel)});
 }
 

@@ -131,7 +131,8 @@ class Pipeline {
   explicit Pipeline(const Setting& setting)
       : s_(setting),
         data_axis_(setting.strategy == Strategy::kDdp ? "dp_replicate" : "dp_shard"),
-        mesh_(*comm::DeviceMesh::Create(World(), {{"pp", s_.stages}, {data_axis_, s_.data_ranks()}, {"tp", s_.tp}})),
+        mesh_(*comm::DeviceMesh::Create(World(),
+                                        {{"pp", s_.stages}, {data_axis_, s_.data_ranks()}, {"tp", s_.tp}})),
         model_(MakeModel(setting.kind)) {
     SplitLayers();
     const comm::Communicator& pp = mesh_.axis("pp");
