@@ -15,20 +15,8 @@ DATA_RUNS = [
     ["--mesh=pp=2,dp_shard=2", "--strategy=zero2", "--pipeline-schedule=zbv"],
     ["--mesh=pp=2,dp_replicate=2", "--pipeline-schedule=zb-h1"],
 ]
-TOLERANCE = 1e-12  # as in strategies_test
-
 
 class PipelineTest(runs.TrainTest):
-    def expect_same(self, name, other, skip=0):
-        expected, actual = self.numbers(name), self.numbers(other)
-        for metric, values in expected.items():
-            self.assertEqual(len(values[skip:]), len(actual[metric]))
-            for x, y in zip(values[skip:], actual[metric]):
-                self.assertEqual(x == "nan", y == "nan")
-                if x != "nan":
-                    x, y = float.fromhex(x), float.fromhex(y)
-                    self.assertLessEqual(abs(x - y), TOLERANCE * abs(x), metric)
-
     def test_is_one_rank(self):
         self.train("--nproc=1", *FLAGS, outputs="one")
         for count, mesh in enumerate(RUNS):

@@ -110,6 +110,17 @@ class TrainTest(unittest.TestCase):
         history = self.history(outputs)
         return {name: history[name] for name in self.same}
 
+    def expect_same(self, name, other, skip=0):
+        """The numbers of one run, but for its first `skip` steps, are those of another up to rounding in float64."""
+        expected, actual = self.numbers(name), self.numbers(other)
+        for metric, values in expected.items():
+            self.assertEqual(len(values[skip:]), len(actual[metric]))
+            for x, y in zip(values[skip:], actual[metric]):
+                self.assertEqual(x == "nan", y == "nan")
+                if x != "nan":
+                    x, y = float.fromhex(x), float.fromhex(y)
+                    self.assertLessEqual(abs(x - y), 1e-12 * abs(x), metric)
+
     def write_vocabulary(self, folder):
         """GPT-2's two files for bytes and one pair of them: 257 tokens."""
         printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
