@@ -269,7 +269,9 @@ TEST(RankTrace, ArrowsJoinSendsWithTheirReceives) {
       const double from = span.value("ts", 0.0), at = arrow.at("ts");
       if (span.at("ph") != "X" || span.at("pid") != arrow.at("pid") || span.at("tid") != arrow.at("tid"))
         continue;
-      if (span.at("name") != "waiting" && from <= at && at <= from + span.at("dur").get<double>()) {
+      // Times are nanoseconds, as decimals: their sum is rounded.
+      const double to = from + span.at("dur").get<double>() + 1e-4;
+      if (span.at("name") != "waiting" && from <= at && at <= to) {
         return span.at("args").at("bytes").get<std::int64_t>();
       }
     }
