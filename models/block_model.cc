@@ -14,6 +14,7 @@ BlockState RunBlocks(BlockModel& model, const Batch& batch, const BlockRunner& r
   BlockState state = model.Prologue(batch, context);
   BlockContext at_block = context;
   at_block.random = batch.random;
+  at_block.sequence = batch.sequence;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     at_block.step = static_cast<std::int64_t>(i);
     state = run ? run(i, state, at_block) : blocks[i]->Forward(state, at_block);

@@ -27,6 +27,10 @@
 
 #include "models/placement.h"
 
+namespace plait::context_parallel {
+class ContextAxis;
+}
+
 namespace plait::models {
 
 class KeyValueCache;
@@ -44,6 +48,15 @@ struct RandomContext {
   std::int64_t first_sample = 0;  // number of the batch's first sample among those of all ranks
 };
 
+// Which tokens of each sequence are in a batch, where ranks have parts of sequences
+// (parallel/context/local_batch.h).
+struct SequencePart {
+  at::Tensor positions = {};  // (seq of the batch) of int64; undefined: 0 to seq - 1
+  std::int64_t length = 0;    // of the whole sequence, without padding
+  // The ranks that have the others; not owned. Null where the batch has all.
+  const context_parallel::ContextAxis* axis = nullptr;
+};
+
 // How a block is called.
 struct BlockContext {
   // Step size of a residual block, x + dt F(x); coarse levels of the layer-parallel solver pass larger ones.
@@ -54,6 +67,7 @@ struct BlockContext {
   // solver's iterations, and forward passes repeated by activation checkpointing, are not final.
   bool final = true;
   RandomContext random = {};
+  SequencePart sequence = {};
   KeyValueCache* cache = nullptr;  // generation: keys and values of earlier positions; not owned
 };
 
@@ -104,6 +118,7 @@ struct Batch {
   // waits for the device.
   std::int64_t valid_targets = -1;
   RandomContext random = {};
+  SequencePart sequence = {};
 };
 
 // A loss as a sum with its count, so that unequal parts of a batch, ignored targets and any split over ranks

@@ -11,7 +11,9 @@
 #include <optional>
 #include <tuple>
 
+#include "base/check.h"
 #include "models/key_value_cache.h"
+#include "parallel/context/attention.h"
 
 namespace plait::attention {
 namespace {
@@ -45,6 +47,12 @@ at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool c
 
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionOptions& options) {
+  if (options.sequence.axis != nullptr) {
+    PLAIT_CHECK(options.cache == nullptr && !options.dropout && !options.keeps_probabilities)
+        << "attention of split sequences has neither a cache nor dropout of probabilities";
+    return context_parallel::Attention(*options.sequence.axis, query, key, value,
+                                       {.causal = options.causal, .length = options.sequence.length});
+  }
   at::Tensor keys = key, values = value;
   std::optional<at::Tensor> mask;
   bool causal = options.causal;

@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "models/block_model.h"
+
 namespace plait::models {
 class KeyValueCache;
 }
@@ -33,6 +35,8 @@ struct AttentionOptions {
   models::KeyValueCache* cache = nullptr;  // not owned
   std::int64_t layer = 0;                  // of the cache
   std::int64_t capacity = 0;               // positions that the cache may hold
+  // Where ranks have parts of the sequences: without cache, dropout and kept probabilities.
+  models::SequencePart sequence = {};
 };
 
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -77,23 +77,28 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
       << seen + seq << " positions, the model has " << options_.block_size;
   CheckSequence(seq);
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
-  x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq); });
+  x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq, batch.sequence); });
   if (module()->is_training() && options_.dropout > 0) {
-    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random, "embedding",
+    x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random,
+                              batch.sequence, "embedding",
                               0);
   }
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }
 
 // To this rank's rows of (batch, seq), which are behind `seen` positions.
-at::Tensor Gpt::AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq) const {
-  if (!tensor_axis().sequence_parallel()) {
+at::Tensor Gpt::AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq,
+                             const models::SequencePart& sequence) const {
+  if (!tensor_axis().sequence_parallel() && !sequence.positions.defined()) {
     const at::Tensor positions = seq == options_.block_size ? wpe_ : wpe_.narrow(0, seen, seq);
     return rows.view({-1, seq, rows.size(1)}).add(positions).view(rows.sizes());
   }
-  const std::int64_t first = tensor_axis().rank() * rows.size(0);
+  const bool split = tensor_axis().sequence_parallel();
+  const std::int64_t first = split ? tensor_axis().rank() * rows.size(0) : 0;
   const auto options = at::TensorOptions(at::kLong).device(rows.device());
-  return rows + at::embedding(wpe_, at::arange(first, first + rows.size(0), options).remainder_(seq));
+  at::Tensor index = at::arange(first, first + rows.size(0), options).remainder_(seq);
+  if (sequence.positions.defined()) index = sequence.positions.to(rows.device()).index_select(0, index);
+  return rows + at::embedding(wpe_, index);
 }
 
 Shard<1> Gpt::Logits(const at::Tensor& hidden) const {

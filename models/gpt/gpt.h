@@ -65,7 +65,8 @@ class Gpt final : public models::SplitModuleModel {
  private:
   // Hidden states -> (batch seq, this rank's part of vocab_size).
   tensor_parallel::Shard<1> Logits(const at::Tensor& hidden) const;
-  at::Tensor AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq) const;
+  at::Tensor AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq,
+                          const models::SequencePart& sequence) const;
 
   GptOptions options_;
   tensor_parallel::TensorAxis table_axis_;

@@ -19,8 +19,8 @@ namespace plait::llama {
 // cosines * x + sines * (x with the elements of each pair swapped).
 struct Rotation {
   Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_options);
-  // (batch, seq, heads, head width) -> the same; the first position of the sequence is `first`.
-  at::Tensor Apply(const at::Tensor& x, std::int64_t first) const;
+  // (batch, seq, heads, head width) -> the same. `positions` (seq); undefined: from `first` on.
+  at::Tensor Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const;
 
   at::Tensor cosines, sines;
 };

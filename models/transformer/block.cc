@@ -56,7 +56,7 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
   const Shard<1> product = ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0];
   const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
-  if (context.cache == nullptr && !dropping() && !options_.keeps_probabilities && batch > 0 &&
+  if (context.sequence.axis == nullptr && context.cache == nullptr && !dropping() && !options_.keeps_probabilities && batch > 0 &&
       attention::UsesShortAttention(product.local(), sizes)) {
     return Shard<1>(attention::ShortAttention(product.local(), sizes));
   }
@@ -71,7 +71,8 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                             .dropout = drop,
                             .cache = context.cache,
                             .layer = context.step,
-                            .capacity = options_.capacity});
+                            .capacity = options_.capacity,
+                            .sequence = context.sequence});
   return Shard<1>(out.transpose(1, 2).reshape({-1, heads * width}));
 }
 
@@ -81,7 +82,8 @@ Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, c
   if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
   Residual added = RowLinear(axis, rows, projection.parameters());
   const char* site = &projection == &attention_out_ ? "attention" : "mlp";
-  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, site, layer_);
+  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site,
+                     layer_);
   return Add(residual, added, context.dt);
 }
 

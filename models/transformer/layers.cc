@@ -1,5 +1,6 @@
 #include "models/transformer/layers.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
@@ -54,14 +55,25 @@ void Linear::Reset(const models::ModuleModel& model, double deviation) const {
   models::Fill(bias, 0);
 }
 
-Residual DropRows(const TensorAxis& axis, const Residual& rows, std::int64_t batch, double probability,
-                  const models::RandomContext& random, const char* site, std::int64_t layer) {
-  const std::int64_t mine = rows.local().size(0), width = rows.local().size(1);
+at::Tensor TokenIndices(const TensorAxis& axis, std::int64_t rows, std::int64_t batch,
+                        const models::RandomContext& random, const models::SequencePart& sequence,
+                        at::Device device) {
+  const auto options = at::TensorOptions(at::kLong).device(device);
   const bool split = axis.sequence_parallel();
-  const std::int64_t seq = batch == 0 ? 0 : mine * (split ? axis.size() : 1) / batch;
-  const std::int64_t first = random.first_sample * seq + (split ? axis.rank() * mine : 0);
-  const at::Tensor indices =
-      at::arange(first, first + mine, at::TensorOptions(at::kLong).device(rows.local().device()));
+  const std::int64_t seq = batch == 0 ? 0 : rows * (split ? axis.size() : 1) / batch;
+  const std::int64_t first = split ? axis.rank() * rows : 0;
+  if (!sequence.positions.defined()) {
+    return at::arange(random.first_sample * seq + first, random.first_sample * seq + first + rows, options);
+  }
+  const at::Tensor samples = at::arange(random.first_sample, random.first_sample + batch, options).unsqueeze(1);
+  return (samples * sequence.length + sequence.positions.to(device)).flatten().narrow(0, first, rows);
+}
+
+Residual DropRows(const TensorAxis& axis, const Residual& rows, std::int64_t batch, double probability,
+                  const models::RandomContext& random, const models::SequencePart& sequence, const char* site,
+                  std::int64_t layer) {
+  const std::int64_t mine = rows.local().size(0), width = rows.local().size(1);
+  const at::Tensor indices = TokenIndices(axis, mine, batch, random, sequence, rows.local().device());
   const dropout::Mask mask = {probability, MaskSeed(random, site, layer)};
   return Map(rows, [&](const at::Tensor& x) { return dropout::Dropout(x, mask, {indices, width}); });
 }

@@ -51,10 +51,17 @@ struct Linear {
   at::Tensor weight, bias;
 };
 
+// Of the tokens (batch, seq) of a batch that belong to this rank's rows: their numbers among those of all
+// samples, (rows) of int64.
+at::Tensor TokenIndices(const tensor_parallel::TensorAxis& axis, std::int64_t rows, std::int64_t batch,
+                        const models::RandomContext& random, const models::SequencePart& sequence,
+                        at::Device device);
+
 // Dropout of rows. `site` names the place, such as "embedding", in layer `layer`.
 tensor_parallel::Residual DropRows(const tensor_parallel::TensorAxis& axis,
                                    const tensor_parallel::Residual& rows, std::int64_t batch,
-                                   double probability, const models::RandomContext& random, const char* site,
+                                   double probability, const models::RandomContext& random,
+                                   const models::SequencePart& sequence, const char* site,
                                    std::int64_t layer);
 // Of a dropout's mask in this step.
 std::uint64_t MaskSeed(const models::RandomContext& random, const char* site, std::int64_t layer);

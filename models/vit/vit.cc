@@ -95,7 +95,7 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
   CheckSequence(o.tokens());
   Residual rows = ToResidual(tensor_axis(), Invariant((x + pos_embed_).flatten(0, 1)));
   if (module()->is_training() && o.dropout > 0) {
-    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, "embedding", 0);
+    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, {}, "embedding", 0);
   }
   return {.hidden = HiddenOf(rows, count)};
 }

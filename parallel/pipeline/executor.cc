@@ -150,7 +150,7 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
     BlockState state;
     if (range.prologue) {
       before(-1);
-      state = model_.Prologue(batch, {.random = batch.random});
+      state = model_.Prologue(batch, {.random = batch.random, .sequence = batch.sequence});
       flight.inputs = TensorsOf(state);
     } else {
       state = StateOf(flight.inputs);
@@ -159,7 +159,7 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
       before(block);
       const auto forward = [&](const BlockState& input) {
         return options_.forward(static_cast<std::size_t>(block), input,
-                                {.step = block, .random = batch.random});
+                                {.step = block, .random = batch.random, .sequence = batch.sequence});
       };
       state = engine_.Run(static_cast<std::size_t>(local_[block]), forward, state);
     }

@@ -10,6 +10,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <map>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -101,18 +102,18 @@ std::vector<DataParallel::Engine::Part> DataParallel::Engine::PartsOf(const Para
   const bool splits = std::any_of(unit.parameters.begin(), unit.parameters.end(),
                                   [](const ParameterSpec& p) { return !p.placement.boxes.empty(); });
   std::vector<Part> parts(1);
-  Part partial;
+  std::map<std::vector<std::string>, Part> partial;  // by axes
   for (const ParameterSpec& parameter : unit.parameters) {
     if (!IsTrained(parameter)) continue;
     if (splits && !parameter.placement.partial.empty()) {
-      partial.push_back(&parameter);
+      partial[parameter.placement.partial].push_back(&parameter);
       continue;
     }
     const std::int64_t bytes = parameter.tensor.numel() * parameter.tensor.element_size();
     const bool large = (IsRoot(unit) || !ShardsParameters(options.strategy)) && bytes >= options.part_bytes;
     large ? parts.push_back({&parameter}) : parts[0].push_back(&parameter);
   }
-  if (!partial.empty()) parts.push_back(std::move(partial));
+  for (auto& [axes, part] : partial) parts.push_back(std::move(part));
   if (parts[0].empty() && parts.size() > 1) parts.erase(parts.begin());
   return parts;
 }

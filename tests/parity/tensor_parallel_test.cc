@@ -23,6 +23,7 @@
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
 #include "models/vit/vit.h"
+#include "parallel/context/local_batch.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
@@ -43,17 +44,21 @@ const parallel::ShardedOptimizerOptions kAdamW = {
 
 using MakeModel = std::function<std::shared_ptr<models::SplitModuleModel>()>;
 
-std::shared_ptr<models::SplitModuleModel> MakeGpt() {
+std::shared_ptr<models::SplitModuleModel> MakeGpt(double dropout) {
   at::manual_seed(11);
   return std::make_shared<gpt::Gpt>(gpt::GptOptions{.vocab_size = kVocabulary,
                                                     .block_size = kSequence,
                                                     .n_layer = 2,
                                                     .n_head = 8,
                                                     .n_embd = 16,
-                                                    .dropout = 0.2,
+                                                    .dropout = dropout,
                                                     .bias = true},
                                     at::kDouble);
 }
+
+std::shared_ptr<models::SplitModuleModel> MakeDroppingGpt() { return MakeGpt(0.2); }
+// Attention of split sequences has no dropout.
+std::shared_ptr<models::SplitModuleModel> MakePlainGpt() { return MakeGpt(0); }
 
 std::shared_ptr<models::SplitModuleModel> MakeLlama() {
   at::manual_seed(11);
@@ -83,7 +88,7 @@ std::shared_ptr<models::SplitModuleModel> MakeVit() {
 }
 
 // Some targets are ignored: ranks of a batch have unequal counts.
-Batch MakeBatch(const models::SplitModuleModel& model, int step) {
+Batch MakeBatch(const models::SplitModuleModel& model, int step, std::int64_t seq) {
   at::manual_seed(1 + step);
   if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
     Batch images = {at::randn({kSamples, 1, 8, 8}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
@@ -91,8 +96,8 @@ Batch MakeBatch(const models::SplitModuleModel& model, int step) {
     images.random.seed = static_cast<std::uint64_t>(step);
     return images;
   }
-  const at::Tensor text = at::randint(kVocabulary, {kSamples, kSequence + 1}, at::kLong);
-  Batch batch = {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
+  const at::Tensor text = at::randint(kVocabulary, {kSamples, seq + 1}, at::kLong);
+  Batch batch = {text.narrow(1, 0, seq).contiguous(), text.narrow(1, 1, seq).contiguous()};
   batch.targets[0].narrow(0, 0, 3).fill_(-100);
   batch.random.seed = static_cast<std::uint64_t>(step);
   return batch;
@@ -102,14 +107,14 @@ double ValidTargets(const Batch& batch) {
   return static_cast<double>(batch.targets.ge(0).sum().item<std::int64_t>());
 }
 
-SerialTraining SerialRun(const MakeModel& make) {
+SerialTraining SerialRun(const MakeModel& make, std::int64_t seq = kSequence) {
   const auto model = make();
   SerialTraining run;
   run.parameters = NamedParameters(model->units());
   SerialAdamW optimizer(run.parameters, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.ZeroGradients();
-    const Batch batch = MakeBatch(*model, step);
+    const Batch batch = MakeBatch(*model, step, seq);
     const at::Tensor loss = models::RunModel(*model, batch).sum / ValidTargets(batch);
     loss.backward();
     optimizer.Step(kClip);
@@ -130,6 +135,7 @@ struct Setting {
   bool sequence_parallel = false;
   parallel::Strategy strategy = parallel::Strategy::kDdp;
   Fault fault = Fault::kNone;
+  context_parallel::ContextKind context = context_parallel::ContextKind::kRing;
 };
 
 std::string TextOf(const Setting& s) {
@@ -138,20 +144,22 @@ std::string TextOf(const Setting& s) {
   return absl::StrCat(text, parallel::Name(s.strategy), s.sequence_parallel ? " sp" : "");
 }
 
-std::vector<models::ParameterUnit> UnitsWith(Fault fault, const models::SplitModuleModel& model) {
+std::vector<models::ParameterUnit> UnitsWith(Fault fault, const models::SplitModuleModel& model, bool cp) {
   std::vector<models::ParameterUnit> units = model.units();
   for (models::ParameterUnit& unit : units) {
     for (models::ParameterSpec& p : unit.parameters) {
       if (fault == Fault::kNormNotSummed && p.name == "transformer.h.0.ln_1.weight")
         p.placement.partial.clear();
       if (fault == Fault::kReplicasInNorm) p.placement.replicated.clear();
+      if (cp) p.placement.partial.push_back("cp");
     }
   }
   return units;
 }
 
 // The largest relative difference of losses and parameters.
-double Difference(const MakeModel& make, const SerialTraining& serial, const Setting& setting) {
+double Difference(const MakeModel& make, const SerialTraining& serial, const Setting& setting,
+                  std::int64_t seq = kSequence) {
   double largest = 0;
   const auto mesh = *comm::DeviceMesh::Create(World(), setting.mesh);
   const auto model = make();
@@ -159,21 +167,24 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
   EXPECT_TRUE(tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, tp),
                                            {.sequence_parallel = setting.sequence_parallel})
                   .ok());
-  const auto dp = *parallel::DataParallel::Create(mesh, UnitsWith(setting.fault, *model),
+  const comm::Communicator cp = mesh.Has("cp") ? mesh.axis("cp") : comm::Communicator::Self();
+  const context_parallel::ContextAxis context(cp, setting.context);
+  const auto dp = *parallel::DataParallel::Create(mesh, UnitsWith(setting.fault, *model, cp.size() > 1),
                                                   {.strategy = setting.strategy, .part_bytes = 512});
   parallel::ShardedOptimizer optimizer(*dp, kAdamW);
   const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& context) {
     return dp->Run(
         block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, context); }, x);
   };
-  const int data_ranks = World().size() / tp, data_rank = mesh.world().rank() / tp;
+  const int copies = tp * cp.size(), data_ranks = World().size() / copies, data_rank = World().rank() / copies;
   for (int step = 0; step < kSteps; ++step) {
-    Batch batch = MakeBatch(*model, step);
+    Batch batch = MakeBatch(*model, step, seq);
     const double valid = ValidTargets(batch);
     const std::int64_t mine = kSamples / data_ranks;
     batch.inputs = batch.inputs.narrow(0, data_rank * mine, mine);
     batch.targets = batch.targets.narrow(0, data_rank * mine, mine);
     batch.random.first_sample = data_rank * mine;
+    batch = context_parallel::LocalBatch(context, batch);
     const at::Tensor part = dp->Forward([&] { return models::RunModel(*model, batch, run).sum / valid; });
     dp->Backward(part);
     const auto result = optimizer.Step({.clip_norm = kClip});
@@ -218,18 +229,45 @@ void ExpectAllSettings(const MakeModel& make) {
     EXPECT_LE(Difference(make, serial, setting), kTolerance) << TextOf(setting);
 }
 
-TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeGpt); }
+TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeDroppingGpt); }
 TEST(TensorParallel, LlamaIsOneRank) { ExpectAllSettings(MakeLlama); }
 TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
 
+// Sequences of 7 tokens, which no number of chunks divides, alone and with sharded states and split layers.
+void ExpectSplitSequences(const MakeModel& make) {
+  constexpr std::int64_t kTokens = 7;
+  const SerialTraining serial = SerialRun(make, kTokens);
+  const int ranks = World().size();
+  std::vector<Setting> settings = {{{{"cp", ranks}, {"tp", 1}}}};
+  if (ranks >= 4) {
+    settings.push_back({{{"dp_shard", ranks / 2}, {"cp", 2}, {"tp", 1}}, false, parallel::Strategy::kFsdp});
+    settings.push_back({{{"dp_replicate", ranks / 4}, {"cp", 2}, {"tp", 2}}, true});
+  }
+  if (ranks >= 8) {
+    settings.push_back({{{"dp_shard", 2}, {"cp", 2}, {"tp", 2}}, true, parallel::Strategy::kFsdp});
+    settings.push_back({{{"dp_shard", 2}, {"cp", 2}, {"tp", 2}}, false, parallel::Strategy::kZero2});
+  }
+  using context_parallel::ContextKind;
+  for (Setting& setting : settings) {
+    for (const ContextKind kind : {ContextKind::kRing, ContextKind::kUlysses}) {
+      setting.context = kind;
+      EXPECT_LE(Difference(make, serial, setting, kTokens), kTolerance)
+          << TextOf(setting) << (kind == ContextKind::kRing ? " ring" : " ulysses");
+    }
+  }
+}
+
+TEST(ContextParallel, GptIsOneRank) { ExpectSplitSequences(MakePlainGpt); }
+TEST(ContextParallel, LlamaIsOneRank) { ExpectSplitSequences(MakeLlama); }
+
 TEST(TensorParallel, PlantedBugsAreSeen) {
-  const SerialTraining serial = SerialRun(MakeGpt);
+  const SerialTraining serial = SerialRun(MakeDroppingGpt);
   const std::vector<comm::MeshAxis> mesh = {{"dp_replicate", World().size() / 2}, {"tp", 2}};
   const std::pair<Fault, bool> faults[] = {{Fault::kNormNotSummed, true}, {Fault::kReplicasInNorm, false}};
   for (const auto& [fault, sequence] : faults) {
     const Setting setting = {mesh, sequence, parallel::Strategy::kDdp, fault};
     // Far from what rounding does.
-    EXPECT_GT(Difference(MakeGpt, serial, setting), 1e3 * kTolerance) << static_cast<int>(fault);
+    EXPECT_GT(Difference(MakeDroppingGpt, serial, setting), 1e3 * kTolerance) << static_cast<int>(fault);
   }
 }
 
