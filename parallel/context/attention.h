@@ -25,7 +25,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
+#include "models/dropout/dropout.h"
 #include "parallel/context/context_axis.h"
 
 namespace plait::context_parallel {
@@ -34,6 +36,8 @@ struct AttentionOptions {
   bool causal = true;
   // Of the whole sequence without padding: later positions are no keys. 0: nothing is padded.
   std::int64_t length = 0;
+  // Of the probabilities, whose masks are those of the whole sequence. Ulysses keeps the probabilities then.
+  std::optional<dropout::ProbabilityDropout> dropout = {};
 };
 
 at::Tensor Attention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,
