@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "models/block_model.h"
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::models {
 class KeyValueCache;

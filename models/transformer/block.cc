@@ -8,7 +8,7 @@
 
 #include "models/attention/attention.h"
 #include "models/attention/short_attention.h"
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::transformer {
 
@@ -82,8 +82,8 @@ Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, c
   if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
   Residual added = RowLinear(axis, rows, projection.parameters());
   const char* site = &projection == &attention_out_ ? "attention" : "mlp";
-  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site,
-                     layer_);
+  if (dropping())
+    added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site, layer_);
   return Add(residual, added, context.dt);
 }
 

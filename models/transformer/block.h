@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "models/block_model.h"
-#include "models/dropout/dropout.h"
 #include "models/rowwise/rowwise.h"
 #include "models/transformer/layers.h"
+#include "parallel/dropout/dropout.h"
 #include "parallel/tensor/parallelize.h"
 
 namespace plait::transformer {

@@ -76,8 +76,8 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& out = saved[3];
     const at::Tensor delta = (out * gradients[0].to(out.scalar_type())).sum(3);
-    const PartGradients part = GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options),
-                                               gradients[0], saved[4], delta);
+    const PartGradients part =
+        GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options), gradients[0], saved[4], delta);
     const at::ScalarType type = saved[0].scalar_type();
     return {part.queries.to(type), part.keys.to(type), part.values.to(type), {}};
   }

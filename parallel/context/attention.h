@@ -27,8 +27,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/dropout/dropout.h"
 #include "parallel/context/context_axis.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::context_parallel {
 

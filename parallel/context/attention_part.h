@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::context_parallel {
 

@@ -50,8 +50,8 @@ at::Tensor Reference(const Tensors& in, bool causal, double dropped = 0) {
   }
   const at::Tensor rows = at::arange(in.query.numel() / kWidth, at::kLong);
   const at::Tensor first = rows + kFirstSample * in.query.size(1) * length;
-  const at::Tensor kept = dropout::Dropout(at::ones({rows.numel(), length}, at::kDouble), {dropped, kMaskSeed},
-                                           {first, length});
+  const at::Tensor kept =
+      dropout::Dropout(at::ones({rows.numel(), length}, at::kDouble), {dropped, kMaskSeed}, {first, length});
   return at::matmul(at::softmax(scores, -1) * kept.view(scores.sizes()), values);
 }
 
@@ -90,8 +90,7 @@ void ExpectWholeAttention(const Setting& s) {
   const Tensors local = {Leaf(part(all.query)), Leaf(part(all.key)), Leaf(part(all.value))};
   AttentionOptions options = {.causal = s.causal, .length = s.length};
   if (s.dropped > 0) {
-    options.dropout = {
-        .mask = {s.dropped, kMaskSeed}, .first_sample = kFirstSample, .whole_heads = s.heads};
+    options.dropout = {.mask = {s.dropped, kMaskSeed}, .first_sample = kFirstSample, .whole_heads = s.heads};
   }
   const at::Tensor out = Attention(axis, local.query, local.key, local.value, options);
   // The caller ignores what comes out of padding.

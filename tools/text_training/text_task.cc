@@ -145,10 +145,8 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
   step_ = report.step;
   const double begin = NowSeconds();
   const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
-  StepNumbers numbers = {.report = report,
-                         .samples = tokens / settings_.sequence,
-                         .tokens = tokens,
-                         .ranks = run_.world.size()};
+  StepNumbers numbers = {
+      .report = report, .samples = tokens / settings_.sequence, .tokens = tokens, .ranks = run_.world.size()};
   numbers.mfu_percent =
       MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
                  report.dt_seconds, peak_flops_);

@@ -85,7 +85,7 @@ struct Settings {
   // Of masters, and of parameters and activations in computation.
   at::ScalarType master_type() const;
   virtual at::ScalarType compute_type() const;
-  parallel::Strategy parsed_strategy() const;  // of checked settings
+  parallel::Strategy parsed_strategy() const;          // of checked settings
   context_parallel::ContextKind context_kind() const;  // of checked settings
   parallel::StateStoreOptions state_offload() const;
   device::DeviceRequest device_request() const;  // of checked settings

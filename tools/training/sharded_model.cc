@@ -34,7 +34,8 @@ absl::Status CheckSequences(const Settings& settings, const comm::DeviceMesh& me
   if (settings.context_kind() == context_parallel::ContextKind::kRing || heads % (cp * tp) == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("--context-attention=ulysses: ", heads, " heads for ", cp * tp,
+  return absl::InvalidArgumentError(absl::StrCat("--context-attention=ulysses: ", heads, " heads for ",
+                                                 cp * tp,
                                                  " ranks of cp and tp; expected a multiple, or ring"));
 }
 
@@ -142,7 +143,8 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
   return static_cast<std::int64_t>(policy.count());
 }
 
-absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained) {
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
+                         const TrainedModel& trained) {
   PLAIT_RETURN_IF_ERROR(CheckSequences(settings, mesh, trained.attention_heads));
   if (RanksAlong(mesh, "tp") == 1) return absl::OkStatus();
   auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(trained.model);

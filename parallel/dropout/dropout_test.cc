@@ -1,4 +1,4 @@
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

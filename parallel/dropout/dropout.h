@@ -12,8 +12,8 @@
 // The mask keeps an element if the 32-bit number that the counter-based generator "squares" (Widynski,
 // arXiv:2004.06278, four rounds) has for its index and the key derived from the seed is at least p 2^32. On
 // other devices than processors the same numbers are made by LibTorch's integer operators. Local.
-#ifndef PLAIT_MODELS_DROPOUT_DROPOUT_H_
-#define PLAIT_MODELS_DROPOUT_DROPOUT_H_
+#ifndef PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
+#define PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -54,4 +54,4 @@ at::Tensor Kept(const at::Tensor& x, const Mask& mask, const Elements& elements)
 
 }  // namespace plait::dropout
 
-#endif  // PLAIT_MODELS_DROPOUT_DROPOUT_H_
+#endif  // PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
