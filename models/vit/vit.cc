@@ -3,6 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/matmul.h>
 #include <torch/nn/module.h>
 
 #include "absl/strings/str_cat.h"
@@ -12,13 +14,16 @@
 #include "models/linear/linear.h"
 #include "models/rowwise/rowwise.h"
 #include "models/transformer/block.h"
+#include "parallel/context/context_axis.h"
 #include "parallel/tensor/collectives.h"
 
 namespace plait::vit {
 
 using tensor_parallel::Invariant;
+using tensor_parallel::Partial;
 using tensor_parallel::Residual;
 using tensor_parallel::Shard;
+using tensor_parallel::TensorAxis;
 using transformer::Block;
 using transformer::Container;
 
@@ -89,37 +94,59 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
       << ", " << o.image_size << ")";
   PLAIT_CHECK(context.cache == nullptr) << "a vision transformer has no cache";
   const std::int64_t count = images.size(0);
+  const models::SequencePart& sequence = batch.sequence;
   at::Tensor x = linear::Linear(Patches(images, o), patch_weight_.view({o.dim, o.patch_dim()}), patch_bias_)
                      .view({count, o.patches(), o.dim});
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({count, 1, o.dim}), x}, 1);
-  CheckSequence(o.tokens());
-  Residual rows = ToResidual(tensor_axis(), Invariant((x + pos_embed_).flatten(0, 1)));
+  x = x + pos_embed_;
+  if (sequence.positions.defined()) x = x.index_select(1, sequence.positions.to(x.device()));
+  CheckSequence(x.size(1));
+  Residual rows = ToResidual(tensor_axis(), Invariant(x.flatten(0, 1)));
   if (module()->is_training() && o.dropout > 0) {
-    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, {}, "embedding", 0);
+    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, sequence, "embedding", 0);
   }
   return {.hidden = HiddenOf(rows, count)};
 }
 
-// (batch, tokens, dim) on every rank.
-at::Tensor Vit::AllTokens(const at::Tensor& hidden) const {
+// (batch, tokens of the part, dim) on every rank of tp.
+at::Tensor Vit::AllTokens(const at::Tensor& hidden, const models::SequencePart& sequence) const {
   if (!tensor_axis().sequence_parallel()) return hidden;
-  const std::int64_t batch = hidden.size(0), rows = batch * options_.tokens();
-  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), rows)
+  const std::int64_t batch = hidden.size(0);
+  const std::int64_t tokens = sequence.positions.defined() ? sequence.positions.size(0) : options_.tokens();
+  return Unslice(tensor_axis(), Shard<0>(hidden.flatten(0, 1)), batch * tokens)
       .local()
-      .view({batch, options_.tokens(), options_.dim});
+      .view({batch, tokens, options_.dim});
 }
 
-at::Tensor Vit::Output(const models::BlockState& state) {
-  const at::Tensor tokens = AllTokens(state.hidden);
-  const at::Tensor pooled = cls_token_.defined() ? tokens.select(1, 0) : tokens.mean(1);
+// (batch, dim): the class token, or the mean.
+at::Tensor Vit::Pooled(const at::Tensor& tokens, const models::SequencePart& sequence) const {
+  const bool class_token = cls_token_.defined();
+  if (sequence.axis == nullptr) return class_token ? tokens.select(1, 0) : tokens.mean(1);
+  const context_parallel::ContextAxis& axis = *sequence.axis;
+  const at::Tensor positions = axis.Positions(tokens.size(1) * axis.size()).to(tokens.device());
+  const at::Tensor counted = class_token ? positions.eq(0) : positions.lt(sequence.length);
+  const at::Tensor weights =
+      counted.to(tokens.scalar_type()) / static_cast<double>(class_token ? 1 : sequence.length);
+  const TensorAxis parts(axis.comm(), {});
+  return ToReplicate(parts, AllReduce(parts, Partial(at::matmul(weights, tokens)))).local();
+}
+
+at::Tensor Vit::Logits(const at::Tensor& hidden, const models::SequencePart& sequence) const {
+  const at::Tensor pooled = Pooled(AllTokens(hidden, sequence), sequence);
   return linear::Linear(norm_->Forward(pooled), head_->weight, head_->bias);
 }
+
+at::Tensor Vit::Output(const models::BlockState& state) { return Logits(state.hidden, {}); }
 
 models::LossSum Vit::Epilogue(const models::BlockState& state, const models::Batch& batch) {
   PLAIT_CHECK(batch.targets.dim() == 1 && batch.targets.size(0) == state.hidden.size(0))
       << "targets of shape " << batch.targets.sizes() << " for hidden states of shape "
       << state.hidden.sizes();
-  return models::CrossEntropySum(Output(state), batch.targets, batch.valid_targets);
+  const at::Tensor logits = Logits(state.hidden, batch.sequence);
+  // Every rank of cp has the same logits.
+  const bool counts = batch.sequence.axis == nullptr || batch.sequence.axis->rank() == 0;
+  if (counts) return models::CrossEntropySum(logits, batch.targets, batch.valid_targets);
+  return models::CrossEntropySum(logits, at::full_like(batch.targets, -1), /*valid_targets=*/0);
 }
 
 std::vector<models::ParameterUnit> Vit::units() const {

@@ -51,6 +51,8 @@ class Vit final : public models::SplitModuleModel {
   // Validate() refuses are a programming error.
   Vit(const VitOptions& options, const at::TensorOptions& tensor_options);
 
+  // Of images with Batch::sequence a rank embeds its tokens, and the loss is that of the first rank of the axis, the
+  // others' is zero; Output is of all tokens.
   models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
   at::Tensor Output(const models::BlockState& state) override;
   models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
@@ -65,7 +67,9 @@ class Vit final : public models::SplitModuleModel {
   const VitOptions& options() const { return options_; }
 
  private:
-  at::Tensor AllTokens(const at::Tensor& hidden) const;
+  at::Tensor AllTokens(const at::Tensor& hidden, const models::SequencePart& sequence) const;
+  at::Tensor Pooled(const at::Tensor& tokens, const models::SequencePart& sequence) const;
+  at::Tensor Logits(const at::Tensor& hidden, const models::SequencePart& sequence) const;
 
   VitOptions options_;
   at::Tensor cls_token_, pos_embed_;  // the first undefined where there is none

@@ -15,15 +15,17 @@ at::Tensor Part(const at::Tensor& tokens, std::int64_t padded, std::int64_t padd
 
 }  // namespace
 
-models::Batch LocalBatch(const ContextAxis& axis, const models::Batch& batch) {
+models::Batch LocalBatch(const ContextAxis& axis, const models::Batch& batch, std::int64_t sequence) {
   if (!axis.split()) return batch;
-  PLAIT_CHECK(batch.inputs.dim() == 2)
+  const bool tokens = sequence == 0;
+  PLAIT_CHECK(!tokens || batch.inputs.dim() == 2)
       << "inputs of shape " << batch.inputs.sizes() << ", expected (batch, seq)";
-  const std::int64_t length = batch.inputs.size(1), padded = axis.PaddedLength(length);
+  const std::int64_t length = tokens ? batch.inputs.size(1) : sequence, padded = axis.PaddedLength(length);
   models::Batch local = batch;
   const at::Tensor positions = axis.Positions(padded);
   // Padding has no place of its own in a model's tables.
   local.sequence = {.positions = positions.clamp_max(length - 1), .length = length, .axis = &axis};
+  if (!tokens) return local;
   local.inputs = Part(batch.inputs, padded, 0, positions);
   if (batch.targets.defined()) local.targets = Part(batch.targets, padded, -1, positions);
   local.valid_targets = -1;

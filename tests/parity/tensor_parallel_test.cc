@@ -69,7 +69,7 @@ std::shared_ptr<models::SplitModuleModel> MakeLlama() {
                                         at::kDouble);
 }
 
-std::shared_ptr<models::SplitModuleModel> MakeVit() {
+std::shared_ptr<models::SplitModuleModel> MakeVitOf(vit::Pool pool) {
   at::manual_seed(11);
   return std::make_shared<vit::Vit>(vit::VitOptions{.image_size = 8,
                                                     .patch_size = 2,
@@ -80,9 +80,12 @@ std::shared_ptr<models::SplitModuleModel> MakeVit() {
                                                     .head_dim = 2,
                                                     .mlp_dim = 19,
                                                     .classes = 5,
+                                                    .pool = pool,
                                                     .dropout = 0.2},
                                     at::kDouble);
 }
+std::shared_ptr<models::SplitModuleModel> MakeVit() { return MakeVitOf(vit::Pool::kMean); }
+std::shared_ptr<models::SplitModuleModel> MakeClassTokenVit() { return MakeVitOf(vit::Pool::kClassToken); }
 
 // Some targets are ignored: ranks of a batch have unequal counts.
 Batch MakeBatch(const models::SplitModuleModel& model, int step, std::int64_t seq) {
@@ -98,6 +101,11 @@ Batch MakeBatch(const models::SplitModuleModel& model, int step, std::int64_t se
   batch.targets[0].narrow(0, 0, 3).fill_(-100);
   batch.random.seed = static_cast<std::uint64_t>(step);
   return batch;
+}
+
+std::int64_t TokensOfSample(const models::SplitModuleModel& model) {
+  const auto* const vit = dynamic_cast<const vit::Vit*>(&model);
+  return vit == nullptr ? 0 : vit->options().tokens();
 }
 
 double ValidTargets(const Batch& batch) {
@@ -182,7 +190,7 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
     batch.inputs = batch.inputs.narrow(0, data_rank * mine, mine);
     batch.targets = batch.targets.narrow(0, data_rank * mine, mine);
     batch.random.first_sample = data_rank * mine;
-    batch = context_parallel::LocalBatch(context, batch);
+    batch = context_parallel::LocalBatch(context, batch, TokensOfSample(*model));
     const at::Tensor part = dp->Forward([&] { return models::RunModel(*model, batch, run).sum / valid; });
     dp->Backward(part);
     const auto result = optimizer.Step({.clip_norm = kClip});
@@ -232,7 +240,7 @@ TEST(TensorParallel, LlamaIsOneRank) { ExpectAllSettings(MakeLlama); }
 TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
 
 // Sequences of 7 tokens, which no number of chunks divides, alone and with sharded states and split layers.
-void ExpectSplitSequences(const MakeModel& make) {
+void ExpectSplitSequences(const MakeModel& make, bool parts_divide = true) {
   constexpr std::int64_t kTokens = 7;
   const SerialTraining serial = SerialRun(make, kTokens);
   const int ranks = World().size();
@@ -250,6 +258,7 @@ void ExpectSplitSequences(const MakeModel& make) {
   }
   using context_parallel::ContextKind;
   for (Setting& setting : settings) {
+    setting.sequence_parallel = setting.sequence_parallel && parts_divide;
     for (const ContextKind kind : {ContextKind::kRing, ContextKind::kUlysses}) {
       setting.context = kind;
       EXPECT_LE(Difference(make, serial, setting, kTokens), kTolerance)
@@ -260,6 +269,11 @@ void ExpectSplitSequences(const MakeModel& make) {
 
 TEST(ContextParallel, GptIsOneRank) { ExpectSplitSequences(MakeGpt); }
 TEST(ContextParallel, LlamaIsOneRank) { ExpectSplitSequences(MakeLlama); }
+// 16 tokens and their mean, or 17.
+TEST(ContextParallel, VitIsOneRank) {
+  ExpectSplitSequences(MakeVit);
+  ExpectSplitSequences(MakeClassTokenVit, /*parts_divide=*/false);
+}
 
 TEST(TensorParallel, PlantedBugsAreSeen) {
   const SerialTraining serial = SerialRun(MakeGpt);

@@ -264,7 +264,11 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
 
 models::Batch ShardedModel::OnDevice(const models::Batch& whole) const {
   const bool is_part = whole.sequence.axis != nullptr;
-  const models::Batch batch = is_part ? whole : context_parallel::LocalBatch(context_, whole);
+  return CopyToDevice(is_part ? whole
+                              : context_parallel::LocalBatch(context_, whole, trained_.tokens_of_sample));
+}
+
+models::Batch ShardedModel::CopyToDevice(const models::Batch& batch) const {
   models::Batch moved = batch;
   moved.inputs = CopyTo(device_, batch.inputs);
   moved.targets = CopyTo(device_, batch.targets);
@@ -277,7 +281,7 @@ models::Batch ShardedModel::OnDevice(const models::Batch& whole) const {
 }
 
 at::Tensor ShardedModel::Output(const models::Batch& batch) {
-  const models::Batch here = OnDevice(batch);
+  const models::Batch here = CopyToDevice(batch);
   return engine_->Forward([&] { return models::RunOutput(*trained_.model, here, ThroughEngine()); });
 }
 

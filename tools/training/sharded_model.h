@@ -54,8 +54,8 @@ struct TrainedModel {
   std::int64_t epilogue_bytes_per_sample = 0;  // of these, those that the epilogue keeps
   std::int64_t fixed_activation_bytes = 0;     // for any micro-batch
   std::int64_t evaluation_bytes = 0;
-  // Of batches of tokens (batch, seq) whose sequences may be split (cp); 0: they may not.
-  std::int64_t attention_heads = 0;
+  std::int64_t attention_heads = 0;   // 0: sequences may not be split (cp)
+  std::int64_t tokens_of_sample = 0;  // that the model makes of an image; 0: inputs are tokens
 };
 
 // Local. Blocks that --activation-checkpointing picks. InvalidArgument for a block that is not there.
@@ -79,7 +79,7 @@ class ShardedModel {
   ShardedModel& operator=(const ShardedModel&) = delete;
 
   // The batch on the model's device, its targets counted: without waiting for the device, through pinned
-  // memory. On CPU, and where it is there already, the batch itself. With cp this rank's tokens of it. Local.
+  // memory. On CPU, and where it is there already, the batch itself. With cp this rank's part of it. Local.
   models::Batch OnDevice(const models::Batch& whole) const;
   // Forward and backward passes of a step's micro-batches, as many as --gradient-accumulation-steps, which are on the
   // model's device.
@@ -90,7 +90,7 @@ class ShardedModel {
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
   // others a zero sum and count.
   models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
-  // On one stage and without cp only. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
+  // On one stage only; with cp every rank computes whole sequences. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
   at::Tensor Output(const models::Batch& batch);
   // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only;
   // with cp every rank passes whole sequences.
@@ -127,6 +127,8 @@ class ShardedModel {
 
   comm::DeviceMesh mesh_;
   at::Device device_;
+  models::Batch CopyToDevice(const models::Batch& batch) const;
+
   TrainedModel trained_;
   context_parallel::ContextAxis context_;
   models::BlockRunner forward_;  // a block whose parameters are unsharded

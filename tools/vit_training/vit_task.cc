@@ -64,7 +64,9 @@ training::TrainedModel VitTask::model() {
                     .beta2 = settings_.beta2,
                     .weight_decay = settings_.weight_decay},
       .clip_norm = settings_.grad_clip,
-      .activation_bytes_per_sample = ActivationBytesPerImage(model_.options(), element, repeated)};
+      .activation_bytes_per_sample = ActivationBytesPerImage(model_.options(), element, repeated),
+      .attention_heads = model_.options().heads,
+      .tokens_of_sample = model_.options().tokens()};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
