@@ -19,7 +19,7 @@ for case in $("$program"); do
       other_line=$line
       ;;
     halves_*)
-      ranks=4 lines=[12]
+      ranks=4 lines="[12]"
       line="rank [0-3] $who: it entered $call where rank [0-3] entered $call" other_line=$line
       ;;
   esac
