@@ -1,27 +1,30 @@
 #include "comm/mpi/call_check.h"
 
-#include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/mpi_types.h"
 
 namespace plait::comm {
 
-// Messages of one tag between two ranks arrive in the order of the calls: one tag serves all operations.
-void AddCallCheck(MPI_Comm comm, int rank, int size, const CallFingerprint& call, MpiWork& work) {
+// In round k, a rank hears of the rank 2^k before it that this one agrees with the 2^k - 1 ranks before it.
+void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work) {
   constexpr int kBytes = sizeof(CallFingerprint);
-  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
   auto* mine = new (work.AddScratch(kBytes)) CallFingerprint(call);
   auto* theirs = new (work.AddScratch(kBytes)) CallFingerprint();
-  CheckMpi(MPI_Irecv(theirs, kBytes, MPI_BYTE, before, kFirstFreeTag, comm, work.AddRequest()), "MPI_Irecv");
-  CheckMpi(MPI_Isend(mine, kBytes, MPI_BYTE, next, kFirstFreeTag, comm, work.AddRequest()), "MPI_Isend");
-  work.AddStage([mine, theirs, rank, before](MpiWork&) { CheckSameCall(*mine, rank, *theirs, before); });
-}
-
-std::unique_ptr<PendingWork> StartCallCheck(MPI_Comm comm, int rank, int size, const CallFingerprint& call,
-                                            std::shared_ptr<Progress> progress) {
-  auto work = std::make_unique<MpiWork>(std::move(progress));
-  AddCallCheck(comm, rank, size, call, *work);
-  work->Start();  // a difference is seen in whatever the rank waits for
-  return work;
+  const int rank = group.rank, size = group.size;
+  const auto exchange = [=, comm = group.comm](int distance, int tag, MpiWork& w) {
+    const int after = (rank + distance) % size, before = (rank + size - distance) % size;
+    CheckMpi(MPI_Irecv(theirs, kBytes, MPI_BYTE, before, tag, comm, w.AddRequest()), "MPI_Irecv");
+    CheckMpi(MPI_Isend(mine, kBytes, MPI_BYTE, after, tag, comm, w.AddRequest()), "MPI_Isend");
+  };
+  // Messages of one tag between two ranks arrive in the order of the calls: one tag serves the first round of
+  // all operations. Later rounds do not begin in that order.
+  exchange(1, kNeighborCheckTag, work);
+  const int reach = checked == CheckedRanks::kAll ? size : 2;
+  for (int distance = 1; distance < reach; distance *= 2) {
+    work.AddStage([=, tag = TagOf(MessageKind::kCheck, group)](MpiWork& w) {
+      CheckSameCall(*mine, rank, *theirs, (rank + size - distance) % size);
+      if (2 * distance < reach) exchange(2 * distance, tag, w);
+    });
+  }
 }
 
 }  // namespace plait::comm

@@ -1,33 +1,29 @@
-// Collectives whose values go through MPI carry no fingerprint, so ranks exchange fingerprints beside them:
-// the check of rank r with its neighbour r - 1, round the ring. If not all ranks make the same call, at least
-// two neighbours differ. Private to comm/mpi.
+// Collectives whose values go through MPI carry no fingerprint, so ranks exchange fingerprints by messages of 32
+// bytes. Private to comm/mpi.
 //
-// The exchange is one message of 32 bytes each way, in flight together with the operation: it adds no round
-// trip. A ring of long messages begins when its check has passed: Open MPI writes behind a receive's buffer
-// where a longer message comes.
+// Rank r compares its call with that of rank r - 1, round the ring: if not all ranks make the same call, at least
+// two neighbours differ. Who has to know that all ranks agree goes on in rounds of doubled distances (a
+// dissemination barrier: Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization", IJPP 17, 1988).
 #ifndef PLAIT_COMM_MPI_CALL_CHECK_H_
 #define PLAIT_COMM_MPI_CALL_CHECK_H_
-
-#include <mpi.h>
 
 #include <memory>
 #include <utility>
 
 #include "comm/backend.h"
 #include "comm/call_fingerprint.h"
+#include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/mpi_work.h"
 
 namespace plait::comm {
 
-// The exchange by messages on `comm`, which has `size` ranks. Its Test and Wait throw TransportError if the
-// neighbour has made another call.
-std::unique_ptr<PendingWork> StartCallCheck(MPI_Comm comm, int rank, int size, const CallFingerprint& call,
-                                            std::shared_ptr<Progress> progress);
+enum class CheckedRanks { kNeighbor, kAll };
 
-// The same ahead of an operation in `work`, as its first requests and stage.
-void AddCallCheck(MPI_Comm comm, int rank, int size, const CallFingerprint& call, MpiWork& work);
+// Adds the exchange to `work`, as its first requests and stages; what is added behind begins when it has passed.
+// It throws TransportError if the neighbour has made another call.
+void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work);
 
-// An operation that is complete once it has been checked.
+// An operation beside its check: complete when both are.
 class CheckedWork : public PendingWork {
  public:
   CheckedWork(std::unique_ptr<PendingWork> check, std::unique_ptr<PendingWork> operation)

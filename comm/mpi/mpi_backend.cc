@@ -96,19 +96,10 @@ class MpiBackend : public Backend {
     if (IsPointToPoint(request.operation)) return Issue(request);
     const CallFingerprint call = FingerprintOf(request, ++collectives_);
     if (size_ == 1) return Issue(request);
-    if (segment_ == nullptr && GoesRound(group(), request)) {
-      auto work = std::make_unique<MpiWork>(shared_->progress);
-      AddCallCheck(comm_, rank_, size_, call, *work);
-      IssueOperation(group(), request, work.get());
-      return work;
-    }
-    if (segment_ == nullptr) {
-      auto check = StartCallCheck(comm_, rank_, size_, call, shared_->progress);
-      return std::make_unique<CheckedWork>(std::move(check), Issue(request));
-    }
-    if (SharedCollective::Handles(request, size_)) return StartShared(request, call);
-    return std::make_unique<CheckedWork>(StartShared({.operation = Operation::kBarrier}, call),
-                                         Issue(request));
+    if (segment_ != nullptr && SharedCollective::Handles(request, size_)) return StartShared(request, call);
+    if (segment_ == nullptr && GoesRound(group(), request)) return StartRing(request, call);
+    if (GoesInPairs(request)) return std::make_unique<CheckedWork>(StartCheck(call), Issue(request));
+    return StartMpis(request, call);
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override {
@@ -125,12 +116,57 @@ class MpiBackend : public Backend {
   }
 
  private:
-  std::unique_ptr<PendingWork> StartShared(const Request& request, const CallFingerprint& call) {
+  std::unique_ptr<SharedCollective> StartShared(const Request& request, const CallFingerprint& call) {
     return std::make_unique<SharedCollective>(segment_, shared_->progress, request, call);
   }
 
+  // The check of a call whose values take another way than shared memory: an empty post, or messages.
+  std::unique_ptr<SharedCollective> StartEmptyPost(const CallFingerprint& call) {
+    return StartShared({.operation = Operation::kBarrier}, call);
+  }
+  std::unique_ptr<PendingWork> StartCheck(const CallFingerprint& call) {
+    if (segment_ != nullptr) return StartEmptyPost(call);
+    auto check = std::make_unique<MpiWork>(shared_->progress);
+    AddCallCheck(group(), call, CheckedRanks::kNeighbor, *check);
+    check->Start();  // a difference is seen in whatever the rank waits for
+    return check;
+  }
+
+  // A rank receives from the one that it is checked with, behind the check.
+  std::unique_ptr<PendingWork> StartRing(const Request& request, const CallFingerprint& call) {
+    auto work = std::make_unique<MpiWork>(shared_->progress);
+    AddCallCheck(group(), call, CheckedRanks::kNeighbor, *work);
+    IssueOperation(group(), request, work.get());
+    return work;
+  }
+
+  // MPI's own collectives, in which any rank may send to any other: issued when it is certain that all ranks make
+  // the same call, but for short ones. MPI tells them apart by their order, so they are issued in that of their start.
+  std::unique_ptr<PendingWork> StartMpis(const Request& request, const CallFingerprint& call) {
+    auto operation = std::make_unique<MpiWork>(shared_->progress);
+    const bool is_short = IsShort(group(), request);
+    std::shared_ptr<SharedCollective> post;
+    if (segment_ != nullptr) {
+      post = StartEmptyPost(call);
+    } else if (!is_short) {
+      AddCallCheck(group(), call, CheckedRanks::kAll, *operation);
+    }
+    operation->AddStageWhen(
+        [post, order = order_, turn = order_->started++] {
+          return (post == nullptr || post->complete()) && order->issued == turn;
+        },
+        [group = group(), request, order = order_](MpiWork& work) {
+          ++order->issued;
+          IssueOperation(group, request, &work);
+        });
+    operation->Start();
+    if (post != nullptr || !is_short) return operation;
+    return std::make_unique<CheckedWork>(StartCheck(call), std::move(operation));
+  }
+
   MpiGroup group() const {
-    return {comm_, rank_, size_, options_.max_elements_per_message, options_.ring_bytes, collectives_};
+    return {comm_,        rank_,         size_, options_.max_elements_per_message, options_.ring_bytes,
+            collectives_, open_receives_};
   }
 
   bool OnOneNode() const {
@@ -164,6 +200,11 @@ class MpiBackend : public Backend {
   int rank_ = 0;
   int size_;
   std::int64_t collectives_ = 0;
+  struct Order {
+    std::int64_t started = 0, issued = 0;
+  };
+  std::shared_ptr<Order> order_ = std::make_shared<Order>();  // of MPI's own collectives
+  std::shared_ptr<std::vector<OpenReceive>> open_receives_ = std::make_shared<std::vector<OpenReceive>>();
   std::vector<int> members_;
 };
 

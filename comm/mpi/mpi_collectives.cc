@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "comm/call_fingerprint.h"
 #include "comm/half_precision.h"
@@ -11,10 +12,9 @@
 namespace plait::comm {
 namespace {
 
-// Above the tags of programs.
-constexpr int kAllToAllVTag = 1 << 30;
-constexpr int kFirstRingTag = kAllToAllVTag + 1;
-constexpr std::int64_t kRingTags = kFirstFreeTag - kFirstRingTag;
+constexpr std::int64_t kTagsOfKind = 1 << 20;
+// Shorter than what any of Open MPI's transports sends as one piece, which is cut off where it does not fit.
+constexpr std::int64_t kShortBytes = 2048;
 
 // Issues one request; keeps what every part of it needs.
 class Issuer {
@@ -40,6 +40,10 @@ class Issuer {
       begin += length;
     } while (begin < count);
   }
+  template <typename Step>
+  void ForEachMessage(std::int64_t count, Step step) {
+    ForEachMessage(count, group_.max_elements, step);
+  }
   // For operations on size() parts of `count` elements: one message holds the same piece of all parts.
   template <typename Step>
   void ForEachPiece(std::int64_t count, Step step) {
@@ -48,7 +52,6 @@ class Issuer {
 
   void IssueWidened(const Request& request);
   void AllReduce(const Request& r);
-  int RingTag() const;
   std::vector<Buffer> Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const;
   void RingAllReduce(const Request& r);
   void RingReduceScatter(const Request& r);
@@ -60,11 +63,12 @@ class Issuer {
   void AllGather(const Request& r);
   void AllToAll(const Request& r);
   void AllToAllV(const Request& r);
+  void ReceiveParts(const Request& r, const MessageHeader* headers);
   void Gather(const Request& r);
   void Scatter(const Request& r);
-  void SendWithHeader(const Request& r);
+  void SendWithHeader(ConstBuffer values, int to, int tag);
+  void ReceiveHeader(MessageHeader* header, int from, int tag);
   void ReceiveWithHeader(const Request& r);
-  void Send(ConstBuffer values, int to, int tag);
   void Receive(Buffer values, int from, int tag);
   void DivideBySize(Buffer values);
 
@@ -100,14 +104,13 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-int Issuer::RingTag() const { return kFirstRingTag + static_cast<int>(group_.operation % kRingTags); }
-
 // Below, one ring per message.
 void Issuer::RingAllReduce(const Request& r) {
-  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     const std::vector<Buffer> parts = PartsOf(Slice(r.out, begin, count), group_.size);
-    AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, RingTag(), work_);
-    AddRingAllGather(group_, parts, RingTag(), work_);
+    AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, TagOf(MessageKind::kRing, group_),
+                         work_);
+    AddRingAllGather(group_, parts, TagOf(MessageKind::kRing, group_), work_);
   });
   work_->Start();
 }
@@ -122,9 +125,9 @@ std::vector<Buffer> Issuer::Pieces(Buffer whole, std::int64_t begin, std::int64_
 void Issuer::RingReduceScatter(const Request& r) {
   // Read only, but for this rank's part if that is r.out.
   const Buffer in = {const_cast<void*>(r.in.data), r.in.count, r.in.type};
-  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce, RingTag(),
-                         work_);
+  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
+    AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce,
+                         TagOf(MessageKind::kRing, group_), work_);
   });
   work_->Start();
 }
@@ -132,8 +135,8 @@ void Issuer::RingReduceScatter(const Request& r) {
 void Issuer::RingAllGather(const Request& r) {
   const Buffer own = Slice(r.out, group_.rank * r.in.count, r.in.count);
   if (own.data != r.in.data) std::memcpy(own.data, r.in.data, own.bytes());
-  ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    AddRingAllGather(group_, Pieces(r.out, begin, count), RingTag(), work_);
+  ForEachMessage(r.in.count, [&](std::int64_t begin, std::int64_t count) {
+    AddRingAllGather(group_, Pieces(r.out, begin, count), TagOf(MessageKind::kRing, group_), work_);
   });
   work_->Start();
 }
@@ -141,7 +144,7 @@ void Issuer::RingAllGather(const Request& r) {
 void Issuer::AllReduce(const Request& r) {
   if (GoesRound(group_, r)) return RingAllReduce(r);
   if (r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
-  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Iallreduce", MPI_Iallreduce, MPI_IN_PLACE, Slice(r.out, begin, count).data,
          static_cast<int>(count), MpiType(r.out.type), MpiReduceOp(r.reduce, r.out.type));
   });
@@ -150,7 +153,7 @@ void Issuer::AllReduce(const Request& r) {
 void Issuer::Reduce(const Request& r) {
   const bool is_root = group_.rank == r.root;
   if (is_root && r.reduce == ReduceOp::kAverage) DivideBySize(r.out);
-  ForEachMessage(r.in.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+  ForEachMessage(r.in.count, [&](std::int64_t begin, std::int64_t count) {
     void* out = is_root ? Slice(r.out, begin, count).data : nullptr;
     const void* in = Slice(r.in, begin, count).data;
     Call("MPI_Ireduce", MPI_Ireduce, is_root && in == out ? MPI_IN_PLACE : in, out, static_cast<int>(count),
@@ -188,7 +191,7 @@ void Issuer::ReduceScatterPiece(const Request& r, Buffer out, std::int64_t begin
 }
 
 void Issuer::Broadcast(const Request& r) {
-  ForEachMessage(r.out.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
+  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     Call("MPI_Ibcast", MPI_Ibcast, Slice(r.out, begin, count).data, static_cast<int>(count),
          MpiType(r.out.type), r.root);
   });
@@ -211,40 +214,50 @@ void Issuer::AllGather(const Request& r) {
 }
 
 void Issuer::AllToAll(const Request& r) {
-  const bool in_place = r.in.data == r.out.data;
-  const std::int64_t part = r.in.count / group_.size;
-  ForEachPiece(part, [&](std::int64_t begin, std::int64_t count) {
-    const void* in = in_place ? MPI_IN_PLACE : Slice(r.in, begin, count).data;
-    const int n = static_cast<int>(count);
-    if (count == part) {
-      return Call("MPI_Ialltoall", MPI_Ialltoall, in, n, MpiType(r.in.type), r.out.data, n,
-                  MpiType(r.out.type));
-    }
-    const StridedType piece(r.out.type, count, part);
-    Call("MPI_Ialltoall", MPI_Ialltoall, in, 1, piece.get(), Slice(r.out, begin, count).data, 1, piece.get());
-  });
+  Request parts = r;
+  parts.send_counts.assign(group_.size, r.in.count / group_.size);
+  parts.receive_counts = parts.send_counts;
+  if (r.in.data == r.out.data && r.in.count > 0) {
+    std::byte* copy = work_->AddScratch(r.in.bytes());
+    std::memcpy(copy, r.in.data, r.in.bytes());
+    parts.in.data = copy;
+  }
+  AllToAllV(parts);
 }
 
-// Messages between pairs: MPI's own form counts offsets in 32 bits, and ranks could not agree on when that
-// suffices.
+// Messages between pairs, as MPI's own form has them, but each behind a header. MPI's counts offsets in 32 bits,
+// and ranks could not agree on when that suffices.
 void Issuer::AllToAllV(const Request& r) {
+  const int tag = TagOf(MessageKind::kPart, group_);
+  auto* headers = reinterpret_cast<MessageHeader*>(work_->AddScratch(group_.size * sizeof(MessageHeader)));
+  for (int from = 0; from < group_.size; ++from) {
+    new (headers + from) MessageHeader{r.receive_counts[from], r.out.type};
+    if (from != group_.rank) ReceiveHeader(headers + from, from, tag);
+  }
+  std::int64_t sent = 0;
+  for (int to = 0; to < group_.size; ++to) {
+    const ConstBuffer part = Slice(r.in, sent, r.send_counts[to]);
+    if (to != group_.rank) SendWithHeader(part, to, tag);
+    sent += part.count;
+  }
+  work_->AddStage(
+      [headers, group = group_, r](MpiWork& work) { Issuer(group, &work).ReceiveParts(r, headers); });
+  const auto mine = [&](const std::vector<std::int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.begin() + group_.rank, std::int64_t{0});
+  };
+  const ConstBuffer own = Slice(r.in, mine(r.send_counts), r.send_counts[group_.rank]);
+  if (own.count > 0) std::memcpy(Slice(r.out, mine(r.receive_counts), own.count).data, own.data, own.bytes());
+  work_->Start();
+}
+
+void Issuer::ReceiveParts(const Request& r, const MessageHeader* headers) {
   std::int64_t received = 0;
   for (int from = 0; from < group_.size; ++from) {
     const Buffer part = Slice(r.out, received, r.receive_counts[from]);
-    if (from != group_.rank && part.count > 0) Receive(part, from, kAllToAllVTag);
+    CheckSameMessage(headers[from], from, {part.count, part.type});
+    if (from != group_.rank) Receive(part, from, TagOf(MessageKind::kPart, group_));
     received += part.count;
   }
-  std::int64_t sent = 0, own = 0;
-  for (int to = 0; to < group_.size; ++to) {
-    const ConstBuffer part = Slice(r.in, sent, r.send_counts[to]);
-    if (to == group_.rank) own = sent;
-    if (to != group_.rank && part.count > 0) Send(part, to, kAllToAllVTag);
-    sent += part.count;
-  }
-  std::int64_t own_out = 0;
-  for (int from = 0; from < group_.rank; ++from) own_out += r.receive_counts[from];
-  const ConstBuffer mine = Slice(r.in, own, r.send_counts[group_.rank]);
-  if (mine.count > 0) std::memcpy(Slice(r.out, own_out, mine.count).data, mine.data, mine.bytes());
 }
 
 void Issuer::Gather(const Request& r) {
@@ -270,37 +283,45 @@ void Issuer::Scatter(const Request& r) {
 }
 
 // Ahead of a message, what it is: MPI compares no types, and a longer message than its buffer overwrites what
-// lies behind it (Open MPI 4.1).
-void Issuer::SendWithHeader(const Request& r) {
-  auto* header = new (work_->AddScratch(sizeof(MessageHeader))) MessageHeader{r.in.count, r.in.type};
-  Call("MPI_Isend", MPI_Isend, header, int{sizeof(MessageHeader)}, MPI_BYTE, r.root, r.tag);
-  Send(r.in, r.root, r.tag);
+// lies behind it.
+void Issuer::SendWithHeader(ConstBuffer values, int to, int tag) {
+  constexpr int kBytes = sizeof(MessageHeader);
+  auto* header = new (work_->AddScratch(kBytes)) MessageHeader{values.count, values.type};
+  CheckMpi(MPI_Isend(header, kBytes, MPI_BYTE, to, tag, group_.comm, work_->AddLateRequest()), "MPI_Isend");
+  ForEachMessage(values.count, [&](std::int64_t begin, std::int64_t count) {
+    CheckMpi(MPI_Isend(Slice(values, begin, count).data, static_cast<int>(count), MpiType(values.type), to,
+                       tag, group_.comm, work_->AddLateRequest()),
+             "MPI_Isend");
+  });
 }
 
+void Issuer::ReceiveHeader(MessageHeader* header, int from, int tag) {
+  Call("MPI_Irecv", MPI_Irecv, header, int{sizeof(MessageHeader)}, MPI_BYTE, from, tag);
+}
+
+// One message of a tag and rank after the other: what follows a header is not another one's.
 void Issuer::ReceiveWithHeader(const Request& r) {
   auto* header = new (work_->AddScratch(sizeof(MessageHeader))) MessageHeader();
-  Call("MPI_Irecv", MPI_Irecv, header, int{sizeof(MessageHeader)}, MPI_BYTE, r.root, r.tag);
-  work_->AddStage([header, group = group_, out = r.out, from = r.root, tag = r.tag](MpiWork& work) {
-    CheckSameMessage(*header, from, {out.count, out.type});
-    Issuer(group, &work).Receive(out, from, tag);
+  const auto first = [open = group_.open_receives, from = r.root, tag = r.tag] {
+    return std::find_if(open->begin(), open->end(),
+                        [&](const OpenReceive& o) { return o.from == from && o.tag == tag; });
+  };
+  group_.open_receives->push_back({r.root, r.tag, work_});
+  work_->AddStageWhen(
+      [first, work = work_] { return first()->work == work; },
+      [=, group = group_](MpiWork& work) { Issuer(group, &work).ReceiveHeader(header, r.root, r.tag); });
+  work_->AddStage([=, group = group_](MpiWork& work) {
+    CheckSameMessage(*header, r.root, {r.out.count, r.out.type});
+    Issuer(group, &work).Receive(r.out, r.root, r.tag);
+    group.open_receives->erase(first());
   });
   work_->Start();
 }
 
-void Issuer::Send(ConstBuffer values, int to, int tag) {
-  ForEachMessage(values.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    Call("MPI_Isend", MPI_Isend, Slice(values, begin, count).data, static_cast<int>(count),
-         MpiType(values.type), to, tag);
-  });
-}
-
 void Issuer::Receive(Buffer values, int from, int tag) {
-  const MPI_Datatype type = MpiType(values.type);
-  ForEachMessage(values.count, group_.max_elements, [&](std::int64_t begin, std::int64_t count) {
-    const int n = static_cast<int>(count);
-    void* data = Slice(values, begin, count).data;
-    CheckMpi(MPI_Irecv(data, n, type, from, tag, group_.comm, work_->AddRequest()), "MPI_Irecv");
-    work_->ExpectCount(n, type, from);
+  ForEachMessage(values.count, [&](std::int64_t begin, std::int64_t count) {
+    Call("MPI_Irecv", MPI_Irecv, Slice(values, begin, count).data, static_cast<int>(count),
+         MpiType(values.type), from, tag);
   });
 }
 
@@ -326,7 +347,8 @@ void Issuer::Issue(const Request& request) {
     case Operation::kScatter:
       return Scatter(request);
     case Operation::kSend:
-      return SendWithHeader(request);
+      SendWithHeader(request.in, request.root, request.tag);
+      return;
     case Operation::kReceive:
       return ReceiveWithHeader(request);
     case Operation::kBarrier:
@@ -335,21 +357,37 @@ void Issuer::Issue(const Request& request) {
   }
 }
 
+// Half precision is reduced in float32.
+std::int64_t BytesInMessages(const MpiGroup& group, const Request& r) {
+  const DataType type = Payload(r).type;
+  const bool widened = IsReduction(r.operation) && IsHalfPrecision(type);
+  return WholeCount(r, group.size) * SizeInBytes(type) * (widened ? 2 : 1);
+}
+
 }  // namespace
 
-bool GoesRound(const MpiGroup& group, const Request& r) {
-  if (group.size == 1) return false;
-  const bool widened = IsReduction(r.operation) && IsHalfPrecision(Payload(r).type);
-  switch (r.operation) {
-    case Operation::kAllReduce:
-    case Operation::kAllGather:
-      return r.out.bytes() * (widened ? 2 : 1) >= group.ring_bytes;
-    case Operation::kReduceScatter:
-      return r.in.bytes() * (widened ? 2 : 1) >= group.ring_bytes;
-    default:
-      return false;
-  }
+int TagOf(MessageKind kind, const MpiGroup& group) {
+  const std::int64_t first = kNeighborCheckTag + 1 + static_cast<int>(kind) * kTagsOfKind;
+  return static_cast<int>(first + group.operation % kTagsOfKind);
 }
+
+std::int64_t WholeCount(const Request& r, int size) {
+  const bool is_part = r.operation == Operation::kAllGather || r.operation == Operation::kGather ||
+                       r.operation == Operation::kScatter;
+  return Payload(r).count * (is_part ? size : 1);
+}
+
+bool GoesRound(const MpiGroup& group, const Request& r) {
+  const bool has_ring = r.operation == Operation::kAllReduce || r.operation == Operation::kAllGather ||
+                        r.operation == Operation::kReduceScatter;
+  return has_ring && group.size > 1 && BytesInMessages(group, r) >= group.ring_bytes;
+}
+
+bool GoesInPairs(const Request& r) {
+  return r.operation == Operation::kAllToAll || r.operation == Operation::kAllToAllV;
+}
+
+bool IsShort(const MpiGroup& group, const Request& r) { return BytesInMessages(group, r) <= kShortBytes; }
 
 void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work) {
   Issuer(group, work).Issue(request);

@@ -5,11 +5,19 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "comm/mpi/mpi_work.h"
 #include "comm/operation.h"
 
 namespace plait::comm {
+
+// Receives of a communicator that do not know their message yet, in the order of their start.
+struct OpenReceive {
+  int from, tag;
+  const MpiWork* work;
+};
 
 struct MpiGroup {
   MPI_Comm comm;
@@ -18,13 +26,24 @@ struct MpiGroup {
   std::int64_t max_elements;  // per message
   std::int64_t ring_bytes;    // see MpiOptions
   std::int64_t operation;     // counts the calls on this communicator, the same on all ranks
+  std::shared_ptr<std::vector<OpenReceive>> open_receives;
 };
 
-// Tags from here on are not used for messages of operations.
-inline constexpr int kFirstFreeTag = (1 << 30) + 1 + (1 << 20);
+// Above the tags of programs: one for the check between neighbours, and for each kind of message some, of which
+// operations under way use different ones.
+enum class MessageKind { kRing, kPart, kCheck };
+inline constexpr int kNeighborCheckTag = 1 << 30;
+int TagOf(MessageKind kind, const MpiGroup& group);
+
+// Elements of all parts together.
+std::int64_t WholeCount(const Request& request, int size);
 
 // Whether `request` goes round a ring of messages.
 bool GoesRound(const MpiGroup& group, const Request& request);
+// Whether it is made of messages between pairs, each behind a header that says what comes.
+bool GoesInPairs(const Request& request);
+// Whether its messages are such short ones that MPI cuts them off where they do not fit.
+bool IsShort(const MpiGroup& group, const Request& request);
 
 // Starts `request`; a split is a barrier.
 void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work);

@@ -1,36 +1,10 @@
 #include "comm/mpi/mpi_work.h"
 
-#include "absl/strings/str_cat.h"
 #include "comm/mpi/mpi_types.h"
-#include "comm/transport_error.h"
 
 namespace plait::comm {
-namespace {
-
-// A message of `count` elements arrived as `status` says; throws TransportError if the sender sent fewer.
-void CheckCount(const MPI_Status& status, int count, MPI_Datatype type, int peer) {
-  int received = 0;
-  CheckMpi(MPI_Get_count(&status, type, &received), "MPI_Get_count");
-  if (received == count) return;
-  throw TransportError(
-      absl::StrCat("receive from rank ", peer, ": ", received, " elements came, ", count, " were expected"));
-}
-
-}  // namespace
-
-void MpiWork::ExpectCount(int count, MPI_Datatype type, int peer) {
-  expectations_.push_back({requests_.size() - 1, count, type, peer});
-}
-
 std::byte* MpiWork::AddScratch(std::int64_t bytes) {
   return scratch_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
-}
-
-void MpiWork::RunStage() {
-  if (next_stage_ == stages_.size()) return;
-  requests_.clear();
-  expectations_.clear();
-  stages_[next_stage_++](*this);
 }
 
 void MpiWork::AddToProgress() {
@@ -39,20 +13,24 @@ void MpiWork::AddToProgress() {
 }
 
 void MpiWork::Start() {
-  if (requests_.empty()) RunStage();
   AddToProgress();
+  if (requests_.empty()) Advance();
 }
 
 bool MpiWork::Advance() {
   if (complete_) return false;
   int done = 1;
-  std::vector<MPI_Status> statuses(expectations_.empty() ? 0 : requests_.size());
-  MPI_Status* where = statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data();
-  CheckMpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, where), "MPI_Testall");
+  CheckMpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+           "MPI_Testall");
   if (!done) return false;
-  CheckReceived(statuses);
+  requests_.clear();
   if (next_stage_ < stages_.size()) {
-    RunStage();
+    const Stage& next = stages_[next_stage_];
+    if (next.ready && !next.ready()) return false;
+    ++next_stage_;
+    next.step(*this);
+  } else if (!late_requests_.empty()) {
+    requests_.swap(late_requests_);
   } else {
     Finish();
   }
@@ -70,10 +48,6 @@ void MpiWork::Wait() {
   if (complete_) return;
   AddToProgress();
   progress_->WaitFor(*this);
-}
-
-void MpiWork::CheckReceived(const std::vector<MPI_Status>& statuses) const {
-  for (const Expectation& e : expectations_) CheckCount(statuses[e.request], e.count, e.type, e.peer);
 }
 
 void MpiWork::Finish() {

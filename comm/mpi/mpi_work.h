@@ -1,6 +1,9 @@
 // The MPI requests of one operation, the scratch memory that they use, and what is left to do after them. An
 // operation of several stages posts the next requests when the previous ones are complete; it advances in
 // Test and Wait only, its own or those of any other operation of the session (comm/mpi/progress.h).
+//
+// No receive is posted before it is known that the message fits: Open MPI 4.1 writes behind the buffer of a
+// receive where a longer message comes, before it reports the error.
 #ifndef PLAIT_COMM_MPI_MPI_WORK_H_
 #define PLAIT_COMM_MPI_MPI_WORK_H_
 
@@ -24,15 +27,19 @@ class MpiWork : public PendingWork, public Progress::Task {
 
   // For an MPI_I... call to fill in. Valid until the next call.
   MPI_Request* AddRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
-  // The latest request is a receive: exactly `count` elements of `type` from `peer`, or TransportError.
-  void ExpectCount(int count, MPI_Datatype type, int peer);
+  // The same for a request that no stage waits for, only the end: of a send, which the receiver may take later.
+  MPI_Request* AddLateRequest() { return &late_requests_.emplace_back(MPI_REQUEST_NULL); }
   std::byte* AddScratch(std::int64_t bytes);
   // Runs when all requests so far are complete, and adds others. In order of addition; Start runs the first
   // one.
-  using Stage = std::function<void(MpiWork&)>;
-  void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
-  // Runs the first stage, if any, unless there are requests before it. From now on every wait of the session
-  // advances this operation.
+  using Step = std::function<void(MpiWork&)>;
+  void AddStage(Step step) { stages_.push_back({nullptr, std::move(step)}); }
+  // It waits for `ready` as well, of other operations of the session: polled whenever the rank waits.
+  void AddStageWhen(std::function<bool()> ready, Step step) {
+    stages_.push_back({std::move(ready), std::move(step)});
+  }
+  // Runs the first stage, if any, unless it has to wait. From now on every wait of the session advances this
+  // operation.
   void Start();
   // Runs once, after the requests, in reverse order of addition: the outermost conversion was added first.
   void AtEnd(std::function<void()> step) { last_steps_.push_back(std::move(step)); }
@@ -43,22 +50,17 @@ class MpiWork : public PendingWork, public Progress::Task {
   bool complete() const override { return complete_; }
 
  private:
-  struct Expectation {
-    std::size_t request;
-    int count;
-    MPI_Datatype type;
-    int peer;
+  struct Stage {
+    std::function<bool()> ready;  // null: it is
+    Step step;
   };
   void AddToProgress();
-  void RunStage();
-  void CheckReceived(const std::vector<MPI_Status>& statuses) const;
   void Finish();
 
   std::shared_ptr<Progress> progress_;
   bool in_progress_ = false;  // known to progress_: a rank that waits for anything moves this on
   bool complete_ = false;
-  std::vector<MPI_Request> requests_;
-  std::vector<Expectation> expectations_;
+  std::vector<MPI_Request> requests_, late_requests_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::vector<Stage> stages_;
   std::size_t next_stage_ = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/reduction.h"
 
 namespace plait::comm {
@@ -17,19 +18,6 @@ constexpr std::int64_t kLineBytes = 64;
 // Broadcasts and the like: of more bytes MPI's one copy takes less time than two here.
 constexpr std::int64_t kMostMovedBytes = 128 << 10;
 
-// Elements of all parts together.
-std::int64_t CountOf(const Request& r, int size) {
-  const std::int64_t count = Payload(r).count;
-  switch (r.operation) {
-    case Operation::kAllGather:
-    case Operation::kGather:
-    case Operation::kScatter:
-      return count * size;
-    default:
-      return count;
-  }
-}
-
 }  // namespace
 
 bool SharedCollective::Handles(const Request& request, int size) {
@@ -38,7 +26,7 @@ bool SharedCollective::Handles(const Request& request, int size) {
     case Operation::kGather:
     case Operation::kScatter:
     case Operation::kAllToAll:
-      return CountOf(request, size) * SizeInBytes(Payload(request).type) <= kMostMovedBytes;
+      return WholeCount(request, size) * SizeInBytes(Payload(request).type) <= kMostMovedBytes;
     case Operation::kAllToAllV:
       return false;
     default:
@@ -56,7 +44,7 @@ SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::sh
       op_(request.reduce),
       type_(Payload(request).type),
       element_bytes_(SizeInBytes(type_)),
-      count_(CountOf(request, size_)),
+      count_(WholeCount(request, size_)),
       scheme_(SchemeOf(request)),
       in_(static_cast<const std::byte*>(request.in.data)),
       out_(static_cast<std::byte*>(request.out.data)) {

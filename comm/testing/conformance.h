@@ -42,6 +42,8 @@ void CheckScatter(const Communicator& comm, Memory& memory);
 void CheckAllToAll(const Communicator& comm, Memory& memory);
 void CheckAllToAllV(const Communicator& comm, Memory& memory);
 void CheckSendReceive(const Communicator& comm, Memory& memory);
+// Of one tag, in flight together: received in the order in which they were sent.
+void CheckMessagesOfOneTag(const Communicator& comm, Memory& memory);
 void CheckSplit(const Communicator& comm, Memory& memory);
 // Several operations in flight at once, completed in another order than they were started.
 void CheckOverlappingWork(const Communicator& comm, Memory& memory);

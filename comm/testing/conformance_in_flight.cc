@@ -129,6 +129,28 @@ void PassRound(const Communicator& comm, Memory& memory) {
 
 }  // namespace
 
+void CheckMessagesOfOneTag(const Communicator& comm, Memory& memory) {
+  if (comm.size() == 1) return;
+  const DataType type = DataType::kFloat32;
+  const int next = (comm.rank() + 1) % comm.size(), before = (comm.rank() + comm.size() - 1) % comm.size();
+  // Long and short ones in turn; some are sent before they are awaited, some afterwards.
+  constexpr std::int64_t kCounts[] = {3, 40'003, 4, 5, 100'003, 1};
+  std::vector<UnderWay> received;
+  std::vector<Work> sends;
+  for (const std::int64_t count : kCounts) {
+    const int shift = static_cast<int>(count % 7);
+    received.push_back(Prepare(Operation::kReceive, memory, type, Input(comm.rank() + shift, count, type),
+                               Values(count), Input(before + shift, count, type)));
+    const auto send = [&] { sends.push_back(comm.SendAsync(received.back().in->buffer(), next, 9)); };
+    if (count < 5) send();
+    received.back().work = comm.ReceiveAsync(received.back().out->buffer(), before, 9);
+    if (count >= 5) send();
+  }
+  std::reverse(received.begin(), received.end());
+  for (UnderWay& o : received) Finish(o);
+  for (Work& send : sends) send.Wait();
+}
+
 void CheckOrdersOfWaiting(const Communicator& comm, Memory& memory) {
   const Communicator half = comm.Split(comm.rank() % 2, comm.rank(), "half_in_flight");
   for (int round = 0; round < 3; ++round) {

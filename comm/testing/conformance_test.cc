@@ -22,6 +22,7 @@ TEST(Conformance, Scatter) { CheckScatter(Ranks(), Where()); }
 TEST(Conformance, AllToAll) { CheckAllToAll(Ranks(), Where()); }
 TEST(Conformance, AllToAllV) { CheckAllToAllV(Ranks(), Where()); }
 TEST(Conformance, SendReceive) { CheckSendReceive(Ranks(), Where()); }
+TEST(Conformance, MessagesOfOneTag) { CheckMessagesOfOneTag(Ranks(), Where()); }
 TEST(Conformance, Split) { CheckSplit(Ranks(), Where()); }
 TEST(Conformance, OverlappingWork) { CheckOverlappingWork(Ranks(), Where()); }
 TEST(Conformance, OrdersOfWaiting) { CheckOrdersOfWaiting(Ranks(), Where()); }

@@ -20,6 +20,7 @@ using plait::comm::Operation;
 using plait::comm::ReduceOp;
 
 constexpr int kOddRank = 1;
+constexpr std::int64_t kLong = 1'000'000;
 
 template <typename T>
 void AllReduce(const Communicator& c, std::int64_t count, ReduceOp op = ReduceOp::kSum) {
@@ -74,6 +75,15 @@ void AllToAll(const Communicator& c, std::int64_t count) {
   c.AllToAll(ConstBufferOf(absl::MakeConstSpan(from.whole)), BufferOf(absl::MakeSpan(to.whole)));
 }
 
+// All parts have `expected` elements, but for what this rank sends to rank 0.
+void AllToAllV(const Communicator& c, std::int64_t sent, std::int64_t expected) {
+  std::vector<std::int64_t> receive_counts(c.size(), expected), send_counts = receive_counts;
+  send_counts[0] = sent;
+  std::vector<float> in(expected * (c.size() - 1) + send_counts[0]), out(expected * c.size());
+  c.AllToAllV(ConstBufferOf(absl::MakeConstSpan(in)), send_counts, BufferOf(absl::MakeSpan(out)),
+              receive_counts);
+}
+
 // Of the same shape, on different data.
 void Tagged(const Communicator& c, int tag, Operation operation) {
   Parts p(c, 5);
@@ -106,12 +116,10 @@ void TwoInFlight(const Communicator& c, bool swapped) {
 using Call = std::function<void(const Communicator&, bool odd)>;
 
 std::map<std::string, Call> Cases() {
-  constexpr std::int64_t kLong = 1'000'000;
   return {
       {"all_reduce_counts", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 4 : 3); }},
       {"all_reduce_empty", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 0 : 1); }},
       {"all_reduce_long_counts", [](auto& c, bool odd) { AllReduce<float>(c, odd ? kLong + 1 : kLong); }},
-      {"all_reduce_long_and_short", [](auto& c, bool odd) { AllReduce<float>(c, odd ? 3 : kLong); }},
       {"all_reduce_async", [](auto& c, bool odd) { AllReduceAsync(c, odd ? 50'000 : 50'001); }},
       {"all_reduce_types", [](auto& c, bool odd) { odd ? AllReduce<double>(c, 6) : AllReduce<float>(c, 6); }},
       {"all_reduce_same_bytes",
@@ -138,10 +146,10 @@ std::map<std::string, Call> Cases() {
       {"scatter_counts", [](auto& c, bool odd) { Scatter(c, odd ? 4 : 3); }},
       {"all_to_all_counts", [](auto& c, bool odd) { AllToAll(c, odd ? 4 : 3); }},
       {"all_to_all_long_counts", [](auto& c, bool odd) { AllToAll(c, odd ? kLong + 1 : kLong); }},
-      // One way for short calls, another for long ones.
-      {"broadcast_long_and_short", [](auto& c, bool odd) { Broadcast(c, odd ? kLong : 3, 0); }},
-      {"scatter_long_and_short", [](auto& c, bool odd) { Scatter(c, odd ? kLong : 3); }},
       {"reduce_long_counts", [](auto& c, bool odd) { Reduce(c, odd ? kLong : kLong + 1, 0); }},
+      {"message_all_to_all_v_more", [](auto& c, bool odd) { AllToAllV(c, odd ? kLong : 3, 3); }},
+      {"message_all_to_all_v_fewer", [](auto& c, bool odd) { AllToAllV(c, odd ? 3 : kLong, kLong); }},
+      {"message_all_to_all_v_unexpected", [](auto& c, bool odd) { AllToAllV(c, odd ? 3 : 0, 0); }},
       {"all_reduce_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kAllReduce); }},
       {"all_gather_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kAllGather); }},
       {"reduce_scatter_tags", [](auto& c, bool odd) { Tagged(c, odd ? 1 : 2, Operation::kReduceScatter); }},
@@ -158,10 +166,31 @@ std::map<std::string, Call> Cases() {
   };
 }
 
+// One way for short calls, another for long ones. Neither may write behind the other's buffers.
+void AddLongAndShort(std::map<std::string, Call>& cases) {
+  using Sized = std::function<void(const Communicator&, std::int64_t)>;
+  const std::map<std::string, Sized> operations = {
+      {"all_reduce", [](auto& c, std::int64_t count) { AllReduce<float>(c, count); }},
+      {"all_gather", AllGather},
+      {"all_to_all", AllToAll},
+      {"broadcast", [](auto& c, std::int64_t count) { Broadcast(c, count, 0); }},
+      {"gather", Gather},
+      {"reduce", [](auto& c, std::int64_t count) { Reduce(c, count, 0); }},
+      {"reduce_scatter", ReduceScatter},
+      {"scatter", Scatter}};
+  for (const auto& [name, call] : operations) {
+    cases[name + "_long_and_short"] = [call = call](auto& c, bool odd) { call(c, odd ? kLong : 3); };
+    cases[name + "_short_and_long"] = [call = call](auto& c, bool odd) { call(c, odd ? 3 : kLong); };
+    // Half of the ranks each: the neighbours of most make the same call.
+    cases["halves_" + name] = [call = call](auto& c, bool) { call(c, c.rank() < c.size() / 2 ? 3 : kLong); };
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto cases = Cases();
+  auto cases = Cases();
+  AddLongAndShort(cases);
   if (argc < 2) {
     for (const auto& [name, call] : cases) std::printf("%s\n", name.c_str());
     return 0;
