@@ -157,7 +157,8 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
        .adds_unsharded_gradients =
-           settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
+           settings.MicroBatches(replicas * shards) > 1 && !settings.reduce_each_micro_batch,
+       .leaves = settings.reproducible ? settings.MicroBatches(replicas * shards) : 0,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(replicas * shards),
@@ -184,6 +185,7 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                                                .reshard_after_forward = settings.reshard_after_forward,
                                                .prefetch = settings.prefetch,
                                                .compute_type = settings.compute_type(),
+                                               .reproducible = settings.reproducible,
                                                .device = device_,
                                                .masters_offload = settings.state_offload(),
                                                .offloads_parameters = settings.offload_params},
