@@ -58,8 +58,9 @@ absl::Status CheckReproducible(const Schedule& schedule) {
   }
   if (!splits && (ranks.size() == 1 || ranks.front() != ranks.back())) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(schedule.name, ": not with reproducible sums; expected 1f1b, gpipe or, on several ranks of pp, "
-                                  "interleaved"));
+      absl::StrCat(schedule.name,
+                   ": not with reproducible sums; expected 1f1b, gpipe or, on several ranks of pp, "
+                   "interleaved"));
 }
 
 absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,

@@ -41,9 +41,10 @@ std::string Describe(const ParameterUnit& unit, const ParameterSpec& parameter) 
 
 std::string Describe(const DataParallelOptions& options) {
   return absl::StrCat("strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type),
-                      options.reproducible ? ", reproducible" : "", ", prefetch ", options.prefetch, ", reshard after forward ",
-                      options.reshard_after_forward, ", masters in ", Name(options.masters_offload.target),
-                      ", parameters offloaded ", options.offloads_parameters);
+                      options.reproducible ? ", reproducible" : "", ", prefetch ", options.prefetch,
+                      ", reshard after forward ", options.reshard_after_forward, ", masters in ",
+                      Name(options.masters_offload.target), ", parameters offloaded ",
+                      options.offloads_parameters);
 }
 
 std::string DescribeAlong(const std::string& axis, const std::vector<ParameterUnit>& units,
@@ -145,8 +146,8 @@ absl::Status CheckReproducible(const comm::DeviceMesh& mesh, const std::vector<P
     for (const std::string& name : {unit.replicate_axis, unit.shard_axis}) {
       const int ranks = AxisOrSelf(mesh, name).size();
       if (std::has_single_bit(static_cast<unsigned>(ranks))) continue;
-      return absl::InvalidArgumentError(absl::StrCat("reproducible sums: axis ", name, " has ", ranks,
-                                                     " ranks; expected a power of two"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("reproducible sums: axis ", name, " has ", ranks, " ranks; expected a power of two"));
     }
   }
   return absl::OkStatus();

@@ -10,8 +10,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <map>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -82,10 +82,9 @@ UnitContext* DataParallel::Engine::ContextOf(const ParameterUnit& unit) {
   const comm::Communicator shard = AxisOrSelf(mesh, unit.shard_axis);
   const comm::Communicator gather = shard.size() > 1 ? shard.Split(0, shard.rank(), shard.name()) : shard;
   const comm::Communicator replicate = AxisOrSelf(mesh, unit.replicate_axis);
-  const comm::Communicator replicate_gather =
-      options.reproducible && replicate.size() > 1
-          ? replicate.Split(0, replicate.rank(), replicate.name())
-          : replicate;
+  const comm::Communicator replicate_gather = options.reproducible && replicate.size() > 1
+                                                  ? replicate.Split(0, replicate.rank(), replicate.name())
+                                                  : replicate;
   const at::ScalarType type = master_options_.dtype().toScalarType();
   const bool same = options.compute_type == at::ScalarType::Undefined;
   context = std::make_unique<UnitContext>(UnitContext{.mesh = &mesh,

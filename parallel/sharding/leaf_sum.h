@@ -41,8 +41,8 @@ class AxisSum {
   // `whole` (ranks * n) -> `shard` (n), which may be this rank's part of `whole`. `over_tree`: over the tree, and the
   // number of ranks is a power of two; else in the order of the transport. Bytes are the same: the ranks
   // exchange their parts, and each adds up those of its shard.
-  static AxisSum ReduceScatter(const comm::Communicator& axis, const at::Tensor& whole, const at::Tensor& shard,
-                               bool over_tree, int tag);
+  static AxisSum ReduceScatter(const comm::Communicator& axis, const at::Tensor& whole,
+                               const at::Tensor& shard, bool over_tree, int tag);
   // In place: as a reduce-scatter and an all-gather. The second begins within Test or Wait, on `gather`, a
   // communicator of the same ranks that has no other calls: the caller lets sums go on in one order.
   static AxisSum AllReduce(const comm::Communicator& axis, const comm::Communicator& gather,

@@ -46,7 +46,9 @@ bool HasSameValues(const models::Placement& placement, const std::string& axis) 
   return Contains(placement.replicated, axis) || IsPartial(placement, axis);
 }
 
-bool Any(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
+bool Any(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
 
 // Without its destructor: its operation may be under way.
 template <typename Work>

@@ -41,7 +41,7 @@ struct UnitContext {
   at::TensorOptions master_options;
   BufferPool* pool;
   bool offloads_parameters = false;
-  bool reproducible = false;  // sums over the tree of leaf_sum.h
+  bool reproducible = false;    // sums over the tree of leaf_sum.h
   StateStore* store = nullptr;  // of masters, a slot per unit; null: they are in memory
   absl::Status* status;         // the first error of a read for a gather
   int ranks() const { return gather.size(); }
@@ -137,18 +137,18 @@ class Unit {
   FlatBuffer unsharded_;                            // parameters, compute_type
   FlatBuffer unsharded_gradient_;                   // masters' type
   FlatBuffer late_gradient_;
-  LeafSum leaves_, late_leaves_;  // where sums are reproducible
-  int leaf_ = 0;                  // of this micro-batch
+  LeafSum leaves_, late_leaves_;                  // where sums are reproducible
+  int leaf_ = 0;                                  // of this micro-batch
   std::vector<at::Tensor> views_, placeholders_;  // by parameter; placeholders where parameters are sharded
   at::Tensor initial_;                            // until ShardInitialValues: all values in the masters' type
   std::size_t slot_;
   StoredTensor master_;
   at::Tensor shard_;  // in compute_type, where keeps_shards
   at::Tensor gradient_;
-  at::Tensor scattered_;      // where a further micro-batch's shard arrives before it is added
-  std::vector<bool> filled_;  // parameters with a gradient in unsharded_gradient_, over micro-batches
-  std::vector<bool> seen_;    // since ExpectGradients
-  std::vector<bool> late_;    // parameters with a late gradient in this step
+  at::Tensor scattered_;           // where a further micro-batch's shard arrives before it is added
+  std::vector<bool> filled_;       // parameters with a gradient in unsharded_gradient_, over micro-batches
+  std::vector<bool> seen_;         // since ExpectGradients
+  std::vector<bool> late_;         // parameters with a late gradient in this step
   std::vector<bool> late_filled_;  // in late_gradient_
   std::size_t missing_ = 0;
   bool sent_ = false;       // StartReduceScatter was called in this micro-batch

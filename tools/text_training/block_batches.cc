@@ -29,8 +29,7 @@ absl::StatusOr<BlockBatches> BlockBatches::Make(absl::Span<const std::uint16_t> 
 models::Batch BlockBatches::Next() {
   const int of_rank = leaves_ > 0 ? leaves_ / ranks_ : 1;
   if (taken_ == 0) all_ = sampler_.Next();
-  const absl::Span<const std::int64_t> mine =
-      data::ShareOf(all_, rank_ * of_rank + taken_, ranks_ * of_rank);
+  const absl::Span<const std::int64_t> mine = data::ShareOf(all_, rank_ * of_rank + taken_, ranks_ * of_rank);
   taken_ = (taken_ + 1) % of_rank;
   models::Batch batch = BatchOf(mine);
   if (leaves_ == 0) batch.random.first_sample = mine.data() - all_.data();

@@ -38,8 +38,8 @@ class BlockBatches {
   void Rewind();
 
  private:
-  BlockBatches(absl::Span<const std::uint16_t> tokens, std::int64_t block_size, int rank, int ranks, int leaves,
-               data::BlockSampler sampler)
+  BlockBatches(absl::Span<const std::uint16_t> tokens, std::int64_t block_size, int rank, int ranks,
+               int leaves, data::BlockSampler sampler)
       : tokens_(tokens),
         block_size_(block_size),
         rank_(rank),

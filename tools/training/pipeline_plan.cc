@@ -21,7 +21,8 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::
                                           const models::BlockModel& model) {
   const comm::Communicator pp = mesh.Has("pp") ? mesh.axis("pp") : comm::Communicator::Self();
   int data_ranks = 1;
-  for (const char* axis : {"dp_replicate", "dp_shard"}) data_ranks *= mesh.Has(axis) ? mesh.axis(axis).size() : 1;
+  for (const char* axis : {"dp_replicate", "dp_shard"})
+    data_ranks *= mesh.Has(axis) ? mesh.axis(axis).size() : 1;
   PLAIT_ASSIGN_OR_RETURN(parallel::Schedule schedule, settings.PipelineSchedule(pp.size(), data_ranks));
   absl::StatusOr<std::vector<parallel::StageRange>> stages =
       parallel::SplitBlocks(parallel::CostsByParameters(model.units()), schedule.stages());

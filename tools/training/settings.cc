@@ -88,10 +88,11 @@ void Settings::BindParallel(SettingsTable& table) {
             absl::StrCat("compute dtype: float32, float64, ", absl::StrJoin(narrow_types(), ", ")),
             OnResume::kSame);
   if (std::count(axes.begin(), axes.end(), "lp=2") == 0) {
-    table.Add("reproducible", &reproducible,
-              "the same bits of losses and parameters for any power of two of ranks along pp, dp_replicate and "
-              "dp_shard: sums over a fixed tree, whose leaves are parts of a step's samples",
-              OnResume::kSame);
+    table.Add(
+        "reproducible", &reproducible,
+        "the same bits of losses and parameters for any power of two of ranks along pp, dp_replicate and "
+        "dp_shard: sums over a fixed tree, whose leaves are parts of a step's samples",
+        OnResume::kSame);
     table.Add("reproducible_leaves", &reproducible_leaves,
               "with --reproducible: number of these parts, each a micro-batch of one rank, instead of "
               "--gradient-accumulation-steps; a power of two, at least the data-parallel ranks",
@@ -213,12 +214,13 @@ absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes
     const bool covered = axis.name == "pp" || axis.name == "dp_replicate" || axis.name == "dp_shard";
     has_stages = has_stages || (axis.name == "pp" && axis.size > 1);
     if (axis.size > 1 && !covered) {
-      return Invalid(absl::StrCat("--reproducible: not with ", axis.name, "=", axis.size,
-                                  " in --mesh, which splits products; expected pp, dp_replicate and dp_shard"));
+      return Invalid(
+          absl::StrCat("--reproducible: not with ", axis.name, "=", axis.size,
+                       " in --mesh, which splits products; expected pp, dp_replicate and dp_shard"));
     }
     if (is_power_of_two(axis.size)) continue;
-    return Invalid(absl::StrCat("--reproducible: ", axis.size, " ranks along ", axis.name,
-                                "; expected a power of two"));
+    return Invalid(
+        absl::StrCat("--reproducible: ", axis.size, " ranks along ", axis.name, "; expected a power of two"));
   }
   const int ranks = DataRanks(axes);
   if (!is_power_of_two(reproducible_leaves)) return leaves_are("expected a power of two");
@@ -226,8 +228,9 @@ absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes
     return leaves_are(absl::StrCat(ranks, " data-parallel ranks; expected at least one for each"));
   }
   if (StepSamples(ranks) % reproducible_leaves != 0) {
-    return leaves_are(absl::StrCat("does not divide the ", StepSamples(ranks),
-                                   " samples of a step (--global-batch-size x --gradient-accumulation-steps)"));
+    return leaves_are(
+        absl::StrCat("does not divide the ", StepSamples(ranks),
+                     " samples of a step (--global-batch-size x --gradient-accumulation-steps)"));
   }
   if (threads != 1) return Invalid(absl::StrCat("--threads=", threads, ": expected 1 with --reproducible"));
   if (device == "cuda") return Invalid("--device=cuda: expected cpu with --reproducible");
