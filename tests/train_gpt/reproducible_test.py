@@ -6,7 +6,7 @@ FLAGS = ["--reproducible", "--global-batch-size=8", "--gradient-accumulation-ste
          "--grad-clip=0.1", "--max-iters=6", "--eval-interval=3"]
 RUNS = [
     ["--nproc=2"],
-    ["--mesh=dp_replicate=2,dp_shard=2", "--strategy=fsdp"],
+    ["--mesh=dp_replicate=2,dp_shard=2", "--strategy=fsdp", "--activation-checkpointing=every-2"],
     ["--mesh=pp=2,dp_shard=2", "--strategy=zero1"],
 ]
 
