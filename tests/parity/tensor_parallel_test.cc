@@ -176,7 +176,8 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
     return dp->Run(
         block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, context); }, x);
   };
-  const int copies = tp * cp.size(), data_ranks = World().size() / copies, data_rank = World().rank() / copies;
+  const int copies = tp * cp.size(), data_ranks = World().size() / copies,
+            data_rank = World().rank() / copies;
   for (int step = 0; step < kSteps; ++step) {
     Batch batch = MakeBatch(*model, step, seq);
     const double valid = ValidTargets(batch);

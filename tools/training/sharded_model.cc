@@ -228,6 +228,10 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
                                                                    const comm::DeviceMesh& mesh,
                                                                    at::Device device,
                                                                    const TrainedModel& trained) {
+  if (settings.reproducible && !device.is_cpu()) {
+    return absl::InvalidArgumentError(
+        "--reproducible: expected --device=cpu, whose kernels have one order of sums");
+  }
   std::unique_ptr<ShardedModel> sharded(new ShardedModel(mesh, device, trained));
   const absl::Status assembled = sharded->Assemble(settings);
   if (sharded->engine_ != nullptr) sharded->engine_->WaitForParameters();
