@@ -47,9 +47,26 @@ bool MakesWeightGradients(const Action& action) {
 
 InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
 
+// A tied parameter's gradients are told apart by their order within a leaf: the epilogue's comes first.
+absl::Status CheckReproducible(const Schedule& schedule) {
+  const std::vector<int>& ranks = schedule.rank_of_stage;
+  bool splits = false;
+  for (const std::vector<Action>& actions : schedule.actions) {
+    splits = splits || std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+               return action.kind == ActionKind::kWeightGradient;
+             });
+  }
+  if (!splits && (ranks.size() == 1 || ranks.front() != ranks.back())) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(schedule.name,
+                   ": not with reproducible sums; expected 1f1b, gpipe or, on several ranks of pp, "
+                   "interleaved"));
+}
+
 absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
-                   const std::vector<StageRange>& stages) {
+                   const std::vector<StageRange>& stages, bool reproducible) {
   PLAIT_RETURN_IF_ERROR(Simulate(schedule).status());
+  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(schedule));
   if (schedule.ranks == pp.size() && schedule.rank_of_stage.size() == stages.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "a schedule of ", schedule.ranks, " ranks and ", schedule.stages(), " stages, but the model has ",
@@ -61,7 +78,7 @@ absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
 absl::StatusOr<std::unique_ptr<PipelineExecutor>> PipelineExecutor::Create(
     DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
     std::vector<StageRange> stages, PipelineOptions options) {
-  PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages));
+  PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages, engine.options().reproducible));
   return std::unique_ptr<PipelineExecutor>(
       new PipelineExecutor(engine, model, pp, std::move(schedule), std::move(stages), std::move(options)));
 }
@@ -134,6 +151,11 @@ void PipelineExecutor::Forward(const Action& action, PipelineStep& step) {
   step.losses.push_back({loss.sum.detach(), loss.count});
 }
 
+// One rank adds up what the two ends of a model add to a tied gradient as two stages do: each end's leaves first.
+bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
+  return engine_.options().reproducible && range.prologue && range.epilogue && at::GradMode::is_enabled();
+}
+
 LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& flight) {
   const StageRange& range = stages_[stage];
   const PipelineMicroBatch& micro = BatchOf(micro_batch);
@@ -152,6 +174,11 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
       before(-1);
       state = model_.Prologue(batch, {.random = batch.random, .sequence = batch.sequence});
       flight.inputs = TensorsOf(state);
+      if (CutsPrologue(range) && state.hidden.requires_grad()) {
+        flight.embedded = flight.inputs;
+        for (at::Tensor& input : flight.inputs) input = input.detach().requires_grad_();
+        state = StateOf(flight.inputs);
+      }
     } else {
       state = StateOf(flight.inputs);
     }
@@ -200,7 +227,8 @@ void PipelineExecutor::Backward(const Action& action, bool last) {
   const bool first = action.stage == 0;
   const DataParallel::MicroBatch micro = {
       .last = last,
-      .reduce_every_micro_batch = options_.reduce_every_micro_batch && MakesWeightGradients(action)};
+      .reduce_every_micro_batch = options_.reduce_every_micro_batch && MakesWeightGradients(action),
+      .leaf = action.micro_batch};
   if (action.kind == ActionKind::kWeightGradient) {
     engine_.Backward([&] { flight.split.WeightGradients(); }, micro);
     return;
@@ -213,12 +241,20 @@ void PipelineExecutor::Backward(const Action& action, bool last) {
     engine_.Backward([&] { of_inputs = flight.split.InputGradients(flight.outputs, given, flight.inputs); },
                      micro);
   } else {
-    engine_.Backward([&] { torch::autograd::backward(flight.outputs, given); }, micro);
+    const auto backward = [&] {
+      torch::autograd::backward(flight.outputs, given);
+      for (std::size_t i = 0; i < flight.embedded.size(); ++i) {
+        const at::Tensor& gradient = flight.inputs[i].grad();
+        if (gradient.defined()) torch::autograd::backward({flight.embedded[i]}, {gradient});
+      }
+    };
+    engine_.Backward(backward, micro);
     for (const at::Tensor& input : flight.inputs) of_inputs.push_back(first ? at::Tensor() : input.grad());
   }
   if (!first) SendGradients(action, std::move(of_inputs), flight);
   flight.outputs.clear();
   flight.inputs.clear();
+  flight.embedded.clear();
 }
 
 LossSum PipelineExecutor::Loss(const models::Batch& batch) {

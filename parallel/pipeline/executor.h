@@ -75,7 +75,8 @@ class PipelineExecutor {
  public:
   // `engine` has the units of UnitsOfRank for pp's rank; engine and model outlive the executor.
   // InvalidArgument or FailedPrecondition, the same on all ranks, for a schedule that Simulate refuses, that is
-  // not for pp's ranks, or that has not as many stages as `stages`.
+  // not for pp's ranks, that has not as many stages as `stages`, or, with an engine that is reproducible, splits
+  // backward passes or has both ends of the model as two stages on one rank.
   static absl::StatusOr<std::unique_ptr<PipelineExecutor>> Create(
       DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
       std::vector<StageRange> stages, PipelineOptions options = {});
@@ -93,6 +94,8 @@ class PipelineExecutor {
   // A stage with a micro-batch, from F to B or W.
   struct Flight {
     std::vector<at::Tensor> inputs, outputs;
+    // Of a stage that is the whole model, where sums are reproducible: the prologue's outputs, whose graph ends there.
+    std::vector<at::Tensor> embedded;
     SplitBackward split;
     std::shared_ptr<const void> hold;  // from I to W
   };
@@ -107,6 +110,7 @@ class PipelineExecutor {
   void Forward(const Action& action, PipelineStep& step);
   void Backward(const Action& action, bool last);
   models::LossSum ForwardStage(int stage, int micro_batch, Flight& flight);
+  bool CutsPrologue(const StageRange& range) const;
   std::vector<at::Tensor> GradientsOfOutputs(const Action& action, const Flight& flight);
   void SendGradients(const Action& action, std::vector<at::Tensor> gradients, const Flight& flight);
 

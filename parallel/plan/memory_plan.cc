@@ -1,6 +1,7 @@
 #include "parallel/plan/memory_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <utility>
@@ -195,6 +196,10 @@ MemoryPlan PlanMemory(const MemoryPlanRequest& request) {
   PlanParameters(plan);
   plan.gradient_bytes = shards_gradients ? e * share : e * whole;
   if (shards_gradients && request.adds_unsharded_gradients) plan.gradient_bytes += e * whole;
+  if (request.leaves > 0) {
+    const std::int64_t levels = std::bit_width(static_cast<unsigned>(request.leaves)) - 1;
+    plan.gradient_bytes += e * (levels * whole + (1 + levels) * InWork(request, 0));
+  }
   PlanMoments(plan);
   PlanWork(plan);
   PlanSave(plan);

@@ -17,6 +17,8 @@
 //   master            e S where c differs from e or parameters are sharded; in a file: two buffers of the
 //                     largest unit's share, in whole blocks of the file
 //   gradients         e P; zero2 and fsdp, N > 1: e S, and e P more while micro-batches are added up whole
+//                     reproducible: with L leaves, log2(L) times e P more, and e of the root units for what
+//                     a tied parameter gets from the prologue, 1 + log2(L) times
 //   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two such buffers
 //   units in work     zero2: whole gradients e of the units whose reduction is on its way and the one that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
@@ -69,6 +71,7 @@ struct MemoryPlanRequest {
   bool offloads_parameters = false;
   bool reshard_after_forward = true, prefetch = true;
   bool adds_unsharded_gradients = false;  // micro-batches that reduce once, in the last pass
+  int leaves = 0;  // micro-batches of this rank, where sums are reproducible (DataParallelOptions)
   bool saves_asynchronously = false;
   std::int64_t micro_batch = 1;  // samples in a pass, on this rank
   std::int64_t activation_bytes_per_sample = 0;

@@ -1,6 +1,7 @@
 #include "parallel/sharding/creation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -40,9 +41,10 @@ std::string Describe(const ParameterUnit& unit, const ParameterSpec& parameter) 
 
 std::string Describe(const DataParallelOptions& options) {
   return absl::StrCat("strategy ", Name(options.strategy), ", parameters in ", toString(options.compute_type),
-                      ", prefetch ", options.prefetch, ", reshard after forward ",
-                      options.reshard_after_forward, ", masters in ", Name(options.masters_offload.target),
-                      ", parameters offloaded ", options.offloads_parameters);
+                      options.reproducible ? ", reproducible" : "", ", prefetch ", options.prefetch,
+                      ", reshard after forward ", options.reshard_after_forward, ", masters in ",
+                      Name(options.masters_offload.target), ", parameters offloaded ",
+                      options.offloads_parameters);
 }
 
 std::string DescribeAlong(const std::string& axis, const std::vector<ParameterUnit>& units,
@@ -136,6 +138,21 @@ absl::Status CheckAxes(const comm::DeviceMesh& mesh, const std::vector<Parameter
   return absl::OkStatus();
 }
 
+absl::Status CheckReproducible(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
+                               const ParameterSpec& first, at::Device device) {
+  if (!first.tensor.is_meta()) device = first.tensor.device();
+  if (!device.is_cpu()) return absl::InvalidArgumentError("reproducible sums: expected parameters on CPU");
+  for (const ParameterUnit& unit : units) {
+    for (const std::string& name : {unit.replicate_axis, unit.shard_axis}) {
+      const int ranks = AxisOrSelf(mesh, name).size();
+      if (std::has_single_bit(static_cast<unsigned>(ranks))) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("reproducible sums: axis ", name, " has ", ranks, " ranks; expected a power of two"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckOwn(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
                       const DataParallelOptions& options, bool initializes) {
   PLAIT_RETURN_IF_ERROR(CheckAxes(mesh, units, options));
@@ -150,7 +167,8 @@ absl::Status CheckOwn(const comm::DeviceMesh& mesh, const std::vector<ParameterU
     }
   }
   if (first == nullptr) return absl::InvalidArgumentError("a model without trained parameters");
-  return absl::OkStatus();
+  if (!options.reproducible) return absl::OkStatus();
+  return CheckReproducible(mesh, units, *first, options.device);
 }
 
 }  // namespace

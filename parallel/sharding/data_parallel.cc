@@ -91,14 +91,17 @@ void DataParallel::Backward(const std::function<void()>& backward, const MicroBa
   PLAIT_CHECK(!engine.reduced)
       << "Backward after the last micro-batch of a step: call the optimizer's Step first, or say {.last = "
          "false} for the micro-batches before";
+  PLAIT_CHECK(!engine.options.reproducible || !micro_batch.reduce_every_micro_batch)
+      << "reproducible sums of every micro-batch: its tree adds up those of one rank first";
   const bool shards_gradients = ShardsGradients(engine.options.strategy);
   const bool reduces = micro_batch.last || (micro_batch.reduce_every_micro_batch && shards_gradients);
-  for (const std::unique_ptr<Unit>& unit : engine.units) unit->BeginMicroBatch();
+  for (const std::unique_ptr<Unit>& unit : engine.units) unit->BeginMicroBatch(micro_batch.leaf);
   engine.reductions->Begin(reduces, micro_batch.last);
   engine.in_backward = engine.broken = true;
   backward();
   engine.in_backward = engine.broken = false;
   engine.reductions->Finish();
+  for (const std::unique_ptr<Unit>& unit : engine.units) unit->EndMicroBatch();
   engine.EndUses();
   engine.PrefetchUnit(0);
   for (std::size_t u = 0; u < engine.units.size(); ++u) {

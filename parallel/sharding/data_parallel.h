@@ -68,6 +68,10 @@ struct DataParallelOptions {
   // Type of parameters and activations; master parameters, gradient sums and moments keep the type that the
   // units' parameters have. Undefined: the same.
   at::ScalarType compute_type = at::ScalarType::Undefined;
+  // The bits of gradients, and of their norm, do not depend on the numbers of ranks along the units' axes, which are
+  // powers of two, as long as each rank and micro-batch has the same samples as some rank and micro-batch of the
+  // other mesh: sums are associated by a fixed tree over these leaves (leaf_sum.h, docs/decisions/017). On CPU.
+  bool reproducible = false;
   // Where parameters on the meta device are materialized.
   at::Device device = at::kCPU;
   // Parameters of at least this size are flat buffers of their own, in root units and, where the strategy keeps
@@ -96,7 +100,8 @@ class DataParallel {
   // INVALID_ARGUMENT, the same on all ranks of the mesh, where units differ along an axis that replicates or
   // shards them (first difference named), a trained parameter is not a leaf that requires gradients, a tensor
   // is listed twice, types or devices are mixed, a frozen parameter requires gradients, ddp is asked for
-  // along a shard axis of several ranks, or parameters are to be offloaded that the strategy keeps in memory.
+  // along a shard axis of several ranks, parameters are to be offloaded that the strategy keeps in memory, or
+  // reproducible is asked for on a GPU or along an axis whose number of ranks is no power of two.
   // Errors of StateStore::Create of any rank, on all ranks.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Create(const comm::DeviceMesh& mesh,
                                                               std::vector<models::ParameterUnit> units,
@@ -129,15 +134,19 @@ class DataParallel {
     bool last = true;
     // zero2 and fsdp: every micro-batch is reduced at once and ranks keep shards of the sum. Otherwise every
     // rank adds up unsharded gradients, which are reduced with the last one.
+    // Not with DataParallelOptions::reproducible.
     bool reduce_every_micro_batch = false;
+    // reproducible: its number among the rank's micro-batches, a power of two of them, in the order of samples.
+    // Several calls may share one, of stages with other parameters.
+    int leaf = 0;
   };
   // Calls `backward`, in which gradients arise: by autograd (loss.backward(), a stage's output with the
   // gradient of its output) or by AddGradient. Gradients of all ranks and micro-batches are summed: losses
   // are parts of the loss of the whole batch, so that unequal parts are no special case. After the last
   // micro-batch the next call is an optimizer step (AllGatherParameters); calling Backward instead is a
   // programming error. An exception from `backward` passes through; the engine cannot be used after it.
-  void Backward(const std::function<void()>& backward, const MicroBatch& micro_batch = {true, false});
-  void Backward(const at::Tensor& loss, const MicroBatch& micro_batch = {true, false});
+  void Backward(const std::function<void()>& backward, const MicroBatch& micro_batch = {true, false, 0});
+  void Backward(const at::Tensor& loss, const MicroBatch& micro_batch = {true, false, 0});
   // Local, within Backward's function. A gradient that autograd did not compute; of the parameter's shape.
   void AddGradient(const at::Tensor& parameter, const at::Tensor& gradient);
 

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "parallel/sharding/creation.h"
+#include "parallel/sharding/reproducible_norm.h"
 
 namespace plait::parallel {
 
@@ -80,17 +81,23 @@ UnitContext* DataParallel::Engine::ContextOf(const ParameterUnit& unit) {
   if (context != nullptr) return context.get();
   const comm::Communicator shard = AxisOrSelf(mesh, unit.shard_axis);
   const comm::Communicator gather = shard.size() > 1 ? shard.Split(0, shard.rank(), shard.name()) : shard;
+  const comm::Communicator replicate = AxisOrSelf(mesh, unit.replicate_axis);
+  const comm::Communicator replicate_gather = options.reproducible && replicate.size() > 1
+                                                  ? replicate.Split(0, replicate.rank(), replicate.name())
+                                                  : replicate;
   const at::ScalarType type = master_options_.dtype().toScalarType();
   const bool same = options.compute_type == at::ScalarType::Undefined;
   context = std::make_unique<UnitContext>(UnitContext{.mesh = &mesh,
                                                       .gather = gather,
                                                       .reduce = shard,
-                                                      .replicate = AxisOrSelf(mesh, unit.replicate_axis),
+                                                      .replicate = replicate,
+                                                      .replicate_gather = replicate_gather,
                                                       .strategy = options.strategy,
                                                       .compute_type = same ? type : options.compute_type,
                                                       .master_options = master_options_,
                                                       .pool = &pool,
                                                       .offloads_parameters = options.offloads_parameters,
+                                                      .reproducible = options.reproducible,
                                                       .store = nullptr,
                                                       .status = &status});
   return context.get();
@@ -361,6 +368,7 @@ void DataParallel::Engine::SumPartialGradients() {
 // The squares are added up on the device and read once.
 double DataParallel::Engine::GradientNorm() const {
   const at::NoGradGuard no_grad;
+  if (options.reproducible) return ReproducibleNorm(shards, mesh.world());
   at::Tensor squares = at::zeros({1}, master_options_.dtype(at::kDouble));
   const auto add = [&squares](const at::Tensor& gradient) {
     if (gradient.numel() == 0) return;

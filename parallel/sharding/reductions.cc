@@ -67,7 +67,10 @@ void Reductions::Move(std::size_t must_scatter, std::size_t must_sum) {
 
 void Reductions::MoveSums(std::size_t must_sum) {
   for (std::size_t u = summed_; u < scattered_; ++u) {
-    if (At(u).AdvanceReplicaSum(/*wait=*/u < must_sum) && u == summed_) ++summed_;
+    const bool summed = At(u).AdvanceReplicaSum(/*wait=*/u < must_sum);
+    if (summed && u == summed_) ++summed_;
+    // The second halves of these sums begin in one order.
+    if (!summed && At(u).context().reproducible) return;
   }
 }
 

@@ -46,6 +46,16 @@ bool HasSameValues(const models::Placement& placement, const std::string& axis) 
   return Contains(placement.replicated, axis) || IsPartial(placement, axis);
 }
 
+bool Any(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+// Without its destructor: its operation may be under way.
+template <typename Work>
+void Leave(Work& work) {
+  static_cast<void>(std::make_unique<Work>(std::move(work)).release());
+}
+
 }  // namespace
 
 Unit::Unit(const UnitContext* context, const std::string& name,
@@ -56,12 +66,14 @@ Unit::Unit(const UnitContext* context, const std::string& name,
       same_values_(AxesOf(*context->mesh, parameters_, HasSameValues)),
       partial_(AxesOf(*context->mesh, parameters_, IsPartial)),
       unsharded_(context->pool, layout_.count(), context->master_options.dtype(context->compute_type)),
-      unsharded_gradient_(context->pool, layout_.count(), context->master_options),
-      late_gradient_(context->pool, layout_.count(), context->master_options),
+      unsharded_gradient_(GradientBuffer()),
+      late_gradient_(GradientBuffer()),
       slot_(slot),
-      filled_(parameters_.size(), false) {
+      filled_(parameters_.size(), false),
+      late_(parameters_.size(), false),
+      late_filled_(parameters_.size(), false) {
   const at::NoGradGuard no_grad;
-  BeginMicroBatch();
+  BeginMicroBatch(/*leaf=*/0);
   unsharded_.Allocate();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     views_.push_back(ViewOf(unsharded_.tensor(), i));
@@ -154,9 +166,9 @@ void Unit::FollowMaster(const at::Tensor& master) {
 }
 
 Unit::~Unit() {
-  for (comm::TensorWork* work : {&gathering_, &scattering_, &summing_}) {
-    static_cast<void>(std::make_unique<comm::TensorWork>(std::move(*work)).release());
-  }
+  Leave(gathering_);
+  Leave(scattering_);
+  Leave(summing_);
 }
 
 at::Tensor Unit::ViewOf(const at::Tensor& flat, std::size_t index) const {
@@ -244,7 +256,12 @@ void Unit::ExpectGradients() {
   missing_ = parameters_.size();
 }
 
-void Unit::BeginMicroBatch() {
+FlatBuffer Unit::GradientBuffer() const {
+  return {context_->pool, layout_.count(), context_->master_options};
+}
+
+void Unit::BeginMicroBatch(int leaf) {
+  leaf_ = leaf;
   // Last step's gradient makes room before autograd allocates the next one.
   if (unsharded_gradient_.adopted() && !filled_[0]) unsharded_gradient_.Release();
   ExpectGradients();
@@ -262,12 +279,8 @@ bool Unit::CanAdopt(const at::Tensor& gradient) const {
 bool Unit::Accumulate(std::size_t index) {
   const at::NoGradGuard no_grad;
   at::Tensor& gradient = Handle(index).mutable_grad();
-  if (sent_) {
-    if (!late_gradient_.allocated()) {
-      late_gradient_.Allocate();
-      late_gradient_.tensor().zero_();
-    }
-    ViewOf(late_gradient_.tensor(), index).add_(gradient);
+  if (sent_ || (context_->reproducible && filled_[index])) {
+    AddLate(index, gradient);
     gradient.reset();
     return false;
   }
@@ -286,6 +299,37 @@ bool Unit::Accumulate(std::size_t index) {
   if (seen_[index]) return false;
   seen_[index] = true;
   return --missing_ == 0;
+}
+
+void Unit::AddLate(std::size_t index, const at::Tensor& gradient) {
+  if (!late_gradient_.allocated()) {
+    late_gradient_.Allocate();
+    late_gradient_.tensor().zero_();
+  }
+  const at::Tensor view = ViewOf(late_gradient_.tensor(), index);
+  late_filled_[index] ? view.add_(gradient) : view.copy_(gradient);
+  late_[index] = late_filled_[index] = true;
+}
+
+void Unit::EndMicroBatch() {
+  if (!context_->reproducible) return;
+  const at::NoGradGuard no_grad;
+  if (!sent_ && Any(filled_)) {
+    ZeroMissingGradients();
+    leaves_.Add(leaf_, std::exchange(unsharded_gradient_, GradientBuffer()));
+    filled_.assign(parameters_.size(), false);
+  }
+  if (late_gradient_.allocated()) {
+    late_leaves_.Add(leaf_, std::exchange(late_gradient_, GradientBuffer()));
+    late_filled_.assign(parameters_.size(), false);
+  }
+}
+
+void Unit::TakeSumOfLeaves() {
+  EndMicroBatch();
+  if (leaves_.empty()) return;
+  unsharded_gradient_ = leaves_.Take();
+  filled_.assign(parameters_.size(), true);
 }
 
 void Unit::ZeroPadding(const at::Tensor& flat) const {
@@ -319,6 +363,7 @@ void Unit::StartReduceScatter(bool last) {
   const at::NoGradGuard no_grad;
   // Unsharded gradients are reduced once, with the last micro-batch.
   if (!last && !context_->shards_gradients()) return;
+  if (context_->reproducible) TakeSumOfLeaves();
   sent_ = true;
   ZeroMissingGradients();
   const at::Tensor& unsharded = unsharded_gradient_.tensor();
@@ -333,7 +378,7 @@ void Unit::StartReduceScatter(bool last) {
   if (context_->ranks() == 1 || layout_.count() == 0) return;
   if (context_->shards_gradients()) scattered_ = has_shard_ ? at::empty_like(gradient_) : gradient_;
   scattering_ =
-      comm::ReduceScatterAsync(context_->reduce, unsharded, scattered_, comm::ReduceOp::kSum, tag());
+      AxisSum::ReduceScatter(context_->reduce, unsharded, scattered_, context_->reproducible, tag());
 }
 
 bool Unit::AdvanceReduceScatter(bool wait) {
@@ -348,7 +393,7 @@ bool Unit::AdvanceReduceScatter(bool wait) {
 
 void Unit::FinishReduceScatter() {
   const at::NoGradGuard no_grad;
-  scattering_ = comm::TensorWork();
+  scattering_ = AxisSum();
   if (!context_->shards_gradients() || layout_.count() == 0) return;
   if (has_shard_) gradient_.add_(scattered_);
   scattered_.reset();
@@ -358,8 +403,9 @@ void Unit::FinishReduceScatter() {
 }
 
 void Unit::StartReplicaSum() {
-  if (context_->replicate.size() > 1 && layout_.count() > 0)
-    summing_ = comm::AllReduceAsync(context_->replicate, gradient_, comm::ReduceOp::kSum, tag());
+  if (context_->replicate.size() == 1 || layout_.count() == 0) return;
+  summing_ = AxisSum::AllReduce(context_->replicate, context_->replicate_gather, gradient_,
+                                context_->reproducible, tag());
 }
 
 bool Unit::AdvanceReplicaSum(bool wait) {
@@ -368,24 +414,36 @@ bool Unit::AdvanceReplicaSum(bool wait) {
   } else if (!summing_.Test()) {
     return false;
   }
-  summing_ = comm::TensorWork();
+  summing_ = AxisSum();
   return true;
 }
 
-// A parameter that is reached from two blocks whose activations are computed again gets its gradient twice.
+// A parameter that is reached from two blocks whose activations are computed again gets its gradient twice; a tied one
+// from both ends of the model, where sums are reproducible.
 void Unit::ReduceLate(bool last) {
-  if (!late_gradient_.allocated()) return;
   const at::NoGradGuard no_grad;
-  at::Tensor late = late_gradient_.tensor();
-  const std::int64_t begin = context_->reduce.rank() * layout_.shard_count();
-  at::Tensor shard = late.narrow(0, begin, layout_.shard_count());
+  const bool over_tree = context_->reproducible;
+  EndMicroBatch();
+  if (!late_leaves_.empty()) late_gradient_ = late_leaves_.Take();
+  if (!late_gradient_.allocated()) return;
+  const at::Tensor& late = late_gradient_.tensor();
+  const int rank = context_->reduce.rank();
+  at::Tensor shard = late.narrow(0, rank * layout_.shard_count(), layout_.shard_count());
   if (context_->ranks() > 1) {
     shard = at::empty_like(gradient_);
-    comm::ReduceScatter(context_->reduce, late, shard);
+    AxisSum::ReduceScatter(context_->reduce, late, shard, over_tree, tag()).Wait();
   }
-  if (last && context_->replicate.size() > 1) comm::AllReduce(context_->replicate, shard);
-  gradient_.add_(shard);
+  if (last && context_->replicate.size() > 1) {
+    AxisSum::AllReduce(context_->replicate, context_->replicate_gather, shard, over_tree, tag()).Wait();
+  }
+  for (const FlatSlice& slice : layout_.Slices(rank)) {
+    if (!late_[slice.parameter]) continue;
+    const std::int64_t count = slice.end - slice.begin;
+    gradient_.narrow(0, slice.shard_offset, count).add_(shard.narrow(0, slice.shard_offset, count));
+  }
   late_gradient_.Release();
+  late_.assign(parameters_.size(), false);
+  late_filled_.assign(parameters_.size(), false);
 }
 
 void Unit::SumPartial() {

@@ -22,6 +22,7 @@
 #include "parallel/offload/state_store.h"
 #include "parallel/sharding/flat_buffer.h"
 #include "parallel/sharding/flat_layout.h"
+#include "parallel/sharding/leaf_sum.h"
 #include "parallel/sharding/stored_tensor.h"
 #include "parallel/sharding/strategy.h"
 
@@ -34,11 +35,13 @@ struct UnitContext {
   // how they mix.
   comm::Communicator gather, reduce;
   comm::Communicator replicate;
+  comm::Communicator replicate_gather;  // of the same ranks, for the second halves of sums (AxisSum)
   Strategy strategy;
   at::ScalarType compute_type;
   at::TensorOptions master_options;
   BufferPool* pool;
   bool offloads_parameters = false;
+  bool reproducible = false;    // sums over the tree of leaf_sum.h
   StateStore* store = nullptr;  // of masters, a slot per unit; null: they are in memory
   absl::Status* status;         // the first error of a read for a gather
   int ranks() const { return gather.size(); }
@@ -89,11 +92,13 @@ class Unit {
   void AllGather();
 
   // Takes .grad() of parameter `index` into the flat gradient. True when it was the last one missing since
-  // ExpectGradients. A gradient that comes after the others were sent is kept for ReduceLate.
+  // ExpectGradients. A gradient that comes after the others were sent is kept for ReduceLate; where sums are
+  // reproducible, also a parameter's second one of a leaf.
   bool Accumulate(std::size_t index);
   // A backward through the unit begins: gradients of all parameters are expected (again).
   void ExpectGradients();
-  void BeginMicroBatch();
+  void BeginMicroBatch(int leaf);
+  void EndMicroBatch();  // the leaf joins its tree
   bool all_accumulated() const { return missing_ == 0; }
   // Sends gradients on their way: those not accumulated are zero. `last` of a step: also along replicate.
   void StartReduceScatter(bool last);
@@ -120,6 +125,9 @@ class Unit {
   void ZeroPadding(const at::Tensor& flat) const;
   void ZeroMissingGradients();
   void FinishReduceScatter();
+  FlatBuffer GradientBuffer() const;
+  void AddLate(std::size_t index, const at::Tensor& gradient);
+  void TakeSumOfLeaves();
   void SumPartialAlong(const std::string& axis);
 
   const UnitContext* context_;
@@ -129,20 +137,25 @@ class Unit {
   FlatBuffer unsharded_;                            // parameters, compute_type
   FlatBuffer unsharded_gradient_;                   // masters' type
   FlatBuffer late_gradient_;
+  LeafSum leaves_, late_leaves_;                  // where sums are reproducible
+  int leaf_ = 0;                                  // of this micro-batch
   std::vector<at::Tensor> views_, placeholders_;  // by parameter; placeholders where parameters are sharded
   at::Tensor initial_;                            // until ShardInitialValues: all values in the masters' type
   std::size_t slot_;
   StoredTensor master_;
   at::Tensor shard_;  // in compute_type, where keeps_shards
   at::Tensor gradient_;
-  at::Tensor scattered_;      // where a further micro-batch's shard arrives before it is added
-  std::vector<bool> filled_;  // parameters with a gradient in unsharded_gradient_, over micro-batches
-  std::vector<bool> seen_;    // since ExpectGradients
+  at::Tensor scattered_;           // where a further micro-batch's shard arrives before it is added
+  std::vector<bool> filled_;       // parameters with a gradient in unsharded_gradient_, over micro-batches
+  std::vector<bool> seen_;         // since ExpectGradients
+  std::vector<bool> late_;         // parameters with a late gradient in this step
+  std::vector<bool> late_filled_;  // in late_gradient_
   std::size_t missing_ = 0;
   bool sent_ = false;       // StartReduceScatter was called in this micro-batch
   bool has_shard_ = false;  // gradient_ holds the shards of earlier micro-batches
   int holds_ = 0;
-  comm::TensorWork gathering_, scattering_, summing_;
+  comm::TensorWork gathering_;
+  AxisSum scattering_, summing_;
   bool gather_in_flight_ = false;
 };
 

@@ -29,6 +29,15 @@ class RanksTest(runs.VitTest):
         self.compare("--gradient-accumulation-steps=3", "--global-batch-size=8", "--activation-checkpointing=full", ranks=2,
                      name="micro")
 
+    def test_reproducible(self):
+        # Of float32, with dropout, unequal leaves in the last step, and test batches that 4 ranks cannot share equally.
+        same = ["--reproducible", "--global-batch-size=24", "--dropout=0.1", "--augment=pad-crop", "--epochs=2", "--test-batch-size=7"]
+        one_run, one = self.model(*same, ranks=1, name="one")
+        run, model = self.model(*same, "--strategy=fsdp", "--mesh=dp_replicate=2,dp_shard=2", ranks=4, name="four")
+        self.assertEqual(self.difference(one, model), 0)
+        self.assertEqual(run.losses(), one_run.losses())
+        self.assertEqual(run.tests(), one_run.tests())
+
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
 

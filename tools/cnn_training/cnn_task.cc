@@ -35,7 +35,7 @@ CnnTask::CnnTask(const CnnSettings& settings, const training::Run& run, const da
       sampler_({.samples = images.train->samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
-               settings.gradient_accumulation_steps) {}
+               settings.gradient_accumulation_steps, settings.leaves()) {}
 
 training::TrainedModel CnnTask::model() {
   const cnn::CnnOptions options = OptionsOf(settings_, images_);

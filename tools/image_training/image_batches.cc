@@ -76,12 +76,20 @@ models::Batch ImageBatches::Make(absl::Span<const std::int64_t> indices, std::in
 
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
                                       ImageBatches& test, std::int64_t batch_size) {
-  data::Sampler sampler(
-      {.samples = test.samples(), .batch_size = batch_size * run.data.size(), .shuffle = false});
+  // The same batches for any number of ranks, in turns.
+  data::Sampler sampler({.samples = test.samples(), .batch_size = batch_size, .shuffle = false});
+  const auto next = [&] {
+    std::vector<std::int64_t> mine;
+    for (int rank = 0; rank < run.data.size(); ++rank) {
+      const auto batch = sampler.Next();
+      if (batch.has_value() && rank == run.data.rank()) mine = *batch;
+    }
+    return test.Make(mine);
+  };
+  const std::int64_t turns = (sampler.batches_per_epoch() + run.data.size() - 1) / run.data.size();
   const std::vector<double> sums =
-      trainer.Evaluate("test", sampler.batches_per_epoch(), 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer.model().OnDevice(
-            test.Make(data::ShareOf(*sampler.Next(), run.data.rank(), run.data.size())));
+      trainer.Evaluate("test", turns, 2, [&](std::int64_t, training::DeviceSums& sum) {
+        const models::Batch batch = trainer.model().OnDevice(next());
         const at::Tensor scores = trainer.model().Output(batch);
         if (batch.targets.numel() == 0) return;
         sum.Add(0, at::cross_entropy_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum,

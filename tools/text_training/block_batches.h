@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -21,11 +22,14 @@ namespace plait::text_training {
 class BlockBatches {
  public:
   // `tokens` outlive the batches; options.tokens is their number, options.batch_size counts blocks over all
-  // ranks. InvalidArgument where a block and the token after it do not fit the text.
+  // ranks. `leaves` > 0: a batch is cut into so many parts, of which each rank has consecutive ones.
+  // InvalidArgument where a block and the token after it do not fit the text.
   static absl::StatusOr<BlockBatches> Make(absl::Span<const std::uint16_t> tokens,
-                                           data::BlockSamplerOptions options, int rank, int ranks);
+                                           data::BlockSamplerOptions options, int rank, int ranks,
+                                           int leaves = 0);
 
-  // (sequences of this rank, block_size) int64, targets one token further.
+  // (sequences of this rank, block_size) int64, targets one token further. With leaves the next of its parts, of which
+  // each numbers its samples from 0.
   models::Batch Next();
 
   data::BlockSamplerState state() const { return sampler_.state(); }
@@ -35,12 +39,20 @@ class BlockBatches {
 
  private:
   BlockBatches(absl::Span<const std::uint16_t> tokens, std::int64_t block_size, int rank, int ranks,
-               data::BlockSampler sampler)
-      : tokens_(tokens), block_size_(block_size), rank_(rank), ranks_(ranks), sampler_(std::move(sampler)) {}
+               int leaves, data::BlockSampler sampler)
+      : tokens_(tokens),
+        block_size_(block_size),
+        rank_(rank),
+        ranks_(ranks),
+        leaves_(leaves),
+        sampler_(std::move(sampler)) {}
+  models::Batch BatchOf(absl::Span<const std::int64_t> begins) const;
 
   absl::Span<const std::uint16_t> tokens_;
   std::int64_t block_size_;
-  int rank_, ranks_;
+  int rank_, ranks_, leaves_;
+  std::vector<std::int64_t> all_;  // of the batch
+  int taken_ = 0;                  // parts of it
   data::BlockSampler sampler_;
 };
 

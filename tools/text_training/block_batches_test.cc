@@ -44,6 +44,35 @@ TEST(BlockBatchesTest, RanksShareTheBatch) {
   }
 }
 
+TEST(BlockBatchesTest, LeavesAreTheSameOnAnyRanks) {
+  constexpr int kLeaves = 4;
+  const std::vector<std::uint16_t> text = Text();
+  BlockBatches whole = Make(text, 0, 1);
+  std::vector<std::vector<BlockBatches>> runs;
+  for (const int ranks : {1, 2, 4}) {
+    runs.emplace_back();
+    for (int rank = 0; rank < ranks; ++rank) {
+      runs.back().push_back(*BlockBatches::Make(text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3},
+                                                rank, ranks, kLeaves));
+    }
+  }
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor batch = whole.Next().inputs;
+    for (std::vector<BlockBatches>& ranks : runs) {
+      std::vector<at::Tensor> leaves;
+      for (BlockBatches& rank : ranks) {
+        for (std::size_t k = 0; k < kLeaves / ranks.size(); ++k) {
+          const models::Batch leaf = rank.Next();
+          EXPECT_EQ(leaf.random.first_sample, 0);
+          EXPECT_EQ(leaf.inputs.size(0), leaves.empty() ? 1 : 2);  // of 7 blocks
+          leaves.push_back(leaf.inputs);
+        }
+      }
+      EXPECT_TRUE(at::equal(at::cat(leaves), batch)) << ranks.size() << " ranks, step " << step;
+    }
+  }
+}
+
 TEST(BlockBatchesTest, TargetsAreOneFurther) {
   const std::vector<std::uint16_t> text = Text();
   BlockBatches batches = Make(text, 0, 1);

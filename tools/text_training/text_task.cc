@@ -32,13 +32,12 @@ parallel::LrSchedule ScheduleOf(const TextSettings& s) {
 
 absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run,
                                        const std::vector<std::uint16_t>& tokens, const std::string& name) {
-  absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make(tokens,
-                         {.block_size = settings.sequence,
-                          .batch_size = settings.GlobalBatch(run.data.size()),
-                          .seed = settings.seed,
-                          .name = name},
-                         run.data.rank(), run.data.size());
+  const int ranks = run.data.size();
+  const std::int64_t batch =
+      settings.leaves() > 0 ? settings.StepSamples(ranks) : settings.GlobalBatch(ranks);
+  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
+      tokens, {.block_size = settings.sequence, .batch_size = batch, .seed = settings.seed, .name = name},
+      run.data.rank(), run.data.size(), settings.leaves());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), absl::StrCat("--", settings.SequenceFlag())));
   return batches;
 }
@@ -158,8 +157,10 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
 
 double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
   batches.Rewind();
-  const std::vector<double> sums =
-      trainer_->Evaluate(label, settings_.eval_iters, 2, [&](std::int64_t, training::DeviceSums& sum) {
+  // Of each batch, on this rank.
+  const std::int64_t parts = settings_.leaves() > 0 ? settings_.MicroBatches(run_.data.size()) : 1;
+  const std::vector<double> sums = trainer_->Evaluate(
+      label, settings_.eval_iters * parts, 2, [&](std::int64_t, training::DeviceSums& sum) {
         const models::LossSum loss = trainer_->model().Loss(batches.Next());
         sum.Add(0, loss.sum);
         sum.Add(1, loss.count);

@@ -31,6 +31,14 @@ TEST(DeviceSums, AddsUpInFloat64AndReadsOnce) {
   }
 }
 
+TEST(DeviceSums, ExactSumsHaveNoOrder) {
+  DeviceSums sums(2, at::kCPU, /*exact=*/true);
+  for (const double term : {1e20, 1.0, 0x1p-40, -1e20}) sums.Add(0, at::full({}, term, at::kDouble));
+  sums.Add(1, std::int64_t{3});
+  EXPECT_EQ(sums.Read(), (std::vector<double>{1 + 0x1p-40, 3}));
+  EXPECT_EQ(sums.Total(comm::Communicator::Self()), sums.Read());
+}
+
 TEST(DeviceSums, KeepsNoGraph) {
   const at::Tensor x = at::full({}, 3.0).requires_grad_(true);
   DeviceSums sums(1, at::kCPU);

@@ -14,14 +14,22 @@ data::SamplerOptions OfAStep(data::SamplerOptions options, int micro_batches) {
 
 }  // namespace
 
-EpochSampler::EpochSampler(const data::SamplerOptions& options, int micro_batches)
-    : samples_(options.samples), micro_batches_(micro_batches), sampler_(OfAStep(options, micro_batches)) {}
+EpochSampler::EpochSampler(const data::SamplerOptions& options, int micro_batches, int leaves)
+    : samples_(options.samples),
+      micro_batches_(micro_batches),
+      leaves_(leaves),
+      sampler_(OfAStep(options, micro_batches)) {}
 
 std::vector<std::int64_t> EpochSampler::Next(int k, int data_rank, int data_ranks) {
   if (k == 0) {
     auto step = sampler_.Next();
     PLAIT_CHECK(step.has_value()) << "a step behind the end of an epoch";
     step_ = *std::move(step);
+  }
+  if (leaves_ > 0) {
+    const absl::Span<const std::int64_t> leaf =
+        data::ShareOf(step_, data_rank * (leaves_ / data_ranks) + k, leaves_);
+    return {leaf.begin(), leaf.end()};
   }
   const absl::Span<const std::int64_t> all = data::ShareOf(step_, k, micro_batches_);
   const absl::Span<const std::int64_t> mine = data::ShareOf(all, data_rank, data_ranks);

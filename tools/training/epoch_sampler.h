@@ -24,8 +24,9 @@ namespace plait::training {
 
 class EpochSampler {
  public:
-  // `options.batch_size`: of a micro-batch over all ranks.
-  explicit EpochSampler(const data::SamplerOptions& options, int micro_batches = 1);
+  // `options.batch_size`: of a micro-batch over all ranks. `leaves` > 0: these `micro_batches` together are cut into so
+  // many parts, of which each rank has consecutive ones as its micro-batches, and numbers samples from 0 in each.
+  explicit EpochSampler(const data::SamplerOptions& options, int micro_batches = 1, int leaves = 0);
 
   // This rank's part of micro-batch k of the step; the step is drawn at k = 0. Not at the end of an epoch.
   std::vector<std::int64_t> Next(int k, int data_rank, int data_ranks);
@@ -46,7 +47,7 @@ class EpochSampler {
 
  private:
   std::int64_t samples_;
-  int micro_batches_;
+  int micro_batches_, leaves_;
   data::Sampler sampler_;
   std::vector<std::int64_t> step_;
   std::int64_t first_sample_ = 0;

@@ -20,7 +20,10 @@ std::int64_t PipelinePlan::ActivationBytes(std::int64_t of_blocks, std::int64_t 
 absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
                                           const models::BlockModel& model) {
   const comm::Communicator pp = mesh.Has("pp") ? mesh.axis("pp") : comm::Communicator::Self();
-  PLAIT_ASSIGN_OR_RETURN(parallel::Schedule schedule, settings.PipelineSchedule(pp.size()));
+  int data_ranks = 1;
+  for (const char* axis : {"dp_replicate", "dp_shard"})
+    data_ranks *= mesh.Has(axis) ? mesh.axis(axis).size() : 1;
+  PLAIT_ASSIGN_OR_RETURN(parallel::Schedule schedule, settings.PipelineSchedule(pp.size(), data_ranks));
   absl::StatusOr<std::vector<parallel::StageRange>> stages =
       parallel::SplitBlocks(parallel::CostsByParameters(model.units()), schedule.stages());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(stages.status(), absl::StrCat("--mesh=", settings.mesh)));

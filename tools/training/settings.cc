@@ -3,6 +3,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -91,6 +92,17 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("dtype", &dtype,
             absl::StrCat("compute dtype: float32, float64, ", absl::StrJoin(narrow_types(), ", ")),
             OnResume::kSame);
+  if (std::count(axes.begin(), axes.end(), "lp=2") == 0) {
+    table.Add(
+        "reproducible", &reproducible,
+        "the same bits of losses and parameters for any power of two of ranks along pp, dp_replicate and "
+        "dp_shard: sums over a fixed tree, whose leaves are parts of a step's samples",
+        OnResume::kSame);
+    table.Add("reproducible_leaves", &reproducible_leaves,
+              "with --reproducible: number of these parts, each a micro-batch of one rank, instead of "
+              "--gradient-accumulation-steps; a power of two, at least the data-parallel ranks",
+              OnResume::kSame);
+  }
   table.Add("device", &device,
             "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
   table.Add("threads", &threads, "threads of each rank");
@@ -179,18 +191,64 @@ std::int64_t Settings::GlobalBatch(int data_ranks) const {
   return global_batch_size > 0 ? global_batch_size : batch_size * data_ranks;
 }
 
+std::int64_t Settings::StepSamples(int data_ranks) const {
+  return GlobalBatch(data_ranks) * gradient_accumulation_steps;
+}
+
+int Settings::MicroBatches(int data_ranks) const {
+  return reproducible ? reproducible_leaves / data_ranks : gradient_accumulation_steps;
+}
+
 std::int64_t Settings::SamplesPerRank(int data_ranks) const {
+  if (reproducible) return (StepSamples(data_ranks) + reproducible_leaves - 1) / reproducible_leaves;
   return (GlobalBatch(data_ranks) + data_ranks - 1) / data_ranks;
 }
 
-absl::StatusOr<parallel::Schedule> Settings::PipelineSchedule(int pipeline_ranks) const {
+absl::StatusOr<parallel::Schedule> Settings::PipelineSchedule(int pipeline_ranks, int data_ranks) const {
   PLAIT_RETURN_IF_ERROR(OneOf("pipeline-schedule", pipeline_schedule, parallel::ScheduleNames()));
   PLAIT_RETURN_IF_ERROR(AtLeast("pipeline-chunks", pipeline_chunks, 0));
   const absl::StatusOr<parallel::Schedule> schedule = parallel::MakeSchedule(
       *parallel::ParseScheduleKind(pipeline_schedule),
-      {.ranks = pipeline_ranks, .chunks = pipeline_chunks, .micro_batches = gradient_accumulation_steps});
+      {.ranks = pipeline_ranks, .chunks = pipeline_chunks, .micro_batches = MicroBatches(data_ranks)});
   if (schedule.ok()) return schedule;
   return Invalid(absl::StrCat("--pipeline-schedule=", schedule.status().message()));
+}
+
+absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes) const {
+  const auto is_power_of_two = [](int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); };
+  const auto leaves_are = [this](const std::string& what) {
+    return Invalid(absl::StrCat("--reproducible-leaves=", reproducible_leaves, ": ", what));
+  };
+  bool has_stages = false;
+  for (const comm::MeshAxis& axis : axes) {
+    const bool covered = axis.name == "pp" || axis.name == "dp_replicate" || axis.name == "dp_shard";
+    has_stages = has_stages || (axis.name == "pp" && axis.size > 1);
+    if (axis.size > 1 && !covered) {
+      return Invalid(
+          absl::StrCat("--reproducible: not with ", axis.name, "=", axis.size,
+                       " in --mesh, which splits products; expected pp, dp_replicate and dp_shard"));
+    }
+    if (is_power_of_two(axis.size)) continue;
+    return Invalid(
+        absl::StrCat("--reproducible: ", axis.size, " ranks along ", axis.name, "; expected a power of two"));
+  }
+  const int ranks = DataRanks(axes);
+  if (!is_power_of_two(reproducible_leaves)) return leaves_are("expected a power of two");
+  if (reproducible_leaves < ranks) {
+    return leaves_are(absl::StrCat(ranks, " data-parallel ranks; expected at least one for each"));
+  }
+  if (StepSamples(ranks) % reproducible_leaves != 0) {
+    return leaves_are(
+        absl::StrCat("does not divide the ", StepSamples(ranks),
+                     " samples of a step (--global-batch-size x --gradient-accumulation-steps)"));
+  }
+  if (threads != 1) return Invalid(absl::StrCat("--threads=", threads, ": expected 1 with --reproducible"));
+  if (device == "cuda") return Invalid("--device=cuda: expected cpu with --reproducible");
+  if (reduce_each_micro_batch) return Invalid("--reduce-each-micro-batch: not with --reproducible");
+  if (pipeline_schedule == "1f1b" || pipeline_schedule == "gpipe") return absl::OkStatus();
+  if (pipeline_schedule == "interleaved" && has_stages) return absl::OkStatus();
+  return Invalid(absl::StrCat("--pipeline-schedule=", pipeline_schedule,
+                              ": not with --reproducible; expected 1f1b, gpipe or, with pp, interleaved"));
 }
 
 absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
@@ -198,8 +256,9 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
+  if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
-  PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1).status());
+  PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());
   PLAIT_RETURN_IF_ERROR(OneOf("context-attention", context_attention, {"ring", "ulysses"}));
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));

@@ -41,6 +41,8 @@ struct Settings {
   std::int64_t batch_size = 64;
   std::int64_t global_batch_size = 0;
   int gradient_accumulation_steps = 1;
+  bool reproducible = false;
+  int reproducible_leaves = 8;
 
   std::string dtype = "float32";
   std::string strategy = "ddp", mesh = "";
@@ -95,9 +97,15 @@ struct Settings {
   int DefaultRanks() const;
   // Samples of a micro-batch over all data ranks.
   std::int64_t GlobalBatch(int data_ranks) const;
-  std::int64_t SamplesPerRank(int data_ranks) const;  // at most
+  // Samples of a step over all data ranks.
+  std::int64_t StepSamples(int data_ranks) const;
+  // Equal parts of these that each are a micro-batch of one rank; 0: not --reproducible.
+  int leaves() const { return reproducible ? reproducible_leaves : 0; }
+  // Of a step, on each data rank; and the samples of one there, at most.
+  int MicroBatches(int data_ranks) const;
+  std::int64_t SamplesPerRank(int data_ranks) const;
   // What each rank of pp does in a step. Errors begin with the flag.
-  absl::StatusOr<parallel::Schedule> PipelineSchedule(int pipeline_ranks) const;
+  absl::StatusOr<parallel::Schedule> PipelineSchedule(int pipeline_ranks, int data_ranks) const;
   // The mesh on so many ranks. Errors of the strategy and of MeshOf.
   absl::StatusOr<std::vector<comm::MeshAxis>> Axes(int ranks) const;
 
@@ -108,6 +116,9 @@ struct Settings {
   void BindFiles(SettingsTable& table, const std::string& draws);
   // Of the members above.
   absl::Status CheckShared(const std::vector<comm::MeshAxis>& axes) const;
+
+ private:
+  absl::Status CheckReproducible(const std::vector<comm::MeshAxis>& axes) const;
 };
 
 // InvalidArgument "--FLAG=VALUE: ...", for Check().

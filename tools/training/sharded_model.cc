@@ -180,7 +180,8 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
        .adds_unsharded_gradients =
-           settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
+           settings.MicroBatches(replicas * shards) > 1 && !settings.reduce_each_micro_batch,
+       .leaves = settings.reproducible ? settings.MicroBatches(replicas * shards) : 0,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(data_ranks),
@@ -210,6 +211,7 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                                                .reshard_after_forward = settings.reshard_after_forward,
                                                .prefetch = settings.prefetch,
                                                .compute_type = settings.compute_type(),
+                                               .reproducible = settings.reproducible,
                                                .device = device_,
                                                .masters_offload = settings.state_offload(),
                                                .offloads_parameters = settings.offload_params},
@@ -255,6 +257,10 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
                                                                    const comm::DeviceMesh& mesh,
                                                                    at::Device device,
                                                                    const TrainedModel& trained) {
+  if (settings.reproducible && !device.is_cpu()) {
+    return absl::InvalidArgumentError(
+        "--reproducible: expected --device=cpu, whose kernels have one order of sums");
+  }
   std::unique_ptr<ShardedModel> sharded(new ShardedModel(mesh, device, trained));
   const absl::Status assembled = sharded->Assemble(settings);
   if (sharded->engine_ != nullptr) sharded->engine_->WaitForParameters();

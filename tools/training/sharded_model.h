@@ -81,8 +81,7 @@ class ShardedModel {
   // The batch on the model's device, its targets counted: without waiting for the device, through pinned
   // memory. On CPU, and where it is there already, the batch itself. With cp this rank's part of it. Local.
   models::Batch OnDevice(const models::Batch& whole) const;
-  // Forward and backward passes of a step's micro-batches, as many as --gradient-accumulation-steps, which are on the
-  // model's device.
+  // Forward and backward passes of a step's micro-batches (Settings::MicroBatches), which are on the model's device.
   parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) {
     return pipeline_->Run(next);
   }

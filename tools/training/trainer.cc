@@ -64,8 +64,8 @@ absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::Los
 
 // Sums over the micro-batches of a step, on this rank.
 struct Trainer::Passes {
-  explicit Passes(at::Device device) : loss_sum(1, device) {}
-  DeviceSums loss_sum;
+  Passes(at::Device device, bool exact) : sums(2, device, exact) {}
+  DeviceSums sums;  // of losses and of targets
   double loss = 0;  // mean, after the last one
   std::int64_t count = 0, nominal_count = 0;
   double forward_seconds = 0;
@@ -209,13 +209,20 @@ void Trainer::ReportProgress() {
   run_.console.Update(progress.done);
 }
 
+// Number of this rank's pass over micro-batch k among those of all data ranks; of a leaf: its own, on any mesh.
+std::int64_t Trainer::PassOf(int k) const {
+  const std::int64_t ranks = run_.data.size(), rank = run_.data.rank();
+  return settings_.reproducible ? rank * settings_.MicroBatches(run_.data.size()) + k : k * ranks + rank;
+}
+
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   MicroBatch micro = task_.Next(k);
   const std::uint64_t of_step =
       base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
-  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(k));
+  const std::int64_t pass = PassOf(k);
+  const auto name = static_cast<std::uint64_t>(settings_.reproducible ? pass : k);
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", name);
   passes.nominal_count = micro.nominal_count;
-  const std::int64_t pass = std::int64_t{k} * run_.data.size() + run_.data.rank();
   return {
       .batch = model_->OnDevice(micro.batch),
       .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
@@ -223,11 +230,11 @@ parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
 }
 
 Trainer::Passes Trainer::RunPasses() {
-  Passes passes(run_.device);
+  Passes passes(run_.device, settings_.reproducible);
   parallel::PipelineStep done = model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
   for (const models::LossSum& loss : done.losses) {
-    passes.loss_sum.Add(0, loss.sum);
-    passes.count += loss.count;
+    passes.sums.Add(0, loss.sum);
+    passes.sums.Add(1, loss.count);
   }
   for (const parallel::ActionTime& time : done.timeline) {
     const bool forward = time.action.kind == parallel::ActionKind::kForward;
@@ -235,8 +242,7 @@ Trainer::Passes Trainer::RunPasses() {
   }
   timeline_ = std::move(done.timeline);
   CountIdleTime();
-  double totals[2] = {passes.loss_sum.Read()[0], static_cast<double>(passes.count)};
-  run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
+  const std::vector<double> totals = passes.sums.Total(run_.losses);
   passes.count = static_cast<std::int64_t>(totals[1]);
   passes.loss = totals[0] / totals[1];
   return passes;
@@ -335,18 +341,16 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
                                       const EvaluateOne& one) {
   const comm::PhaseScope phase(run_.world, "evaluation");
   const at::NoGradGuard no_grad;
-  DeviceSums mine(sums, run_.device);
+  DeviceSums mine(sums, run_.device, settings_.reproducible);
   model_->model().SetTraining(false);
   run_.console.StartBar(label, count);
   for (std::int64_t batch = 0; batch < count; ++batch) {
     one(batch, mine);
     run_.console.Update(batch + 1);
   }
-  std::vector<double> totals = mine.Read();
   run_.console.StopBar();
   model_->model().SetTraining(true);
-  run_.losses.AllReduce(comm::BufferOf(absl::MakeSpan(totals)));
-  return totals;
+  return mine.Total(run_.losses);
 }
 
 absl::Status Trainer::SaveOrStop(bool evaluated) {

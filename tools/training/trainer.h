@@ -88,7 +88,8 @@ class TrainingTask {
   // "after step 5", "at epoch 2, sample 80, step 5".
   virtual std::string Position() const = 0;
   virtual double LearningRate() const = 0;
-  // This rank's part of micro-batch k of the next step. The same samples for any number of ranks, in order.
+  // This rank's part of micro-batch k of the next step, of Settings::MicroBatches. The same samples for any number of
+  // ranks, in order; with Settings::leaves() leaf rank * MicroBatches + k of the step's samples.
   virtual MicroBatch Next(int k) = 0;
 
   // Before the first step of a run that does not resume.
@@ -146,6 +147,7 @@ class Trainer {
   absl::Status OpenOutputs();
   absl::Status Steps();
   Passes RunPasses();
+  std::int64_t PassOf(int k) const;
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;

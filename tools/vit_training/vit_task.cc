@@ -51,7 +51,7 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
       sampler_({.samples = images.train->samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
-               settings.gradient_accumulation_steps) {}
+               settings.gradient_accumulation_steps, settings.leaves()) {}
 
 training::TrainedModel VitTask::model() {
   // Of a checked policy; a wrong one is reported where the model is sharded.

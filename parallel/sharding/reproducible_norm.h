@@ -1,0 +1,19 @@
+// The global norm of gradients in the same bits for any mesh. Private to parallel/sharding.
+#ifndef PLAIT_PARALLEL_SHARDING_REPRODUCIBLE_NORM_H_
+#define PLAIT_PARALLEL_SHARDING_REPRODUCIBLE_NORM_H_
+
+#include <vector>
+
+#include "comm/communicator.h"
+#include "parallel/sharding/shard.h"
+
+namespace plait::parallel {
+
+// Collective over `world`. Root of the sum of the squares of all primary elements, gradients on CPU. Squares of
+// FlatLayout::kAlignment elements, which no shard boundary divides, are added up in float64 in one order; these
+// sums are added exactly (base/exact_sum.h).
+double ReproducibleNorm(const std::vector<Shard>& shards, const comm::Communicator& world);
+
+}  // namespace plait::parallel
+
+#endif  // PLAIT_PARALLEL_SHARDING_REPRODUCIBLE_NORM_H_
