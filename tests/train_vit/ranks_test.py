@@ -29,6 +29,14 @@ class RanksTest(runs.VitTest):
         self.compare("--gradient-accumulation-steps=3", "--global-batch-size=8", "--activation-checkpointing=full", ranks=2,
                      name="micro")
 
+    def test_stages(self):
+        """The last stage tests, also where others have none of the images; two blocks."""
+        micro_batches = ["--gradient-accumulation-steps=3"]
+        self.compare("--mesh=pp=2", "--global-batch-size=8", *micro_batches, ranks=2, name="stages")
+        self.compare("--mesh=pp=2,dp_shard=2", "--strategy=fsdp", "--pipeline-schedule=zb-h1", "--global-batch-size=8",
+                     *micro_batches, ranks=4, name="sharded_stages")
+        self.compare("--mesh=pp=2,tp=2", "--global-batch-size=8", *micro_batches, ranks=4, name="split_stages")
+
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
 

@@ -83,7 +83,7 @@ absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training
         const models::Batch batch = trainer.model().OnDevice(
             test.Make(data::ShareOf(*sampler.Next(), run.data.rank(), run.data.size())));
         const at::Tensor scores = trainer.model().Output(batch);
-        if (batch.targets.numel() == 0) return;
+        if (!scores.defined() || batch.targets.numel() == 0) return;  // of another stage, or of nothing
         sum.Add(0, at::cross_entropy_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum,
                                           /*ignore_index=*/-1));
         sum.Add(1, scores.argmax(1).eq(batch.targets).sum());

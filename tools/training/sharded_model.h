@@ -87,8 +87,8 @@ class ShardedModel {
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
   // others a zero sum and count.
   models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
-  // On one stage only. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
-  at::Tensor Output(const models::Batch& batch);
+  // The same for the output; with stages the last one has it, elsewhere it is undefined.
+  at::Tensor Output(const models::Batch& batch) { return pipeline_->Output(OnDevice(batch)); }
   // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
