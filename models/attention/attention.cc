@@ -49,8 +49,7 @@ at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool c
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionOptions& options) {
   if (options.sequence.axis != nullptr) {
-    PLAIT_CHECK(options.cache == nullptr && !options.keeps_probabilities)
-        << "attention of split sequences has neither a cache nor probabilities to keep";
+    PLAIT_CHECK(options.cache == nullptr) << "attention of split sequences has no cache";
     return context_parallel::Attention(
         *options.sequence.axis, query, key, value,
         {.causal = options.causal, .length = options.sequence.length, .dropout = options.dropout});

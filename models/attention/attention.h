@@ -35,7 +35,7 @@ struct AttentionOptions {
   models::KeyValueCache* cache = nullptr;  // not owned
   std::int64_t layer = 0;                  // of the cache
   std::int64_t capacity = 0;               // positions that the cache may hold
-  // Where ranks have parts of the sequences: without cache and kept probabilities.
+  // Where ranks have parts of the sequences: without a cache, and probabilities are not kept.
   models::SequencePart sequence = {};
 };
 

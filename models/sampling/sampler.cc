@@ -123,33 +123,43 @@ absl::StatusOr<std::int64_t> Sampler::Next(const at::Tensor& logits) {
   return candidates.tokens[i];
 }
 
-absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language,
+absl::StatusOr<std::vector<std::int64_t>> Generate(const LogitsOfLast& logits, std::int64_t positions,
                                                    absl::Span<const std::int64_t> prompt, std::int64_t count,
                                                    Sampler& sampler,
-                                                   const std::function<void(std::int64_t)>& on_token,
-                                                   const models::BlockRunner& run) {
+                                                   const std::function<void(std::int64_t)>& on_token) {
   PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
-  models::BlockModel& model = language.model;
-  const auto positions = static_cast<std::size_t>(language.positions);
-  const at::Device device = model.units().front().parameters.front().tensor.device();
-  const at::NoGradGuard no_grad;
   std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
-  models::KeyValueCache cache;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t context = std::min(tokens.size(), positions);
-    if (tokens.size() > positions) cache.Clear();
-    const auto fresh = absl::MakeConstSpan(tokens).last(context - cache.length());
-    const at::Tensor hidden =
-        models::RunBlocks(model, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache})
-            .hidden;
-    const at::Tensor logits = model.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
-    const absl::StatusOr<std::int64_t> token = sampler.Next(logits.flatten());
+    const std::size_t context = std::min(tokens.size(), static_cast<std::size_t>(positions));
+    const at::Tensor last = logits(absl::MakeConstSpan(tokens).last(context));
+    const absl::StatusOr<std::int64_t> token = sampler.Next(last.flatten());
     PLAIT_RETURN_IF_ERROR(base::Prefixed(token.status(), absl::StrCat("token ", i + 1)));
     tokens.push_back(*token);
     if (on_token) on_token(tokens.back());
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
   return tokens;
+}
+
+absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language,
+                                                   absl::Span<const std::int64_t> prompt, std::int64_t count,
+                                                   Sampler& sampler,
+                                                   const std::function<void(std::int64_t)>& on_token,
+                                                   const models::BlockRunner& run) {
+  models::BlockModel& model = language.model;
+  const at::Device device = model.units().front().parameters.front().tensor.device();
+  const at::NoGradGuard no_grad;
+  models::KeyValueCache cache;
+  const auto logits = [&](absl::Span<const std::int64_t> context) {
+    // A context that has grown no more has moved.
+    if (static_cast<std::int64_t>(context.size()) == cache.length()) cache.Clear();
+    const auto fresh = context.last(context.size() - static_cast<std::size_t>(cache.length()));
+    const at::Tensor hidden =
+        models::RunBlocks(model, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache})
+            .hidden;
+    return model.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
+  };
+  return Generate(logits, language.positions, prompt, count, sampler, on_token);
 }
 
 }  // namespace plait::sampling

@@ -66,6 +66,14 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language
                                                    const std::function<void(std::int64_t)>& on_token = {},
                                                    const models::BlockRunner& run = {});
 
+// The same without a cache, for models that no process can run alone: `logits` gets tokens, at most `positions`, and
+// gives those of the last one, the same on all ranks.
+using LogitsOfLast = std::function<at::Tensor(absl::Span<const std::int64_t> tokens)>;
+absl::StatusOr<std::vector<std::int64_t>> Generate(const LogitsOfLast& logits, std::int64_t positions,
+                                                   absl::Span<const std::int64_t> prompt, std::int64_t count,
+                                                   Sampler& sampler,
+                                                   const std::function<void(std::int64_t)>& on_token = {});
+
 }  // namespace plait::sampling
 
 #endif  // PLAIT_MODELS_SAMPLING_SAMPLER_H_

@@ -146,9 +146,12 @@ void PipelineExecutor::Do(const Action& action, bool last, PipelineStep& step) {
 
 void PipelineExecutor::Forward(const Action& action, PipelineStep& step) {
   Flight& flight = flights_[{action.stage, action.micro_batch}];
-  const LossSum loss = ForwardStage(action.stage, action.micro_batch, flight);
-  if (!stages_[action.stage].epilogue) return;
-  step.losses.push_back({loss.sum.detach(), loss.count});
+  const auto loss = [&](const BlockState& state, const models::Batch& batch) {
+    const LossSum sum = model_.Epilogue(state, batch);
+    step.losses.push_back({sum.sum.detach(), sum.count});
+    return sum.sum;
+  };
+  ForwardStage(action.stage, action.micro_batch, loss, flight);
 }
 
 // One rank adds up what the two ends of a model add to a tied gradient as two stages do: each end's leaves first.
@@ -156,7 +159,7 @@ bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
   return engine_.options().reproducible && range.prologue && range.epilogue && at::GradMode::is_enabled();
 }
 
-LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& flight) {
+void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, Flight& flight) {
   const StageRange& range = stages_[stage];
   const PipelineMicroBatch& micro = BatchOf(micro_batch);
   const models::Batch& batch = micro.batch;
@@ -167,7 +170,6 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
     flight.inputs = messages_.Take({true, stage, micro_batch}, ShapeOf(batch));
     for (at::Tensor& input : flight.inputs) input.requires_grad_(at::GradMode::is_enabled());
   }
-  LossSum loss;
   engine_.Forward([&] {
     BlockState state;
     if (range.prologue) {
@@ -193,15 +195,13 @@ LossSum PipelineExecutor::ForwardStage(int stage, int micro_batch, Flight& fligh
     flight.outputs = TensorsOf(state);
     if (!range.epilogue) return state.hidden;
     before(range.first + range.count);
-    loss = model_.Epilogue(state, batch);
-    flight.outputs = {loss.sum};
-    return loss.sum;
+    flight.outputs = {end(state, batch)};
+    return flight.outputs[0];
   });
-  if (range.epilogue) return loss;
+  if (range.epilogue) return;
   Tensors sent;
   for (const at::Tensor& output : flight.outputs) sent.push_back(output.detach());
   messages_.Send({true, stage + 1, micro_batch}, ShapeOf(batch), std::move(sent));
-  return loss;
 }
 
 Tensors PipelineExecutor::GradientsOfOutputs(const Action& action, const Flight& flight) {
@@ -257,20 +257,34 @@ void PipelineExecutor::Backward(const Action& action, bool last) {
   flight.embedded.clear();
 }
 
-LossSum PipelineExecutor::Loss(const models::Batch& batch) {
+void PipelineExecutor::ForwardAlone(const models::Batch& batch, const End& end) {
   const at::NoGradGuard no_grad;
   next_ = [&batch](int) { return PipelineMicroBatch{batch}; };
   asked_ = 0;
-  LossSum loss = {at::zeros({}, engine_.master_options()), 0};
   for (int stage = 0; stage < schedule_.stages(); ++stage) {
-    if (!IsMine(stage)) continue;
     Flight flight;
-    const LossSum of_stage = ForwardStage(stage, /*micro_batch=*/0, flight);
-    if (stages_[stage].epilogue) loss = of_stage;
+    if (IsMine(stage)) ForwardStage(stage, /*micro_batch=*/0, end, flight);
   }
   messages_.WaitForSends();
   batches_.clear();
+}
+
+LossSum PipelineExecutor::Loss(const models::Batch& batch) {
+  LossSum loss = {at::zeros({}, engine_.master_options()), 0};
+  ForwardAlone(batch, [&](const BlockState& state, const models::Batch& of_stage) {
+    loss = model_.Epilogue(state, of_stage);
+    return loss.sum;
+  });
   return loss;
+}
+
+at::Tensor PipelineExecutor::Output(const models::Batch& batch) {
+  at::Tensor output;
+  ForwardAlone(batch, [&](const BlockState& state, const models::Batch&) {
+    output = model_.Output(state);
+    return output;
+  });
+  return output;
 }
 
 }  // namespace plait::parallel

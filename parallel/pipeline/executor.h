@@ -86,6 +86,8 @@ class PipelineExecutor {
   PipelineStep Run(const NextMicroBatch& next);
   // Forward alone, without autograd. The loss on the rank of the last stage; else a zero sum and count.
   models::LossSum Loss(const models::Batch& batch);
+  // The same for the model's output: on the rank of the last stage, else undefined.
+  at::Tensor Output(const models::Batch& batch);
 
   const Schedule& schedule() const { return schedule_; }
   const std::vector<StageRange>& stages() const { return stages_; }
@@ -109,8 +111,11 @@ class PipelineExecutor {
   void Do(const Action& action, bool last, PipelineStep& step);
   void Forward(const Action& action, PipelineStep& step);
   void Backward(const Action& action, bool last);
-  models::LossSum ForwardStage(int stage, int micro_batch, Flight& flight);
   bool CutsPrologue(const StageRange& range) const;
+  // What the last stage does with its hidden state.
+  using End = std::function<at::Tensor(const models::BlockState& state, const models::Batch& batch)>;
+  void ForwardStage(int stage, int micro_batch, const End& end, Flight& flight);
+  void ForwardAlone(const models::Batch& batch, const End& end);
   std::vector<at::Tensor> GradientsOfOutputs(const Action& action, const Flight& flight);
   void SendGradients(const Action& action, std::vector<at::Tensor> gradients, const Flight& flight);
 

@@ -36,6 +36,7 @@ std::int64_t NowNs() {
 StageMessages::StageMessages(const comm::Communicator& pp, std::vector<int> rank_of_stage, at::Device device)
     : forward_(ChannelFrom(pp, device)),
       backward_(ChannelFrom(pp, device)),
+      shapes_channel_(pp.size() == 1 ? pp : pp.Split(0, pp.rank(), pp.name() + "_shapes")),
       rank_of_stage_(std::move(rank_of_stage)),
       rank_(pp.rank()),
       device_(device) {}
@@ -110,14 +111,14 @@ void StageMessages::Announce(const StageMessage& message, const Shapes& shapes) 
     text[at++] = static_cast<std::int64_t>(shape.sizes.size());
     for (const std::int64_t size : shape.sizes) text[at++] = size;
   }
-  ChannelOf(message).Send(comm::ConstBufferOf(absl::MakeConstSpan(text)), rank_of_stage_[message.stage],
-                          Tag(message, 0));
+  shapes_channel_.Send(comm::ConstBufferOf(absl::MakeConstSpan(text)), rank_of_stage_[message.stage],
+                       Tag(message, 0));
 }
 
 StageMessages::Shapes StageMessages::ReceiveAnnouncement(const StageMessage& message) const {
   Announcement text;
-  ChannelOf(message).Receive(comm::BufferOf(absl::MakeSpan(text)), rank_of_stage_[message.sender()],
-                             Tag(message, 0));
+  shapes_channel_.Receive(comm::BufferOf(absl::MakeSpan(text)), rank_of_stage_[message.sender()],
+                          Tag(message, 0));
   Shapes shapes(static_cast<std::size_t>(text[0]));
   std::size_t at = 1;
   for (TensorShape& shape : shapes) {

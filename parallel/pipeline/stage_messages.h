@@ -38,7 +38,8 @@ using InputShape = std::vector<std::int64_t>;
 
 class StageMessages {
  public:
-  // Collective: splits the axis, once for each direction.
+  // Collective: splits the axis, once for each direction and once for announcements, which belong to no step's
+  // traffic (axis "pp_shapes" of comm's counters).
   StageMessages(const comm::Communicator& pp, std::vector<int> rank_of_stage, at::Device device);
 
   // Starts the receive if its sizes are known; nothing if it has been started, or the sender is this rank.
@@ -73,7 +74,7 @@ class StageMessages {
   void Announce(const StageMessage& message, const Shapes& shapes);
   Shapes ReceiveAnnouncement(const StageMessage& message) const;
 
-  comm::Communicator forward_, backward_;
+  comm::Communicator forward_, backward_, shapes_channel_;
   std::vector<int> rank_of_stage_;
   int rank_;
   at::Device device_;

@@ -7,7 +7,8 @@
 
 Strategies: single; ddp (DistributedDataParallel); zero1 (the same with ZeroRedundancyOptimizer); fsdp (fully_shard on
 each block and on the root, all of it dropped after forward); fsdp-keep-root (PyTorch's default: the root stays); tp
-(parallelize_module with the usual plan: columns, then rows, of attention and feed-forward, both tables; Llama only). All
+(parallelize_module with the usual plan: columns, then rows, of attention and feed-forward, both tables; Llama only); pp
+(Schedule1F1B, --first-blocks blocks on rank 0; Llama on two ranks only). All
 over gloo, one thread a process. Rank 0 prints, times of its own, the loss that of all ranks:
 
     peer_step step=3 loss=4.1747493743896484 dt=0.046112 cpu=0.046100
@@ -24,18 +25,21 @@ from gpt_model import Gpt
 from llama_model import Llama
 from step_data import StepData
 from torch import nn
+from torch.nn import functional
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["gpt", "llama"], default="gpt")
-    parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root", "tp"], default="single")
+    parser.add_argument("--strategy", choices=["single", "ddp", "zero1", "fsdp", "fsdp-keep-root", "tp", "pp"], default="single")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float64"], default="float32")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch-size", type=int, help="blocks of all ranks")
     for name in ("block-size", "n-layer", "n-head", "n-kv-head", "n-embd", "n-hidden", "vocab-size"):
         parser.add_argument("--" + name, type=int)
+    parser.add_argument("--micro-batches", type=int, default=1, help="of a step, for pp")
+    parser.add_argument("--first-blocks", type=int, default=18, help="of the first stage")
     parser.add_argument("--data", default="", help="a text; else random tokens")
     parser.add_argument("--init", default="", help="safetensors file with initial values")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
@@ -100,6 +104,50 @@ def split(model):
                                          "feed_forward.w3": ColwiseParallel(), "feed_forward.w2": RowwiseParallel()})
 
 
+class Pipeline:
+    """Called as a model is, but has done its backward passes then."""
+
+    def __init__(self, model, args):
+        from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+        self.args, first = args, args.rank == 0
+        self.part = Part(model, range(args.first_blocks) if first else range(args.first_blocks, args.n_layer), first)
+        # Told here: to find them out it needs NumPy.
+        tokens = torch.zeros(args.batch_size // args.micro_batches, args.block_size, dtype=torch.int64)
+        hidden, logits = (torch.empty(*tokens.shape, width) for width in (args.n_embd, args.vocab_size))
+        stage = PipelineStage(self.part, args.rank, args.ranks, torch.device("cpu"), input_args=tokens if first else hidden,
+                              output_args=hidden if first else logits)
+        self.schedule = Schedule1F1B(stage, args.micro_batches, loss_fn=lambda logits, targets: functional.cross_entropy(
+            logits.view(-1, logits.shape[-1]), targets.view(-1)))
+
+    def __call__(self, inputs, targets):
+        losses = []
+        if self.args.rank == 0:
+            self.schedule.step(inputs)
+        else:
+            self.schedule.step(target=targets, losses=losses)
+        # The print divides by the ranks.
+        return self.args.ranks * torch.stack(losses).mean() if losses else torch.zeros(())
+
+
+class Part(nn.Module):
+    """A stage of two: blocks, with the embedding in front or the head behind."""
+
+    def __init__(self, model, blocks, first):
+        super().__init__()
+        self.rotations = model.rotations
+        self.layers = nn.ModuleList(model.layers[i] for i in blocks)
+        self.embedding = model.tok_embeddings if first else None
+        self.head = None if first else nn.Sequential(model.norm, model.output)
+
+    def forward(self, x):
+        if self.embedding is not None:
+            x = self.embedding(x)
+        cosines, sines = (part[:x.shape[1]].to(x.dtype) for part in self.rotations)
+        for layer in self.layers:
+            x = layer(x, cosines, sines)
+        return x if self.head is None else self.head(x)
+
+
 def parallel(args):
     """The model that is called, the model that is stepped, and its optimizer."""
     model = model_of(args)
@@ -108,6 +156,9 @@ def parallel(args):
         shard(model, args.strategy == "fsdp-keep-root")
     elif args.strategy == "tp":
         split(model)
+    elif args.strategy == "pp":
+        called = Pipeline(model, args)
+        model = called.part
     elif args.strategy in ("ddp", "zero1"):
         called = nn.parallel.DistributedDataParallel(model)
     if args.compile:
@@ -135,7 +186,7 @@ def main():
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
         dist.init_process_group("gloo", rank=args.rank, world_size=args.ranks)
     data = StepData(args.vocab_size, args.block_size, args.batch_size, args.data)
-    rank, ranks = (0, 1) if args.strategy == "tp" else (args.rank, args.ranks)  # of the data
+    rank, ranks = (0, 1) if args.strategy in ("tp", "pp") else (args.rank, args.ranks)  # of the data
     batches = [data.batch(step, rank, ranks) for step in range(args.steps)]
     called, model, optimizer = parallel(args)
     for step, (inputs, targets) in enumerate(batches):
@@ -144,7 +195,8 @@ def main():
         begin, cpu_begin = time.perf_counter(), time.process_time()
         with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bfloat16"):
             loss = called(inputs, targets)
-        loss.backward()
+        if args.strategy != "pp":
+            loss.backward()
         if args.clip > 0:
             nn.utils.clip_grad_norm_(model.parameters(), args.clip)
         optimizer.step()

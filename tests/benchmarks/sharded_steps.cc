@@ -3,7 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/mul.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <time.h>
 
 #include <chrono>
@@ -23,6 +24,7 @@
 #include "comm/session_main.h"
 #include "data/safetensors/writer.h"
 #include "parallel/optim/sharded_optimizer.h"
+#include "parallel/pipeline/executor.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
 #include "tests/benchmarks/step_data.h"
@@ -31,6 +33,9 @@ ABSL_FLAG(std::string, strategy, "ddp", "ddp, zero1, zero2 or fsdp");
 ABSL_FLAG(int, dp_replicate, 0, "replicas; 0: all ranks for ddp, else 1");
 ABSL_FLAG(int, tp, 1, "ranks over which layers are split");
 ABSL_FLAG(bool, sequence_parallel, false, "with --tp: rows between split layers are split too");
+ABSL_FLAG(int, pp, 1, "ranks over which blocks are spread in stages");
+ABSL_FLAG(int, micro_batches, 1, "of a step");
+ABSL_FLAG(std::string, pipeline_schedule, "1f1b", "order of the micro-batches on the stages");
 ABSL_FLAG(bool, reshard_after_forward, true, "fsdp: blocks are dropped after their forward pass");
 ABSL_FLAG(int, nproc, 1, "ranks, where no launcher started them");
 ABSL_FLAG(std::int64_t, steps, 30, "steps");
@@ -104,27 +109,30 @@ class Run {
  private:
   absl::StatusOr<comm::DeviceMesh> MakeMesh(Strategy strategy) const;
   absl::Status SplitLayers(const comm::DeviceMesh& mesh);
+  void Initialize();
   absl::Status WriteInitial(const std::string& path);
   void Step(std::int64_t step, const StepBatch& batch);
 
-  int data_ranks() const { return world_.size() / absl::GetFlag(FLAGS_tp); }
+  int copies() const { return absl::GetFlag(FLAGS_tp) * absl::GetFlag(FLAGS_pp); }
+  int data_ranks() const { return world_.size() / copies(); }
 
   std::string name_;
   const StepSizes& sizes_;
   std::unique_ptr<models::BlockModel> model_;
-  models::BlockRunner run_;
   comm::Session& session_;
   const comm::Communicator& world_;
   std::unique_ptr<parallel::DataParallel> engine_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
+  std::unique_ptr<parallel::PipelineExecutor> pipeline_;
 };
 
 absl::StatusOr<comm::DeviceMesh> Run::MakeMesh(Strategy strategy) const {
   int replicas = absl::GetFlag(FLAGS_dp_replicate);
   if (replicas == 0) replicas = strategy == Strategy::kDdp ? data_ranks() : 1;
-  return comm::DeviceMesh::Create(
-      world_,
-      {{"dp_replicate", replicas}, {"dp_shard", data_ranks() / replicas}, {"tp", absl::GetFlag(FLAGS_tp)}});
+  return comm::DeviceMesh::Create(world_, {{"pp", absl::GetFlag(FLAGS_pp)},
+                                           {"dp_replicate", replicas},
+                                           {"dp_shard", data_ranks() / replicas},
+                                           {"tp", absl::GetFlag(FLAGS_tp)}});
 }
 
 absl::Status Run::SplitLayers(const comm::DeviceMesh& mesh) {
@@ -134,24 +142,47 @@ absl::Status Run::SplitLayers(const comm::DeviceMesh& mesh) {
                                       {.sequence_parallel = absl::GetFlag(FLAGS_sequence_parallel)});
 }
 
+// The whole model on every rank, so that its values do not depend on who has which stage.
+void Run::Initialize() {
+  const at::NoGradGuard no_grad;
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(1337);
+  const std::vector<models::ParameterUnit> units = model_->units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const models::ParameterSpec& p : units[unit].parameters) {
+      models::Materialize(p.tensor, at::empty(p.tensor.sizes(), p.tensor.options().device(at::kCPU)));
+    }
+    model_->ResetParameters(unit);
+  }
+}
+
 absl::Status Run::Prepare(const Types& types) {
   PLAIT_ASSIGN_OR_RETURN(const Strategy strategy, parallel::ParseStrategy(absl::GetFlag(FLAGS_strategy)));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, MakeMesh(strategy));
   PLAIT_RETURN_IF_ERROR(SplitLayers(mesh));
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  generator.set_current_seed(1337);
+  Initialize();
+  PLAIT_ASSIGN_OR_RETURN(const parallel::ScheduleKind kind,
+                         parallel::ParseScheduleKind(absl::GetFlag(FLAGS_pipeline_schedule)));
+  PLAIT_ASSIGN_OR_RETURN(const parallel::Schedule schedule,
+                         parallel::MakeSchedule(kind, {.ranks = absl::GetFlag(FLAGS_pp),
+                                                       .micro_batches = absl::GetFlag(FLAGS_micro_batches)}));
+  PLAIT_ASSIGN_OR_RETURN(
+      const std::vector<parallel::StageRange> stages,
+      parallel::SplitBlocks(parallel::CostsByParameters(model_->units()), schedule.stages()));
+  if (world_.rank() == 0 && stages.size() > 1) std::printf("%s\n", parallel::ToText(stages).c_str());
+  std::vector<models::ParameterUnit> units;
+  for (const parallel::RankUnit& unit :
+       parallel::UnitsOfRank(model_->units(), stages, schedule.rank_of_stage, mesh.axis("pp").rank())) {
+    units.push_back(unit.unit);
+  }
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh with_ends, parallel::WithEnds(mesh, schedule.rank_of_stage));
   PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
-                                      mesh, model_->units(),
+                                      with_ends, units,
                                       {.strategy = strategy,
                                        .reshard_after_forward = absl::GetFlag(FLAGS_reshard_after_forward),
-                                       .compute_type = types.compute},
-                                      [this](std::size_t unit) { model_->ResetParameters(unit); }));
-  run_ = [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {
-    const auto forward = [&](const models::BlockState& x) {
-      return model_->blocks()[block]->Forward(x, context);
-    };
-    return engine_->Run(block, forward, input);
-  };
+                                       .compute_type = types.compute}));
+  PLAIT_ASSIGN_OR_RETURN(
+      pipeline_, parallel::PipelineExecutor::Create(*engine_, *model_, mesh.axis("pp"), schedule, stages));
   optimizer_ = std::make_unique<parallel::ShardedOptimizer>(
       *engine_, parallel::ShardedOptimizerOptions{
                     .lr = absl::GetFlag(FLAGS_learning_rate), .beta2 = 0.95, .weight_decay = 0.1});
@@ -176,17 +207,22 @@ absl::Status Run::WriteInitial(const std::string& path) {
 void Run::Step(std::int64_t step, const StepBatch& batch) {
   world_.Barrier();
   const double begin = NowSeconds(), cpu_begin = ProcessorSeconds();
-  const at::Tensor loss = engine_->Forward([&] {
-    const models::LossSum part = models::RunModel(*model_, {batch.inputs, batch.targets}, run_);
-    return part.sum.div(part.count * data_ranks());
+  const std::int64_t samples = batch.inputs.size(0) / pipeline_->schedule().micro_batches;
+  const double factor = 1 / static_cast<double>(batch.inputs.numel() * data_ranks());
+  const parallel::PipelineStep done = pipeline_->Run([&](int k) {
+    return parallel::PipelineMicroBatch{
+        {batch.inputs.narrow(0, k * samples, samples), batch.targets.narrow(0, k * samples, samples)},
+        factor};
   });
-  engine_->Backward(loss);
   optimizer_->Step({.clip_norm = sizes_.clip_norm});
   // Parameters that are on their way belong to the step.
   engine_->WaitForParameters();
   const double seconds = NowSeconds() - begin, cpu = ProcessorSeconds() - cpu_begin;
   // Ranks of tp have the same loss.
-  double whole[1] = {loss.item<double>() / absl::GetFlag(FLAGS_tp)};
+  double whole[1] = {0};
+  for (const models::LossSum& loss : done.losses) {
+    whole[0] += loss.sum.item<double>() * factor / absl::GetFlag(FLAGS_tp);
+  }
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(whole)), comm::ReduceOp::kSum);
   if (world_.rank() != 0) return;
   std::printf("%s step=%lld loss=%.17g dt=%.6f cpu=%.6f\n", name_.c_str(), static_cast<long long>(step),
@@ -195,9 +231,11 @@ void Run::Step(std::int64_t step, const StepBatch& batch) {
 }
 
 absl::Status Run::Steps() {
-  if (sizes_.batch_size % data_ranks() != 0) {
+  const int parts = data_ranks() * absl::GetFlag(FLAGS_micro_batches);
+  if (sizes_.batch_size % parts != 0) {
     return absl::InvalidArgumentError(absl::StrCat("--batch-size=", sizes_.batch_size,
-                                                   ": expected a multiple of ", data_ranks(), " ranks"));
+                                                   ": expected a multiple of ", parts,
+                                                   ", data ranks times micro-batches"));
   }
   PLAIT_ASSIGN_OR_RETURN(const StepData data,
                          StepData::Make({.vocab_size = sizes_.vocab_size,
@@ -206,7 +244,8 @@ absl::Status Run::Steps() {
                                          .text = base::FromUser(absl::GetFlag(FLAGS_data))}));
   session_.EnterSteps();
   for (std::int64_t step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
-    Step(step, data.Batch(step, world_.rank() / absl::GetFlag(FLAGS_tp), data_ranks()));
+    const int data_rank = world_.rank() / absl::GetFlag(FLAGS_tp) % data_ranks();
+    Step(step, data.Batch(step, data_rank, data_ranks()));
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,8 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 # Torch starts helper threads that would share the cores.
 ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", LC_ALL="C.UTF-8",
                    OMPI_MCA_btl_base_warn_component_unused="0")
+# Both sides have the same blocks on the first stage.
+PIPELINE = ["--batch-size=16", "--micro-batches=8"]
 # Name, model, Plait or PyTorch, ranks, flags.
 PROGRAMS = [
     ("gpt float32, Plait", "gpt", "plait", 1, []),
@@ -39,6 +41,9 @@ PROGRAMS = [
     ("llama, Plait tp", "llama", "plait", 2, ["--tp=2"]),
     ("llama, Plait tp, sequence parallel", "llama", "plait", 2, ["--tp=2", "--sequence-parallel"]),
     ("llama, PyTorch DTensor tp", "llama", "torch", 2, ["--strategy=tp"]),
+    ("stages, Plait 1f1b", "llama", "plait", 2, ["--pp=2", *PIPELINE]),
+    ("stages, Plait zb-h1", "llama", "plait", 2, ["--pp=2", *PIPELINE, "--pipeline-schedule=zb-h1"]),
+    ("stages, PyTorch Schedule1F1B", "llama", "torch", 2, ["--strategy=pp", *PIPELINE]),
     ("llama, PyTorch DDP", "llama", "torch", 2, ["--strategy=ddp"]),
     ("llama, PyTorch ZeroRedundancyOptimizer", "llama", "torch", 2, ["--strategy=zero1"]),
     ("llama, PyTorch FSDP2", "llama", "torch", 2, ["--strategy=fsdp-keep-root"]),
@@ -60,6 +65,8 @@ RATIOS = [
     ("llama, Plait fsdp", "llama, PyTorch FSDP2, root dropped too"),
     ("llama, Plait tp", "llama, PyTorch DTensor tp"),
     ("llama, Plait tp, sequence parallel", "llama, PyTorch DTensor tp"),
+    ("stages, Plait 1f1b", "stages, PyTorch Schedule1F1B"),
+    ("stages, Plait zb-h1", "stages, PyTorch Schedule1F1B"),
     ("vit float32, Plait", "vit float32, PyTorch eager"),
     ("vit float32, Plait", "vit float32, torch.compile"),
     ("vit bfloat16, Plait", "vit float32, PyTorch eager"),

@@ -1,4 +1,6 @@
 """Pipeline stages: the numbers of one rank for every schedule and mesh, with dropout; checkpoints; bad input."""
+import re
+
 import runs
 
 # Four blocks in four micro-batches; a dropout mask depends on an element's place in the whole batch.
@@ -60,12 +62,21 @@ class PipelineTest(runs.TrainTest):
     def test_says_what_the_stages_are(self):
         run = self.train(*FLAGS, "--mesh=pp=2", "--sample-tokens=5", "--max-iters=1")
         self.assertRegex(run.out, r"pipeline: 1f1b, 2 ranks with 1 stage each, 4 micro-batches, bubble 20 %; blocks 0-1 \| 2-3")
-        self.assertIn("--sample-tokens: no samples are printed with pipeline stages", run.out)
-        self.assertNotIn("['response']", run.out)
         # Two blocks of 12,352, the embedding of 704, which both stages have, and positions of 512.
         self.assertRegex(run.out, "Memory plan of a rank: 25920 parameters")
         run = self.train(*FLAGS, "--mesh=pp=4", "--gradient-accumulation-steps=2", "--max-iters=1", outputs="few")
         self.assertIn("fewer micro-batches than the 4 ranks of pp", run.out)
+
+    def test_samples_are_those_of_one_rank(self):
+        """Also where rows are split by tokens; the text grows beyond a sequence."""
+        flags = [*FLAGS, "--sample-tokens=30", "--max-iters=4"]
+        samples = []
+        for count, mesh in enumerate((["--nproc=1"], ["--mesh=pp=2", "--pipeline-schedule=zbv"],
+                                      ["--mesh=dp_replicate=2,tp=2", "--sequence-parallel"])):
+            run = self.train(*flags, *mesh, outputs=f"run{count}")
+            samples.append(re.findall(r"\['response'\]:\s*(.*?)\n\[2", run.out, re.DOTALL))
+            self.assertEqual(len(samples[0]), 2, run.out)
+            self.assertEqual(samples[count], samples[0])
 
     def test_bad_input(self):
         table = [

@@ -49,6 +49,21 @@ class SplitTest(runs.TrainTest):
             for name in ("model.safetensors", "config.json"):
                 self.assertTrue(filecmp.cmp(self.path(f"of_one/{name}"), self.path(f"of_{count}/{name}"), shallow=False))
 
+    def test_bytes_along_each_axis(self):
+        """Mean over the ranks of bytes in a step, of which two ranks send the payload of each all-reduce once."""
+        self.train(*FLAGS, "--mesh=pp=2,tp=2", "--max-iters=3")
+        micro_batches, rows, width, vocabulary, number = 2, 7 * 16, 32, 22, 8
+        stream = rows * width * number
+        expected = {
+            # Hidden states, or their gradients, and the gradient of a part of the embedding.
+            "pp": micro_batches * stream + vocabulary // 2 * width * number,
+            # A block of each stage, the embedding or the head, and the losses of the last stage.
+            "tp": micro_batches * ((4 + 1) * stream + 3 * rows * number / 2),
+            "cp": 0, "dp_shard": 0, "dp_replicate": 0}
+        history = self.history()
+        for axis, sent in expected.items():
+            self.assertEqual([float.fromhex(x) for x in history["comm_bytes_" + axis]], 3 * [sent], axis)
+
     def test_bad_input(self):
         table = [
             ("--mesh: transformer.h.0.attn.c_attn: 3 heads for 2 ranks; expected a multiple of the ranks",

@@ -38,6 +38,18 @@ class RanksTest(runs.VitTest):
         self.assertEqual(run.losses(), one_run.losses())
         self.assertEqual(run.tests(), one_run.tests())
 
+    def test_stages(self):
+        """The last stage tests, also where others have none of the images; two blocks."""
+        micro_batches = ["--gradient-accumulation-steps=3"]
+        self.compare("--mesh=pp=2", "--global-batch-size=8", *micro_batches, ranks=2, name="stages")
+        self.compare("--mesh=pp=2,dp_shard=2", "--strategy=fsdp", "--pipeline-schedule=zb-h1", "--global-batch-size=8",
+                     *micro_batches, ranks=4, name="sharded_stages")
+        self.compare("--mesh=pp=2,tp=2", "--global-batch-size=8", *micro_batches, ranks=4, name="split_stages")
+
+    def test_parts_of_sequences(self):
+        self.compare("--mesh=cp=2", "--attn=math", "--dropout=0.1", ranks=2, name="parts")
+        self.compare("--mesh=dp_shard=2,cp=2", "--strategy=fsdp", "--context-attention=ulysses", ranks=4, name="sharded_parts")
+
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")
 

@@ -19,7 +19,10 @@ struct AxisMetrics {
 };
 constexpr AxisMetrics kAxisMetrics[] = {
     {"dp_replicate", "comm_bytes_dp_replicate", "comm_in_flight_dp_replicate", "comm_exposed_dp_replicate"},
-    {"dp_shard", "comm_bytes_dp_shard", "comm_in_flight_dp_shard", "comm_exposed_dp_shard"}};
+    {"dp_shard", "comm_bytes_dp_shard", "comm_in_flight_dp_shard", "comm_exposed_dp_shard"},
+    {"pp", "comm_bytes_pp", "comm_in_flight_pp", "comm_exposed_pp"},
+    {"cp", "comm_bytes_cp", "comm_in_flight_cp", "comm_exposed_cp"},
+    {"tp", "comm_bytes_tp", "comm_in_flight_tp", "comm_exposed_tp"}};
 
 std::vector<training::Recorded> Metrics() {
   std::vector<training::Recorded> metrics = {
@@ -39,7 +42,8 @@ std::vector<training::Recorded> Metrics() {
       {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics}};
   for (const AxisMetrics& m : kAxisMetrics) {
     metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, RankStatistics::kStatistics});
-    metrics.push_back({{m.in_flight, "s", "collectives in flight, added up"}, RankStatistics::kStatistics});
+    metrics.push_back(
+        {{m.in_flight, "s", "messages and collectives in flight, added up"}, RankStatistics::kStatistics});
     metrics.push_back({{m.exposed, "s", "of that, a rank stood still"}, RankStatistics::kStatistics});
   }
   return metrics;

@@ -89,12 +89,14 @@ absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training
   const std::int64_t turns = (sampler.batches_per_epoch() + run.data.size() - 1) / run.data.size();
   const std::vector<double> sums =
       trainer.Evaluate("test", turns, 2, [&](std::int64_t, training::DeviceSums& sum) {
-        const models::Batch batch = trainer.model().OnDevice(next());
+        const models::Batch batch = next();
         const at::Tensor scores = trainer.model().Output(batch);
-        if (batch.targets.numel() == 0) return;
-        sum.Add(0, at::cross_entropy_loss(scores.to(at::kDouble), batch.targets, {}, at::Reduction::Sum,
+        if (!scores.defined() || batch.targets.numel() == 0) return;  // of another stage, or of nothing
+        if (run.mesh.Has("cp") && run.mesh.axis("cp").rank() > 0) return;
+        const at::Tensor targets = batch.targets.to(scores.device());
+        sum.Add(0, at::cross_entropy_loss(scores.to(at::kDouble), targets, {}, at::Reduction::Sum,
                                           /*ignore_index=*/-1));
-        sum.Add(1, scores.argmax(1).eq(batch.targets).sum());
+        sum.Add(1, scores.argmax(1).eq(targets).sum());
       });
   PLAIT_RETURN_IF_ERROR(run.world.Agree(test.status()));
   const auto samples = static_cast<double>(test.samples());

@@ -1,6 +1,7 @@
 #include "tools/text_training/text_task.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "comm/tensor_collectives.h"
 #include "tools/text_training/flops.h"
 #include "tools/text_training/saved_model.h"
 
@@ -128,12 +130,7 @@ training::MicroBatch TextTask::Next(int) {
 
 absl::Status TextTask::BeforeFirstStep() {
   if (!settings_.EvaluatesAt(0)) return absl::OkStatus();
-  if (settings_.sample_tokens > 0 && trainer_->model().stages() > 1) {
-    run_.log.Warning("--sample-tokens: no samples are printed with pipeline stages; generate prints them");
-  } else if (settings_.sample_tokens > 0 && settings_.sequence_parallel) {
-    run_.log.Warning(
-        "--sample-tokens: no samples are printed with --sequence-parallel; generate prints them");
-  } else if (samples() && prompt_ != settings_.sample_prompt) {
+  if (samples() && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
   Losses losses;
@@ -177,14 +174,35 @@ absl::StatusOr<std::string> TextTask::Sample() {
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_->SetTraining(false);
-  trainer_->model().Forward([&](const models::BlockRunner& blocks) {
-    tokens = sampling::Generate({*model_, PositionsOf(options_)}, prompt_tokens_, settings_.sample_tokens,
-                                sampler, {}, blocks);
-  });
+  if (trainer_->model().stages() > 1 || settings_.sequence_parallel) {
+    tokens = SampleByPasses(sampler);
+  } else {
+    trainer_->model().Forward([&](const models::BlockRunner& blocks) {
+      tokens = sampling::Generate({*model_, PositionsOf(options_)}, prompt_tokens_, settings_.sample_tokens,
+                                  sampler, {}, blocks);
+    });
+  }
   model_->SetTraining(true);
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(tokens.status()));
   const std::vector<std::int32_t> ids(tokens->begin(), tokens->end());
   return prompt_ + corpus_.tokenizer->Decode(ids).value_or("");
+}
+
+// No rank has a cache of all blocks, or rows of all tokens: each token costs a pass over a sequence as in training,
+// filled up behind the last one, which does not look there.
+absl::StatusOr<std::vector<std::int64_t>> TextTask::SampleByPasses(sampling::Sampler& sampler) {
+  const auto logits = [&](absl::Span<const std::int64_t> context) {
+    at::Tensor inputs = at::zeros({1, settings_.sequence}, at::kLong);
+    std::copy(context.begin(), context.end(), inputs.mutable_data_ptr<std::int64_t>());
+    const at::Tensor output = trainer_->model().Output({.inputs = inputs, .targets = {}});
+    // Other stages have none.
+    at::Tensor last = at::zeros({VocabularyOf(options_)}, at::kDouble);
+    if (output.defined())
+      last.copy_(output.select(1, static_cast<std::int64_t>(context.size()) - 1).flatten());
+    comm::AllReduce(run_.mesh.axis("pp"), last);
+    return last;
+  };
+  return sampling::Generate(logits, settings_.sequence, prompt_tokens_, settings_.sample_tokens, sampler);
 }
 
 absl::Status TextTask::Evaluate(Losses* losses) {
@@ -192,7 +210,7 @@ absl::Status TextTask::Evaluate(Losses* losses) {
   losses->train = MeanLoss("training loss", batches_.estimated_train);
   losses->validation = MeanLoss("validation loss", batches_.estimated_validation);
   const double estimated = NowSeconds();
-  if (samples() && trainer_->model().stages() == 1) {
+  if (samples()) {
     PLAIT_ASSIGN_OR_RETURN(const std::string sample, Sample());
     run_.log.Info(absl::StrCat("['prompt']: '", prompt_, "'"));
     run_.log.Info(absl::StrCat("['response']:\n\n", sample, "\n"));

@@ -85,12 +85,11 @@ class TextTask final : public training::TrainingTask {
            const ModelOptions& options, const std::optional<InitialModel>& files, StepOutput output,
            Batches batches);
   void FindPrompt();
-  bool samples() const {
-    return settings_.sample_tokens > 0 && corpus_.tokenizer != nullptr && !settings_.sequence_parallel;
-  }
+  bool samples() const { return settings_.sample_tokens > 0 && corpus_.tokenizer != nullptr; }
   absl::Status Evaluate(Losses* losses);
   double MeanLoss(const std::string& label, BlockBatches& batches);
   absl::StatusOr<std::string> Sample();
+  absl::StatusOr<std::vector<std::int64_t>> SampleByPasses(sampling::Sampler& sampler);
 
   const TextSettings& settings_;
   const training::Run& run_;

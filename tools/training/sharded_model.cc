@@ -286,11 +286,6 @@ models::Batch ShardedModel::CopyToDevice(const models::Batch& batch) const {
   return moved;
 }
 
-at::Tensor ShardedModel::Output(const models::Batch& batch) {
-  const models::Batch here = CopyToDevice(batch);
-  return engine_->Forward([&] { return models::RunOutput(*trained_.model, here, ThroughEngine()); });
-}
-
 void ShardedModel::Forward(const std::function<void(const models::BlockRunner& run)>& forward) {
   engine_->Forward([&] {
     forward(ThroughEngine());

@@ -89,8 +89,9 @@ class ShardedModel {
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
   // others a zero sum and count.
   models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
-  // On one stage only; with cp every rank computes whole sequences. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
-  at::Tensor Output(const models::Batch& batch);
+  // The same for the output; with stages the last one has it, elsewhere it is undefined. With cp every rank computes
+  // whole sequences.
+  at::Tensor Output(const models::Batch& batch) { return pipeline_->Output(CopyToDevice(batch)); }
   // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only;
   // with cp every rank passes whole sequences.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);

@@ -41,7 +41,8 @@ void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::
 std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world, bool first_step) {
   std::map<std::string, AxisTraffic> traffic;
   for (const auto& [axis, operations] : world.stats()) {
-    AxisTraffic& sum = traffic[axis];
+    // Both ends of a pipeline sum the gradients that they share.
+    AxisTraffic& sum = traffic[axis == parallel::kEndsAxis ? "pp" : axis];
     for (std::size_t kind = 0; kind < operations.size(); ++kind) {
       if (first_step && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
       const comm::OperationStats& operation = operations[kind];

@@ -1,0 +1,49 @@
+"""Bytes that leave a node in a training step with an axis of two ranks between two nodes, counted by the kernel, against
+formulas of the layers' shapes. tests/parity:axis_bytes_test holds what the programs count to the same formulas, exactly.
+"""
+import os
+import sys
+import unittest
+
+from cluster import Cluster
+
+TRAIN_LLAMA = os.path.abspath(sys.argv[1])
+LAYERS, WIDTH, SEQUENCE, SAMPLES, MICRO_BATCHES = 2, 256, 128, 4, 4
+ROWS = SAMPLES * SEQUENCE
+STREAM = ROWS * WIDTH * 4  # bytes of the residual stream
+
+
+class AxisTrafficTest(unittest.TestCase):
+    def check(self, expected, *flags):
+        """Per micro-batch. What a step sends in messages of some bytes is in the tolerance."""
+        with Cluster(A=1, B=1) as cluster:
+            def run(steps):
+                done = cluster.run(
+                    TRAIN_LLAMA, f"--n-layers={LAYERS}", f"--dim={WIDTH}", "--n-heads=8", "--n-kv-heads=4", "--hidden=400",
+                    "--vocab-size=64", f"--seq-length={SEQUENCE}", f"--batch-size={SAMPLES}", "--strategy=ddp",
+                    f"--gradient-accumulation-steps={MICRO_BATCHES}", f"--max-iters={steps}", "--no-plots",
+                    f"--outputs={cluster.folder}/out{steps}", *flags, XDG_CACHE_HOME=cluster.path("cache"))
+                self.assertEqual(done.code, 0, done.out + done.err)
+            cluster.expect_sent(self, MICRO_BATCHES * expected, few=1, many=6, run=run)
+
+    # Of two ranks each sends the payload of an all-reduce once: 4 of each layer, one of the embedding and one of the head,
+    # and three numbers per row of the loss.
+    TENSOR = (4 * LAYERS + 2) * STREAM + 3 * ROWS * 4
+
+    def test_tensor_parallel(self):
+        self.check(self.TENSOR, "--mesh=tp=2")
+
+    def test_sequence_parallel(self):
+        self.check(self.TENSOR, "--mesh=tp=2", "--sequence-parallel")
+
+    def test_pipeline(self):
+        """The first stage sends hidden states, the second one their gradients."""
+        self.check(STREAM, "--mesh=pp=2")
+
+    def test_pipeline_with_two_stages_per_rank(self):
+        """The stages go from one node to the other and back, forward and backward."""
+        self.check(2 * STREAM, "--mesh=pp=2", "--pipeline-schedule=zbv", "--n-layers=4")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
