@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "base/check.h"
 #include "models/key_value_cache.h"
 #include "parallel/context/attention.h"
+#include "parallel/context/fused_attention.h"
 
 namespace plait::attention {
 namespace {
@@ -67,7 +67,7 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
   keys = Shared(keys, group);
   values = Shared(values, group);
   if (!options.dropout && !options.keeps_probabilities) {
-    return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+    return context_parallel::FusedAttention(query, keys, values, mask, causal);
   }
   const at::Tensor probabilities = Probabilities(query, keys, options.causal);
   return at::matmul(options.dropout ? options.dropout(probabilities) : probabilities, values);

@@ -2,13 +2,13 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 
 #include "base/check.h"
 #include "comm/tensor_collectives.h"
+#include "parallel/context/fused_attention.h"
 #include "parallel/context/ring_attention.h"
 
 namespace plait::context_parallel {
@@ -72,7 +72,7 @@ at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const 
                .lt(length)
                .expand({query.size(2), -1});
   }
-  return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+  return FusedAttention(query, keys, values, mask, causal);
 }
 
 at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,
