@@ -21,11 +21,12 @@ MetaMemory& MetaMemory::Install() {
   return *memory;
 }
 
-c10::DataPtr MetaMemory::allocate(std::size_t bytes) {
-  const std::int64_t live = live_ += static_cast<std::int64_t>(bytes);
+c10::DataPtr MetaMemory::allocate(std::size_t size) {
+  const std::int64_t bytes = counts_ ? static_cast<std::int64_t>(size) : 0;
+  const std::int64_t live = live_ += bytes;
   for (std::int64_t peak = peak_; peak < live && !peak_.compare_exchange_weak(peak, live);) {
   }
-  auto* const counted = new Counted{live_, static_cast<std::int64_t>(bytes)};
+  auto* const counted = new Counted{live_, bytes};
   return {nullptr, counted, [](void* owned) { delete static_cast<Counted*>(owned); }, at::Device(at::kMeta)};
 }
 

@@ -5,7 +5,7 @@
 //   ...                                          // a pass on tensors of at::kMeta
 //   memory.peak_bytes();
 //
-// A tensor counts from its making until nothing refers to its storage, as in an allocator that hands out what is
+// A tensor counts, unless it was made within an Uncounted, from its making until nothing refers to its storage, as in an allocator that hands out what is
 // asked for. What kernels take for themselves is not counted: on the meta device none runs.
 #ifndef PLAIT_PARALLEL_PLAN_META_MEMORY_H_
 #define PLAIT_PARALLEL_PLAN_META_MEMORY_H_
@@ -24,6 +24,15 @@ class MetaMemory final : public c10::Allocator {
   // For the rest of the process, as tensors outlive whoever made them.
   static MetaMemory& Install();
 
+  // Tensors that are made while there is one do not count: a model whose parameters will be replaced.
+  class Uncounted {
+   public:
+    Uncounted() { Install().counts_ = false; }
+    ~Uncounted() { Install().counts_ = true; }
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+  };
+
   std::int64_t live_bytes() const { return live_; }
   std::int64_t peak_bytes() const { return peak_; }  // since ForgetPeak, or the beginning
   void ForgetPeak() { peak_ = live_.load(); }
@@ -33,6 +42,7 @@ class MetaMemory final : public c10::Allocator {
 
  private:
   std::atomic<std::int64_t> live_ = 0, peak_ = 0;
+  std::atomic<bool> counts_ = true;
 };
 
 }  // namespace plait::parallel

@@ -89,14 +89,14 @@ std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
                                     meta);
 }
 
-models::Batch MakeBatch(Kind kind, at::Device device) {
+models::Batch MakeBatch(Kind kind, at::Device device, std::int64_t samples) {
   const auto tokens = at::TensorOptions(at::kLong).device(device);
   if (kind == Kind::kVit) {
-    return {at::randn({kSamples, 3, 24, 24}, at::TensorOptions(at::kFloat)).to(device),
-            at::randint(10, {kSamples}, tokens)};
+    return {at::randn({samples, 3, 24, 24}, at::TensorOptions(at::kFloat)).to(device),
+            at::randint(10, {samples}, tokens)};
   }
-  return {at::randint(kVocabulary, {kSamples, kSequence}, tokens),
-          at::randint(kVocabulary, {kSamples, kSequence}, tokens)};
+  return {at::randint(kVocabulary, {samples, kSequence}, tokens),
+          at::randint(kVocabulary, {samples, kSequence}, tokens)};
 }
 
 MeshSettings SettingsOf(const Case& c) {
@@ -112,8 +112,8 @@ MeshSettings SettingsOf(const Case& c) {
   return settings;
 }
 
-DryRunModel ModelOn(const Case& c, at::Device device) {
-  DryRunModel made = {.model = MakeModel(c.kind), .trained = {}, .batch = MakeBatch(c.kind, device)};
+DryRunModel ModelOn(const Case& c, at::Device device, std::int64_t samples = kSamples) {
+  DryRunModel made = {.model = MakeModel(c.kind), .trained = {}, .batch = MakeBatch(c.kind, device, samples)};
   made.trained.model = made.model.get();
   made.trained.clip_norm = 1;
   return made;
@@ -174,19 +174,26 @@ void ExpectDryRunIsTheRun(const Case& c) {
   const std::vector<comm::MeshAxis> axes = *settings.Axes(World().size());
   const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(World(), axes);
   const Measured real = RealRun(c, settings, mesh);
-  const auto dry = training::DryRun(settings, axes, [&](const comm::DeviceMesh&) -> absl::StatusOr<DryRunModel> {
-    return ModelOn(c, at::kMeta);
-  });
+  const training::MakeDryRunModel make = [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> {
+    return ModelOn(c, at::kMeta, samples);
+  };
+  const auto dry = training::DryRun(settings, axes, make);
   ASSERT_TRUE(dry.ok()) << dry.status();
   const int of = training::RankToRun(axes, World().rank());
   const auto found = std::find_if(dry->ranks.begin(), dry->ranks.end(), [of](const auto& r) { return r.rank == of; });
   ASSERT_NE(found, dry->ranks.end());
   EXPECT_EQ(TextOf(found->traffic), TextOf(real.traffic));
   const auto peak = static_cast<double>(real.peak_bytes);
-  std::printf("%-60s rank %d real %9.3f dry %9.3f ratio %.4f planned %9.3f ratio %.3f\n", TextOf(c).c_str(),
+  const DryRunModel split = ModelOn(c, at::kMeta);
+  EXPECT_TRUE(training::SplitLayers(settings, mesh, *split.model).ok());
+  const auto plan = training::PlanByDryRun(settings, mesh, at::kCPU, split.trained, make);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto planned = static_cast<double>(plan->total_bytes());
+  std::printf("%-60s rank %d real %9.3f dry %9.3f ratio %.4f planned %9.3f ratio %.4f\n", TextOf(c).c_str(),
               World().rank(), 1e-6 * peak, 1e-6 * static_cast<double>(found->peak_bytes()),
-              static_cast<double>(found->peak_bytes()) / peak, 1e-6 * static_cast<double>(found->planned_bytes),
-              static_cast<double>(found->planned_bytes) / peak);
+              static_cast<double>(found->peak_bytes()) / peak, 1e-6 * planned, planned / peak);
+  EXPECT_LE(planned, 1.05 * peak);
+  EXPECT_GE(planned, 0.95 * peak);
   EXPECT_LE(static_cast<double>(found->peak_bytes()), 1.05 * peak);
   EXPECT_GE(static_cast<double>(found->peak_bytes()), 0.95 * peak);
 }

@@ -61,16 +61,20 @@ void TakeStep(ShardedModel& sharded, const DryRunModel& made) {
   sharded.Step({.clip_norm = made.trained.clip_norm});
 }
 
+absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMesh& mesh, const MakeDryRunModel& make,
+                                 std::int64_t samples) {
+  const parallel::MetaMemory::Uncounted uncounted;
+  PLAIT_ASSIGN_OR_RETURN(DryRunModel made, make(samples));
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, *made.model));
+  return made;
+}
+
 absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
-                                   const MakeDryRunModel& make) {
+                                   const MakeDryRunModel& make, std::int64_t samples) {
   parallel::RegisterMetaKernels();
   parallel::MetaMemory& memory = parallel::MetaMemory::Install();
-  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, make(mesh));
-  PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, *made.model));
+  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(settings, mesh, make, samples));
   DryRunRank rank = {.rank = mesh.world().rank(), .coordinates = mesh.Coordinates(), .traffic = {}};
-  PLAIT_ASSIGN_OR_RETURN(const parallel::MemoryPlan plan,
-                         PlanMemory(settings, mesh, at::Device(at::kMeta), made.trained));
-  rank.planned_bytes = made.trained.activation_bytes_per_sample < 0 ? -1 : plan.total_bytes();
   const std::int64_t before = memory.live_bytes();
   PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedModel> sharded,
                          ShardedModel::Create(settings, mesh, at::Device(at::kMeta), made.trained));
@@ -87,6 +91,21 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
   rank.activation_bytes = memory.peak_bytes() - stays;
   sharded->WaitForParameters();
   return rank;
+}
+
+// This rank alone; before it one of the first stage, which tells later ones what they receive.
+absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real, const MakeDryRunModel& make,
+                                  std::int64_t samples) {
+  const Axes& axes = real.axes();
+  const comm::CountedJob job(Product(axes), GroupSizes(axes));
+  const int rank = real.world().rank();
+  const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
+    PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
+    return RunRank(settings, mesh, make, samples);
+  };
+  const int of_stage = axes[0].name == "pp" ? Product(axes) / axes[0].size : Product(axes);
+  if (rank >= of_stage) PLAIT_RETURN_IF_ERROR(run(rank % of_stage).status());
+  return run(rank);
 }
 
 }  // namespace
@@ -109,11 +128,12 @@ absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, 
   const auto begin = std::chrono::steady_clock::now();
   const comm::CountedJob job(Product(axes), GroupSizes(axes));
   DryRunResult result = {.axes = axes, .ranks = {}};
+  const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
   std::map<int, int> ranks;  // by the rank that is run: how many it stands for
   for (int rank = 0; rank < Product(axes); ++rank) ++ranks[RankToRun(axes, rank)];
   for (const auto& [rank, alike] : ranks) {
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(rank), axes));
-    PLAIT_ASSIGN_OR_RETURN(DryRunRank one, RunRank(settings, mesh, make));
+    PLAIT_ASSIGN_OR_RETURN(DryRunRank one, RunRank(settings, mesh, make, samples));
     one.alike = alike;
     result.ranks.push_back(std::move(one));
   }
@@ -121,12 +141,43 @@ absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, 
   return result;
 }
 
+absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                  at::Device device, const TrainedModel& trained,
+                                                  const MakeDryRunModel& make) {
+  PLAIT_ASSIGN_OR_RETURN(parallel::MemoryPlanRequest request, MemoryRequest(settings, mesh, device, trained));
+  const auto run = [&](std::int64_t samples) { return RunOne(settings, mesh, make, samples); };
+  PLAIT_ASSIGN_OR_RETURN(const DryRunRank all, run(request.micro_batch));
+  request.activation_bytes_per_sample = all.activation_bytes / std::max<std::int64_t>(request.micro_batch, 1);
+  if (request.micro_batch > 1) {
+    PLAIT_ASSIGN_OR_RETURN(const DryRunRank one, run(1));
+    request.activation_bytes_per_sample =
+        (all.activation_bytes - one.activation_bytes) / (request.micro_batch - 1);
+  }
+  request.fixed_activation_bytes =
+      all.activation_bytes - request.micro_batch * request.activation_bytes_per_sample;
+  if (settings.offload != "none") return parallel::PlanMemory(request);
+  request.working_bytes = 0;
+  const std::int64_t planned = parallel::PlanMemory(request).buffer_bytes();
+  request.working_bytes = std::max<std::int64_t>(0, all.parameter_bytes + all.gradient_bytes - planned);
+  return parallel::PlanMemory(request);
+}
+
+absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit) {
+  const auto most = std::max_element(result.ranks.begin(), result.ranks.end(), [](const auto& a, const auto& b) {
+    return a.peak_bytes() < b.peak_bytes();
+  });
+  if (limit.bytes < 0 || most->peak_bytes() <= limit.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "rank %d would take %.3f GB, but %.3f GB are there (%s)", most->rank,
+      1e-9 * static_cast<double>(most->peak_bytes()), 1e-9 * static_cast<double>(limit.bytes), limit.limited_by));
+}
+
 std::string DryRunText(const DryRunResult& result) {
   std::vector<std::string> names;
   std::string text = absl::StrFormat("Dry run of a step on %d ranks: %d of them in %.1f s; bytes in MB\n",
                                      Product(result.axes), result.ranks.size(), result.seconds);
-  absl::StrAppend(&text, absl::StrFormat("  %-24s %6s %11s %11s %11s %11s %11s %11s   %s\n", "rank", "alike",
-                                         "parameters", "moments", "gradients", "activations", "peak", "planned",
+  absl::StrAppend(&text, absl::StrFormat("  %-24s %6s %11s %11s %11s %11s %11s   %s\n", "rank", "alike",
+                                         "parameters", "moments", "gradients", "activations", "peak",
                                          "sent in a step, by axis"));
   for (const DryRunRank& rank : result.ranks) {
     std::vector<std::string> place, sent;
@@ -140,10 +191,10 @@ std::string DryRunText(const DryRunResult& result) {
     }
     const auto mb = [](std::int64_t bytes) { return absl::StrFormat("%11.3f", 1e-6 * static_cast<double>(bytes)); };
     absl::StrAppend(&text,
-                    absl::StrFormat("  %-24s %6d %s %s %s %s %s %s   %s\n",
+                    absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
                                     absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")), rank.alike,
                                     mb(rank.parameter_bytes), mb(rank.moment_bytes), mb(rank.gradient_bytes),
-                                    mb(rank.activation_bytes), mb(rank.peak_bytes()), mb(rank.planned_bytes),
+                                    mb(rank.activation_bytes), mb(rank.peak_bytes()),
                                     absl::StrJoin(sent, ", ")));
   }
   return text;

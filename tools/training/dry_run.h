@@ -29,9 +29,9 @@ namespace plait::training {
 struct DryRunModel {
   std::shared_ptr<models::BlockModel> model;  // on the meta device, whole
   TrainedModel trained;                       // of this model
-  models::Batch batch;                        // a micro-batch of a data rank, as large as any, on the meta device
+  models::Batch batch;                        // a micro-batch of so many samples, on the meta device
 };
-using MakeDryRunModel = std::function<absl::StatusOr<DryRunModel>(const comm::DeviceMesh& mesh)>;
+using MakeDryRunModel = std::function<absl::StatusOr<DryRunModel>(std::int64_t samples)>;
 
 struct DryRunRank {
   int rank = 0;
@@ -42,7 +42,6 @@ struct DryRunRank {
   std::int64_t moment_bytes = 0;
   std::int64_t gradient_bytes = 0;    // and buffers of units in work
   std::int64_t activation_bytes = 0;  // with whatever else lives only within a step
-  std::int64_t planned_bytes = 0;     // by PlanMemory; -1: no plan
   comm::Stats traffic;                // of a step, by axis
 
   std::int64_t peak_bytes() const { return parameter_bytes + moment_bytes + gradient_bytes + activation_bytes; }
@@ -63,6 +62,15 @@ int RankToRun(const std::vector<comm::MeshAxis>& axes, int rank);
 // Errors of SplitLayers and ShardedModel::Create. Local.
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const std::vector<comm::MeshAxis>& axes,
                                     const MakeDryRunModel& make);
+
+// The memory plan of this rank of a real mesh, whose activations and units in work are those of a dry run. `trained`
+// is split already (SplitLayers). Errors of DryRun. Local.
+absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                  at::Device device, const TrainedModel& trained,
+                                                  const MakeDryRunModel& make);
+
+// ResourceExhausted where a rank takes more than `limit`.
+absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit);
 
 // A table: a line for each rank that was run.
 std::string DryRunText(const DryRunResult& result);

@@ -92,6 +92,11 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
 }
 
+// Nothing is written where nothing has memory.
+parallel::StateStoreOptions StateOffload(const Settings& settings, at::Device device) {
+  return device.is_meta() ? parallel::StateStoreOptions{} : settings.state_offload();
+}
+
 // By unit, so that a rank that has some of the units draws what one with all would.
 void SeedParameters(std::uint64_t seed, const std::string& unit) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
@@ -138,12 +143,11 @@ absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
       "--mesh");
 }
 
-absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                at::Device device, const TrainedModel& trained) {
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                          at::Device device, const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
-  const std::int64_t of_epilogue = trained.epilogue_bytes_per_sample;
   const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
-  return parallel::PlanMemory(
+  return parallel::MemoryPlanRequest(
       {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
        .strategy = settings.parsed_strategy(),
        .replicate_ranks = replicas,
@@ -161,8 +165,8 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(replicas * shards),
-       .activation_bytes_per_sample =
-           plan.ActivationBytes(trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
+       .activation_bytes_per_sample = trained.activation_bytes_per_sample,
+       .fixed_activation_bytes = trained.fixed_activation_bytes,
        .evaluation_bytes = trained.evaluation_bytes});
 }
 
@@ -185,8 +189,8 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                                                .prefetch = settings.prefetch,
                                                .compute_type = settings.compute_type(),
                                                .device = device_,
-                                               .masters_offload = settings.state_offload(),
-                                               .offloads_parameters = settings.offload_params},
+                                               .masters_offload = StateOffload(settings, device_),
+                                               .offloads_parameters = settings.offload_params && !device_.is_meta()},
                                               initialize));
   return mesh_.world().Agree(initialized);
 }
@@ -195,7 +199,7 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
   PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
-  parallel::StateStoreOptions moments_offload = settings.state_offload();
+  parallel::StateStoreOptions moments_offload = StateOffload(settings, device_);
   moments_offload.device = device_;
   PLAIT_ASSIGN_OR_RETURN(optimizer_,
                          parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, moments_offload));
