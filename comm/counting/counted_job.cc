@@ -21,10 +21,15 @@ struct CountedJob::State {
 
 namespace {
 
-class DoneWork final : public PendingWork {
+// Complete when somebody waits for it, or at once.
+class CountedWork final : public PendingWork {
  public:
-  bool Test() override { return true; }
-  void Wait() override {}
+  explicit CountedWork(bool done) : done_(done) {}
+  bool Test() override { return done_; }
+  void Wait() override { done_ = true; }
+
+ private:
+  bool done_;
 };
 
 void Copy(ConstBuffer in, Buffer out) {
@@ -67,7 +72,7 @@ class CountingBackend final : public Backend {
   }
   std::unique_ptr<PendingWork> Start(const Request& request) override {
     Run(request);
-    return std::make_unique<DoneWork>();
+    return std::make_unique<CountedWork>(IsPointToPoint(request.operation));
   }
 
   std::unique_ptr<Backend> Split(int color, int key) override { return SplitNamed(color, key, ""); }
