@@ -31,6 +31,8 @@ class Backend {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Device device() const { return Device::kCpu; }
+  // Whether buffers may have a size and no memory (comm/counting).
+  virtual bool takes_meta() const { return false; }
   // World ranks of the members, in the order of the group.
   virtual std::vector<int> members() const = 0;
 
@@ -39,6 +41,10 @@ class Backend {
   virtual std::unique_ptr<PendingWork> Start(const Request& request) = 0;
   // Collective. Null for a negative color.
   virtual std::unique_ptr<Backend> Split(int color, int key) = 0;
+  // The same, for who knows its groups by name.
+  virtual std::unique_ptr<Backend> SplitNamed(int color, int key, std::string_view) {
+    return Split(color, key);
+  }
 };
 
 // Makes the transport between the devices of the ranks that `host` joins. Collective. Throws TransportError.

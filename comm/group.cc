@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "comm/request_check.h"
 #include "comm/self_backend.h"
 
@@ -67,6 +68,13 @@ Group::Group(std::unique_ptr<Backend> backend, std::string name, std::uint64_t i
   journal_->recorder.AddGroup(id_, name_, backend_->members());
 }
 
+void Group::Check(const Request& request) const {
+  CheckRequest(request, backend_->rank(), backend_->size(), backend_->device());
+  const auto has_memory = [](ConstBuffer buffer) { return buffer.count == 0 || buffer.data != nullptr; };
+  PLAIT_CHECK(backend_->takes_meta() || (has_memory(request.in) && has_memory(request.out)))
+      << "a buffer without memory (of a tensor on the meta device) between real ranks";
+}
+
 OperationStats& Group::Count(const Request& request) {
   OperationStats& stats = (*stats_)[static_cast<int>(request.operation)];
   ++stats.calls;
@@ -76,7 +84,7 @@ OperationStats& Group::Count(const Request& request) {
 }
 
 void Group::Run(const Request& request, const std::source_location& site) {
-  CheckRequest(request, backend_->rank(), backend_->size(), backend_->device());
+  Check(request);
   OperationStats& stats = Count(request);
   const std::int64_t id = journal_->recorder.Enter(id_, request, site, CallState::kWaiting);
   const double begin = FlightRecorder::Now();
@@ -88,7 +96,7 @@ void Group::Run(const Request& request, const std::source_location& site) {
 }
 
 std::unique_ptr<PendingWork> Group::Start(const Request& request, const std::source_location& site) {
-  CheckRequest(request, backend_->rank(), backend_->size(), backend_->device());
+  Check(request);
   OperationStats& stats = Count(request);
   const std::int64_t id = journal_->recorder.Enter(id_, request, site, CallState::kInFlight);
   const double begin = FlightRecorder::Now();
@@ -99,7 +107,7 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name,
                                     const std::source_location& site) {
   const std::int64_t call =
       journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
-  std::unique_ptr<Backend> part = backend_->Split(color, key);
+  std::unique_ptr<Backend> part = backend_->SplitNamed(color, key, std::string_view(name.data(), name.size()));
   journal_->recorder.Complete(call);
   // Ranks that join none have a group of one each: they are told apart by their rank.
   const std::int64_t part_index = color >= 0 ? color : -1 - backend_->rank();

@@ -40,6 +40,7 @@ class Group {
   std::shared_ptr<Group> Split(int color, int key, absl::string_view name, const std::source_location& site);
 
  private:
+  void Check(const Request& request) const;
   OperationStats& Count(const Request& request);
 
   std::unique_ptr<Backend> backend_;

@@ -39,7 +39,8 @@ DataType TypeOf(const at::Tensor& tensor) {
 }
 
 Buffer BufferOfTensor(const at::Tensor& tensor) {
-  return {tensor.data_ptr(), tensor.numel(), TypeOf(tensor), tensor.is_cuda() ? Device::kCuda : Device::kCpu};
+  void* const data = tensor.is_meta() ? nullptr : tensor.data_ptr();
+  return {data, tensor.numel(), TypeOf(tensor), tensor.is_cuda() ? Device::kCuda : Device::kCpu};
 }
 
 std::int64_t RowElements(const at::Tensor& tensor) {
@@ -127,7 +128,9 @@ class TensorCall {
   }
 
  private:
-  at::Device device() const { return transport_->device() == Device::kCuda ? device_ : at::Device(at::kCPU); }
+  at::Device device() const {
+    return transport_->device() == Device::kCuda || device_.is_meta() ? device_ : at::Device(at::kCPU);
+  }
   // MPI's backend reduces half precision in float32 by itself, NCCL does not.
   at::ScalarType TypeFor(const at::Tensor& tensor) const {
     const bool half = tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;

@@ -52,8 +52,12 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 LossSum OverValidRows(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid,
                       const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& sum) {
-  const std::int64_t count = valid >= 0 ? valid : targets.ge(0).sum().item<std::int64_t>();
-  if (count == targets.size(0)) return {sum(logits, targets), count};
+  // On the meta device all are valid: that takes the most memory.
+  const std::int64_t all = targets.size(0);
+  const std::int64_t count = targets.is_meta() ? all
+                             : valid >= 0      ? valid
+                                               : targets.ge(0).sum().item<std::int64_t>();
+  if (count == all) return {sum(logits, targets), count};
   const at::Tensor rows = targets.ge(0).nonzero().squeeze(1);
   PLAIT_CHECK(rows.size(0) == count) << rows.size(0) << " valid targets, not " << count;
   return {sum(logits.index_select(0, rows), targets.index_select(0, rows)), count};

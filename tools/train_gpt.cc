@@ -82,6 +82,7 @@ absl::Status Train(GptSettings& settings, Run& run) {
   ReportModel(settings, *task, run);
   training::Trainer trainer(run, *task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  if (settings.dry_run) return absl::OkStatus();
   run.log.Info("using fused AdamW: True");
   run.log.Info(absl::StrCat("optimizer=", OptimizerText(trainer.model().optimizer().options())));
   const double peak_flops = text_training::PeakFlops(settings, run);

@@ -81,6 +81,7 @@ absl::Status Train(LlamaSettings& settings, Run& run) {
   ReportLayers(settings, std::get<llama::LlamaOptions>(options), run);
   training::Trainer trainer(run, *task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  if (settings.dry_run) return absl::OkStatus();
   ReportModel(settings, task->language_model(), run);
   run.log.Info(absl::StrCat("Creating AdamW optimizer with lr=", settings.learning_rate));
   task->set_peak_flops(text_training::PeakFlops(settings, run));

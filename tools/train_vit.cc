@@ -92,6 +92,7 @@ absl::Status Train(VitSettings& settings, Run& run) {
   ReportModel(settings, options, images_of_rank, run);
   training::Trainer trainer(run, task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  if (settings.dry_run) return absl::OkStatus();
   run.log.Info(absl::StrCat("Training with ", run.world.size(), " x ", run.environment.device.kind,
                             " (s), using dtype=", settings.dtype));
   PLAIT_RETURN_IF_ERROR(trainer.Train());

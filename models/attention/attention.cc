@@ -4,7 +4,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "base/check.h"
 #include "models/key_value_cache.h"
 #include "parallel/context/attention.h"
+#include "parallel/context/fused_attention.h"
 
 namespace plait::attention {
 namespace {
@@ -68,7 +68,7 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
   keys = Shared(keys, group);
   values = Shared(values, group);
   if (!options.dropout && !options.keeps_probabilities) {
-    return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+    return context_parallel::FusedAttention(query, keys, values, mask, causal);
   }
   at::Tensor probabilities = Probabilities(query, keys, options.causal);
   if (options.dropout) {

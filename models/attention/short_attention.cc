@@ -74,7 +74,7 @@ class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
 };
 
 bool HasOwnKernels(const at::Tensor& product) {
-  if (!product.is_cpu()) return false;
+  if (!product.is_cpu() && !product.is_meta()) return false;
   if (product.scalar_type() == at::kFloat) return UsableHeads<float>() != nullptr;
   return product.scalar_type() == at::kBFloat16 && UsableHeads<BFloat16>() != nullptr;
 }
@@ -106,6 +106,7 @@ struct HeadRows {
 template <typename T>
 void ForwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const at::Tensor& probabilities,
                   const at::Tensor& out) {
+  if (product.is_meta()) return;
   const std::int64_t seq = Positions(product, sizes), width = out.size(1) / sizes.heads;
   const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
   const HeadRows<T> to{static_cast<T*>(out.mutable_data_ptr()), seq, sizes.heads, width, 1};
@@ -126,6 +127,7 @@ void ForwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const 
 template <typename T>
 void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const at::Tensor& probabilities,
                    const at::Tensor& of_out, const at::Tensor& of_product) {
+  if (product.is_meta()) return;
   const std::int64_t seq = Positions(product, sizes), width = of_out.size(1) / sizes.heads;
   const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
   const HeadRows<const T> gradient{static_cast<const T*>(of_out.const_data_ptr()), seq, sizes.heads, width,
@@ -183,7 +185,7 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
 }  // namespace
 
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
-  if (!product.is_cpu() || Positions(product, sizes) > kLongestShortSequence) return false;
+  if (!(product.is_cpu() || product.is_meta()) || Positions(product, sizes) > kLongestShortSequence) return false;
   return HasOwnKernels(product) || product.scalar_type() == at::kBFloat16 ||
          product.scalar_type() == at::kHalf;
 }

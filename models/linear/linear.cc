@@ -52,7 +52,7 @@ std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
 
 // Autocast acts in LibTorch's operators only.
 bool UsesOwnProducts(const at::Tensor& x, const at::Tensor& weight) {
-  if (at::autocast::is_autocast_enabled(x.device().type())) return false;
+  if (!x.is_meta() && at::autocast::is_autocast_enabled(x.device().type())) return false;
   return x.size(0) >= kFewestRows && weight.scalar_type() == x.scalar_type() && HasOwnProducts(x) &&
          HasOwnProducts(weight);
 }

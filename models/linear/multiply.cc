@@ -46,7 +46,7 @@ void MultiplyInto(const at::Tensor& left, const at::Tensor& right, const Addends
 }  // namespace
 
 bool HasOwnProducts(const at::Tensor& tensor) {
-  if (!tensor.is_cpu() || tensor.layout() != at::kStrided) return false;
+  if (!(tensor.is_cpu() || tensor.is_meta()) || tensor.layout() != at::kStrided) return false;
   if (tensor.scalar_type() == at::kFloat) return UsableProducts<float>() != nullptr;
   return tensor.scalar_type() == at::kBFloat16 && UsableProducts<BFloat16>() != nullptr;
 }
@@ -61,6 +61,7 @@ at::Tensor Multiply(const at::Tensor& left, const at::Tensor& right, const Adden
   Addends dense;
   if (addends.bias.defined()) dense.bias = addends.bias.contiguous();
   if (addends.residual.defined()) dense.residual = addends.residual.contiguous();
+  if (left.is_meta()) return out;
   if (left.scalar_type() == at::kFloat) {
     MultiplyInto<float>(dense_left, dense_right, dense, out);
   } else {

@@ -12,14 +12,15 @@
 namespace plait::rowwise {
 
 inline bool HasOwnKernels(const at::Tensor& x) {
-  if (!x.is_cpu() || x.layout() != at::kStrided) return false;
+  if (!(x.is_cpu() || x.is_meta()) || x.layout() != at::kStrided) return false;
   if (x.scalar_type() == at::kFloat) return UsableRows<float>() != nullptr;
   return x.scalar_type() == at::kBFloat16 && UsableRows<BFloat16>() != nullptr;
 }
 
-// Calls run(T{}) with the type that kernels know the tensor's numbers by.
+// Calls run(T{}) with the type that kernels know the tensor's numbers by; not where it has none (meta).
 template <typename Run>
 void WithType(const at::Tensor& tensor, const Run& run) {
+  if (tensor.is_meta()) return;
   tensor.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});
 }
 

@@ -22,7 +22,7 @@ using torch::autograd::variable_list;
 class GeneratorStates {
  public:
   explicit GeneratorStates(const at::Device& device) : devices_({at::Device(at::kCPU)}) {
-    if (!device.is_cpu()) devices_.push_back(device);
+    if (!device.is_cpu() && !device.is_meta()) devices_.push_back(device);
     for (const at::Device& one : devices_) {
       at::Generator generator = at::globalContext().defaultGenerator(one);
       const std::lock_guard<std::mutex> lock(generator.mutex());

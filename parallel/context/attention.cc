@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
@@ -11,6 +10,7 @@
 #include "base/check.h"
 #include "comm/tensor_collectives.h"
 #include "parallel/context/attention_part.h"
+#include "parallel/context/fused_attention.h"
 #include "parallel/context/ring_attention.h"
 
 namespace plait::context_parallel {
@@ -108,7 +108,7 @@ at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const 
                .lt(length)
                .expand({query.size(2), -1});
   }
-  return at::scaled_dot_product_attention(query, keys, values, mask, 0, options.causal);
+  return FusedAttention(query, keys, values, mask, options.causal);
 }
 
 at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,

@@ -84,6 +84,7 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
 
 at::Tensor Scaled(const at::Tensor& x, const Mask& mask, const Elements& elements) {
   if (x.is_cpu()) return OnProcessor(x, mask, elements);
+  if (x.is_meta()) return at::empty_like(x, at::MemoryFormat::Contiguous);
   return x * internal::Kept(x, mask, elements).to(x.scalar_type()).mul_(ScaleOf(mask.probability));
 }
 

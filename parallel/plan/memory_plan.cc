@@ -100,6 +100,10 @@ void PlanMoments(MemoryPlan& plan) {
 
 void PlanWork(MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
+  if (request.working_bytes >= 0) {
+    plan.working_bytes = request.working_bytes;
+    return;
+  }
   const std::int64_t e = BytesOf(request.master_type), c = BytesOf(request.compute_type);
   if (request.shard_ranks > 1 && ShardsGradients(request.strategy) && !request.adds_unsharded_gradients) {
     plan.working_bytes += e * InWork(request, kGradientsInWork);

@@ -77,6 +77,8 @@ struct MemoryPlanRequest {
   std::int64_t activation_bytes_per_sample = 0;
   std::int64_t fixed_activation_bytes = 0;
   std::int64_t evaluation_bytes = 0;  // of the largest pass without backward
+  // Of units in work, where it is known (a dry run); -1: the most that there may be.
+  std::int64_t working_bytes = -1;
 };
 
 struct MemoryPlan {

@@ -387,7 +387,7 @@ double DataParallel::Engine::GradientNorm() const {
     }
   }
   if (mesh.world().size() > 1) comm::AllReduce(mesh.world(), squares);
-  return std::sqrt(squares.item<double>());
+  return squares.is_meta() ? 0 : std::sqrt(squares.item<double>());
 }
 
 }  // namespace plait::parallel

@@ -47,8 +47,9 @@ class RanksTest(runs.VitTest):
         self.compare("--mesh=pp=2,tp=2", "--global-batch-size=8", *micro_batches, ranks=4, name="split_stages")
 
     def test_parts_of_sequences(self):
-        self.compare("--mesh=cp=2", "--attn=math", "--dropout=0.1", ranks=2, name="parts")
-        self.compare("--mesh=dp_shard=2,cp=2", "--strategy=fsdp", "--context-attention=ulysses", ranks=4, name="sharded_parts")
+        self.compare("--mesh=cp=2", "--attn=math", "--global-batch-size=24", ranks=2, name="parts")
+        self.compare("--mesh=dp_shard=2,cp=2", "--strategy=fsdp", "--context-attention=ulysses", "--global-batch-size=24",
+                     ranks=4, name="sharded_parts")
 
     def test_attention_kinds(self):
         self.compare("--attn=math", ranks=1, name="math")

@@ -1,6 +1,7 @@
 #include "tools/text_training/text_task.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -95,9 +96,6 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& set
 }
 
 training::TrainedModel TextTask::model() {
-  // Of a checked policy; a wrong one is reported where the model is sharded.
-  const std::int64_t repeated = training::CheckpointedBlocks(settings_, *model_).value_or(0);
-  const auto element = static_cast<std::int64_t>(c10::elementSize(settings_.compute_type()));
   training::TrainedModel trained = {
       .model = model_.get(),
       .optimizer = {.lr = settings_.learning_rate,
@@ -105,9 +103,6 @@ training::TrainedModel TextTask::model() {
                     .beta2 = settings_.beta2,
                     .weight_decay = settings_.weight_decay},
       .clip_norm = settings_.grad_clip,
-      .activation_bytes_per_sample =
-          ActivationBytesPerSample(options_, settings_.sequence, element, repeated),
-      .epilogue_bytes_per_sample = EndBytesPerSample(options_, settings_.sequence, element),
       .attention_heads = HeadsOf(options_)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
@@ -115,6 +110,19 @@ training::TrainedModel TextTask::model() {
     };
   }
   return trained;
+}
+
+training::MakeDryRunModel TextTask::dry_run_model() {
+  return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
+    const auto tokens = [&] { return at::empty({samples, settings_.sequence}, at::device(at::kMeta).dtype(at::kLong)); };
+    training::DryRunModel made = {
+        .model = MakeModel(options_, at::device(at::kMeta).dtype(settings_.master_type())),
+        .trained = model(),
+        .batch = {tokens(), tokens()}};
+    made.trained.model = made.model.get();
+    made.trained.initialize = nullptr;
+    return made;
+  };
 }
 
 training::NamedValues TextTask::facts() const {

@@ -63,6 +63,7 @@ class TextTask final : public training::TrainingTask {
   const models::ModuleModel& language_model() const { return *model_; }
 
   training::TrainedModel model() override;
+  training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
   bool done() const override { return step_ >= settings_.max_iters; }
   training::TaskProgress progress() const override { return {"train", step_, settings_.max_iters}; }

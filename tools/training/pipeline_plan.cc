@@ -7,16 +7,6 @@
 
 namespace plait::training {
 
-std::int64_t PipelinePlan::ActivationBytes(std::int64_t of_blocks, std::int64_t of_epilogue) const {
-  const double blocks = stages.back().first + stages.back().count;
-  std::vector<double> bytes;
-  for (const parallel::StageRange& stage : stages) {
-    bytes.push_back(static_cast<double>(of_blocks) * stage.count / blocks +
-                    (stage.epilogue ? static_cast<double>(of_epilogue) : 0));
-  }
-  return static_cast<std::int64_t>(parallel::MostInFlight(schedule, pp.rank(), bytes));
-}
-
 absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
                                           const models::BlockModel& model) {
   const comm::Communicator pp = mesh.Has("pp") ? mesh.axis("pp") : comm::Communicator::Self();

@@ -24,8 +24,6 @@ struct PipelinePlan {
   std::vector<parallel::RankUnit> Units(const std::vector<models::ParameterUnit>& all) const {
     return parallel::UnitsOfRank(all, stages, schedule.rank_of_stage, pp.rank());
   }
-  // Of a sample on this rank, where all blocks together keep `of_blocks` and the epilogue `of_epilogue`.
-  std::int64_t ActivationBytes(std::int64_t of_blocks, std::int64_t of_epilogue) const;
 };
 
 // Local. Of checked settings. InvalidArgument where there are more stages than blocks.

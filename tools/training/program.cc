@@ -15,6 +15,7 @@
 #include "comm/session_main.h"
 #include "tools/device/device.h"
 #include "tools/training/agreement.h"
+#include "tools/training/dry_run.h"
 #include "tools/training/mesh.h"
 #include "tools/training/resume.h"
 
@@ -61,20 +62,22 @@ void ReportStart(const Program& program, Run& run) {
   run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
 }
 
-absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
+// `ranks`: of the run, which a dry run has without starting them.
+absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line, int ranks,
                        comm::Session& session, bool* stopped) {
-  const comm::Communicator& world = session.world();
   Settings& settings = program.settings;
-  PLAIT_RETURN_IF_ERROR(AgreeOnSettings(world, table.Values()));
+  PLAIT_RETURN_IF_ERROR(AgreeOnSettings(session.world(), table.Values()));
   PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
-                         device::SelectDevice(settings.device_request(), world));
-  Console console(world.rank() == 0);
-  PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(world.rank(), console));
+                         device::SelectDevice(settings.device_request(), session.world()));
+  Console console(session.world().rank() == 0);
+  PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(session.world().rank(), console));
   if (!device.warning.empty()) log.Warning(device.warning);
   PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
-                         OpenCheckpointPlace(program.name, settings, table, world, comm::DetectJob().job_id,
+                         OpenCheckpointPlace(program.name, settings, table, session.world(),
+                                             comm::DetectJob().job_id,
                                              [&log](const std::string& line) { log.Info(line); }));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(world.size()));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
+  const comm::Communicator world = settings.dry_run ? CountedWorld(axes, /*rank=*/0) : session.world();
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));
@@ -96,7 +99,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
              .console = console,
              .environment = {.job = comm::DetectJob(), .device = {}, .utf8 = comm::LocaleIsUtf8()},
              .checkpoint = std::move(place.checkpoint)};
-  if (program.config_block) ReportStart(program, run);
+  if (program.config_block && !settings.dry_run) ReportStart(program, run);
   PLAIT_RETURN_IF_ERROR(program.run(run));
   *stopped = run.stopped;
   return absl::OkStatus();
@@ -122,14 +125,15 @@ int RunProgram(int argc, char** argv, const Program& program) {
   const std::string settings_line = base::Settings(usage);
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
-  if (!launcher.starts_mpi() && *ranks > 1) return fail(comm::RelaunchOnRanks(*ranks, argv), 1);
+  const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
+  if (starts_ranks) return fail(comm::RelaunchOnRanks(*ranks, argv), 1);
   base::KeepFreedMemory();
   bool stopped = false;
   const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,
                                         .stop_on_sigterm = !program.settings.checkpoint_dir.empty(),
                                         .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
-    return RunOnRank(program, table, settings_line, session, &stopped);
+    return RunOnRank(program, table, settings_line, *ranks, session, &stopped);
   });
   return code == 0 && stopped ? kStoppedBySigterm : code;
 }

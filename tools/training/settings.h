@@ -56,6 +56,7 @@ struct Settings {
   std::string offload = "none";
   bool offload_params = false;
   std::string memory_limit = "0";
+  bool dry_run = false;
 
   int nproc = 0, threads = 1;
   std::string device = "auto";

@@ -110,6 +110,11 @@ absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
       absl::StrReplaceAll(settings.activation_checkpointing, {{"every-", "every="}}), names);
 }
 
+// Nothing is written where nothing has memory.
+parallel::StateStoreOptions StateOffload(const Settings& settings, at::Device device) {
+  return device.is_meta() ? parallel::StateStoreOptions{} : settings.state_offload();
+}
+
 // By unit, so that a rank that has some of the units draws what one with all would.
 void SeedParameters(std::uint64_t seed, const std::string& unit) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
@@ -158,15 +163,14 @@ absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
       "--mesh");
 }
 
-absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                at::Device device, const TrainedModel& trained) {
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                          at::Device device, const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
-  const std::int64_t of_epilogue = trained.epilogue_bytes_per_sample;
   const int data_ranks = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
   // Ranks along cp share parameters as data-parallel ones do.
   int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
   (settings.parsed_strategy() == parallel::Strategy::kDdp ? replicas : shards) *= RanksAlong(mesh, "cp");
-  return parallel::PlanMemory(
+  return parallel::MemoryPlanRequest(
       {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
        .strategy = settings.parsed_strategy(),
        .replicate_ranks = replicas,
@@ -180,13 +184,13 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
        .adds_unsharded_gradients =
-           settings.MicroBatches(replicas * shards) > 1 && !settings.reduce_each_micro_batch,
-       .leaves = settings.reproducible ? settings.MicroBatches(replicas * shards) : 0,
+           settings.MicroBatches(data_ranks) > 1 && !settings.reduce_each_micro_batch,
+       .leaves = settings.reproducible ? settings.MicroBatches(data_ranks) : 0,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
        .micro_batch = settings.SamplesPerRank(data_ranks),
-       .activation_bytes_per_sample =
-           plan.ActivationBytes(trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
+       .activation_bytes_per_sample = trained.activation_bytes_per_sample,
+       .fixed_activation_bytes = trained.fixed_activation_bytes,
        .evaluation_bytes = trained.evaluation_bytes});
 }
 
@@ -213,8 +217,8 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                                                .compute_type = settings.compute_type(),
                                                .reproducible = settings.reproducible,
                                                .device = device_,
-                                               .masters_offload = settings.state_offload(),
-                                               .offloads_parameters = settings.offload_params},
+                                               .masters_offload = StateOffload(settings, device_),
+                                               .offloads_parameters = settings.offload_params && !device_.is_meta()},
                                               initialize));
   return mesh_.world().Agree(initialized);
 }
@@ -226,7 +230,7 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   if (RanksAlong(mesh_, "cp") > 1) {
     context_ = context_parallel::ContextAxis(mesh_.axis("cp"), settings.context_kind());
   }
-  parallel::StateStoreOptions moments_offload = settings.state_offload();
+  parallel::StateStoreOptions moments_offload = StateOffload(settings, device_);
   moments_offload.device = device_;
   PLAIT_ASSIGN_OR_RETURN(optimizer_,
                          parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, moments_offload));

@@ -49,10 +49,9 @@ struct TrainedModel {
   std::function<absl::Status(std::size_t unit)> initialize = {};
   // Runs a block with its parameters unsharded. Empty: Block::Forward.
   models::BlockRunner run_block = {};
-  // For the memory plan; no plan is made where the first is negative.
+  // For the memory plan where no dry run makes it (dry_run.h); no plan is made where the first is negative.
   std::int64_t activation_bytes_per_sample = -1;
-  std::int64_t epilogue_bytes_per_sample = 0;  // of these, those that the epilogue keeps
-  std::int64_t fixed_activation_bytes = 0;     // for any micro-batch
+  std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
   std::int64_t evaluation_bytes = 0;
   std::int64_t attention_heads = 0;   // 0: sequences may not be split (cp)
   std::int64_t tokens_of_sample = 0;  // that the model makes of an image; 0: inputs are tokens
@@ -65,9 +64,9 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
 // is done with the model. Errors of tensor_parallel::Parallelize; InvalidArgument for heads that cp cannot split.
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
-// Local. Of this rank; of checked settings. Errors of PlanPipeline.
-absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                at::Device device, const TrainedModel& trained);
+// Local. What the memory plan of this rank follows from; of checked settings. Errors of PlanPipeline.
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                          at::Device device, const TrainedModel& trained);
 
 class ShardedModel {
  public:

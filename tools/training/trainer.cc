@@ -85,6 +85,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
 }
 
 absl::Status Trainer::Prepare() {
+  if (settings_.dry_run) return DryRunOnly();
   trained_ = task_.model();
   if (!run_.device.is_cpu()) {
     run_.log.Info("Times of a step's parts are those in which the host hands over their work to the device.");
@@ -94,7 +95,7 @@ absl::Status Trainer::Prepare() {
   }
   PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, trained_));
   PLAIT_RETURN_IF_ERROR(ReportPipeline());
-  if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
+  PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
   if (run_.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(Restore());
   const absl::Status opened = OpenOutputs();
@@ -122,12 +123,31 @@ absl::Status Trainer::ReportPipeline() {
 }
 
 absl::Status Trainer::PlanMemory() {
-  PLAIT_ASSIGN_OR_RETURN(const parallel::MemoryPlan plan,
-                         training::PlanMemory(settings_, run_.mesh, run_.device, trained_));
+  const MakeDryRunModel make = task_.dry_run_model();
+  if (!make && trained_.activation_bytes_per_sample < 0) return absl::OkStatus();
+  absl::StatusOr<parallel::MemoryPlan> planned;
+  if (make) {
+    planned = PlanByDryRun(settings_, run_.mesh, run_.device, trained_, make);
+  } else {
+    PLAIT_ASSIGN_OR_RETURN(const parallel::MemoryPlanRequest request,
+                           MemoryRequest(settings_, run_.mesh, run_.device, trained_));
+    planned = parallel::PlanMemory(request);
+  }
+  PLAIT_RETURN_IF_ERROR(run_.world.Agree(planned.status()));
+  const parallel::MemoryPlan& plan = *planned;
   run_.log.Info("\n" + parallel::MemoryPlanText(plan));
   const int ranks_on_host = run_.environment.job.local_size;
   return run_.world.Agree(
       parallel::CheckFits(plan, settings_.memory(ranks_on_host, run_.device), ranks_on_host));
+}
+
+absl::Status Trainer::DryRunOnly() {
+  const MakeDryRunModel make = task_.dry_run_model();
+  if (!make) return absl::UnimplementedError("--dry-run: this program has none");
+  PLAIT_ASSIGN_OR_RETURN(const DryRunResult result, DryRun(settings_, run_.mesh.axes(), make));
+  run_.log.Info("\n" + DryRunText(result));
+  const parallel::NodeMemory limit = settings_.memory(/*ranks_on_host=*/1, run_.device);
+  return limit.limited_by == "--memory-limit" ? CheckFits(result, limit) : absl::OkStatus();
 }
 
 absl::Status Trainer::Restore() {

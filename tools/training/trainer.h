@@ -34,6 +34,7 @@
 #include "parallel/checkpoint/save_policy.h"
 #include "parallel/optim/loss_scaler.h"
 #include "tools/training/device_sums.h"
+#include "tools/training/dry_run.h"
 #include "tools/training/program.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
@@ -79,6 +80,8 @@ class TrainingTask {
   virtual ~TrainingTask() = default;
 
   virtual TrainedModel model() = 0;
+  // For the memory plan and --dry-run. Empty: the plan is of model()'s numbers, and there is no dry run.
+  virtual MakeDryRunModel dry_run_model() { return {}; }
   // What a resumed run must find again in its data or model besides settings.
   virtual NamedValues facts() const { return {}; }
 
@@ -120,7 +123,8 @@ class Trainer {
   // Both outlive the trainer.
   Trainer(Run& run, TrainingTask& task);
 
-  // Compares facts, prints and checks the memory plan, makes the model, restores the checkpoint, opens files.
+  // Compares facts, prints and checks the memory plan, makes the model, restores the checkpoint, opens files. With
+  // --dry-run it prints what that finds, and the trainer is of no further use.
   absl::Status Prepare();
   absl::Status Train();
   // Closes the files and draws the plots.
@@ -143,6 +147,7 @@ class Trainer {
   NamedValues Facts() const;  // of the task and of the batch
   absl::Status ReportPipeline();
   absl::Status PlanMemory();
+  absl::Status DryRunOnly();
   absl::Status Restore();
   absl::Status OpenOutputs();
   absl::Status Steps();

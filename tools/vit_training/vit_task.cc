@@ -1,5 +1,7 @@
 #include "tools/vit_training/vit_task.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -54,9 +56,6 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
                settings.gradient_accumulation_steps, settings.leaves()) {}
 
 training::TrainedModel VitTask::model() {
-  // Of a checked policy; a wrong one is reported where the model is sharded.
-  const std::int64_t repeated = training::CheckpointedBlocks(settings_, model_).value_or(0);
-  const auto element = static_cast<std::int64_t>(c10::elementSize(settings_.compute_type()));
   training::TrainedModel trained = {
       .model = &model_,
       .optimizer = {.lr = settings_.learning_rate,
@@ -64,7 +63,6 @@ training::TrainedModel VitTask::model() {
                     .beta2 = settings_.beta2,
                     .weight_decay = settings_.weight_decay},
       .clip_norm = settings_.grad_clip,
-      .activation_bytes_per_sample = ActivationBytesPerImage(model_.options(), element, repeated),
       .attention_heads = model_.options().heads,
       .tokens_of_sample = model_.options().tokens()};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
@@ -73,6 +71,21 @@ training::TrainedModel VitTask::model() {
     };
   }
   return trained;
+}
+
+training::MakeDryRunModel VitTask::dry_run_model() {
+  return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
+    const vit::VitOptions& o = model_.options();
+    const at::TensorOptions meta = at::device(at::kMeta);
+    training::DryRunModel made = {
+        .model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
+        .trained = model(),
+        .batch = {at::empty({samples, o.channels, o.image_size, o.image_size}, meta.dtype(settings_.compute_type())),
+                  at::empty({samples}, meta.dtype(at::kLong))}};
+    made.trained.model = made.model.get();
+    made.trained.initialize = nullptr;
+    return made;
+  };
 }
 
 training::NamedValues VitTask::facts() const {

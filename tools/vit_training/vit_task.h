@@ -30,6 +30,7 @@ class VitTask final : public training::TrainingTask {
   const vit::Vit& vit() const { return model_; }
 
   training::TrainedModel model() override;
+  training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
   bool done() const override;
   training::TaskProgress progress() const override;

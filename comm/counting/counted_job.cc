@@ -1,0 +1,138 @@
+#include "comm/counting/counted_job.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "comm/backend.h"
+#include "comm/group.h"
+
+namespace plait::comm {
+
+struct CountedJob::State {
+  int ranks;
+  std::map<std::string, int> sizes;
+  std::map<std::int64_t, std::vector<std::byte>> latest;  // message, by its bytes
+};
+
+namespace {
+
+// Complete when somebody waits for it, or at once.
+class CountedWork final : public PendingWork {
+ public:
+  explicit CountedWork(bool done) : done_(done) {}
+  bool Test() override { return done_; }
+  void Wait() override { done_ = true; }
+
+ private:
+  bool done_;
+};
+
+void Copy(ConstBuffer in, Buffer out) {
+  const std::int64_t bytes = std::min(in.bytes(), out.bytes());
+  if (bytes > 0 && in.data != nullptr && out.data != nullptr) std::memmove(out.data, in.data, bytes);
+}
+
+// In every part of `out`.
+void CopyToAll(ConstBuffer in, Buffer out) {
+  const std::vector<std::byte> part(static_cast<const std::byte*>(in.data),
+                                    static_cast<const std::byte*>(in.data) + in.bytes());
+  for (std::int64_t first = 0; in.count > 0 && first + in.count <= out.count; first += in.count) {
+    std::memcpy(Slice(out, first, in.count).data, part.data(), part.size());
+  }
+}
+
+bool IsMeta(const Request& request) {
+  const auto lacks = [](ConstBuffer buffer) { return buffer.count > 0 && buffer.data == nullptr; };
+  return lacks(request.in) || lacks(request.out);
+}
+
+template <typename State>
+class CountingBackend final : public Backend {
+ public:
+  CountingBackend(std::shared_ptr<State> job, int rank, int size)
+      : job_(std::move(job)), rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool takes_meta() const override { return true; }
+  // Numbers within the group: which ranks of the world they are is not known.
+  std::vector<int> members() const override {
+    std::vector<int> numbers(static_cast<std::size_t>(size_));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+
+  void Run(const Request& request) override {
+    if (!IsMeta(request)) Answer(request);
+  }
+  std::unique_ptr<PendingWork> Start(const Request& request) override {
+    Run(request);
+    return std::make_unique<CountedWork>(IsPointToPoint(request.operation));
+  }
+
+  std::unique_ptr<Backend> Split(int color, int key) override { return SplitNamed(color, key, ""); }
+  std::unique_ptr<Backend> SplitNamed(int color, int key, std::string_view name) override {
+    if (color < 0) return std::make_unique<CountingBackend>(job_, 0, 1);
+    const auto found = job_->sizes.find(std::string(name));
+    PLAIT_CHECK(found != job_->sizes.end()) << "a counted job has no size for the group \"" << name << "\"";
+    PLAIT_CHECK(key >= 0 && key < found->second)
+        << "key " << key << " in the group \"" << name << "\" of " << found->second << " ranks";
+    return std::make_unique<CountingBackend>(job_, key, found->second);
+  }
+
+ private:
+  void Answer(const Request& request) {
+    switch (request.operation) {
+      case Operation::kAllGather:
+      case Operation::kGather:
+        return CopyToAll(request.in, request.out);
+      case Operation::kReduceScatter:
+      case Operation::kScatter:
+        if (request.in.count < request.out.count * size_) return;  // not the root
+        return Copy(Slice(request.in, rank_ * request.out.count, request.out.count), request.out);
+      case Operation::kAllToAll:
+      case Operation::kAllToAllV:
+      case Operation::kReduce:
+        return Copy(request.in, request.out);
+      case Operation::kSend: {
+        const auto* begin = static_cast<const std::byte*>(request.in.data);
+        job_->latest[request.in.bytes()].assign(begin, begin + request.in.bytes());
+        return;
+      }
+      case Operation::kReceive:
+        return Receive(request.out);
+      default:
+        return;
+    }
+  }
+
+  void Receive(Buffer out) {
+    const auto found = job_->latest.find(out.bytes());
+    PLAIT_CHECK(found != job_->latest.end())
+        << "a counted rank receives " << out.bytes() << " bytes that no rank has sent; begin with those who send";
+    std::memcpy(out.data, found->second.data(), found->second.size());
+  }
+
+  std::shared_ptr<State> job_;
+  int rank_, size_;
+};
+
+}  // namespace
+
+CountedJob::CountedJob(int ranks, std::map<std::string, int> sizes)
+    : state_(std::make_shared<State>(State{ranks, std::move(sizes), {}})) {
+  PLAIT_CHECK(ranks >= 1) << ranks << " ranks";
+}
+
+Communicator CountedJob::World(int rank) const {
+  PLAIT_CHECK(rank >= 0 && rank < state_->ranks) << "rank " << rank << " of " << state_->ranks;
+  return Communicator(MakeWorldGroup(std::make_unique<CountingBackend<State>>(state_, rank, state_->ranks), "world",
+                                     std::make_shared<Journal>(/*capacity=*/32)));
+}
+
+}  // namespace plait::comm

@@ -1,0 +1,44 @@
+// The ranks of a job that does not exist, each seen alone: no call waits for another rank, and all are counted as those
+// of real ones.
+//
+//   comm::CountedJob job(4096, {{"pp", 8}, {"dp_shard", 64}, {"tp", 8}});
+//   comm::Communicator world = job.World(/*rank=*/17);
+//   comm::Communicator tp = world.Split(color, /*key=*/1, "tp");  // rank 1 of 8
+//   world.stats();                                                // calls and bytes by axis
+//
+// A rank knows nothing of the others, so that
+//   - a group has the size that the job was given for its name, and a rank's key is its rank in it;
+//   - tensors on the meta device take part (comm/tensor_collectives.h): nothing is moved, sizes are counted;
+//   - collectives under way are complete when somebody waits for them and no sooner, as those of the slowest network;
+//     messages are at once;
+//   - with buffers in memory a rank gets what it would get if the others brought what it brings: all-gathers copy
+//     its part, reductions leave its values, and a message received is the latest one of as many bytes that any
+//     rank of the job has sent (the stages of a pipeline pass states of one shape).
+// Local.
+#ifndef PLAIT_COMM_COUNTING_COUNTED_JOB_H_
+#define PLAIT_COMM_COUNTING_COUNTED_JOB_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+
+namespace plait::comm {
+
+class CountedJob {
+ public:
+  // `sizes`: ranks of the groups that will be split off, by name. A color below 0 still is a group of one.
+  CountedJob(int ranks, std::map<std::string, int> sizes);
+
+  // With counters of its own. Groups outlive the job.
+  Communicator World(int rank) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace plait::comm
+
+#endif  // PLAIT_COMM_COUNTING_COUNTED_JOB_H_

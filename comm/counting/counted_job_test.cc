@@ -1,0 +1,79 @@
+// A counted rank's calls against what real ranks count, and what it gets.
+#include "comm/counting/counted_job.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "comm/gathered_text.h"
+
+namespace plait::comm {
+namespace {
+
+constexpr int kRanks = 6, kRows = 3;
+
+const OperationStats& Of(const Communicator& comm, Operation operation) {
+  return comm.stats().at(comm.name())[static_cast<int>(operation)];
+}
+
+TEST(CountedJob, GroupsHaveTheSizesOfTheirNames) {
+  const CountedJob job(kRanks, {{"rows", kRows}, {"world", kRanks}});
+  const Communicator world = job.World(4);
+  EXPECT_EQ(world.rank(), 4);
+  EXPECT_EQ(world.size(), kRanks);
+  const Communicator rows = world.Split(/*color=*/1, /*key=*/2, "rows");
+  EXPECT_EQ(rows.rank(), 2);
+  EXPECT_EQ(rows.size(), kRows);
+  EXPECT_EQ(rows.Split(0, 1, "rows").rank(), 1);
+  EXPECT_EQ(world.Split(-1, 0, "unknown").size(), 1);
+  EXPECT_DEATH(world.Split(0, 0, "unknown"), "no size for the group \"unknown\"");
+  EXPECT_DEATH(world.Split(0, kRows, "rows"), "key 3 in the group \"rows\" of 3 ranks");
+}
+
+// Thakur et al., IJHPCA 19 (2005): what a rank of N sends at the least.
+TEST(CountedJob, CountsTheBytesOfRealRanks) {
+  const CountedJob job(kRanks, {});
+  const Communicator world = job.World(1);
+  const Buffer meta = {nullptr, 12 * kRanks, DataType::kFloat32};
+  world.AllReduce(meta);
+  EXPECT_EQ(Of(world, Operation::kAllReduce).wire_bytes, 2 * 48 * (kRanks - 1));
+  world.AllGatherAsync({nullptr, 12, DataType::kFloat32}, meta).Wait();
+  EXPECT_EQ(Of(world, Operation::kAllGather).wire_bytes, 48 * (kRanks - 1));
+  world.ReduceScatter(meta, {nullptr, 12, DataType::kFloat32});
+  EXPECT_EQ(Of(world, Operation::kReduceScatter).wire_bytes, 48 * (kRanks - 1));
+  world.Send(meta, 2, 0);
+  world.Receive(meta, 0, 0);
+  EXPECT_EQ(Of(world, Operation::kSend).wire_bytes, 48 * kRanks);
+  EXPECT_EQ(Of(world, Operation::kReceive).wire_bytes, 0);
+  EXPECT_EQ(Of(world, Operation::kReceive).calls, 1);
+}
+
+TEST(CountedJob, OthersBringWhatOneBrings) {
+  const CountedJob job(kRanks, {});
+  const Communicator world = job.World(1);
+  EXPECT_EQ(GatherText(world, "text"), std::vector<std::string>(kRanks, "text"));
+  EXPECT_TRUE(world.Agree(absl::OkStatus()).ok());
+  EXPECT_EQ(world.Agree(absl::InternalError("mine")).message(), "mine");
+  std::vector<std::int64_t> value = {7};
+  world.AllReduce(BufferOf(absl::MakeSpan(value)));
+  EXPECT_EQ(value[0], 7);
+}
+
+TEST(CountedJob, MessagesAreTheLatestOfTheirSize) {
+  const CountedJob job(kRanks, {});
+  const std::vector<std::int64_t> sent = {1, 2};
+  job.World(0).Send(ConstBufferOf(absl::MakeConstSpan(sent)), 1, 0);
+  std::vector<std::int64_t> received(2), longer(3);
+  job.World(1).Receive(BufferOf(absl::MakeSpan(received)), 0, 5);
+  EXPECT_EQ(received, sent);
+  EXPECT_DEATH(job.World(1).Receive(BufferOf(absl::MakeSpan(longer)), 0, 0), "24 bytes that no rank has sent");
+}
+
+TEST(CountedJob, RealRanksTakeNoMetaBuffers) {
+  EXPECT_DEATH(Communicator::Self().AllReduce({nullptr, 3, DataType::kFloat32}), "without memory");
+}
+
+}  // namespace
+}  // namespace plait::comm

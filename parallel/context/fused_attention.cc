@@ -1,0 +1,43 @@
+#include "parallel/context/fused_attention.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace plait::context_parallel {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// (batch, heads, seq, width) that lies in memory as (batch, seq, heads, width), as the kernel writes it.
+at::Tensor EmptyLike(const at::Tensor& x) {
+  return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
+}
+
+// The tensors that the kernel makes and keeps, without numbers.
+struct SizesOfFusedAttention : torch::autograd::Function<SizesOfFusedAttention> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
+                            const at::Tensor& value) {
+    const bool wide = query.scalar_type() == at::kDouble;
+    const at::Tensor out = EmptyLike(query);
+    const at::Tensor log_sum = at::empty({query.size(0), query.size(2), query.size(1)},
+                                         query.options().dtype(wide ? at::kDouble : at::kFloat));
+    context->save_for_backward({query, key, value, out, log_sum});
+    return out;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list&) {
+    const variable_list saved = context->get_saved_variables();
+    return {EmptyLike(saved[0]), EmptyLike(saved[1]), EmptyLike(saved[2])};
+  }
+};
+
+}  // namespace
+
+at::Tensor FusedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const std::optional<at::Tensor>& mask, bool causal) {
+  if (query.is_meta()) return SizesOfFusedAttention::apply(query, key, value);
+  return at::scaled_dot_product_attention(query, key, value, mask, 0, causal);
+}
+
+}  // namespace plait::context_parallel

@@ -1,0 +1,20 @@
+// LibTorch's fused attention, which keeps no probabilities: at::scaled_dot_product_attention without dropout.
+//
+// On the meta device, where LibTorch computes it in parts that take other memory, a stand-in with the tensors of
+// the processor's kernel. Recorded by autograd. Local.
+#ifndef PLAIT_PARALLEL_CONTEXT_FUSED_ATTENTION_H_
+#define PLAIT_PARALLEL_CONTEXT_FUSED_ATTENTION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+namespace plait::context_parallel {
+
+// query, key, value (batch, heads, seq, width); mask: which keys a query sees, of boolean or added to the scores.
+at::Tensor FusedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const std::optional<at::Tensor>& mask, bool causal);
+
+}  // namespace plait::context_parallel
+
+#endif  // PLAIT_PARALLEL_CONTEXT_FUSED_ATTENTION_H_

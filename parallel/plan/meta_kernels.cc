@@ -1,0 +1,73 @@
+#include "parallel/plan/meta_kernels.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/library.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace plait::parallel {
+namespace {
+
+using at::Tensor;
+using at::TensorList;
+using MaybeTensor = std::optional<Tensor>;
+
+Tensor OfBoth(const Tensor& a, const Tensor& b) {
+  return at::empty(at::infer_size(a.sizes(), b.sizes()), a.options().dtype(at::kBool));
+}
+Tensor& Itself(Tensor& a, const Tensor&) { return a; }
+Tensor& ItselfAlone(Tensor& a) { return a; }
+Tensor Truth(const Tensor& a) { return at::empty_like(a, a.options().dtype(at::kBool)); }
+Tensor& Filled(Tensor& x, const Tensor&, const at::Scalar&) { return x; }
+Tensor& FilledByTensor(Tensor& x, const Tensor&, const Tensor&) { return x; }
+Tensor Either(const Tensor& which, const Tensor& a, const Tensor& b) {
+  return at::empty(at::infer_size(which.sizes(), at::infer_size(a.sizes(), b.sizes())), a.options());
+}
+Tensor Selected(const Tensor& x, std::int64_t dimension, const Tensor& index) {
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes[at::maybe_wrap_dim(dimension, x.dim())] = index.numel();
+  return at::empty(sizes, x.options());
+}
+Tensor Flipped(const Tensor& x, at::IntArrayRef) { return at::empty_like(x, at::MemoryFormat::Contiguous); }
+
+Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::SymInt, bool) {
+  return at::empty({rows.expect_int(), gradient.size(-1)}, gradient.options());
+}
+
+void Adam(TensorList, TensorList, TensorList, TensorList, TensorList, TensorList, double, double, double, double,
+          double, bool, bool, const MaybeTensor&, const MaybeTensor&) {}
+void Sgd(TensorList, TensorList, TensorList, double, double, double, double, bool, bool, bool, const MaybeTensor&,
+         const MaybeTensor&) {}
+
+}  // namespace
+
+void RegisterMetaKernels() {
+  static const bool registered = [] {
+    static torch::Library aten(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
+    aten.impl("logical_and", OfBoth);
+    aten.impl("logical_or", OfBoth);
+    aten.impl("logical_and_", Itself);
+    aten.impl("logical_or_", Itself);
+    aten.impl("logical_not", Truth);
+    aten.impl("logical_not_", ItselfAlone);
+    aten.impl("masked_fill_.Scalar", Filled);
+    aten.impl("masked_fill_.Tensor", FilledByTensor);
+    aten.impl("floor_divide_.Tensor", Itself);
+    aten.impl("where.self", Either);
+    aten.impl("index_select", Selected);
+    aten.impl("flip", Flipped);
+    aten.impl("embedding_dense_backward", OfTable);
+    aten.impl("_fused_adam_", Adam);
+    aten.impl("_fused_adamw_", Adam);
+    aten.impl("_fused_sgd_", Sgd);
+    return true;
+  }();
+  static_cast<void>(registered);
+}
+
+}  // namespace plait::parallel

@@ -1,0 +1,234 @@
+// A dry run against the run itself: calls and bytes of each axis and operation are equal on every rank, and the most
+// that tensors take is what LibTorch's allocator was asked for.
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "comm/device_mesh.h"
+#include "comm/testing/world.h"
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+#include "models/vit/vit.h"
+#include "tests/parity/counting_allocator.h"
+#include "tools/training/dry_run.h"
+#include "tools/training/sharded_model.h"
+
+namespace plait::parity {
+namespace {
+
+using comm::testing::World;
+using training::DryRunModel;
+using training::DryRunRank;
+
+constexpr std::int64_t kSamples = 4, kSequence = 48, kVocabulary = 257;
+
+enum class Kind { kGpt, kDroppingGpt, kLlama, kVit };
+constexpr const char* kNames[] = {"gpt", "gpt with dropout", "llama", "vit"};
+
+struct MeshSettings final : training::Settings {
+  void Bind(training::SettingsTable&) override {}
+  absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
+  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp"}; }
+};
+
+struct Case {
+  Kind kind;
+  std::string mesh, strategy = "ddp";
+  int micro_batches = 1;
+  bool sequence_parallel = false;
+  std::string schedule = "1f1b", checkpointing = "none";
+  bool reduce_each_micro_batch = false;
+};
+
+std::string TextOf(const Case& c) {
+  return absl::StrCat(kNames[static_cast<int>(c.kind)], " ", c.mesh, " ", c.strategy, " ", c.micro_batches, " ",
+                      c.sequence_parallel ? "sp " : "", c.schedule, " ", c.checkpointing,
+                      c.reduce_each_micro_batch ? " each" : "");
+}
+
+std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
+  const at::TensorOptions meta = at::TensorOptions(at::kFloat).device(at::kMeta);
+  if (kind == Kind::kLlama) {
+    return std::make_shared<llama::Llama>(llama::LlamaOptions{.vocab_size = kVocabulary,
+                                                              .max_seq_len = kSequence,
+                                                              .dim = 64,
+                                                              .n_layers = 8,
+                                                              .n_heads = 8,
+                                                              .n_kv_heads = 4,
+                                                              .hidden = 175},
+                                          meta);
+  }
+  if (kind == Kind::kVit) {
+    return std::make_shared<vit::Vit>(vit::VitOptions{.image_size = 24,
+                                                      .patch_size = 4,
+                                                      .channels = 3,
+                                                      .dim = 64,
+                                                      .depth = 8,
+                                                      .heads = 8,
+                                                      .head_dim = 8,
+                                                      .mlp_dim = 251,
+                                                      .classes = 10},
+                                      meta);
+  }
+  return std::make_shared<gpt::Gpt>(gpt::GptOptions{.vocab_size = kVocabulary,
+                                                    .block_size = kSequence,
+                                                    .n_layer = 8,
+                                                    .n_head = 8,
+                                                    .n_embd = 64,
+                                                    .dropout = kind == Kind::kDroppingGpt ? 0.1 : 0,
+                                                    .bias = true},
+                                    meta);
+}
+
+models::Batch MakeBatch(Kind kind, at::Device device, std::int64_t samples) {
+  const auto tokens = at::TensorOptions(at::kLong).device(device);
+  if (kind == Kind::kVit) {
+    return {at::randn({samples, 3, 24, 24}, at::TensorOptions(at::kFloat)).to(device),
+            at::randint(10, {samples}, tokens)};
+  }
+  return {at::randint(kVocabulary, {samples, kSequence}, tokens),
+          at::randint(kVocabulary, {samples, kSequence}, tokens)};
+}
+
+MeshSettings SettingsOf(const Case& c) {
+  MeshSettings settings;
+  settings.strategy = c.strategy;
+  settings.mesh = c.mesh;
+  settings.sequence_parallel = c.sequence_parallel;
+  settings.gradient_accumulation_steps = c.micro_batches;
+  settings.pipeline_schedule = c.schedule;
+  settings.activation_checkpointing = c.checkpointing;
+  settings.reduce_each_micro_batch = c.reduce_each_micro_batch;
+  settings.batch_size = kSamples;
+  return settings;
+}
+
+DryRunModel ModelOn(const Case& c, at::Device device, std::int64_t samples = kSamples) {
+  DryRunModel made = {.model = MakeModel(c.kind), .trained = {}, .batch = MakeBatch(c.kind, device, samples)};
+  made.trained.model = made.model.get();
+  made.trained.clip_norm = 1;
+  return made;
+}
+
+// Of this rank in the second step.
+struct Measured {
+  std::int64_t peak_bytes = 0;
+  comm::Stats traffic;
+};
+
+Measured RealRun(const Case& c, const MeshSettings& settings, const comm::DeviceMesh& mesh) {
+  CountingAllocator& tensors = CountingAllocator::Install();
+  const DryRunModel made = ModelOn(c, at::kCPU);
+  EXPECT_TRUE(training::SplitLayers(settings, mesh, *made.model).ok());
+  const std::int64_t before = tensors.live_bytes();
+  const auto sharded = *training::ShardedModel::Create(settings, mesh, at::kCPU, made.trained);
+  Measured measured;
+  for (int step = 0; step < 2; ++step) {
+    measured.traffic = mesh.world().stats();
+    tensors.ForgetPeak();
+    const models::Batch batch = sharded->OnDevice(made.batch);
+    sharded->RunMicroBatches([&](int) { return parallel::PipelineMicroBatch{.batch = batch}; });
+    sharded->Step({.clip_norm = made.trained.clip_norm});
+  }
+  measured.peak_bytes = tensors.peak_bytes() - before;
+  comm::Stats now = mesh.world().stats();
+  for (auto& [axis, operations] : now) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const comm::OperationStats& then = measured.traffic[axis][i];
+      operations[i].calls -= then.calls;
+      operations[i].payload_bytes -= then.payload_bytes;
+      operations[i].wire_bytes -= then.wire_bytes;
+    }
+  }
+  sharded->WaitForParameters();
+  measured.traffic = std::move(now);
+  return measured;
+}
+
+// "axis operation calls payload wire" of what was called.
+std::string TextOf(const comm::Stats& stats) {
+  std::string text;
+  for (const auto& [axis, operations] : stats) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const comm::OperationStats& o = operations[i];
+      if (o.calls == 0) continue;
+      absl::StrAppend(&text, axis, " ", comm::Name(static_cast<comm::Operation>(i)), " ", o.calls, " ",
+                      o.payload_bytes, " ", o.wire_bytes, "\n");
+    }
+  }
+  return text;
+}
+
+void ExpectDryRunIsTheRun(const Case& c) {
+  SCOPED_TRACE(TextOf(c));
+  const MeshSettings settings = SettingsOf(c);
+  const std::vector<comm::MeshAxis> axes = *settings.Axes(World().size());
+  const comm::DeviceMesh mesh = *comm::DeviceMesh::Create(World(), axes);
+  const Measured real = RealRun(c, settings, mesh);
+  const training::MakeDryRunModel make = [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> {
+    return ModelOn(c, at::kMeta, samples);
+  };
+  const auto dry = training::DryRun(settings, axes, make);
+  ASSERT_TRUE(dry.ok()) << dry.status();
+  const int of = training::RankToRun(axes, World().rank());
+  const auto found = std::find_if(dry->ranks.begin(), dry->ranks.end(), [of](const auto& r) { return r.rank == of; });
+  ASSERT_NE(found, dry->ranks.end());
+  EXPECT_EQ(TextOf(found->traffic), TextOf(real.traffic));
+  const auto peak = static_cast<double>(real.peak_bytes);
+  const DryRunModel split = ModelOn(c, at::kMeta);
+  EXPECT_TRUE(training::SplitLayers(settings, mesh, *split.model).ok());
+  const auto plan = training::PlanByDryRun(settings, mesh, at::kCPU, split.trained, make);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto planned = static_cast<double>(plan->total_bytes());
+  std::printf("%-60s rank %d real %9.3f dry %9.3f ratio %.4f planned %9.3f ratio %.4f\n", TextOf(c).c_str(),
+              World().rank(), 1e-6 * peak, 1e-6 * static_cast<double>(found->peak_bytes()),
+              static_cast<double>(found->peak_bytes()) / peak, 1e-6 * planned, planned / peak);
+  EXPECT_LE(planned, 1.05 * peak);
+  EXPECT_GE(planned, 0.95 * peak);
+  EXPECT_LE(static_cast<double>(found->peak_bytes()), 1.05 * peak);
+  EXPECT_GE(static_cast<double>(found->peak_bytes()), 0.95 * peak);
+}
+
+TEST(DryRun, IsTheRunOnEveryMesh) {
+  const int n = World().size();
+  for (const Kind kind : {Kind::kGpt, Kind::kDroppingGpt, Kind::kLlama, Kind::kVit}) {
+    std::vector<Case> cases = {{kind, absl::StrCat("tp=", n)},
+                               {kind, absl::StrCat("tp=", n), "ddp", 1, true},
+                               {kind, absl::StrCat("dp_shard=", n), "fsdp", 2},
+                               {kind, absl::StrCat("dp_shard=", n), "zero2", 2, false, "1f1b", "full", true},
+                               {kind, absl::StrCat("pp=", n), "ddp", 2 * n}};
+    if (n == 2) {
+      cases.push_back({kind, "dp_replicate=2"});
+      cases.push_back({kind, "dp_shard=2", "zero1"});
+      cases.push_back({kind, "pp=2", "ddp", 4, false, "gpipe"});
+      cases.push_back({kind, "pp=2", "ddp", 4, false, "interleaved"});
+      cases.push_back({kind, "pp=2", "ddp", 4, false, "zb-h1"});
+      cases.push_back({kind, "pp=2", "ddp", 4, false, "zbv"});
+      cases.push_back({kind, "pp=2", "ddp", 4, false, "1f1b", "full"});
+    }
+    if (n == 4) {
+      cases.push_back({kind, "pp=2,tp=2", "ddp", 4, true});
+      cases.push_back({kind, "dp_shard=2,tp=2", "fsdp", 1, true});
+      cases.push_back({kind, "dp_replicate=2,dp_shard=2", "fsdp"});
+    }
+    if (n == 8) {
+      cases.push_back({kind, "pp=2,dp_replicate=2,tp=2", "ddp", 4});
+      cases.push_back({kind, "pp=2,dp_shard=2,tp=2", "fsdp", 4, true});
+      cases.push_back({kind, "pp=2,dp_shard=2,tp=2", "zero1", 4, true});
+      cases.push_back({kind, "dp_replicate=2,dp_shard=2,tp=2", "fsdp", 1, true});
+    }
+    for (const Case& c : cases) ExpectDryRunIsTheRun(c);
+  }
+}
+
+}  // namespace
+}  // namespace plait::parity

@@ -1,0 +1,203 @@
+#include "tools/training/dry_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "comm/counting/counted_job.h"
+#include "parallel/pipeline/stage_split.h"
+#include "parallel/plan/meta_kernels.h"
+#include "parallel/plan/meta_memory.h"
+
+namespace plait::training {
+namespace {
+
+using Axes = std::vector<comm::MeshAxis>;
+
+int Product(const Axes& axes) {
+  int product = 1;
+  for (const comm::MeshAxis& axis : axes) product *= axis.size;
+  return product;
+}
+
+std::map<std::string, int> GroupSizes(const Axes& axes) {
+  std::map<std::string, int> sizes = {{parallel::kEndsAxis, 2}, {"data", 1}, {"losses", 1}};
+  for (const comm::MeshAxis& axis : axes) {
+    sizes[axis.name] = axis.size;
+    const bool data = axis.name == "dp_replicate" || axis.name == "dp_shard";
+    if (data) sizes["data"] *= axis.size;
+    if (data || axis.name == "pp") sizes["losses"] *= axis.size;
+  }
+  return sizes;
+}
+
+// The coordinate of the rank that is run in place of one at `coordinate`.
+int Representative(const comm::MeshAxis& axis, int coordinate) {
+  if (axis.name == "dp_replicate" || axis.name == "dp_shard") return 0;
+  const bool by_itself = axis.name == "pp" || coordinate + 1 == axis.size;
+  return by_itself ? coordinate : 0;
+}
+
+comm::Stats Difference(comm::Stats now, const comm::Stats& before) {
+  for (auto& [axis, operations] : now) {
+    const auto then = before.find(axis);
+    for (std::size_t i = 0; then != before.end() && i < operations.size(); ++i) {
+      operations[i].calls -= then->second[i].calls;
+      operations[i].payload_bytes -= then->second[i].payload_bytes;
+      operations[i].wire_bytes -= then->second[i].wire_bytes;
+    }
+  }
+  return now;
+}
+
+void TakeStep(ShardedModel& sharded, const DryRunModel& made) {
+  const models::Batch batch = sharded.OnDevice(made.batch);
+  sharded.RunMicroBatches([&batch](int) { return parallel::PipelineMicroBatch{.batch = batch}; });
+  sharded.Step({.clip_norm = made.trained.clip_norm});
+}
+
+absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMesh& mesh, const MakeDryRunModel& make,
+                                 std::int64_t samples) {
+  const parallel::MetaMemory::Uncounted uncounted;
+  PLAIT_ASSIGN_OR_RETURN(DryRunModel made, make(samples));
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, *made.model));
+  return made;
+}
+
+absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
+                                   const MakeDryRunModel& make, std::int64_t samples) {
+  parallel::RegisterMetaKernels();
+  parallel::MetaMemory& memory = parallel::MetaMemory::Install();
+  PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(settings, mesh, make, samples));
+  DryRunRank rank = {.rank = mesh.world().rank(), .coordinates = mesh.Coordinates(), .traffic = {}};
+  const std::int64_t before = memory.live_bytes();
+  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedModel> sharded,
+                         ShardedModel::Create(settings, mesh, at::Device(at::kMeta), made.trained));
+  rank.moment_bytes = sharded->optimizer().moment_bytes();
+  rank.parameter_bytes = memory.live_bytes() - before - rank.moment_bytes;
+  // The first step makes the buffers that stay, and tells ranks what they keep in mind.
+  TakeStep(*sharded, made);
+  const std::int64_t stays = memory.live_bytes();
+  rank.gradient_bytes = stays - before - rank.moment_bytes - rank.parameter_bytes;
+  memory.ForgetPeak();
+  const comm::Stats counted = mesh.world().stats();
+  TakeStep(*sharded, made);
+  rank.traffic = Difference(mesh.world().stats(), counted);
+  rank.activation_bytes = memory.peak_bytes() - stays;
+  sharded->WaitForParameters();
+  return rank;
+}
+
+// This rank alone; before it one of the first stage, which tells later ones what they receive.
+absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real, const MakeDryRunModel& make,
+                                  std::int64_t samples) {
+  const Axes& axes = real.axes();
+  const comm::CountedJob job(Product(axes), GroupSizes(axes));
+  const int rank = real.world().rank();
+  const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
+    PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
+    return RunRank(settings, mesh, make, samples);
+  };
+  const int of_stage = axes[0].name == "pp" ? Product(axes) / axes[0].size : Product(axes);
+  if (rank >= of_stage) PLAIT_RETURN_IF_ERROR(run(rank % of_stage).status());
+  return run(rank);
+}
+
+}  // namespace
+
+int RankToRun(const Axes& axes, int rank) {
+  int rest = rank, representative = 0, stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    representative += stride * Representative(axes[i], rest % axes[i].size);
+    rest /= axes[i].size;
+    stride *= axes[i].size;
+  }
+  return representative;
+}
+
+comm::Communicator CountedWorld(const Axes& axes, int rank) {
+  return comm::CountedJob(Product(axes), GroupSizes(axes)).World(rank);
+}
+
+absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, const MakeDryRunModel& make) {
+  const auto begin = std::chrono::steady_clock::now();
+  const comm::CountedJob job(Product(axes), GroupSizes(axes));
+  DryRunResult result = {.axes = axes, .ranks = {}};
+  const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
+  std::map<int, int> ranks;  // by the rank that is run: how many it stands for
+  for (int rank = 0; rank < Product(axes); ++rank) ++ranks[RankToRun(axes, rank)];
+  for (const auto& [rank, alike] : ranks) {
+    PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(rank), axes));
+    PLAIT_ASSIGN_OR_RETURN(DryRunRank one, RunRank(settings, mesh, make, samples));
+    one.alike = alike;
+    result.ranks.push_back(std::move(one));
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, const comm::DeviceMesh& mesh,
+                                                  at::Device device, const TrainedModel& trained,
+                                                  const MakeDryRunModel& make) {
+  PLAIT_ASSIGN_OR_RETURN(parallel::MemoryPlanRequest request, MemoryRequest(settings, mesh, device, trained));
+  const auto run = [&](std::int64_t samples) { return RunOne(settings, mesh, make, samples); };
+  PLAIT_ASSIGN_OR_RETURN(const DryRunRank all, run(request.micro_batch));
+  request.activation_bytes_per_sample = all.activation_bytes / std::max<std::int64_t>(request.micro_batch, 1);
+  if (request.micro_batch > 1) {
+    PLAIT_ASSIGN_OR_RETURN(const DryRunRank one, run(1));
+    request.activation_bytes_per_sample =
+        (all.activation_bytes - one.activation_bytes) / (request.micro_batch - 1);
+  }
+  request.fixed_activation_bytes =
+      all.activation_bytes - request.micro_batch * request.activation_bytes_per_sample;
+  if (settings.offload != "none") return parallel::PlanMemory(request);
+  request.working_bytes = 0;
+  const std::int64_t planned = parallel::PlanMemory(request).buffer_bytes();
+  request.working_bytes = std::max<std::int64_t>(0, all.parameter_bytes + all.gradient_bytes - planned);
+  return parallel::PlanMemory(request);
+}
+
+absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit) {
+  const auto most = std::max_element(result.ranks.begin(), result.ranks.end(), [](const auto& a, const auto& b) {
+    return a.peak_bytes() < b.peak_bytes();
+  });
+  if (limit.bytes < 0 || most->peak_bytes() <= limit.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "rank %d would take %.3f GB, but %.3f GB are there (%s)", most->rank,
+      1e-9 * static_cast<double>(most->peak_bytes()), 1e-9 * static_cast<double>(limit.bytes), limit.limited_by));
+}
+
+std::string DryRunText(const DryRunResult& result) {
+  std::vector<std::string> names;
+  std::string text = absl::StrFormat("Dry run of a step on %d ranks: %d of them in %.1f s; bytes in MB\n",
+                                     Product(result.axes), result.ranks.size(), result.seconds);
+  absl::StrAppend(&text, absl::StrFormat("  %-24s %6s %11s %11s %11s %11s %11s   %s\n", "rank", "alike",
+                                         "parameters", "moments", "gradients", "activations", "peak",
+                                         "sent in a step, by axis"));
+  for (const DryRunRank& rank : result.ranks) {
+    std::vector<std::string> place, sent;
+    for (std::size_t i = 0; i < result.axes.size(); ++i) {
+      if (result.axes[i].size > 1) place.push_back(absl::StrCat(result.axes[i].name, "=", rank.coordinates[i]));
+    }
+    for (const auto& [axis, operations] : rank.traffic) {
+      std::int64_t bytes = 0;
+      for (const comm::OperationStats& operation : operations) bytes += operation.wire_bytes;
+      if (bytes > 0) sent.push_back(absl::StrFormat("%s %.3f", axis, 1e-6 * static_cast<double>(bytes)));
+    }
+    const auto mb = [](std::int64_t bytes) { return absl::StrFormat("%11.3f", 1e-6 * static_cast<double>(bytes)); };
+    absl::StrAppend(&text,
+                    absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
+                                    absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")), rank.alike,
+                                    mb(rank.parameter_bytes), mb(rank.moment_bytes), mb(rank.gradient_bytes),
+                                    mb(rank.activation_bytes), mb(rank.peak_bytes()),
+                                    absl::StrJoin(sent, ", ")));
+  }
+  return text;
+}
+
+}  // namespace plait::training
