@@ -89,7 +89,13 @@ std::string ToText(const MeshSizes& mesh) {
   return text.empty() ? "1 rank" : text;
 }
 
-std::int64_t PlannedModel::ParameterCount() const { return models::CountParameters(model->units()); }
+std::int64_t PlannedModel::ParameterCount() const {
+  std::int64_t count = 0;
+  for (const ParameterUnit& unit : model->units()) {
+    count += models::CountParameters({unit}) * (unit.block == ParameterUnit::kRoot ? 1 : blocks);
+  }
+  return count;
+}
 
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel) {
   if (mesh.pp > 1 && !model.can_pipeline) return Cannot("pp", mesh.pp, "the program has no pipeline");

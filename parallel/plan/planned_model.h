@@ -1,8 +1,9 @@
 // A transformer as plans see it: its parameters on any rank of a mesh, and what its work and its messages follow from.
 //
-//   llama::Llama llama(options, at::TensorOptions(at::kMeta));
-//   PlannedModel model = {.model = &llama, .sequence = 4096, .width = 8192, ...};
-//   PLAIT_RETURN_IF_ERROR(CheckSplit(model, {.tp = 8}));
+//   options.n_layers = 1;                      // blocks are equal: one tells all
+//   PlannedModel model = {.model = std::make_shared<llama::Llama>(options, at::TensorOptions(at::kMeta)),
+//                         .blocks = 80, .sequence = 4096, .width = 8192, ...};
+//   PLAIT_RETURN_IF_ERROR(CheckSplit(model, {.tp = 8}, /*sequence_parallel=*/true));
 //   const std::vector<models::ParameterUnit> units = UnitsOnRank(model, {.tp = 8}, /*sequence_parallel=*/true, 0);
 //
 // Local.
@@ -35,7 +36,7 @@ std::string ToText(const MeshSizes& mesh);
 // (samples x sequence) of width `width`.
 struct PlannedModel {
   std::string name;
-  // On the meta device, in the masters' type, whole.
+  // With one block, on the meta device, in the masters' type, whole.
   std::shared_ptr<tensor_parallel::SplittableModel> model;
   std::int64_t blocks = 0, sequence = 0, width = 0;
   std::int64_t heads = 0, key_heads = 0, head_width = 0;
@@ -56,8 +57,8 @@ struct PlannedModel {
 // no multiples, more stages than blocks, an axis that the program lacks.
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel);
 
-// The model's units as tensor_parallel::Parallelize and the axis cp leave them on a rank, without stages
-// (UnitsOfRank). Tensors are on the meta device.
+// The root units and a block's as tensor_parallel::Parallelize and the axis cp leave them on a rank. Tensors are on the
+// meta device.
 std::vector<models::ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSizes& mesh,
                                                bool sequence_parallel, int tp_rank);
 

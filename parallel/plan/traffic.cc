@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -45,12 +45,16 @@ PassCalls TensorCalls(const StepPlan& plan) {
   const std::int64_t numbers = plan.rows() * plan.model.width, ranks = plan.run.mesh.tp;
   const DataType type = TypeOf(plan.run.compute_type);
   if (ranks == 1) return {};
-  const std::vector<Call> calls =
-      plan.run.sequence_parallel
-          ? std::vector<Call>{{Axis::kTp, Operation::kAllGather, numbers / ranks, type, 2},
-                              {Axis::kTp, Operation::kReduceScatter, numbers, type, 2}}
-          : std::vector<Call>{{Axis::kTp, Operation::kAllReduce, numbers, type, 2}};
-  return {calls, calls};
+  const Call sums = {Axis::kTp, Operation::kAllReduce, numbers, type, 2};
+  if (!plan.run.sequence_parallel) return {{sums}, {sums}};
+  const Call scatters = {Axis::kTp, Operation::kReduceScatter, numbers, type, 2};
+  Call gathers = {Axis::kTp, Operation::kAllGather, numbers / ranks, type, 2};
+  PassCalls calls = {{gathers, scatters}, {gathers, scatters}};
+  // A backward in two parts needs the gradients of all rows in both.
+  if (plan.run.schedule == ScheduleKind::kZbH1 || plan.run.schedule == ScheduleKind::kZbv) {
+    calls.backward[0].count *= 2;
+  }
+  return calls;
 }
 
 // Of the keys that a rank attends to.
@@ -93,11 +97,11 @@ std::int64_t PartialCount(const UnitPart& part, const FlatLayout& layout, int sh
 }
 
 void AddPartialSums(const StepPlan& plan, const UnitPart& part, const FlatLayout& layout, int shard_rank,
-                    std::vector<Call>& calls) {
+                    int units, std::vector<Call>& calls) {
   for (const Axis axis : {Axis::kCp, Axis::kTp, Axis::kEnds}) {
     if (SizeOf(plan.run.mesh, axis) == 1) continue;
     const std::int64_t count = PartialCount(part, layout, shard_rank, Name(axis));
-    if (count > 0) calls.push_back({axis, Operation::kAllReduce, count, TypeOf(plan.run.master_type)});
+    if (count > 0) calls.push_back({axis, Operation::kAllReduce, count, TypeOf(plan.run.master_type), units});
   }
 }
 
@@ -110,26 +114,27 @@ int Reductions(const StepPlan& plan, int pp_rank) {
   }));
 }
 
-void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const RankPlace& place, int gathers,
-                  StateCalls& calls) {
+// Of `units` equal units, gathered so many times altogether.
+void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const RankPlace& place, int units,
+                  int gathers, StateCalls& calls) {
   const PlannedRun& run = plan.run;
   const int shards = run.mesh.dp_shard;
   const bool root = unit.block == models::ParameterUnit::kRoot;
+  const DataType master = TypeOf(run.master_type);
   for (const UnitPart& part : PartsOf(unit, run.strategy, run.part_bytes)) {
     const FlatLayout layout = LayoutOf(part, shards);
-    calls.parameters += layout.count();
+    calls.parameters += units * layout.count();
     if (layout.count() == 0) continue;
-    const DataType master = TypeOf(run.master_type);
     if (shards > 1) {
       (root ? calls.root_gathers : calls.block_gathers)
           .push_back({Axis::kShard, Operation::kAllGather, layout.shard_count(), TypeOf(run.compute_type), gathers});
-      calls.reductions.push_back(
-          {Axis::kShard, Operation::kReduceScatter, layout.count(), master, Reductions(plan, place.pp)});
+      calls.reductions.push_back({Axis::kShard, Operation::kReduceScatter, layout.count(), master,
+                                  std::int64_t{units} * Reductions(plan, place.pp)});
     }
     if (run.mesh.dp_replicate > 1) {
-      calls.reductions.push_back({Axis::kReplicate, Operation::kAllReduce, layout.shard_count(), master});
+      calls.reductions.push_back({Axis::kReplicate, Operation::kAllReduce, layout.shard_count(), master, units});
     }
-    AddPartialSums(plan, part, layout, place.dp_shard, calls.partial_sums);
+    AddPartialSums(plan, part, layout, place.dp_shard, units, calls.partial_sums);
   }
 }
 
@@ -151,9 +156,9 @@ absl::StatusOr<StepPlan> StepPlan::Make(const PlannedModel& model, const Planned
   PLAIT_ASSIGN_OR_RETURN(Schedule schedule, MakeSchedule(run.schedule, {.ranks = run.mesh.pp,
                                                                         .chunks = run.chunks,
                                                                         .micro_batches = run.micro_batches}));
-  PLAIT_ASSIGN_OR_RETURN(std::vector<StageRange> stages,
-                         SplitBlocks(CostsByParameters(UnitsOnRank(model, run.mesh, run.sequence_parallel, 0)),
-                                     schedule.stages()));
+  StageCosts costs = CostsByParameters(UnitsOnRank(model, run.mesh, run.sequence_parallel, 0));
+  costs.blocks.resize(static_cast<std::size_t>(model.blocks), costs.blocks[0]);
+  PLAIT_ASSIGN_OR_RETURN(std::vector<StageRange> stages, SplitBlocks(costs, schedule.stages()));
   return StepPlan{model, run, std::move(schedule), std::move(stages)};
 }
 
@@ -216,22 +221,41 @@ Call StageMessage(const StepPlan& plan) {
   return {Axis::kPp, Operation::kSend, plan.rows() * plan.model.width / parts, TypeOf(plan.run.compute_type)};
 }
 
+RankUnits UnitsOf(const StepPlan& plan, const RankPlace& place) {
+  RankUnits units;
+  // As if the model's one block were on this rank's first stage.
+  std::vector<StageRange> stages = plan.stages;
+  bool has_block = false;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const bool mine = plan.schedule.rank_of_stage[stage] == place.pp;
+    units.blocks += mine ? stages[stage].count : 0;
+    stages[stage].count = mine && !has_block ? 1 : 0;
+    has_block = has_block || mine;
+  }
+  for (RankUnit& unit : UnitsOfRank(UnitsOnRank(plan.model, plan.run.mesh, plan.run.sequence_parallel, place.tp),
+                                    stages, plan.schedule.rank_of_stage, place.pp)) {
+    if (unit.unit.block == models::ParameterUnit::kRoot) {
+      units.roots.push_back(std::move(unit.unit));
+    } else {
+      units.block = std::move(unit.unit);
+    }
+  }
+  return units;
+}
+
 StateCalls StateCallsOf(const StepPlan& plan, const RankPlace& place) {
   const PlannedRun& run = plan.run;
-  const std::vector<RankUnit> units =
-      UnitsOfRank(UnitsOnRank(plan.model, run.mesh, run.sequence_parallel, place.tp), plan.stages,
-                  plan.schedule.rank_of_stage, place.pp);
-  GatherCount gathers;
-  const bool per_pass = ShardsParameters(run.strategy) && run.mesh.dp_shard > 1;
-  if (per_pass) {
-    gathers = CountGathers(plan.schedule, plan.stages, place.pp, run.reshard_after_forward, run.prefetch);
+  const RankUnits units = UnitsOf(plan, place);
+  int root_gathers = 1, block_gathers = units.blocks;
+  if (ShardsParameters(run.strategy) && run.mesh.dp_shard > 1) {
+    const GatherCount gathers =
+        CountGathers(plan.schedule, plan.stages, place.pp, run.reshard_after_forward, run.prefetch);
+    root_gathers = gathers.roots;
+    block_gathers = std::accumulate(gathers.blocks.begin(), gathers.blocks.end(), 0);
   }
   StateCalls calls;
-  for (const RankUnit& unit : units) {
-    const int block = unit.unit.block;
-    const int count = !per_pass ? 1 : block < 0 ? gathers.roots : gathers.blocks[block];
-    AddUnitCalls(plan, unit.unit, place, count, calls);
-  }
+  for (const models::ParameterUnit& root : units.roots) AddUnitCalls(plan, root, place, 1, root_gathers, calls);
+  AddUnitCalls(plan, units.block, place, units.blocks, block_gathers, calls);
   return calls;
 }
 

@@ -7,7 +7,8 @@
 // c bytes of a number in computation, e of a master, a step of M micro-batches calls:
 //
 //   tp         per block and micro-batch: forward 2 all-reduces of rows d, backward 2; with sequence parallelism
-//              all-gather and reduce-scatter, 2 of each, both ways. Embedding: one reduction forward (and its transpose
+//              all-gather and reduce-scatter, 2 of each, both ways (zero-bubble schedules: 4 all-gathers backward).
+//              Embedding: one reduction forward (and its transpose
 //              backward with sequence parallelism); head: its transpose; loss: all-reduces of rows and of 2 rows
 //              numbers. Per step, of parameters with partial gradients: an all-reduce per part of a unit
 //   cp         per block and micro-batch, ring: N - 1 messages of keys and values forward, N - 1 of them and N - 1 of
@@ -64,9 +65,9 @@ struct RankPlace {
 // A run with its stages.
 struct StepPlan {
   PlannedModel model;
-  PlannedRun run;
-  Schedule schedule;
-  std::vector<StageRange> stages;
+  PlannedRun run = {};
+  Schedule schedule = {};
+  std::vector<StageRange> stages = {};
 
   // Errors of CheckSplit, MakeSchedule and SplitBlocks.
   static absl::StatusOr<StepPlan> Make(const PlannedModel& model, const PlannedRun& run);
@@ -99,9 +100,17 @@ PassCalls EpilogueCalls(const StepPlan& plan);
 // From one stage to the next; without its count for stages of one rank.
 Call StageMessage(const StepPlan& plan);
 
+// What a rank of pp has: its part of the root units, and so many equal blocks.
+struct RankUnits {
+  std::vector<models::ParameterUnit> roots = {};
+  models::ParameterUnit block = {};
+  int blocks = 0;
+};
+RankUnits UnitsOf(const StepPlan& plan, const RankPlace& place);
+
 // Of the flat buffers of a rank of pp, in a step.
 struct StateCalls {
-  std::vector<Call> root_gathers, block_gathers;  // of parameters
+  std::vector<Call> root_gathers, block_gathers;  // of parameters; calls of equal blocks are one
   std::vector<Call> reductions;                   // along dp_shard and dp_replicate
   std::vector<Call> partial_sums;                 // along tp, cp and pp_ends, after the last backward
   std::int64_t parameters = 0;                    // numbers in the buffers, padding included

@@ -19,8 +19,10 @@ constexpr std::int64_t kResidualRows = 4;
 at::TensorOptions Meta(at::ScalarType type) { return at::TensorOptions(at::kMeta).dtype(type); }
 
 PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
+  gpt::GptOptions one = o;
+  one.n_layer = 1;
   return {.name = "gpt",
-          .model = std::make_shared<gpt::Gpt>(o, Meta(master)),
+          .model = std::make_shared<gpt::Gpt>(one, Meta(master)),
           .blocks = o.n_layer,
           .width = o.n_embd,
           .heads = o.n_head,
@@ -29,8 +31,10 @@ PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
 }
 
 PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
+  llama::LlamaOptions one = o;
+  one.n_layers = 1;
   return {.name = "llama",
-          .model = std::make_shared<llama::Llama>(o, Meta(master)),
+          .model = std::make_shared<llama::Llama>(one, Meta(master)),
           .blocks = o.n_layers,
           .width = o.dim,
           .heads = o.n_heads,
@@ -54,8 +58,10 @@ PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t se
 }
 
 PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
+  vit::VitOptions one = o;
+  one.depth = 1;
   PlannedModel model = {.name = "vit",
-                        .model = std::make_shared<vit::Vit>(o, Meta(master)),
+                        .model = std::make_shared<vit::Vit>(one, Meta(master)),
                         .blocks = o.depth,
                         .sequence = o.tokens(),
                         .width = o.dim,
