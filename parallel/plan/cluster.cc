@@ -227,8 +227,8 @@ std::string ClusterText(const Cluster& cluster, const std::string& comment) {
   }
   absl::StrAppendFormat(&text, "memory_gigabytes_per_s: %.4g\nactivation_gigabytes_per_s: %.4g\n",
                         cluster.memory_bandwidth / kGiga, cluster.activation_bandwidth / kGiga);
-  absl::StrAppend(&text, "messages_overlap: ", cluster.messages_overlap ? "true" : "false", "\n",
-                  LinkText("within_node", cluster.within_node));
+  absl::StrAppend(&text, "messages_overlap: ", cluster.messages_overlap ? "true" : "false", "\n");
+  if (cluster.ranks_per_node > 1) absl::StrAppend(&text, LinkText("within_node", cluster.within_node));
   if (cluster.nodes > 1) absl::StrAppend(&text, LinkText("between_nodes", cluster.between_nodes));
   return text;
 }

@@ -38,15 +38,8 @@ class Estimator {
  public:
   Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster) {}
 
-  // Many micro-batches are like fewer: what begins and ends a step is told by `most_passes` of them.
-  absl::StatusOr<Estimate> Of(const PlannedRun& run, int most_passes) {
-    if (cluster_.flops.count(TypeName(run.compute_type)) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("the cluster's file has no compute { type: \"",
-                                                     TypeName(run.compute_type), "\" ... }"));
-    }
-    PlannedRun shorter = run;
-    shorter.micro_batches = std::min(run.micro_batches, most_passes);
-    PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model_, shorter));
+  absl::StatusOr<Estimate> Of(const PlannedRun& run) const {
+    PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model_, run));
     Estimate estimate = {.run = run, .memory = {}, .time = {}, .traffic = {}};
     std::vector<StateCalls> states;
     for (const int rank : RanksThatDiffer(plan)) {
@@ -55,18 +48,32 @@ class Estimator {
       if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1) estimate.memory = memory;
     }
     estimate.time = TimeOf(plan, states, cluster_);
-    Lengthen(run, shorter, estimate.time);
     estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
     return estimate;
   }
 
- private:
-  static void Lengthen(const PlannedRun& run, const PlannedRun& shorter, StepTime& time) {
-    const double times = static_cast<double>(run.micro_batches) / shorter.micro_batches;
-    for (double* term : {&time.products, &time.activations, &time.gradients, &time.tp, &time.cp, &time.shared}) {
-      *term *= times;
+  // Behind its beginning each micro-batch adds as much as the one before: long steps are told by two short ones.
+  absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) const {
+    const int passes = run.micro_batches, some = 4 * run.mesh.pp;
+    if (passes <= some || run.schedule == ScheduleKind::kGpipe) return Of(run);
+    PLAIT_ASSIGN_OR_RETURN(const Estimate fewer, Of(WithPasses(run, some / 2)));
+    PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Of(WithPasses(run, some)));
+    estimate.run = run;
+    const auto lengthen = [&](double StepTime::*term) {
+      double& at_end = estimate.time.*term;
+      at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
+    };
+    for (const auto term : {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp,
+                            &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::shared}) {
+      lengthen(term);
     }
-    if (ShardsParameters(run.strategy)) time.gathers *= times;
+    return estimate;
+  }
+
+ private:
+  static PlannedRun WithPasses(PlannedRun run, int passes) {
+    run.micro_batches = passes;
+    return run;
   }
 
   MemoryPlan Memory(const StepPlan& plan, int pp_rank) const {
@@ -92,6 +99,12 @@ class Estimator {
   const Cluster& cluster_;
 };
 
+absl::Status CheckRate(const PlannedRun& run, const Cluster& cluster) {
+  if (cluster.flops.count(TypeName(run.compute_type)) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the cluster's file has no compute { type: \"",
+                                                 TypeName(run.compute_type), "\" ... }"));
+}
+
 bool IsBetter(const Estimate& a, const Estimate& b) {
   if (a.fits != b.fits) return a.fits;
   if (a.fits) return a.time.total() < b.time.total();
@@ -106,11 +119,6 @@ std::vector<std::int64_t> MicroBatches(std::int64_t samples) {
   }
   sizes.push_back(samples);
   return sizes;
-}
-
-// gpipe keeps all micro-batches; interleaved wants a multiple of the stages.
-int PassesToSimulate(const PlannedRun& run) {
-  return run.schedule == ScheduleKind::kGpipe ? run.micro_batches : 4 * run.mesh.pp;
 }
 
 std::vector<MeshSizes> Meshes(const PlannedModel& model, int ranks, int largest_tp) {
@@ -134,7 +142,8 @@ bool Takes(Strategy strategy, const MeshSizes& mesh) { return (strategy == Strat
 }  // namespace
 
 absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run, const Cluster& cluster) {
-  PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Estimator(model, cluster).Of(run, run.micro_batches));
+  PLAIT_RETURN_IF_ERROR(CheckRate(run, cluster));
+  PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Estimator(model, cluster).Of(run));
   PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model, run));
   estimate.traffic = TrafficOf(plan, {});
   return estimate;
@@ -146,7 +155,8 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
   const int largest_tp = options.largest_tp > 0 ? options.largest_tp : cluster.ranks_per_node;
   std::vector<Strategy> strategies = options.strategies;
   if (strategies.empty()) strategies = {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp};
-  Estimator estimator(model, cluster);
+  PLAIT_RETURN_IF_ERROR(CheckRate(base, cluster));
+  const Estimator estimator(model, cluster);
   std::vector<Estimate> estimates;
   for (const MeshSizes& mesh : Meshes(model, ranks, largest_tp)) {
     if (options.samples % mesh.data_ranks() != 0) continue;
@@ -160,8 +170,7 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
         run.micro_batches = static_cast<int>(options.samples / mesh.data_ranks() / size);
         run.sequence_parallel = mesh.tp > 1 && CheckSplit(model, mesh, true).ok();
         if (run.micro_batches < mesh.pp) continue;  // stages that never work at the same time
-        absl::StatusOr<Estimate> estimate = estimator.Of(run, PassesToSimulate(run));
-        if (!estimate.ok() && cluster.flops.count(TypeName(run.compute_type)) == 0) return estimate.status();
+        absl::StatusOr<Estimate> estimate = estimator.OfManyPasses(run);
         if (estimate.ok()) estimates.push_back(*std::move(estimate));
       }
     }

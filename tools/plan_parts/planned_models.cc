@@ -1,5 +1,8 @@
 #include "tools/plan_parts/planned_models.h"
 
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+
 #include <memory>
 #include <variant>
 
@@ -16,13 +19,24 @@ using parallel::PlannedModel;
 // Rows of the residual stream that a block keeps: the results of both norms and both sums.
 constexpr std::int64_t kResidualRows = 4;
 
+gpt::GptOptions WithBlocks(gpt::GptOptions o, std::int64_t blocks) {
+  o.n_layer = blocks;
+  return o;
+}
+llama::LlamaOptions WithBlocks(llama::LlamaOptions o, std::int64_t blocks) {
+  o.n_layers = blocks;
+  return o;
+}
+vit::VitOptions WithBlocks(vit::VitOptions o, std::int64_t blocks) {
+  o.depth = blocks;
+  return o;
+}
+
 at::TensorOptions Meta(at::ScalarType type) { return at::TensorOptions(at::kMeta).dtype(type); }
 
 PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
-  gpt::GptOptions one = o;
-  one.n_layer = 1;
   return {.name = "gpt",
-          .model = std::make_shared<gpt::Gpt>(one, Meta(master)),
+          .model = std::make_shared<gpt::Gpt>(WithBlocks(o, 1), Meta(master)),
           .blocks = o.n_layer,
           .width = o.n_embd,
           .heads = o.n_head,
@@ -31,10 +45,8 @@ PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
 }
 
 PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
-  llama::LlamaOptions one = o;
-  one.n_layers = 1;
   return {.name = "llama",
-          .model = std::make_shared<llama::Llama>(one, Meta(master)),
+          .model = std::make_shared<llama::Llama>(WithBlocks(o, 1), Meta(master)),
           .blocks = o.n_layers,
           .width = o.dim,
           .heads = o.n_heads,
@@ -58,10 +70,8 @@ PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t se
 }
 
 PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
-  vit::VitOptions one = o;
-  one.depth = 1;
   PlannedModel model = {.name = "vit",
-                        .model = std::make_shared<vit::Vit>(one, Meta(master)),
+                        .model = std::make_shared<vit::Vit>(WithBlocks(o, 1), Meta(master)),
                         .blocks = o.depth,
                         .sequence = o.tokens(),
                         .width = o.dim,
@@ -80,6 +90,25 @@ PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
   model.block_activations = (all - model.end_activations) / o.depth;
   model.residual_activations = kResidualRows * o.tokens() * o.dim;
   return model;
+}
+
+std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
+                                         at::ScalarType type) {
+  return std::visit([&](const auto& o) { return text_training::MakeModel(WithBlocks(o, blocks), type); }, options);
+}
+
+std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type) {
+  return std::make_unique<vit::Vit>(WithBlocks(options, blocks), type);
+}
+
+models::Batch Batch(const text_training::ModelOptions& options, std::int64_t samples, std::int64_t sequence) {
+  const at::Tensor text = at::randint(text_training::VocabularyOf(options), {samples, sequence + 1}, at::kLong);
+  return {text.narrow(1, 0, sequence).contiguous(), text.narrow(1, 1, sequence).contiguous()};
+}
+
+models::Batch Batch(const vit::VitOptions& o, std::int64_t samples, at::ScalarType type) {
+  return {at::randn({samples, o.channels, o.image_size, o.image_size}, type),
+          at::randint(o.classes, {samples}, at::kLong)};
 }
 
 }  // namespace plait::planning

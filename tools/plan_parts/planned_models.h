@@ -5,7 +5,9 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
+#include <memory>
 
+#include "models/block_model.h"
 #include "models/vit/options.h"
 #include "parallel/plan/planned_model.h"
 #include "tools/text_training/language_model.h"
@@ -16,6 +18,13 @@ namespace plait::planning {
 parallel::PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t sequence,
                                at::ScalarType master);
 parallel::PlannedModel Planned(const vit::VitOptions& options, at::ScalarType master);
+
+// A model of so many blocks in memory, and random samples for it.
+std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
+                                         at::ScalarType type);
+std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type);
+models::Batch Batch(const text_training::ModelOptions& options, std::int64_t samples, std::int64_t sequence);
+models::Batch Batch(const vit::VitOptions& options, std::int64_t samples, at::ScalarType type);
 
 }  // namespace plait::planning
 

@@ -97,6 +97,16 @@ std::string ExplanationText(const Estimate& estimate, const parallel::PlannedMod
   return text;
 }
 
+std::string AdviceText(const parallel::Advice& advice) {
+  std::string text = absl::StrCat("\nAdvice: ", advice.choice, ".\n");
+  for (const std::string& reason : advice.reasons) absl::StrAppend(&text, "  - ", reason, "\n");
+  if (!advice.best.has_value()) return text;
+  const Estimate& best = *advice.best;
+  absl::StrAppendFormat(&text, "  Its quickest mesh that fits, %.4g ms a step:\n    %s\n", 1e3 * best.time.total(),
+                        FlagsText(best.run));
+  return text;
+}
+
 std::string FlagsText(const parallel::PlannedRun& run) {
   std::string text = absl::StrCat("--nproc=", run.mesh.ranks());
   if (run.mesh.ranks() > 1) absl::StrAppend(&text, " --mesh=", ToText(run.mesh));

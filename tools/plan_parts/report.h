@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/plan/advice.h"
 #include "parallel/plan/cluster.h"
 #include "parallel/plan/mesh_search.h"
 
@@ -19,6 +20,9 @@ std::string TableText(const std::vector<parallel::Estimate>& estimates, std::siz
 
 // Memory, traffic and time of one estimate, term by term.
 std::string ExplanationText(const parallel::Estimate& estimate, const parallel::PlannedModel& model);
+
+// The choice, its reasons, and the flags of its quickest mesh.
+std::string AdviceText(const parallel::Advice& advice);
 
 // The flags of the trainer that run an estimate: "--mesh=dp_shard=8 --strategy=fsdp ...".
 std::string FlagsText(const parallel::PlannedRun& run);

@@ -59,6 +59,18 @@ std::int64_t SamplesOf(const PlanSettings& settings, int ranks) {
   return settings.samples_per_step > 0 ? settings.samples_per_step : settings.trainer->batch_size * ranks;
 }
 
+// Null: a model of text.
+const vit_training::VitSettings* Images(const PlanSettings& settings) {
+  return dynamic_cast<const vit_training::VitSettings*>(settings.trainer.get());
+}
+const text_training::TextSettings& Text(const PlanSettings& settings) {
+  return dynamic_cast<const text_training::TextSettings&>(*settings.trainer);
+}
+text_training::ModelOptions TextOptions(const PlanSettings& settings) {
+  const text_training::TextSettings& text = Text(settings);
+  return text.Options(text.vocab_size > 0 ? text.vocab_size : kVocabularyOfGpt2);
+}
+
 absl::Status CheckPlan(const PlanSettings& s) {
   PLAIT_RETURN_IF_ERROR(training::AtLeast("samples-per-step", static_cast<double>(s.samples_per_step), 0));
   PLAIT_RETURN_IF_ERROR(training::AtLeast("top", s.top, 1));
@@ -94,16 +106,31 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
 
 absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings) {
   const training::Settings& trainer = *settings.trainer;
-  // Sizes are checked on one rank: the mesh is the plan's.
-  if (const auto* vit = dynamic_cast<const vit_training::VitSettings*>(&trainer)) {
+  if (const vit_training::VitSettings* vit = Images(settings)) {
     const vit::VitOptions options = vit->Options(vit->classes);
     PLAIT_RETURN_IF_ERROR(vit::Validate(options));
     return Planned(options, trainer.master_type());
   }
-  const auto& text = dynamic_cast<const text_training::TextSettings&>(trainer);
-  const text_training::ModelOptions options = text.Options(text.vocab_size > 0 ? text.vocab_size : kVocabularyOfGpt2);
+  const text_training::ModelOptions options = TextOptions(settings);
   PLAIT_RETURN_IF_ERROR(std::visit([](const auto& o) { return Validate(o); }, options));
-  return Planned(options, text.sequence, trainer.master_type());
+  return Planned(options, Text(settings).sequence, trainer.master_type());
+}
+
+absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings) {
+  CalibrationModel model = {.planned = {}, .make = {}, .batch = {}, .samples = settings.trainer->batch_size};
+  PLAIT_ASSIGN_OR_RETURN(model.planned, ModelOf(settings));
+  if (const vit_training::VitSettings* vit = Images(settings)) {
+    const vit::VitOptions options = vit->Options(vit->classes);
+    model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
+    model.batch = [options](std::int64_t samples, at::ScalarType type) { return Batch(options, samples, type); };
+    return model;
+  }
+  const text_training::ModelOptions options = TextOptions(settings);
+  model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
+  model.batch = [options, sequence = Text(settings).sequence](std::int64_t samples, at::ScalarType) {
+    return Batch(options, samples, sequence);
+  };
+  return model;
 }
 
 absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {

@@ -11,6 +11,7 @@
 #include "parallel/plan/cluster.h"
 #include "parallel/plan/planned_model.h"
 #include "parallel/plan/traffic.h"
+#include "tools/plan_parts/calibration.h"
 #include "tools/training/settings.h"
 
 namespace plait::planning {
@@ -33,6 +34,8 @@ absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings);
 absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster);
 // Ranks to plan for: --nproc, else the mesh's, else the cluster's.
 absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster);
+// What --calibrate measures with: --batch-size samples of the model on each rank.
+absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings);
 // What the flags name, with --nproc: on one node more ranks than it has share its processors.
 absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings);
 
