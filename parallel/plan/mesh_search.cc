@@ -1,6 +1,8 @@
 #include "parallel/plan/mesh_search.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,7 +40,7 @@ class Estimator {
  public:
   Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster) {}
 
-  absl::StatusOr<Estimate> Of(const PlannedRun& run) const {
+  absl::StatusOr<Estimate> Of(const PlannedRun& run) {
     PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model_, run));
     Estimate estimate = {.run = run, .memory = {}, .time = {}, .traffic = {}};
     std::vector<StateCalls> states;
@@ -47,13 +49,13 @@ class Estimator {
       const MemoryPlan memory = Memory(plan, rank);
       if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1) estimate.memory = memory;
     }
-    estimate.time = TimeOf(plan, states, cluster_);
+    estimate.time = TimeOf(plan, states, PipelineOf(plan), cluster_);
     estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
     return estimate;
   }
 
   // Behind its beginning each micro-batch adds as much as the one before: long steps are told by two short ones.
-  absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) const {
+  absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) {
     const int passes = run.micro_batches, some = 4 * run.mesh.pp;
     if (passes <= some || run.schedule == ScheduleKind::kGpipe) return Of(run);
     PLAIT_ASSIGN_OR_RETURN(const Estimate fewer, Of(WithPasses(run, some / 2)));
@@ -95,8 +97,18 @@ class Estimator {
                        .activation_bytes_per_sample = ActivationBytes(plan, pp_rank)});
   }
 
+  // Many candidates have it in common.
+  double PipelineOf(const StepPlan& plan) {
+    const PlannedRun& run = plan.run;
+    const std::tuple key = {run.mesh.pp, run.mesh.cp, run.mesh.tp, run.micro_batches, run.micro_batch};
+    const auto found = pipelines_.find(key);
+    if (found != pipelines_.end()) return found->second;
+    return pipelines_[key] = PipelineSeconds(plan, cluster_);
+  }
+
   const PlannedModel& model_;
   const Cluster& cluster_;
+  std::map<std::tuple<int, int, int, int, std::int64_t>, double> pipelines_;
 };
 
 absl::Status CheckRate(const PlannedRun& run, const Cluster& cluster) {
@@ -156,7 +168,7 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
   std::vector<Strategy> strategies = options.strategies;
   if (strategies.empty()) strategies = {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp};
   PLAIT_RETURN_IF_ERROR(CheckRate(base, cluster));
-  const Estimator estimator(model, cluster);
+  Estimator estimator(model, cluster);
   std::vector<Estimate> estimates;
   for (const MeshSizes& mesh : Meshes(model, ranks, largest_tp)) {
     if (options.samples % mesh.data_ranks() != 0) continue;

@@ -81,21 +81,20 @@ class Times {
  public:
   Times(const StepPlan& plan, const Cluster& cluster) : plan_(plan), cluster_(cluster), mesh_(plan.run.mesh) {}
 
-  Pass OfStage(const StageRange& stage) const {
-    const PlannedModel& m = plan_.model;
-    Pass pass;
-    for (int block = 0; block < stage.count; ++block) pass += block_;
-    if (stage.prologue) pass += OfEnd(m.prologue_flops, 0, PrologueCalls(plan_));
-    if (stage.epilogue) pass += OfEnd(m.epilogue_flops, static_cast<double>(m.end_activations), EpilogueCalls(plan_));
-    return pass;
-  }
-  void MeasureBlock() {
-    const PlannedModel& m = plan_.model;
-    block_ = {.products = Products(m.block_flops),
-              .activations = Activations(static_cast<double>(m.block_activations - m.residual_activations)) +
-                             Activations(static_cast<double>(m.residual_activations) *
-                                         (plan_.run.sequence_parallel ? 1 : mesh_.tp))};
-    AddMessages(BlockCalls(plan_), block_);
+  std::vector<Pass> OfStages() const {
+    const Pass block = OfBlock();
+    std::vector<Pass> passes;
+    for (const StageRange& stage : plan_.stages) {
+      Pass pass;
+      for (int i = 0; i < stage.count; ++i) pass += block;
+      const PlannedModel& m = plan_.model;
+      if (stage.prologue) pass += OfEnd(m.prologue_flops, 0, PrologueCalls(plan_));
+      if (stage.epilogue) {
+        pass += OfEnd(m.epilogue_flops, static_cast<double>(m.end_activations), EpilogueCalls(plan_));
+      }
+      passes.push_back(pass);
+    }
+    return passes;
   }
 
   double Seconds(const std::vector<Call>& calls) const {
@@ -106,6 +105,15 @@ class Times {
   bool overlaps() const { return cluster_.messages_overlap; }
 
  private:
+  Pass OfBlock() const {
+    const PlannedModel& m = plan_.model;
+    const auto residual = static_cast<double>(m.residual_activations);
+    const double copies = plan_.run.sequence_parallel ? 1 : mesh_.tp;  // on every rank of tp
+    Pass block = {.products = Products(m.block_flops),
+                  .activations = Activations(static_cast<double>(m.block_activations) + (copies - 1) * residual)};
+    AddMessages(BlockCalls(plan_), block);
+    return block;
+  }
   double Products(double flops) const {
     const double of_rank = flops * static_cast<double>(plan_.run.micro_batch) / (mesh_.cp * mesh_.tp);
     return of_rank / cluster_.flops.at(TypeName(plan_.run.compute_type));
@@ -150,7 +158,6 @@ class Times {
   const StepPlan& plan_;
   const Cluster& cluster_;
   const MeshSizes mesh_;
-  Pass block_;
 };
 
 double Optimizer(const StepPlan& plan, double parameters, const Cluster& cluster) {
@@ -251,11 +258,21 @@ std::vector<int> RanksThatDiffer(const StepPlan& plan) {
   return differ;
 }
 
-StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, const Cluster& cluster) {
-  Times times(plan, cluster);
-  times.MeasureBlock();
-  std::vector<Pass> stages;
-  for (const StageRange& stage : plan.stages) stages.push_back(times.OfStage(stage));
+double PipelineSeconds(const StepPlan& plan, const Cluster& cluster) {
+  if (plan.run.mesh.pp == 1) return 0;
+  const Times times(plan, cluster);
+  const std::vector<Pass> stages = times.OfStages();
+  std::vector<double> own(plan.run.mesh.pp, 0);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    own[plan.schedule.rank_of_stage[s]] += plan.run.micro_batches * stages[s].total();
+  }
+  return std::max(0.0, Makespan(plan, stages, times) - *std::max_element(own.begin(), own.end()));
+}
+
+StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, double pipeline_seconds,
+                const Cluster& cluster) {
+  const Times times(plan, cluster);
+  const std::vector<Pass> stages = times.OfStages();
   const std::vector<int> ranks = RanksThatDiffer(plan);
   StepTime longest, after;
   double busy = 0;
@@ -270,17 +287,7 @@ StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, con
   longest.reductions = after.reductions;
   longest.partial_sums = after.partial_sums;
   longest.optimizer = after.optimizer;
-  if (plan.run.mesh.pp > 1) {
-    double own = 0;
-    for (const int rank : ranks) {
-      double work = 0;
-      for (std::size_t s = 0; s < stages.size(); ++s) {
-        if (plan.schedule.rank_of_stage[s] == rank) work += plan.run.micro_batches * stages[s].total();
-      }
-      own = std::max(own, work);
-    }
-    longest.pipeline = std::max(0.0, Makespan(plan, stages, times) - own);
-  }
+  longest.pipeline = pipeline_seconds;
   const int on_node = std::min(cluster.ranks_per_node, plan.run.mesh.ranks());
   const double sharing = static_cast<double>(on_node) / std::min(on_node, cluster.processors_per_node);
   longest.shared = std::max(0.0, sharing > 1 ? busy * sharing - longest.total() : 0);

@@ -1,6 +1,6 @@
 // How long a training step takes on a cluster, term by term.
 //
-//   const StepTime time = TimeOf(plan, cluster);
+//   const StepTime time = TimeOf(plan, states, PipelineSeconds(plan, cluster), cluster);
 //   time.total();                              // seconds
 //   std::cout << StepTimeText(time);           // a line per term
 //
@@ -52,8 +52,13 @@ std::string TypeName(at::ScalarType type);
 // Ranks of pp whose states differ: both ends, and the one between them with most blocks.
 std::vector<int> RanksThatDiffer(const StepPlan& plan);
 
-// `states`: StateCallsOf of RanksThatDiffer, in that order. The cluster has the compute type's FLOP/s.
-StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, const Cluster& cluster);
+// The term `pipeline`. It follows from pp, cp, tp, micro-batches and schedule alone. The cluster has the compute type's
+// FLOP/s.
+double PipelineSeconds(const StepPlan& plan, const Cluster& cluster);
+
+// `states`: StateCallsOf of RanksThatDiffer, in that order.
+StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, double pipeline_seconds,
+                const Cluster& cluster);
 
 // A line per term that is not zero, with its share.
 std::string StepTimeText(const StepTime& time);

@@ -28,7 +28,7 @@ namespace {
 using parallel::Cluster;
 using parallel::Link;
 
-constexpr int kRepetitions = 7;
+constexpr int kRepetitions = 5;
 constexpr std::int64_t kSmall = std::int64_t{4} << 10, kLarge = std::int64_t{16} << 20;  // bytes
 constexpr std::int64_t kOptimizedParameters = std::int64_t{8} << 20;
 constexpr double kBytesOfAdamW = 28;

@@ -19,11 +19,11 @@ parallel::PlannedModel Planned(const text_training::ModelOptions& options, std::
                                at::ScalarType master);
 parallel::PlannedModel Planned(const vit::VitOptions& options, at::ScalarType master);
 
-// A model of so many blocks in memory, and random samples for it.
+// A model of so many blocks in memory, of text with a small vocabulary, and random samples for it.
 std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
                                          at::ScalarType type);
 std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type);
-models::Batch Batch(const text_training::ModelOptions& options, std::int64_t samples, std::int64_t sequence);
+models::Batch Batch(std::int64_t samples, std::int64_t sequence);
 models::Batch Batch(const vit::VitOptions& options, std::int64_t samples, at::ScalarType type);
 
 }  // namespace plait::planning

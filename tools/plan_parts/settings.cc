@@ -127,8 +127,8 @@ absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings
   }
   const text_training::ModelOptions options = TextOptions(settings);
   model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
-  model.batch = [options, sequence = Text(settings).sequence](std::int64_t samples, at::ScalarType) {
-    return Batch(options, samples, sequence);
+  model.batch = [sequence = Text(settings).sequence](std::int64_t samples, at::ScalarType) {
+    return Batch(samples, sequence);
   };
   return model;
 }
