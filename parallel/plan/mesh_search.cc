@@ -183,6 +183,10 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
         run.sequence_parallel = mesh.tp > 1 && CheckSplit(model, mesh, true).ok();
         if (run.micro_batches < mesh.pp) continue;  // stages that never work at the same time
         absl::StatusOr<Estimate> estimate = estimator.OfManyPasses(run);
+        if (estimate.ok() && !estimate->fits && run.micro_batches > 1 && ShardsGradients(strategy)) {
+          run.reduce_each_micro_batch = true;
+          estimate = estimator.OfManyPasses(run);
+        }
         if (estimate.ok()) estimates.push_back(*std::move(estimate));
       }
     }

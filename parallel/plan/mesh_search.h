@@ -46,7 +46,8 @@ struct SearchOptions {
 
 // Every mesh pp x dp_replicate x dp_shard x cp x tp of the ranks that can split the model and the batch, under each
 // strategy, with the samples of a step as one micro-batch per data rank, as few samples as pass at once, and powers of
-// two between; tp within a node; with tp, sequence parallelism where sequences divide. Those that fit come first, the
+// two between; tp within a node; with tp, sequence parallelism where sequences divide; zero2 and fsdp that do not fit
+// otherwise, with gradients reduced after each micro-batch. Those that fit come first, the
 // quickest first; then the others, that which lacks least first. What `base` says otherwise stays: types, schedule,
 // optimizer. InvalidArgument where no mesh can split model and batch, and where EstimateOf says so.
 absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const PlannedRun& base,

@@ -46,7 +46,7 @@ std::string FitText(const Estimate& estimate, const parallel::Cluster& cluster) 
 }
 
 std::string StrategyText(const parallel::PlannedRun& run) {
-  return absl::StrCat(Name(run.strategy), run.sequence_parallel ? "+sp" : "");
+  return absl::StrCat(Name(run.strategy), run.sequence_parallel ? "+sp" : "", run.reduce_each_micro_batch ? "*" : "");
 }
 
 }  // namespace
@@ -100,7 +100,8 @@ std::string ExplanationText(const Estimate& estimate, const parallel::PlannedMod
 std::string AdviceText(const parallel::Advice& advice) {
   std::string text = absl::StrCat("\nAdvice: ", advice.choice, ".\n");
   for (const std::string& reason : advice.reasons) absl::StrAppend(&text, "  - ", reason, "\n");
-  if (!advice.best.has_value()) return text;
+  if (advice.decision == parallel::Decision::kOffload || advice.decision == parallel::Decision::kTiling) return text;
+  if (!advice.best.has_value()) return absl::StrCat(text, "  No mesh of this choice fits.\n");
   const Estimate& best = *advice.best;
   absl::StrAppendFormat(&text, "  Its quickest mesh that fits, %.4g ms a step:\n    %s\n", 1e3 * best.time.total(),
                         FlagsText(best.run));
@@ -113,6 +114,7 @@ std::string FlagsText(const parallel::PlannedRun& run) {
   absl::StrAppend(&text, " --strategy=", Name(run.strategy), run.sequence_parallel ? " --sequence-parallel" : "",
                   " --batch-size=", run.micro_batch);
   if (run.micro_batches > 1) absl::StrAppend(&text, " --gradient-accumulation-steps=", run.micro_batches);
+  if (run.reduce_each_micro_batch) absl::StrAppend(&text, " --reduce-each-micro-batch");
   if (run.mesh.pp > 1) absl::StrAppend(&text, " --pipeline-schedule=", Name(run.schedule));
   if (run.compute_type != at::kFloat) absl::StrAppend(&text, " --dtype=", parallel::TypeName(run.compute_type));
   return text;

@@ -14,7 +14,8 @@ namespace plait::planning {
 // Model and cluster, a line each.
 std::string HeadingText(const parallel::PlannedModel& model, const parallel::Cluster& cluster);
 
-// A line per estimate, the first `top`: mesh, strategy, micro-batches, memory, time, speed, bytes per axis.
+// A line per estimate, the first `top`: mesh, strategy (+sp: sequence parallel, *: reduces each micro-batch),
+// micro-batches x samples, memory, time, speed, bytes per axis.
 std::string TableText(const std::vector<parallel::Estimate>& estimates, std::size_t top,
                       const parallel::PlannedModel& model, const parallel::Cluster& cluster);
 
