@@ -103,36 +103,6 @@ UnitContext* DataParallel::Engine::ContextOf(const ParameterUnit& unit) {
   return context.get();
 }
 
-// Ranks along an axis that splits some parameters unequally have other layouts of these. So that they have one
-// layout of those whose gradients they sum, these are a part of their own.
-std::vector<DataParallel::Engine::Part> DataParallel::Engine::PartsOf(const ParameterUnit& unit) const {
-  const bool splits = std::any_of(unit.parameters.begin(), unit.parameters.end(),
-                                  [](const ParameterSpec& p) { return !p.placement.boxes.empty(); });
-  std::vector<Part> parts(1);
-  std::map<std::vector<std::string>, Part> partial;  // by axes
-  for (const ParameterSpec& parameter : unit.parameters) {
-    if (!IsTrained(parameter)) continue;
-    if (splits && !parameter.placement.partial.empty()) {
-      partial[parameter.placement.partial].push_back(&parameter);
-      continue;
-    }
-    const std::int64_t bytes = parameter.tensor.numel() * parameter.tensor.element_size();
-    const bool large = (IsRoot(unit) || !ShardsParameters(options.strategy)) && bytes >= options.part_bytes;
-    large ? parts.push_back({&parameter}) : parts[0].push_back(&parameter);
-  }
-  for (auto& [axes, part] : partial) parts.push_back(std::move(part));
-  if (parts[0].empty() && parts.size() > 1) parts.erase(parts.begin());
-  return parts;
-}
-
-FlatLayout DataParallel::Engine::LayoutOf(const Part& part, int ranks) const {
-  std::vector<FlatParameter> parameters;
-  for (const ParameterSpec* p : part) {
-    parameters.push_back({.name = p->name, .shape = p->tensor.sizes().vec(), .decays = p->decays});
-  }
-  return FlatLayout::Make(std::move(parameters), ranks);
-}
-
 absl::Status DataParallel::Engine::MakeStore() {
   StateStoreOptions place = options.masters_offload;
   if (place.target == OffloadTarget::kMemory) return absl::OkStatus();
@@ -142,7 +112,7 @@ absl::Status DataParallel::Engine::MakeStore() {
   place.what = mixed ? "master parameters" : "parameters";
   std::vector<StateSlot> slots;
   for (const ParameterUnit& unit : model) {
-    for (const Part& part : PartsOf(unit)) {
+    for (const UnitPart& part : PartsOf(unit, options.strategy, options.part_bytes)) {
       slots.push_back({.name = unit.name,
                        .count = LayoutOf(part, ContextOf(unit)->ranks()).shard_count(),
                        .type = master_options_.dtype().toScalarType()});
@@ -157,7 +127,7 @@ absl::Status DataParallel::Engine::MakeStore() {
 void DataParallel::Engine::MakeUnits(const InitializeUnit& initialize) {
   for (std::size_t u = 0; u < model.size(); ++u) {
     first_unit.push_back(units.size());
-    for (const Part& part : PartsOf(model[u])) AddUnit(model[u], part);
+    for (const UnitPart& part : PartsOf(model[u], options.strategy, options.part_bytes)) AddUnit(model[u], part);
     AddReplicated(model[u]);
     if (initialize) initialize(u);
     for (std::size_t i = first_unit[u]; i < units.size(); ++i) {
@@ -182,7 +152,7 @@ void DataParallel::Engine::MakeUnits(const InitializeUnit& initialize) {
                                             shards_gradients ? few : units.size());
 }
 
-void DataParallel::Engine::AddUnit(const ParameterUnit& unit, const Part& part) {
+void DataParallel::Engine::AddUnit(const ParameterUnit& unit, const UnitPart& part) {
   const std::size_t index = units.size();
   const UnitContext* context = ContextOf(unit);
   for (std::size_t i = 0; i < part.size(); ++i) {

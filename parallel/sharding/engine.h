@@ -20,6 +20,7 @@
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/sharding/reductions.h"
 #include "parallel/sharding/unit.h"
+#include "parallel/sharding/unit_parts.h"
 
 namespace plait::parallel {
 
@@ -95,17 +96,12 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
     std::ptrdiff_t block = -1;
     bool held = false;
   };
-  // Parameters that travel together: of a unit, or of a part of a root unit.
-  using Part = std::vector<const models::ParameterSpec*>;
-
-  std::vector<Part> PartsOf(const models::ParameterUnit& unit) const;
   UnitContext* ContextOf(const models::ParameterUnit& unit);
-  void AddUnit(const models::ParameterUnit& unit, const Part& part);
+  void AddUnit(const models::ParameterUnit& unit, const UnitPart& part);
   void AddReplicated(const models::ParameterUnit& unit);
   void BroadcastReplicated(const ReplicatedTensor& replicated);
   bool IsPrimary(const models::ParameterUnit& unit, const models::ParameterSpec& parameter) const;
   const at::Tensor& FirstTrained() const;
-  FlatLayout LayoutOf(const Part& part, int ranks) const;
   void End(std::size_t unit);
 
   at::TensorOptions master_options_;

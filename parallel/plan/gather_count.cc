@@ -1,0 +1,134 @@
+#include "parallel/plan/gather_count.h"
+
+#include <map>
+#include <utility>
+
+namespace plait::parallel {
+namespace {
+
+// A unit is in memory from its gather until nobody holds it.
+class HeldUnit {
+ public:
+  void Gather() {
+    if (!in_memory_) ++gathers_;
+    in_memory_ = true;
+  }
+  void Hold() {
+    ++holds_;
+    Gather();
+  }
+  void Drop() {
+    if (--holds_ == 0) in_memory_ = false;
+  }
+  void Begin() { ++begun_; }  // a backward: its holds end with the unit's gradients
+  void End() {
+    for (; begun_ > 0; --begun_) Drop();
+  }
+  void ReshardIfUnheld() {
+    if (holds_ == 0) in_memory_ = false;
+  }
+  int gathers() const { return gathers_; }
+
+ private:
+  bool in_memory_ = false;
+  int holds_ = 0, begun_ = 0, gathers_ = 0;
+};
+
+// Blocks [first, first + count) of the rank.
+struct Blocks {
+  int first = 0, count = 0;
+};
+
+class Holds {
+ public:
+  Holds(int blocks, bool reshard, bool prefetch) : reshard_(reshard), prefetch_(prefetch), blocks_(blocks) {}
+
+  void Forward(Blocks stage) {
+    roots_.Hold();  // until the backward
+    for (int b = stage.first; b < stage.first + stage.count; ++b) {
+      blocks_[b].Hold();
+      GatherAhead(b + 1);
+      const bool stays = !reshard_ || b + 1 == Count();
+      if (!stays) blocks_[b].Drop();
+    }
+  }
+
+  void Backward(Blocks stage, bool gives_weight_gradients) {
+    roots_.Begin();
+    for (int b = stage.first + stage.count - 1; b >= stage.first; --b) {
+      const bool stayed = !reshard_ || b + 1 == Count();
+      if (!stayed) blocks_[b].Hold();
+      blocks_[b].Begin();
+      if (reshard_) GatherAhead(b - 1);
+      if (gives_weight_gradients) blocks_[b].End();
+    }
+    EndUses();
+  }
+
+  void Hold(Blocks stage) {
+    for (int b = stage.first; b < stage.first + stage.count; ++b) blocks_[b].Hold();
+    roots_.Hold();
+  }
+  void Drop(Blocks stage) {
+    for (int b = stage.first; b < stage.first + stage.count; ++b) blocks_[b].Drop();
+    roots_.Drop();
+  }
+  void EndUses() {
+    roots_.End();
+    for (HeldUnit& block : blocks_) block.End();
+    roots_.ReshardIfUnheld();
+    for (HeldUnit& block : blocks_) block.ReshardIfUnheld();
+  }
+
+  GatherCount Result() const {
+    GatherCount count = {.roots = roots_.gathers()};
+    for (const HeldUnit& block : blocks_) count.blocks.push_back(block.gathers());
+    return count;
+  }
+
+ private:
+  int Count() const { return static_cast<int>(blocks_.size()); }
+  void GatherAhead(int block) {
+    if (prefetch_ && block >= 0 && block < Count()) blocks_[block].Gather();
+  }
+
+  bool reshard_, prefetch_;
+  HeldUnit roots_;
+  std::vector<HeldUnit> blocks_;
+};
+
+}  // namespace
+
+GatherCount CountGathers(const Schedule& schedule, const std::vector<StageRange>& stages, int rank, bool reshard,
+                         bool prefetch) {
+  std::map<int, Blocks> of_stage;
+  int blocks = 0;
+  for (int stage = 0; stage < schedule.stages(); ++stage) {
+    if (schedule.rank_of_stage[stage] != rank) continue;
+    of_stage[stage] = {blocks, stages[stage].count};
+    blocks += stages[stage].count;
+  }
+  Holds holds(blocks, reshard, prefetch);
+  for (const Action& action : schedule.actions[rank]) {
+    const Blocks stage = of_stage.at(action.stage);
+    switch (action.kind) {
+      case ActionKind::kForward:
+        holds.Forward(stage);
+        break;
+      case ActionKind::kBackward:
+        holds.Backward(stage, /*gives_weight_gradients=*/true);
+        break;
+      case ActionKind::kInputGradient:
+        holds.Hold(stage);
+        holds.Backward(stage, /*gives_weight_gradients=*/false);
+        break;
+      case ActionKind::kWeightGradient:
+        holds.EndUses();
+        holds.Drop(stage);
+        break;
+    }
+  }
+  return holds.Result();
+}
+
+}  // namespace plait::parallel

@@ -1,0 +1,203 @@
+#include "parallel/plan/mesh_search.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "parallel/pipeline/simulator.h"
+
+namespace plait::parallel {
+namespace {
+
+std::vector<int> Divisors(int number) {
+  std::vector<int> divisors;
+  for (int d = 1; d <= number; ++d) {
+    if (number % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+// Bytes that samples in flight keep on a rank of pp.
+std::int64_t ActivationBytes(const StepPlan& plan, int pp_rank) {
+  const PlannedModel& m = plan.model;
+  const MeshSizes& mesh = plan.run.mesh;
+  const auto bytes = static_cast<std::int64_t>(c10::elementSize(plan.run.compute_type));
+  // Sequence parallelism splits the sums; what the products read is whole.
+  const std::int64_t whole = m.residual_activations / (plan.run.sequence_parallel ? 2 : 1);
+  const std::int64_t block = whole + (m.block_activations - whole) / mesh.tp;
+  std::vector<double> weights;
+  for (const StageRange& stage : plan.stages) {
+    const std::int64_t end = stage.epilogue ? m.end_activations / mesh.tp : 0;
+    weights.push_back(static_cast<double>((block * stage.count + end) * bytes / mesh.cp));
+  }
+  return static_cast<std::int64_t>(MostInFlight(plan.schedule, pp_rank, weights));
+}
+
+class Estimator {
+ public:
+  Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster) {}
+
+  absl::StatusOr<Estimate> Of(const PlannedRun& run) {
+    PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model_, run));
+    Estimate estimate = {.run = run, .memory = {}, .time = {}, .traffic = {}};
+    std::vector<StateCalls> states;
+    for (const int rank : RanksThatDiffer(plan)) {
+      states.push_back(StateCallsOf(plan, {.pp = rank}));
+      const MemoryPlan memory = Memory(plan, rank);
+      if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1) estimate.memory = memory;
+    }
+    estimate.time = TimeOf(plan, states, PipelineOf(plan), cluster_);
+    estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
+    return estimate;
+  }
+
+  // Behind its beginning each micro-batch adds as much as the one before: long steps are told by two short ones.
+  absl::StatusOr<Estimate> OfManyPasses(const PlannedRun& run) {
+    const int passes = run.micro_batches, some = 4 * run.mesh.pp;
+    if (passes <= some || run.schedule == ScheduleKind::kGpipe) return Of(run);
+    PLAIT_ASSIGN_OR_RETURN(const Estimate fewer, Of(WithPasses(run, some / 2)));
+    PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Of(WithPasses(run, some)));
+    estimate.run = run;
+    const auto lengthen = [&](double StepTime::*term) {
+      double& at_end = estimate.time.*term;
+      at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
+    };
+    for (const auto term : {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp,
+                            &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::shared}) {
+      lengthen(term);
+    }
+    return estimate;
+  }
+
+ private:
+  static PlannedRun WithPasses(PlannedRun run, int passes) {
+    run.micro_batches = passes;
+    return run;
+  }
+
+  MemoryPlan Memory(const StepPlan& plan, int pp_rank) const {
+    const PlannedRun& run = plan.run;
+    const RankUnits rank = UnitsOf(plan, {.pp = pp_rank});
+    std::vector<PlannedUnit> units = PlanUnits(rank.roots, run.mesh.dp_shard);
+    units.insert(units.end(), rank.blocks, PlanUnits({rank.block}, run.mesh.dp_shard)[0]);
+    return PlanMemory({.units = units,
+                       .strategy = run.strategy,
+                       .replicate_ranks = run.mesh.dp_replicate,
+                       .shard_ranks = run.mesh.dp_shard,
+                       .master_type = run.master_type,
+                       .compute_type = run.compute_type,
+                       .optimizer = run.optimizer,
+                       .reshard_after_forward = run.reshard_after_forward,
+                       .prefetch = run.prefetch,
+                       .adds_unsharded_gradients = run.micro_batches > 1 && !run.reduce_each_micro_batch,
+                       .micro_batch = run.micro_batch,
+                       .activation_bytes_per_sample = ActivationBytes(plan, pp_rank)});
+  }
+
+  // Many candidates have it in common.
+  double PipelineOf(const StepPlan& plan) {
+    const PlannedRun& run = plan.run;
+    const std::tuple key = {run.mesh.pp, run.mesh.cp, run.mesh.tp, run.micro_batches, run.micro_batch};
+    const auto found = pipelines_.find(key);
+    if (found != pipelines_.end()) return found->second;
+    return pipelines_[key] = PipelineSeconds(plan, cluster_);
+  }
+
+  const PlannedModel& model_;
+  const Cluster& cluster_;
+  std::map<std::tuple<int, int, int, int, std::int64_t>, double> pipelines_;
+};
+
+absl::Status CheckRate(const PlannedRun& run, const Cluster& cluster) {
+  if (cluster.flops.count(TypeName(run.compute_type)) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the cluster's file has no compute { type: \"",
+                                                 TypeName(run.compute_type), "\" ... }"));
+}
+
+bool IsBetter(const Estimate& a, const Estimate& b) {
+  if (a.fits != b.fits) return a.fits;
+  if (a.fits) return a.time.total() < b.time.total();
+  return a.memory.total_bytes() < b.memory.total_bytes();
+}
+
+// Samples of a micro-batch: powers of two that divide a data rank's samples, and all of them.
+std::vector<std::int64_t> MicroBatches(std::int64_t samples) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size < samples; size *= 2) {
+    if (samples % size == 0) sizes.push_back(size);
+  }
+  sizes.push_back(samples);
+  return sizes;
+}
+
+std::vector<MeshSizes> Meshes(const PlannedModel& model, int ranks, int largest_tp) {
+  std::vector<MeshSizes> meshes;
+  for (const int tp : Divisors(ranks)) {
+    if (tp > largest_tp) continue;
+    for (const int cp : Divisors(ranks / tp)) {
+      for (const int pp : Divisors(ranks / tp / cp)) {
+        const MeshSizes split = {.pp = pp, .cp = cp, .tp = tp};
+        if (!CheckSplit(model, split, false).ok()) continue;
+        const int data = ranks / tp / cp / pp;
+        for (const int shard : Divisors(data)) meshes.push_back({pp, data / shard, shard, cp, tp});
+      }
+    }
+  }
+  return meshes;
+}
+
+bool Takes(Strategy strategy, const MeshSizes& mesh) { return (strategy == Strategy::kDdp) == (mesh.dp_shard == 1); }
+
+}  // namespace
+
+absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run, const Cluster& cluster) {
+  PLAIT_RETURN_IF_ERROR(CheckRate(run, cluster));
+  PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Estimator(model, cluster).Of(run));
+  PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model, run));
+  estimate.traffic = TrafficOf(plan, {});
+  return estimate;
+}
+
+absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const PlannedRun& base,
+                                             const SearchOptions& options, const Cluster& cluster) {
+  const int ranks = options.ranks > 0 ? options.ranks : cluster.ranks();
+  const int largest_tp = options.largest_tp > 0 ? options.largest_tp : cluster.ranks_per_node;
+  std::vector<Strategy> strategies = options.strategies;
+  if (strategies.empty()) strategies = {Strategy::kDdp, Strategy::kZero1, Strategy::kZero2, Strategy::kFsdp};
+  PLAIT_RETURN_IF_ERROR(CheckRate(base, cluster));
+  Estimator estimator(model, cluster);
+  std::vector<Estimate> estimates;
+  for (const MeshSizes& mesh : Meshes(model, ranks, largest_tp)) {
+    if (options.samples % mesh.data_ranks() != 0) continue;
+    for (const Strategy strategy : strategies) {
+      if (!Takes(strategy, mesh)) continue;
+      for (const std::int64_t size : MicroBatches(options.samples / mesh.data_ranks())) {
+        PlannedRun run = base;
+        run.mesh = mesh;
+        run.strategy = strategy;
+        run.micro_batch = size;
+        run.micro_batches = static_cast<int>(options.samples / mesh.data_ranks() / size);
+        run.sequence_parallel = mesh.tp > 1 && CheckSplit(model, mesh, true).ok();
+        if (run.micro_batches < mesh.pp) continue;  // stages that never work at the same time
+        absl::StatusOr<Estimate> estimate = estimator.OfManyPasses(run);
+        if (estimate.ok() && !estimate->fits && run.micro_batches > 1 && ShardsGradients(strategy)) {
+          run.reduce_each_micro_batch = true;
+          estimate = estimator.OfManyPasses(run);
+        }
+        if (estimate.ok()) estimates.push_back(*std::move(estimate));
+      }
+    }
+  }
+  if (estimates.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no mesh of ", ranks, " ranks splits ", options.samples,
+        " samples of a step and this model; give a number of samples that more ranks divide, or fewer ranks"));
+  }
+  std::stable_sort(estimates.begin(), estimates.end(), IsBetter);
+  return estimates;
+}
+
+}  // namespace plait::parallel

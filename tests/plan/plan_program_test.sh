@@ -1,0 +1,71 @@
+#!/bin/bash
+# The program: a table, an explanation, advice, help, and one line for each wrong input.
+# Usage: plan_program_test.sh PLAN
+set -u
+plan=$(realpath "$1")
+dir=$(mktemp -d "${TEST_TMPDIR:-/tmp}/plan.XXXXXX")
+cd "$dir" || exit 1
+failures=0
+
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+
+# expect WHAT PATTERN COMMAND...: exit code 0 and a line that matches.
+expect() {
+  local what=$1 pattern=$2; shift 2
+  "$@" > out.txt 2> err.txt || fail "$what: exit code $? ($(cat err.txt))"
+  grep -qE -- "$pattern" out.txt || { fail "$what: no line like $pattern in:"; cat out.txt; }
+}
+
+# refuse LINE COMMAND...: exit code 2, nothing but this line, which may be a pattern.
+refuse() {
+  local line=$1; shift
+  "$@" > out.txt 2> err.txt
+  local code=$?
+  [[ $code == 2 ]] || fail "exit code $code of: $*"
+  [[ $(wc -l < err.txt) == 1 ]] && grep -qxE -- "$line" err.txt || { fail "expected $line, got:"; cat err.txt; }
+}
+
+cat > cluster.txt <<'END'
+nodes: 2
+ranks_per_node: 4
+memory_gigabytes_per_rank: 2
+compute { type: "float32" teraflops: 1 }
+memory_gigabytes_per_s: 100
+within_node { gigabytes_per_s: 20 latency_us: 5 }
+between_nodes { gigabytes_per_s: 10 latency_us: 20 }
+END
+sed 's/nodes: 2/nodes: none/' cluster.txt > wrong.txt
+
+expect "a search" '^   1  .* (ddp|zero|fsdp)' "$plan" llama --cluster=cluster.txt --samples-per-step=32
+expect "advice" '^Advice: ' "$plan" llama --cluster=cluster.txt --samples-per-step=32
+expect "flags that run it" '--nproc=8 --mesh=' "$plan" llama --cluster=cluster.txt --samples-per-step=32
+expect "a mesh" '^  tp +all_reduce ' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=2,tp=4 --explain
+expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=pp=2,dp_replicate=4 --strategy=ddp \
+  --gradient-accumulation-steps=4 --explain
+expect "images" 'vit, 304,250,856 parameters' "$plan" vit --cluster=cluster.txt --samples-per-step=64
+expect "a preset" 'gpt, 12[34],[0-9,]+ parameters, 12 blocks of width 768' "$plan" gpt --preset=gpt2 --cluster=cluster.txt
+expect "help" '--\[no\]explain' "$plan" --help
+expect "help of a model" '--n-kv-heads' "$plan" llama --help
+
+refuse 'plan: expected gpt, llama or vit first .*' "$plan"
+refuse 'plan: expected gpt, llama or vit first .*' "$plan" bert --cluster=cluster.txt
+refuse 'plan: expected --cluster=FILE, or --calibrate=FILE to write one' "$plan" llama
+refuse 'plan: .*/none.txt: cannot be read' "$plan" llama --cluster=none.txt
+refuse 'plan: .*/wrong.txt:1:8: Expected integer, got: none' "$plan" llama --cluster=wrong.txt
+refuse 'plan: unknown flag --n-layer; did you mean --n-layers\?.*' "$plan" llama --cluster=cluster.txt --n-layer=2
+refuse 'plan: --top=0: must be at least 1' "$plan" llama --cluster=cluster.txt --top=0
+refuse 'plan: --mesh=tp=3,dp_shard=-1: .*' "$plan" llama --cluster=cluster.txt --mesh=tp=3,dp_shard=-1 --nproc=8
+refuse 'plan: --mesh=dp_shard=16: 16 ranks, but the cluster has 8; .*' "$plan" llama --cluster=cluster.txt --mesh=dp_shard=16
+refuse 'plan: --nproc=16: the cluster has 8 ranks; expected at most as many' "$plan" llama --cluster=cluster.txt --nproc=16
+refuse 'plan: the cluster.s file has no compute \{ type: "bfloat16" ... \}' "$plan" llama --cluster=cluster.txt --dtype=bfloat16
+refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
+  "$plan" llama --cluster=cluster.txt --mesh=tp=8 --n-heads=4 --n-kv-heads=4 --strategy=fsdp
+refuse 'plan: pp=8: the model has 4 blocks; .*' "$plan" llama --cluster=cluster.txt --mesh=pp=8 --n-layers=4
+refuse 'plan: no mesh of 8 ranks splits 7 samples .*' \
+  "$plan" gpt --cluster=cluster.txt --samples-per-step=7 --block-size=63 --n-layer=1 --n-head=1
+refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
+refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \
+  "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --samples-per-step=10
+
+[[ $failures == 0 ]] && echo "all as expected"
+exit $((failures > 0))

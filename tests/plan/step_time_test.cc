@@ -1,0 +1,157 @@
+// Times against numbers worked out by hand: latency and bandwidth of each link, shares of the link between nodes, FLOPs,
+// the bubble, ranks that share processors.
+#include "parallel/plan/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "parallel/plan/mesh_search.h"
+#include "tools/plan_parts/planned_models.h"
+
+namespace plait::planning {
+namespace {
+
+using parallel::Axis;
+using parallel::Call;
+using parallel::Cluster;
+using parallel::MeshSizes;
+using parallel::PlannedRun;
+
+constexpr double kEps = 1e-12;
+
+Cluster TwoNodes() {
+  Cluster cluster = {.nodes = 2, .ranks_per_node = 4, .processors_per_node = 4};
+  cluster.memory_bytes = 1e12;
+  cluster.flops = {{"float32", 2e12}};
+  cluster.memory_bandwidth = 1e11;
+  cluster.activation_bandwidth = 1e30;
+  cluster.within_node = {1e10, 1e-6};
+  cluster.between_nodes = {4e9, 1e-5};
+  return cluster;
+}
+
+// 1,000 floats in all.
+double Seconds(const MeshSizes& mesh, Axis axis, comm::Operation operation) {
+  return SecondsOf({axis, operation, 1000, comm::DataType::kFloat32}, mesh, TwoNodes());
+}
+
+TEST(StepTime, OfMessages) {
+  using comm::Operation;
+  // Within a node: log2(4) steps down and up, 2 P 3/4 bytes.
+  EXPECT_NEAR(Seconds({.tp = 4}, Axis::kTp, Operation::kAllReduce), 4e-6 + 6000 / 1e10, kEps);
+  EXPECT_NEAR(Seconds({.tp = 4}, Axis::kTp, Operation::kReduceScatter), 2e-6 + 3000 / 1e10, kEps);
+  EXPECT_NEAR(Seconds({.cp = 4}, Axis::kCp, Operation::kAllToAll), 3e-6 + 3000 / 1e10, kEps);
+  // One rank of each node: four such pairs share a link of 4 GB/s.
+  EXPECT_NEAR(Seconds({.dp_replicate = 2, .tp = 4}, Axis::kReplicate, Operation::kAllReduce), 2e-5 + 4000 / 1e9, kEps);
+  EXPECT_NEAR(Seconds({.pp = 2, .tp = 4}, Axis::kPp, Operation::kSend), 1e-5 + 4000 / 1e9, kEps);
+  // A ring through both nodes has the link for itself; it leaves each node once.
+  EXPECT_NEAR(Seconds({.dp_shard = 8}, Axis::kShard, Operation::kReduceScatter), 3e-5 + 3500 / 4e9, kEps);
+  // Two rings, of two ranks on each node.
+  EXPECT_NEAR(Seconds({.dp_shard = 4, .tp = 2}, Axis::kShard, Operation::kReduceScatter), 2e-5 + 3000 / 2e9, kEps);
+  EXPECT_EQ(Seconds({.tp = 4}, Axis::kCp, Operation::kAllReduce), 0);
+}
+
+const llama::LlamaOptions kLlama = {.vocab_size = 1000, .max_seq_len = 64, .dim = 64, .n_layers = 8, .n_heads = 8,
+                                    .n_kv_heads = 8, .hidden = 100};
+
+parallel::StepTime TimeOf(const PlannedRun& run, const Cluster& cluster) {
+  const auto estimate = EstimateOf(Planned(kLlama, 64, at::kFloat), run, cluster);
+  EXPECT_TRUE(estimate.ok()) << estimate.status();
+  return estimate->time;
+}
+
+TEST(StepTime, OfProducts) {
+  // Per block: 4 x 64 x 64 and 3 x 64 x 100 weights and two norms; the head 64,000 and the last norm (PaLM, appendix B).
+  const double parameters = 8.0 * (4 * 64 * 64 + 3 * 6400 + 128) + 64000 + 64;
+  const double flops = 64 * (6 * parameters + 12 * 8 * 64 * 64);
+  EXPECT_NEAR(TimeOf({.micro_batches = 2, .micro_batch = 3}, TwoNodes()).products, 6 * flops / 2e12, 1e-9);
+  EXPECT_NEAR(TimeOf({.mesh = {.tp = 4}}, TwoNodes()).products, flops / 4 / 2e12, 1e-10);
+}
+
+TEST(StepTime, OfTheOptimizer) {
+  // Every parameter in multiples of 16: 6 reads, writes and the norm, of all or of a quarter.
+  const double parameters = 8.0 * (4 * 64 * 64 + 3 * 6400 + 128) + 2 * 64000 + 64;
+  EXPECT_NEAR(TimeOf({}, TwoNodes()).optimizer, 32 * parameters / 1e11, 1e-12);
+  EXPECT_NEAR(TimeOf({.mesh = {.dp_shard = 4}, .strategy = parallel::Strategy::kZero1}, TwoNodes()).optimizer,
+              8 * parameters / 1e11, 1e-12);
+}
+
+// Stages without messages: what a step adds to a rank's own work is the bubble, (S - 1) / M of it in 1F1B.
+TEST(StepTime, OfTheBubble) {
+  Cluster cluster = TwoNodes();
+  cluster.within_node = cluster.between_nodes = {1e30, 0};
+  llama::LlamaOptions even = kLlama;  // a head that weighs nothing
+  even.vocab_size = 1;
+  const auto estimate = EstimateOf(Planned(even, 64, at::kFloat), {.mesh = {.pp = 4}, .micro_batches = 8}, cluster);
+  ASSERT_TRUE(estimate.ok());
+  const auto& time = estimate->time;
+  EXPECT_NEAR(time.pipeline / time.products, 3.0 / 8, 2e-3);
+}
+
+TEST(StepTime, RanksThatShareProcessorsTakeTheirWorkTogether) {
+  Cluster cluster = TwoNodes();
+  cluster.nodes = 1;
+  cluster.within_node = cluster.between_nodes = {1e30, 0};
+  const PlannedRun run = {.mesh = {.dp_replicate = 4}};
+  const double alone = TimeOf(run, cluster).total();
+  cluster.processors_per_node = 2;
+  EXPECT_NEAR(TimeOf(run, cluster).total() / alone, 2, 1e-9);
+}
+
+TEST(StepTime, HiddenMessagesCostNothing) {
+  Cluster cluster = TwoNodes();
+  cluster.within_node = {1e13, 0};
+  const PlannedRun run = {.mesh = {.dp_shard = 4}, .strategy = parallel::Strategy::kFsdp};
+  const parallel::StepTime hidden = TimeOf(run, cluster);
+  cluster.messages_overlap = false;
+  const parallel::StepTime exposed = TimeOf(run, cluster);
+  EXPECT_LT(hidden.gathers + hidden.reductions, exposed.gathers + exposed.reductions);
+  EXPECT_GT(hidden.gathers, 0);  // of the roots and the first block
+  EXPECT_EQ(hidden.products, exposed.products);
+}
+
+// The whole list of a small cluster: each mesh once per strategy and micro-batch, the quickest that fits first.
+TEST(MeshSearch, RanksWhatFitsByTimeAndTheRestByMemory) {
+  Cluster cluster = TwoNodes();
+  cluster.memory_bytes = 16e6;
+  const auto ranked = Search(Planned(kLlama, 64, at::kFloat), {}, {.samples = 32}, cluster);
+  ASSERT_TRUE(ranked.ok());
+  bool fits = true;
+  for (std::size_t i = 0; i < ranked->size(); ++i) {
+    const parallel::Estimate& e = (*ranked)[i];
+    EXPECT_EQ(e.run.mesh.ranks(), 8);
+    EXPECT_EQ(e.samples(), 32);
+    EXPECT_EQ(e.fits, e.memory.total_bytes() <= 16'000'000);
+    EXPECT_TRUE(fits || !e.fits) << "one that fits behind one that does not";
+    fits = e.fits;
+    if (i == 0 || (*ranked)[i - 1].fits != e.fits) continue;
+    const parallel::Estimate& before = (*ranked)[i - 1];
+    EXPECT_TRUE(e.fits ? before.time.total() <= e.time.total()
+                       : before.memory.total_bytes() <= e.memory.total_bytes())
+        << ToText(before.run.mesh) << " before " << ToText(e.run.mesh);
+  }
+  EXPECT_TRUE((*ranked)[0].fits);
+  EXPECT_FALSE(ranked->back().fits);
+}
+
+// The search tells long steps by short ones; a plan of the mesh itself runs through the whole schedule.
+TEST(MeshSearch, ManyMicroBatchesAreToldByFew) {
+  const parallel::PlannedModel model = Planned(kLlama, 64, at::kFloat);
+  const auto ranked = Search(model, {}, {.samples = 512}, TwoNodes());
+  ASSERT_TRUE(ranked.ok());
+  int compared = 0;
+  for (const parallel::Estimate& e : *ranked) {
+    if (e.run.micro_batches <= 4 * e.run.mesh.pp || e.run.micro_batches > 64) continue;
+    const auto exact = EstimateOf(model, e.run, TwoNodes());
+    ASSERT_TRUE(exact.ok());
+    EXPECT_NEAR(e.time.total() / exact->time.total(), 1, 0.01) << ToText(e.run.mesh) << " " << e.run.micro_batches;
+    EXPECT_EQ(e.memory.total_bytes(), exact->memory.total_bytes()) << ToText(e.run.mesh);
+    ++compared;
+  }
+  EXPECT_GT(compared, 10);
+}
+
+}  // namespace
+}  // namespace plait::planning

@@ -1,0 +1,197 @@
+#include "tools/plan_parts/calibration.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "comm/gathered_text.h"
+#include "comm/launch/job.h"
+#include "comm/tensor_collectives.h"
+#include "models/linear/linear.h"
+#include "parallel/plan/available_memory.h"
+#include "parallel/plan/step_time.h"
+
+namespace plait::planning {
+namespace {
+
+using parallel::Cluster;
+using parallel::Link;
+
+constexpr int kRepetitions = 5;
+constexpr std::int64_t kSmall = std::int64_t{4} << 10, kLarge = std::int64_t{16} << 20;  // bytes
+constexpr std::int64_t kOptimizedParameters = std::int64_t{8} << 20;
+constexpr double kBytesOfAdamW = 28;
+
+double Seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Collective: of the slowest rank.
+double LeastSeconds(const comm::Communicator& world, const std::function<void()>& work) {
+  work();  // the first one allocates
+  double least = 1e30;
+  for (int i = 0; i < kRepetitions; ++i) {
+    world.Barrier();
+    least = std::min(least, Seconds(work));
+  }
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(&least, 1)), comm::ReduceOp::kMax);
+  return least;
+}
+
+// One linear layer with its operands.
+struct Layer {
+  at::Tensor x, weight, gradient;
+  double flops() const { return 6.0 * static_cast<double>(x.size(0) * weight.numel()); }
+};
+
+std::vector<Layer> LayersOf(const CalibrationModel& model, at::ScalarType type) {
+  std::vector<Layer> layers;
+  const std::int64_t rows = model.samples * model.planned.sequence;
+  for (const models::ParameterUnit& unit : model.planned.model->units()) {
+    for (const models::ParameterSpec& p : unit.parameters) {
+      if (unit.block == models::ParameterUnit::kRoot || p.tensor.dim() != 2) continue;
+      layers.push_back({at::randn({rows, p.tensor.size(1)}, type), at::randn(p.tensor.sizes(), type),
+                        at::randn({rows, p.tensor.size(0)}, type)});
+    }
+  }
+  return layers;
+}
+
+double Flops(const comm::Communicator& world, const CalibrationModel& model, at::ScalarType type) {
+  const at::NoGradGuard no_grad;
+  const std::vector<Layer> layers = LayersOf(model, type);
+  double flops = 0;
+  for (const Layer& layer : layers) flops += layer.flops();
+  const double seconds = LeastSeconds(world, [&] {
+    for (const Layer& layer : layers) {
+      linear::Product(layer.x, layer.weight.t());
+      linear::Product(layer.gradient, layer.weight);
+      linear::Product(layer.gradient.t(), layer.x);
+    }
+  });
+  return flops / seconds;
+}
+
+// Of the forward and backward pass of a model with so many blocks.
+double PassSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t blocks) {
+  const std::unique_ptr<models::BlockModel> made = model.make(blocks, at::kFloat);
+  made->SetTraining(true);
+  const models::Batch batch = model.batch(model.samples, at::kFloat);
+  return LeastSeconds(world, [&] {
+    const at::AutoGradMode recorded(true);
+    for (const models::ParameterUnit& unit : made->units()) {
+      for (const models::ParameterSpec& p : unit.parameters) p.tensor.mutable_grad().reset();
+    }
+    models::RunModel(*made, batch).sum.backward();
+  });
+}
+
+double ActivationBandwidth(const comm::Communicator& world, const CalibrationModel& model, double flops) {
+  const double block = (PassSeconds(world, model, 3) - PassSeconds(world, model, 1)) / 2;
+  const double samples = static_cast<double>(model.samples);
+  const double beside = block - samples * model.planned.block_flops / flops;
+  const double bytes = 4 * samples * static_cast<double>(model.planned.block_activations);
+  return bytes / std::max(beside, 0.05 * block);
+}
+
+double MemoryBandwidth(const comm::Communicator& world) {
+  const auto tensor = [] { return std::vector<at::Tensor>{at::ones({kOptimizedParameters})}; };
+  const auto values = tensor(), gradients = tensor(), first = tensor(), second = tensor();
+  const std::vector<at::Tensor> steps = {at::full({}, 1.0)};
+  const double seconds = LeastSeconds(world, [&] {
+    const at::NoGradGuard no_grad;
+    at::_fused_adamw_(values, gradients, first, second, {}, steps, /*lr=*/1e-3, 0.9, 0.99, 0.01, 1e-8, false, false,
+                      {}, {});
+  });
+  return kBytesOfAdamW * static_cast<double>(kOptimizedParameters) / seconds;
+}
+
+// Seconds of one collective of so many bytes in its larger buffer.
+double CollectiveSeconds(const comm::Communicator& world, const comm::Communicator& group, comm::Operation operation,
+                         std::int64_t bytes) {
+  const std::int64_t part = bytes / 4 / group.size(), count = part * group.size();
+  at::Tensor whole = at::zeros({count}), mine = at::zeros({part});
+  return LeastSeconds(world, [&] {
+    if (operation == comm::Operation::kAllReduce) comm::AllReduce(group, whole);
+    if (operation == comm::Operation::kAllGather) comm::AllGatherAsync(group, mine, whole).Wait();
+    if (operation == comm::Operation::kReduceScatter) comm::ReduceScatter(group, whole, mine);
+  });
+}
+
+// Bandwidth of the three together, as a step has them.
+Link MeasuredLink(const comm::Communicator& world, const comm::Communicator& group) {
+  const double ranks = group.size(), depth = std::ceil(std::log2(ranks));
+  double small = 0, large = 0, steps = 0, bytes = 0;
+  for (const comm::Operation operation :
+       {comm::Operation::kAllReduce, comm::Operation::kAllGather, comm::Operation::kReduceScatter}) {
+    const double times = operation == comm::Operation::kAllReduce ? 2 : 1;
+    small += CollectiveSeconds(world, group, operation, kSmall);
+    large += CollectiveSeconds(world, group, operation, kLarge);
+    steps += times * depth;
+    bytes += times * static_cast<double>(kLarge) * (ranks - 1) / ranks;
+  }
+  return {bytes / std::max(large - small, 1e-9), small / steps};
+}
+
+// Ranks by node: the number of this rank's node, and its number there.
+struct Place {
+  int node = 0, local = 0, nodes = 1;
+};
+Place PlaceOf(const comm::Communicator& world) {
+  const std::vector<std::string> hosts = comm::GatherText(world, comm::DetectJob().host);
+  std::map<std::string, int> nodes, seen;
+  Place place;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const int node = nodes.emplace(hosts[rank], static_cast<int>(nodes.size())).first->second;
+    if (rank == world.rank()) place = {node, seen[hosts[rank]], 1};
+    ++seen[hosts[rank]];
+  }
+  place.nodes = static_cast<int>(nodes.size());
+  return place;
+}
+
+absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, Cluster& cluster) {
+  if (cluster.ranks_per_node > 1) {
+    cluster.within_node = MeasuredLink(world, world.Split(place.node, place.local, "node"));
+  }
+  if (cluster.nodes == 1) return absl::OkStatus();
+  cluster.between_nodes = MeasuredLink(world, world.Split(place.local, place.node, "nodes"));
+  cluster.between_nodes.bytes_per_second *= cluster.ranks_per_node;  // all of them at once
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
+  const Place place = PlaceOf(world);
+  if (world.size() % place.nodes != 0) {
+    return absl::InvalidArgumentError("--calibrate: nodes have unequal numbers of ranks; start as many on each");
+  }
+  Cluster cluster = {.name = comm::DetectJob().host, .nodes = place.nodes, .ranks_per_node = world.size() / place.nodes};
+  cluster.processors_per_node =
+      std::min(cluster.ranks_per_node, static_cast<int>(std::thread::hardware_concurrency()));
+  cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;
+  cluster.messages_overlap = false;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    cluster.flops[parallel::TypeName(type)] = Flops(world, model, type);
+  }
+  cluster.activation_bandwidth = ActivationBandwidth(world, model, cluster.flops.at("float32"));
+  cluster.memory_bandwidth = MemoryBandwidth(world);
+  PLAIT_RETURN_IF_ERROR(MeasureLinks(world, place, cluster));
+  return cluster;
+}
+
+}  // namespace plait::planning

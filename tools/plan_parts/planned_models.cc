@@ -1,0 +1,122 @@
+#include "tools/plan_parts/planned_models.h"
+
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+
+#include <memory>
+#include <variant>
+
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+#include "models/vit/vit.h"
+#include "tools/vit_training/vit_task.h"
+
+namespace plait::planning {
+namespace {
+
+using parallel::PlannedModel;
+
+// Rows of the residual stream that a block keeps: the results of both norms and both sums.
+constexpr std::int64_t kResidualRows = 4;
+
+gpt::GptOptions WithBlocks(gpt::GptOptions o, std::int64_t blocks) {
+  o.n_layer = blocks;
+  return o;
+}
+llama::LlamaOptions WithBlocks(llama::LlamaOptions o, std::int64_t blocks) {
+  o.n_layers = blocks;
+  return o;
+}
+vit::VitOptions WithBlocks(vit::VitOptions o, std::int64_t blocks) {
+  o.depth = blocks;
+  return o;
+}
+
+// Of models that tell how long a block takes.
+constexpr std::int64_t kFewTokens = 64;
+
+at::TensorOptions Meta(at::ScalarType type) { return at::TensorOptions(at::kMeta).dtype(type); }
+
+PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
+  return {.name = "gpt",
+          .model = std::make_shared<gpt::Gpt>(WithBlocks(o, 1), Meta(master)),
+          .blocks = o.n_layer,
+          .width = o.n_embd,
+          .heads = o.n_head,
+          .key_heads = o.n_head,
+          .head_width = o.n_embd / o.n_head};
+}
+
+PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
+  return {.name = "llama",
+          .model = std::make_shared<llama::Llama>(WithBlocks(o, 1), Meta(master)),
+          .blocks = o.n_layers,
+          .width = o.dim,
+          .heads = o.n_heads,
+          .key_heads = o.n_kv_heads,
+          .head_width = o.dim / o.n_heads};
+}
+
+}  // namespace
+
+PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t sequence, at::ScalarType master) {
+  PlannedModel model = std::visit([&](const auto& o) { return ShapeOf(o, master); }, options);
+  model.sequence = sequence;
+  const double tokens = static_cast<double>(sequence), blocks = static_cast<double>(model.blocks);
+  model.epilogue_flops = 6 * tokens * static_cast<double>(text_training::VocabularyOf(options) * model.width);
+  model.block_flops = (text_training::FlopsPerToken(options, sequence) * tokens - model.epilogue_flops) / blocks;
+  model.end_activations = text_training::EndBytesPerSample(options, sequence, /*element_bytes=*/1);
+  const std::int64_t all = text_training::ActivationBytesPerSample(options, sequence, 1, /*checkpointed_blocks=*/0);
+  model.block_activations = (all - model.end_activations) / model.blocks;
+  model.residual_activations = kResidualRows * sequence * model.width;
+  return model;
+}
+
+PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
+  PlannedModel model = {.name = "vit",
+                        .model = std::make_shared<vit::Vit>(WithBlocks(o, 1), Meta(master)),
+                        .blocks = o.depth,
+                        .sequence = o.tokens(),
+                        .width = o.dim,
+                        .heads = o.heads,
+                        .key_heads = o.heads,
+                        .head_width = o.head_dim,
+                        .splits_vocabulary = false,
+                        .can_pipeline = false,
+                        .can_split_sequences = false};
+  model.prologue_flops = 6.0 * static_cast<double>(o.patches() * o.patch_dim() * o.dim);
+  model.epilogue_flops = 6.0 * static_cast<double>(o.dim * o.classes);
+  model.block_flops =
+      (vit::FlopsPerImage(o) - model.prologue_flops - model.epilogue_flops) / static_cast<double>(o.depth);
+  model.end_activations = 2 * (o.tokens() * o.dim + o.channels * o.image_size * o.image_size);
+  const std::int64_t all = vit_training::ActivationBytesPerImage(o, /*element_bytes=*/1, 0);
+  model.block_activations = (all - model.end_activations) / o.depth;
+  model.residual_activations = kResidualRows * o.tokens() * o.dim;
+  return model;
+}
+
+std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
+                                         at::ScalarType type) {
+  return std::visit(
+      [&](auto o) {
+        o.vocab_size = kFewTokens;
+        return text_training::MakeModel(WithBlocks(o, blocks), type);
+      },
+      options);
+}
+
+std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type) {
+  return std::make_unique<vit::Vit>(WithBlocks(options, blocks), type);
+}
+
+models::Batch Batch(std::int64_t samples, std::int64_t sequence) {
+  const at::Tensor text = at::randint(kFewTokens, {samples, sequence + 1}, at::kLong);
+  return {text.narrow(1, 0, sequence).contiguous(), text.narrow(1, 1, sequence).contiguous()};
+}
+
+models::Batch Batch(const vit::VitOptions& o, std::int64_t samples, at::ScalarType type) {
+  return {at::randn({samples, o.channels, o.image_size, o.image_size}, type),
+          at::randint(o.classes, {samples}, at::kLong)};
+}
+
+}  // namespace plait::planning

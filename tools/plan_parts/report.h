@@ -1,0 +1,33 @@
+// What plan prints. Local.
+#ifndef PLAIT_TOOLS_PLAN_PARTS_REPORT_H_
+#define PLAIT_TOOLS_PLAN_PARTS_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "parallel/plan/advice.h"
+#include "parallel/plan/cluster.h"
+#include "parallel/plan/mesh_search.h"
+
+namespace plait::planning {
+
+// Model and cluster, a line each.
+std::string HeadingText(const parallel::PlannedModel& model, const parallel::Cluster& cluster);
+
+// A line per estimate, the first `top`: mesh, strategy (+sp: sequence parallel, *: reduces each micro-batch),
+// micro-batches x samples, memory, time, speed, bytes per axis.
+std::string TableText(const std::vector<parallel::Estimate>& estimates, std::size_t top,
+                      const parallel::PlannedModel& model, const parallel::Cluster& cluster);
+
+// Memory, traffic and time of one estimate, term by term.
+std::string ExplanationText(const parallel::Estimate& estimate, const parallel::PlannedModel& model);
+
+// The choice, its reasons, and the flags of its quickest mesh.
+std::string AdviceText(const parallel::Advice& advice);
+
+// The flags of the trainer that run an estimate: "--mesh=dp_shard=8 --strategy=fsdp ...".
+std::string FlagsText(const parallel::PlannedRun& run);
+
+}  // namespace plait::planning
+
+#endif  // PLAIT_TOOLS_PLAN_PARTS_REPORT_H_

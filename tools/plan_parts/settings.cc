@@ -1,0 +1,201 @@
+#include "tools/plan_parts/settings.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "base/path.h"
+#include "base/status_macros.h"
+#include "tools/gpt_training/settings.h"
+#include "tools/llama_training/settings.h"
+#include "tools/plan_parts/planned_models.h"
+#include "tools/training/mesh.h"
+#include "tools/vit_training/settings.h"
+
+namespace plait::planning {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr std::int64_t kVocabularyOfGpt2 = 50257;
+constexpr char kSummary[] =
+    "Says for a model, a cluster and a batch what each mesh needs before any of it runs: memory per rank, "
+    "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the reasons. "
+    "Models are gpt, llama and vit, each with all flags of its trainer.";
+
+std::shared_ptr<training::Settings> TrainerOf(const std::string& model) {
+  if (model == "gpt") return std::make_shared<gpt_training::GptSettings>();
+  if (model == "llama") return std::make_shared<llama_training::LlamaSettings>();
+  if (model == "vit") return std::make_shared<vit_training::VitSettings>();
+  return nullptr;
+}
+
+void Bind(PlanSettings& settings, training::SettingsTable& table) {
+  table.Group("Plan");
+  table.Add("cluster", &settings.cluster, "text file that describes the cluster (parallel/plan/cluster.h)");
+  table.Add("samples_per_step", &settings.samples_per_step,
+            "sequences or images of a step, over all ranks and micro-batches; 0: --batch-size for each rank");
+  table.Add("top", &settings.top, "meshes to print");
+  table.Add("explain", &settings.explain, "prints each term of the time, the memory and the traffic");
+  table.Add("advise", &settings.advise, "prints which strategy to choose, with the reasons");
+  table.Add("calibrate", &settings.calibrate,
+            "measures this machine with the model's products and messages, and writes this cluster file; under "
+            "mpirun on several nodes");
+}
+
+std::vector<std::string> Examples() {
+  return {"plan llama --cluster=cluster.txt --samples-per-step=256    # the best meshes of all ranks",
+          "plan llama --cluster=cluster.txt --mesh=dp_shard=4,tp=2 --strategy=fsdp --explain",
+          "plan gpt --preset=gpt2-xl --cluster=cluster.txt --samples-per-step=512",
+          "mpirun -n 2 plan llama --calibrate=machine.txt"};
+}
+
+int FailUsage(int rank, const std::string& line) {
+  if (rank == 0) std::fprintf(stderr, "plan: %s\n", line.c_str());
+  return kUsageError;
+}
+
+std::int64_t SamplesOf(const PlanSettings& settings, int ranks) {
+  return settings.samples_per_step > 0 ? settings.samples_per_step : settings.trainer->batch_size * ranks;
+}
+
+// Null: a model of text.
+const vit_training::VitSettings* Images(const PlanSettings& settings) {
+  return dynamic_cast<const vit_training::VitSettings*>(settings.trainer.get());
+}
+const text_training::TextSettings& Text(const PlanSettings& settings) {
+  return dynamic_cast<const text_training::TextSettings&>(*settings.trainer);
+}
+text_training::ModelOptions TextOptions(const PlanSettings& settings) {
+  const text_training::TextSettings& text = Text(settings);
+  return text.Options(text.vocab_size > 0 ? text.vocab_size : kVocabularyOfGpt2);
+}
+
+absl::Status CheckPlan(const PlanSettings& s) {
+  PLAIT_RETURN_IF_ERROR(training::AtLeast("samples-per-step", static_cast<double>(s.samples_per_step), 0));
+  PLAIT_RETURN_IF_ERROR(training::AtLeast("top", s.top, 1));
+  if (s.cluster.empty() == s.calibrate.empty()) {
+    return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PlanSettings ParseOrExit(int argc, char** argv, int rank) {
+  PlanSettings settings;
+  training::SettingsTable table;
+  Bind(settings, table);
+  if (argc > 1) settings.trainer = TrainerOf(argv[1]);
+  if (settings.trainer != nullptr) {
+    settings.model = argv[1];
+    settings.trainer->Bind(table);
+  }
+  base::ToolUsage usage = table.Usage("plan", kSummary, Examples());
+  usage.positional = "gpt|llama|vit";
+  const std::vector<std::string> models = base::ParseFlagsOrExit(argc, argv, usage, rank);
+  if (settings.trainer == nullptr || models.size() != 1) {
+    std::exit(FailUsage(rank, models.size() > 1 ? absl::StrCat("unexpected argument ", models[1])
+                                                : "expected gpt, llama or vit first (--help; plan llama --help)"));
+  }
+  absl::Status status = CheckPlan(settings);
+  if (status.ok()) status = settings.trainer->ChooseDefaults(table);
+  if (!status.ok()) std::exit(FailUsage(rank, std::string(status.message())));
+  return settings;
+}
+
+absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings) {
+  const training::Settings& trainer = *settings.trainer;
+  if (const vit_training::VitSettings* vit = Images(settings)) {
+    const vit::VitOptions options = vit->Options(vit->classes);
+    PLAIT_RETURN_IF_ERROR(vit::Validate(options));
+    return Planned(options, trainer.master_type());
+  }
+  const text_training::ModelOptions options = TextOptions(settings);
+  PLAIT_RETURN_IF_ERROR(std::visit([](const auto& o) { return Validate(o); }, options));
+  return Planned(options, Text(settings).sequence, trainer.master_type());
+}
+
+absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings) {
+  CalibrationModel model = {.planned = {}, .make = {}, .batch = {}, .samples = settings.trainer->batch_size};
+  PLAIT_ASSIGN_OR_RETURN(model.planned, ModelOf(settings));
+  if (const vit_training::VitSettings* vit = Images(settings)) {
+    const vit::VitOptions options = vit->Options(vit->classes);
+    model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
+    model.batch = [options](std::int64_t samples, at::ScalarType type) { return Batch(options, samples, type); };
+    return model;
+  }
+  const text_training::ModelOptions options = TextOptions(settings);
+  model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
+  model.batch = [sequence = Text(settings).sequence](std::int64_t samples, at::ScalarType) {
+    return Batch(samples, sequence);
+  };
+  return model;
+}
+
+absl::StatusOr<parallel::Cluster> ClusterOf(const PlanSettings& settings) {
+  PLAIT_ASSIGN_OR_RETURN(parallel::Cluster cluster, parallel::ReadCluster(base::FromUser(settings.cluster)));
+  const int ranks = settings.trainer->nproc;
+  if (ranks <= cluster.ranks()) return cluster;
+  if (cluster.nodes > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--nproc=", ranks, ": the cluster has ", cluster.ranks(),
+                                                   " ranks; expected at most as many"));
+  }
+  cluster.ranks_per_node = ranks;
+  return cluster;
+}
+
+absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster) {
+  const training::Settings& trainer = *settings.trainer;
+  if (trainer.mesh.empty() && trainer.nproc == 0) return cluster.ranks();
+  return training::RanksToStart(trainer.nproc, trainer.mesh, cluster.ranks());
+}
+
+absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster) {
+  const training::Settings& trainer = *settings.trainer;
+  PLAIT_ASSIGN_OR_RETURN(const int ranks, RanksOf(settings, cluster));
+  const auto schedule = parallel::ParseScheduleKind(trainer.pipeline_schedule);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(schedule.status(), "--pipeline-schedule"));
+  const auto strategy = parallel::ParseStrategy(trainer.strategy);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(strategy.status(), "--strategy"));
+  parallel::PlannedRun run = {.strategy = *strategy,
+                              .sequence_parallel = trainer.sequence_parallel,
+                              .schedule = *schedule,
+                              .chunks = trainer.pipeline_chunks,
+                              .micro_batch = SamplesOf(settings, ranks),
+                              .master_type = trainer.master_type(),
+                              .compute_type = trainer.compute_type(),
+                              .reshard_after_forward = trainer.reshard_after_forward,
+                              .prefetch = trainer.prefetch,
+                              .reduce_each_micro_batch = trainer.reduce_each_micro_batch};
+  if (trainer.mesh.empty()) return run;
+  PLAIT_ASSIGN_OR_RETURN(
+      const std::vector<comm::MeshAxis> axes,
+      training::MeshOf(trainer.mesh, {.strategy = *strategy, .axes = {"pp", "cp", "tp"}}, ranks));
+  for (const comm::MeshAxis& axis : axes) {
+    int* const sizes[] = {&run.mesh.pp, &run.mesh.dp_replicate, &run.mesh.dp_shard, &run.mesh.cp, &run.mesh.tp};
+    constexpr const char* kNames[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+      if (axis.name == kNames[i]) *sizes[i] = axis.size;
+    }
+  }
+  if (ranks > cluster.ranks()) {
+    return absl::InvalidArgumentError(absl::StrCat("--mesh=", trainer.mesh, ": ", ranks, " ranks, but the cluster has ",
+                                                   cluster.ranks(), "; give --nproc=", ranks,
+                                                   " where they share the processors of one node"));
+  }
+  run.micro_batches = trainer.gradient_accumulation_steps;
+  run.micro_batch = trainer.SamplesPerRank(run.mesh.data_ranks());
+  if (settings.samples_per_step > 0) {
+    const std::int64_t parts = std::int64_t{run.micro_batches} * run.mesh.data_ranks();
+    if (settings.samples_per_step % parts != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--samples-per-step=", settings.samples_per_step,
+                                                     ": expected a multiple of ", parts,
+                                                     ", micro-batches times data-parallel ranks"));
+    }
+    run.micro_batch = settings.samples_per_step / parts;
+  }
+  return run;
+}
+
+}  // namespace plait::planning
