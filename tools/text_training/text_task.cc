@@ -101,7 +101,8 @@ training::TrainedModel TextTask::model() {
                     .beta1 = settings_.beta1,
                     .beta2 = settings_.beta2,
                     .weight_decay = settings_.weight_decay},
-      .clip_norm = settings_.grad_clip};
+      .clip_norm = settings_.grad_clip,
+      .attention_heads = HeadsOf(options_)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
@@ -152,10 +153,8 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
   step_ = report.step;
   const double begin = NowSeconds();
   const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
-  StepNumbers numbers = {.report = report,
-                         .samples = tokens / settings_.sequence,
-                         .tokens = tokens,
-                         .ranks = run_.losses.size()};
+  StepNumbers numbers = {
+      .report = report, .samples = tokens / settings_.sequence, .tokens = tokens, .ranks = run_.world.size()};
   numbers.mfu_percent =
       MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
                  report.dt_seconds, peak_flops_);
