@@ -15,11 +15,13 @@ namespace plait::comm {
 
 struct CountedJob::State {
   int ranks;
-  std::map<std::string, int> sizes;
+  GroupSizes sizes;
   std::map<std::int64_t, std::vector<std::byte>> latest;  // message, by its bytes
 };
 
 namespace {
+
+constexpr char kWorld[] = "world";
 
 // Complete when somebody waits for it, or at once.
 class CountedWork final : public PendingWork {
@@ -54,8 +56,8 @@ bool IsMeta(const Request& request) {
 template <typename State>
 class CountingBackend final : public Backend {
  public:
-  CountingBackend(std::shared_ptr<State> job, int rank, int size)
-      : job_(std::move(job)), rank_(rank), size_(size) {}
+  CountingBackend(std::shared_ptr<State> job, int rank, int size, std::string name)
+      : job_(std::move(job)), rank_(rank), size_(size), name_(std::move(name)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -77,15 +79,22 @@ class CountingBackend final : public Backend {
 
   std::unique_ptr<Backend> Split(int color, int key) override { return SplitNamed(color, key, ""); }
   std::unique_ptr<Backend> SplitNamed(int color, int key, std::string_view name) override {
-    if (color < 0) return std::make_unique<CountingBackend>(job_, 0, 1);
-    const auto found = job_->sizes.find(std::string(name));
-    PLAIT_CHECK(found != job_->sizes.end()) << "a counted job has no size for the group \"" << name << "\"";
-    PLAIT_CHECK(key >= 0 && key < found->second)
-        << "key " << key << " in the group \"" << name << "\" of " << found->second << " ranks";
-    return std::make_unique<CountingBackend>(job_, key, found->second);
+    const std::string part(name);
+    if (color < 0) return std::make_unique<CountingBackend>(job_, 0, 1, part);
+    const int size = SizeOf(part);
+    PLAIT_CHECK(key >= 0 && key < size) << "key " << key << " in the group \"" << part << "\" of " << size << " ranks";
+    return std::make_unique<CountingBackend>(job_, key, size, part);
   }
 
  private:
+  int SizeOf(const std::string& part) {
+    if (part == name_) return size_;
+    const auto found = job_->sizes.find(part);
+    PLAIT_CHECK(name_ == kWorld && found != job_->sizes.end())
+        << "a counted job has no size for the group \"" << part << "\"";
+    return found->second[std::min(splits_[part]++, found->second.size() - 1)];
+  }
+
   void Answer(const Request& request) {
     switch (request.operation) {
       case Operation::kAllGather:
@@ -120,18 +129,20 @@ class CountingBackend final : public Backend {
 
   std::shared_ptr<State> job_;
   int rank_, size_;
+  std::string name_;
+  std::map<std::string, std::size_t> splits_;  // so far, by name
 };
 
 }  // namespace
 
-CountedJob::CountedJob(int ranks, std::map<std::string, int> sizes)
+CountedJob::CountedJob(int ranks, GroupSizes sizes)
     : state_(std::make_shared<State>(State{ranks, std::move(sizes), {}})) {
   PLAIT_CHECK(ranks >= 1) << ranks << " ranks";
 }
 
 Communicator CountedJob::World(int rank) const {
   PLAIT_CHECK(rank >= 0 && rank < state_->ranks) << "rank " << rank << " of " << state_->ranks;
-  return Communicator(MakeWorldGroup(std::make_unique<CountingBackend<State>>(state_, rank, state_->ranks), "world",
+  return Communicator(MakeWorldGroup(std::make_unique<CountingBackend<State>>(state_, rank, state_->ranks, kWorld), kWorld,
                                      std::make_shared<Journal>(/*capacity=*/32)));
 }
 

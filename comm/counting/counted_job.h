@@ -1,13 +1,14 @@
 // The ranks of a job that does not exist, each seen alone: no call waits for another rank, and all are counted as those
 // of real ones.
 //
-//   comm::CountedJob job(4096, {{"pp", 8}, {"dp_shard", 64}, {"tp", 8}});
+//   comm::CountedJob job(4096, {{"pp", {8}}, {"dp_shard", {64}}, {"tp", {8}}});
 //   comm::Communicator world = job.World(/*rank=*/17);
 //   comm::Communicator tp = world.Split(color, /*key=*/1, "tp");  // rank 1 of 8
 //   world.stats();                                                // calls and bytes by axis
 //
 // A rank knows nothing of the others, so that
-//   - a group has the size that the job was given for its name, and a rank's key is its rank in it;
+//   - a group that is split off the world has the size that the job was given for its name, one that is split off a
+//     group under that group's name has all of it, and a rank's key is its rank in the new group;
 //   - tensors on the meta device take part (comm/tensor_collectives.h): nothing is moved, sizes are counted;
 //   - collectives under way are complete when somebody waits for them and no sooner, as those of the slowest network;
 //     messages are at once;
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 
@@ -28,8 +30,10 @@ namespace plait::comm {
 
 class CountedJob {
  public:
-  // `sizes`: ranks of the groups that will be split off, by name. A color below 0 still is a group of one.
-  CountedJob(int ranks, std::map<std::string, int> sizes);
+  // By name, the ranks of the first group that a rank's world is split into, the second, ...; the last one is that of
+  // all further ones.
+  using GroupSizes = std::map<std::string, std::vector<int>>;
+  CountedJob(int ranks, GroupSizes sizes);
 
   // With counters of its own. Groups outlive the job.
   Communicator World(int rank) const;

@@ -19,17 +19,22 @@ const OperationStats& Of(const Communicator& comm, Operation operation) {
 }
 
 TEST(CountedJob, GroupsHaveTheSizesOfTheirNames) {
-  const CountedJob job(kRanks, {{"rows", kRows}, {"world", kRanks}});
+  const CountedJob job(kRanks, {{"rows", {kRows, 2 * kRows}}});
   const Communicator world = job.World(4);
   EXPECT_EQ(world.rank(), 4);
   EXPECT_EQ(world.size(), kRanks);
   const Communicator rows = world.Split(/*color=*/1, /*key=*/2, "rows");
   EXPECT_EQ(rows.rank(), 2);
   EXPECT_EQ(rows.size(), kRows);
+  EXPECT_EQ(world.Split(1, 2, "rows").size(), 2 * kRows);
+  EXPECT_EQ(world.Split(1, 2, "rows").size(), 2 * kRows);
   EXPECT_EQ(rows.Split(0, 1, "rows").rank(), 1);
+  EXPECT_EQ(rows.Split(0, 1, "rows").size(), kRows);
+  EXPECT_EQ(world.Split(0, 4, "world").size(), kRanks);
   EXPECT_EQ(world.Split(-1, 0, "unknown").size(), 1);
   EXPECT_DEATH(world.Split(0, 0, "unknown"), "no size for the group \"unknown\"");
-  EXPECT_DEATH(world.Split(0, kRows, "rows"), "key 3 in the group \"rows\" of 3 ranks");
+  EXPECT_DEATH(rows.Split(0, kRows, "rows"), "key 3 in the group \"rows\" of 3 ranks");
+  EXPECT_DEATH(rows.Split(0, 0, "columns"), "no size for the group \"columns\"");
 }
 
 // Thakur et al., IJHPCA 19 (2005): what a rank of N sends at the least.

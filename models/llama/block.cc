@@ -61,10 +61,11 @@ Rotation::Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_
 }
 
 at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const {
+  // On the meta device positions have no numbers that the table's device could read.
   const auto table = [&](const at::Tensor& all) {
-    const at::Tensor rows = positions.defined() ? all.index_select(0, positions.to(all.device()))
-                                                : all.narrow(0, first, x.size(1));
-    return rows.to(x.device());
+    if (!positions.defined()) return all.narrow(0, first, x.size(1)).to(x.device());
+    const at::Tensor readable = positions.is_meta() ? all.to(positions.device()) : all;
+    return readable.index_select(0, positions.to(readable.device())).to(x.device());
   };
   const at::Tensor swapped = x.unflatten(3, {-1, 2}).flip(4).flatten(3);
   return (x * table(cosines) + swapped * table(sines)).to(x.scalar_type());

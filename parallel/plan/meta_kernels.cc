@@ -33,6 +33,7 @@ Tensor Selected(const Tensor& x, std::int64_t dimension, const Tensor& index) {
   sizes[at::maybe_wrap_dim(dimension, x.dim())] = index.numel();
   return at::empty(sizes, x.options());
 }
+Tensor Magnitude(const Tensor& x) { return at::empty_like(x); }
 Tensor Flipped(const Tensor& x, at::IntArrayRef) { return at::empty_like(x, at::MemoryFormat::Contiguous); }
 
 Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::SymInt, bool) {
@@ -60,6 +61,7 @@ void RegisterMetaKernels() {
     aten.impl("floor_divide_.Tensor", Itself);
     aten.impl("where.self", Either);
     aten.impl("index_select", Selected);
+    aten.impl("abs", Magnitude);
     aten.impl("flip", Flipped);
     aten.impl("embedding_dense_backward", OfTable);
     aten.impl("_fused_adam_", Adam);

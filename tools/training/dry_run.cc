@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "comm/counting/counted_job.h"
+#include "parallel/context/data_mesh.h"
 #include "parallel/pipeline/stage_split.h"
 #include "parallel/plan/meta_kernels.h"
 #include "parallel/plan/meta_memory.h"
@@ -25,14 +26,21 @@ int Product(const Axes& axes) {
   return product;
 }
 
-std::map<std::string, int> GroupSizes(const Axes& axes) {
-  std::map<std::string, int> sizes = {{parallel::kEndsAxis, 2}, {"data", 1}, {"losses", 1}};
+// Of the axes, and of what programs and engines make of them (program.cc, context_parallel::DataMesh).
+comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, parallel::Strategy strategy) {
+  int data = 1, losses = 1, cp = 1;
+  comm::CountedJob::GroupSizes sizes;
   for (const comm::MeshAxis& axis : axes) {
-    sizes[axis.name] = axis.size;
-    const bool data = axis.name == "dp_replicate" || axis.name == "dp_shard";
-    if (data) sizes["data"] *= axis.size;
-    if (data || axis.name == "pp") sizes["losses"] *= axis.size;
+    sizes[axis.name] = {axis.size};
+    data *= axis.name == "dp_replicate" || axis.name == "dp_shard" ? axis.size : 1;
+    losses *= axis.name == "tp" || axis.name == "lp" ? 1 : axis.size;
+    cp *= axis.name == "cp" ? axis.size : 1;
   }
+  std::vector<int>& with_cp = sizes[context_parallel::DataAxis(strategy)];
+  if (cp > 1) with_cp.push_back(cp * with_cp[0]);
+  sizes[parallel::kEndsAxis] = {2};
+  sizes["data"] = {data};
+  sizes["losses"] = {losses};
   return sizes;
 }
 
@@ -65,7 +73,7 @@ absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMes
                                  std::int64_t samples) {
   const parallel::MetaMemory::Uncounted uncounted;
   PLAIT_ASSIGN_OR_RETURN(DryRunModel made, make(samples));
-  PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, *made.model));
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, made.trained));
   return made;
 }
 
@@ -97,7 +105,7 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real, const MakeDryRunModel& make,
                                   std::int64_t samples) {
   const Axes& axes = real.axes();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes));
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings.parsed_strategy()));
   const int rank = real.world().rank();
   const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
@@ -120,13 +128,13 @@ int RankToRun(const Axes& axes, int rank) {
   return representative;
 }
 
-comm::Communicator CountedWorld(const Axes& axes, int rank) {
-  return comm::CountedJob(Product(axes), GroupSizes(axes)).World(rank);
+comm::Communicator CountedWorld(const Settings& settings, const Axes& axes, int rank) {
+  return comm::CountedJob(Product(axes), GroupSizes(axes, settings.parsed_strategy())).World(rank);
 }
 
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, const MakeDryRunModel& make) {
   const auto begin = std::chrono::steady_clock::now();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes));
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings.parsed_strategy()));
   DryRunResult result = {.axes = axes, .ranks = {}};
   const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
   std::map<int, int> ranks;  // by the rank that is run: how many it stands for

@@ -54,7 +54,7 @@ struct DryRunResult {
 };
 
 // The ranks of `axes`, of which `rank` is one, as they are counted: also with the groups of a training program.
-comm::Communicator CountedWorld(const std::vector<comm::MeshAxis>& axes, int rank);
+comm::Communicator CountedWorld(const Settings& settings, const std::vector<comm::MeshAxis>& axes, int rank);
 
 // The rank that is run in place of `rank`.
 int RankToRun(const std::vector<comm::MeshAxis>& axes, int rank);

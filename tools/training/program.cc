@@ -77,7 +77,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
                                              comm::DetectJob().job_id,
                                              [&log](const std::string& line) { log.Info(line); }));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
-  const comm::Communicator world = settings.dry_run ? CountedWorld(axes, /*rank=*/0) : session.world();
+  const comm::Communicator world = settings.dry_run ? CountedWorld(settings, axes, /*rank=*/0) : session.world();
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));

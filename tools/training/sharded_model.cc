@@ -123,7 +123,7 @@ void SeedParameters(std::uint64_t seed, const std::string& unit) {
 
 at::Tensor CopyTo(at::Device device, const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.device() == device) return tensor;
-  const bool pinned = !device.is_cpu() && tensor.is_cpu();
+  const bool pinned = !device.is_cpu() && !device.is_meta() && tensor.is_cpu();
   return (pinned ? tensor.pin_memory() : tensor)
       .to(tensor.options().device(device), /*non_blocking=*/pinned, /*copy=*/false);
 }
@@ -142,11 +142,6 @@ std::string NonFiniteName(const parallel::Shard& shard, const at::Tensor& values
 }
 
 }  // namespace
-
-absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model) {
-  PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, model));
-  return static_cast<std::int64_t>(policy.count());
-}
 
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
                          const TrainedModel& trained) {

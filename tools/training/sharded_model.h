@@ -57,9 +57,6 @@ struct TrainedModel {
   std::int64_t tokens_of_sample = 0;  // that the model makes of an image; 0: inputs are tokens
 };
 
-// Local. Blocks that --activation-checkpointing picks. InvalidArgument for a block that is not there.
-absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model);
-
 // Collective. Splits the layers of a model on the meta device over tp, if the mesh has it: before anything else
 // is done with the model. Errors of tensor_parallel::Parallelize; InvalidArgument for heads that cp cannot split.
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);

@@ -1,0 +1,89 @@
+// Bytes of meta tensors by hand, and sizes of operators on the meta device against those on the processor.
+#include "parallel/plan/meta_memory.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding_dense_backward.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/flip.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "parallel/plan/meta_kernels.h"
+
+namespace plait::parallel {
+namespace {
+
+TEST(MetaMemory, CountsTensorsThatAreAlive) {
+  MetaMemory& memory = MetaMemory::Install();
+  const std::int64_t before = memory.live_bytes();
+  memory.ForgetPeak();
+  {
+    const at::Tensor a = at::empty({3, 5}, at::device(at::kMeta).dtype(at::kFloat));
+    const at::Tensor view = a.t();
+    EXPECT_EQ(memory.live_bytes() - before, 60) << "a view takes nothing";
+    const at::Tensor twice = a + a;
+    EXPECT_EQ(memory.live_bytes() - before, 120);
+  }
+  EXPECT_EQ(memory.live_bytes(), before);
+  EXPECT_EQ(memory.peak_bytes() - before, 120);
+  memory.ForgetPeak();
+  EXPECT_EQ(memory.peak_bytes(), before);
+}
+
+TEST(MetaMemory, LeavesOutWhatIsUncounted) {
+  MetaMemory& memory = MetaMemory::Install();
+  const std::int64_t before = memory.live_bytes();
+  at::Tensor uncounted;
+  {
+    const MetaMemory::Uncounted here;
+    uncounted = at::empty({7}, at::device(at::kMeta));
+  }
+  const at::Tensor counted = at::empty({9}, at::device(at::kMeta).dtype(at::kDouble));
+  EXPECT_EQ(memory.live_bytes() - before, 72);
+  uncounted.reset();
+  EXPECT_EQ(memory.live_bytes() - before, 72);
+}
+
+using Operator = std::function<at::Tensor(const at::Tensor& x)>;  // of (2, 3, 4)
+
+TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
+  RegisterMetaKernels();
+  RegisterMetaKernels();
+  const auto numbers = [](const at::Tensor& x, std::int64_t count) {
+    return at::arange(count, at::device(x.device()).dtype(at::kLong));
+  };
+  const std::vector<Operator> operators = {
+      [](const at::Tensor& x) { return x.gt(0).logical_and(x.select(0, 0).gt(0)); },
+      [](const at::Tensor& x) { return x.select(0, 0).gt(0).logical_or(x.gt(0)); },
+      [](const at::Tensor& x) { return x.gt(0).logical_and_(x.lt(1)); },
+      [](const at::Tensor& x) { return x.logical_not(); },
+      [](const at::Tensor& x) { return x.gt(0).logical_not_(); },
+      [](const at::Tensor& x) { return x.masked_fill(x.gt(0), 7); },
+      [](const at::Tensor& x) { return x.clone().masked_fill_(x.gt(0), 7); },
+      [](const at::Tensor& x) { return at::where(x.gt(0), x, x.select(2, 0).unsqueeze(2)); },
+      [](const at::Tensor& x) { return x.abs(); },
+      [](const at::Tensor& x) { return x.flip({1, 2}); },
+      [](const at::Tensor& x) { return x.transpose(0, 2).flip(0); },
+      [&](const at::Tensor& x) { return x.index_select(-2, numbers(x, 2)); },
+      [&](const at::Tensor& x) { return numbers(x, 9).floor_divide_(2); },
+      [&](const at::Tensor& x) { return at::embedding_dense_backward(x[0], numbers(x, 3), 5, -1, false); },
+  };
+  const at::Tensor real = at::ones({2, 3, 4});
+  const at::Tensor meta = at::empty({2, 3, 4}, at::device(at::kMeta));
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    const at::Tensor expected = operators[i](real), found = operators[i](meta);
+    EXPECT_TRUE(found.is_meta()) << i;
+    EXPECT_EQ(found.sizes(), expected.sizes()) << i;
+    EXPECT_EQ(found.scalar_type(), expected.scalar_type()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace plait::parallel
