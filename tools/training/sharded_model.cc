@@ -158,8 +158,9 @@ absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
       "--mesh");
 }
 
-absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                          at::Device device, const TrainedModel& trained) {
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
+                                                          const comm::DeviceMesh& mesh, at::Device device,
+                                                          const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
   const int data_ranks = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
   // Ranks along cp share parameters as data-parallel ones do.
@@ -203,16 +204,16 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                          context_parallel::DataMesh(mesh_, settings.parsed_strategy()));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
                          parallel::WithEnds(data_mesh, plan.schedule.rank_of_stage));
-  PLAIT_ASSIGN_OR_RETURN(
-      engine_, parallel::DataParallel::Create(mesh, EngineUnits(units),
-                                              {.strategy = settings.parsed_strategy(),
-                                               .reshard_after_forward = settings.reshard_after_forward,
-                                               .prefetch = settings.prefetch,
-                                               .compute_type = settings.compute_type(),
-                                               .device = device_,
-                                               .masters_offload = StateOffload(settings, device_),
-                                               .offloads_parameters = settings.offload_params && !device_.is_meta()},
-                                              initialize));
+  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
+                                      mesh, EngineUnits(units),
+                                      {.strategy = settings.parsed_strategy(),
+                                       .reshard_after_forward = settings.reshard_after_forward,
+                                       .prefetch = settings.prefetch,
+                                       .compute_type = settings.compute_type(),
+                                       .device = device_,
+                                       .masters_offload = StateOffload(settings, device_),
+                                       .offloads_parameters = settings.offload_params && !device_.is_meta()},
+                                      initialize));
   return mesh_.world().Agree(initialized);
 }
 

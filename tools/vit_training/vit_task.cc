@@ -56,13 +56,12 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
                settings.gradient_accumulation_steps) {}
 
 training::TrainedModel VitTask::model() {
-  training::TrainedModel trained = {
-      .model = &model_,
-      .optimizer = {.lr = settings_.learning_rate,
-                    .beta1 = settings_.beta1,
-                    .beta2 = settings_.beta2,
-                    .weight_decay = settings_.weight_decay},
-      .clip_norm = settings_.grad_clip};
+  training::TrainedModel trained = {.model = &model_,
+                                    .optimizer = {.lr = settings_.learning_rate,
+                                                  .beta1 = settings_.beta1,
+                                                  .beta2 = settings_.beta2,
+                                                  .weight_decay = settings_.weight_decay},
+                                    .clip_norm = settings_.grad_clip};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
@@ -75,11 +74,11 @@ training::MakeDryRunModel VitTask::dry_run_model() {
   return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
     const vit::VitOptions& o = model_.options();
     const at::TensorOptions meta = at::device(at::kMeta);
-    training::DryRunModel made = {
-        .model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
-        .trained = model(),
-        .batch = {at::empty({samples, o.channels, o.image_size, o.image_size}, meta.dtype(settings_.compute_type())),
-                  at::empty({samples}, meta.dtype(at::kLong))}};
+    training::DryRunModel made = {.model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
+                                  .trained = model(),
+                                  .batch = {at::empty({samples, o.channels, o.image_size, o.image_size},
+                                                      meta.dtype(settings_.compute_type())),
+                                            at::empty({samples}, meta.dtype(at::kLong))}};
     made.trained.model = made.model.get();
     made.trained.initialize = nullptr;
     return made;
