@@ -107,7 +107,8 @@ std::shared_ptr<Group> Group::Split(int color, int key, absl::string_view name,
                                     const std::source_location& site) {
   const std::int64_t call =
       journal_->recorder.Enter(id_, {.operation = Operation::kSplit}, site, CallState::kWaiting);
-  std::unique_ptr<Backend> part = backend_->SplitNamed(color, key, std::string_view(name.data(), name.size()));
+  std::unique_ptr<Backend> part =
+      backend_->SplitNamed(color, key, std::string_view(name.data(), name.size()));
   journal_->recorder.Complete(call);
   // Ranks that join none have a group of one each: they are told apart by their rank.
   const std::int64_t part_index = color >= 0 ? color : -1 - backend_->rank();

@@ -20,7 +20,8 @@ void CheckCounts(const Counts& counts, int size, std::int64_t total) {
 bool Overlap(ConstBuffer a, ConstBuffer b) {
   const auto* a_begin = static_cast<const std::byte*>(a.data);
   const auto* b_begin = static_cast<const std::byte*>(b.data);
-  return a_begin != nullptr && b_begin != nullptr && a.count > 0 && b.count > 0 && a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
+  return a_begin != nullptr && b_begin != nullptr && a.count > 0 && b.count > 0 &&
+         a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
 }
 
 bool SameMemory(ConstBuffer a, ConstBuffer b) { return a.data == b.data && a.count == b.count; }

@@ -82,7 +82,8 @@ class CountingBackend final : public Backend {
     const std::string part(name);
     if (color < 0) return std::make_unique<CountingBackend>(job_, 0, 1, part);
     const int size = SizeOf(part);
-    PLAIT_CHECK(key >= 0 && key < size) << "key " << key << " in the group \"" << part << "\" of " << size << " ranks";
+    PLAIT_CHECK(key >= 0 && key < size)
+        << "key " << key << " in the group \"" << part << "\" of " << size << " ranks";
     return std::make_unique<CountingBackend>(job_, key, size, part);
   }
 
@@ -122,8 +123,8 @@ class CountingBackend final : public Backend {
 
   void Receive(Buffer out) {
     const auto found = job_->latest.find(out.bytes());
-    PLAIT_CHECK(found != job_->latest.end())
-        << "a counted rank receives " << out.bytes() << " bytes that no rank has sent; begin with those who send";
+    PLAIT_CHECK(found != job_->latest.end()) << "a counted rank receives " << out.bytes()
+                                             << " bytes that no rank has sent; begin with those who send";
     std::memcpy(out.data, found->second.data(), found->second.size());
   }
 
@@ -142,8 +143,9 @@ CountedJob::CountedJob(int ranks, GroupSizes sizes)
 
 Communicator CountedJob::World(int rank) const {
   PLAIT_CHECK(rank >= 0 && rank < state_->ranks) << "rank " << rank << " of " << state_->ranks;
-  return Communicator(MakeWorldGroup(std::make_unique<CountingBackend<State>>(state_, rank, state_->ranks, kWorld), kWorld,
-                                     std::make_shared<Journal>(/*capacity=*/32)));
+  return Communicator(
+      MakeWorldGroup(std::make_unique<CountingBackend<State>>(state_, rank, state_->ranks, kWorld), kWorld,
+                     std::make_shared<Journal>(/*capacity=*/32)));
 }
 
 }  // namespace plait::comm

@@ -73,7 +73,8 @@ TEST(CountedJob, MessagesAreTheLatestOfTheirSize) {
   std::vector<std::int64_t> received(2), longer(3);
   job.World(1).Receive(BufferOf(absl::MakeSpan(received)), 0, 5);
   EXPECT_EQ(received, sent);
-  EXPECT_DEATH(job.World(1).Receive(BufferOf(absl::MakeSpan(longer)), 0, 0), "24 bytes that no rank has sent");
+  EXPECT_DEATH(job.World(1).Receive(BufferOf(absl::MakeSpan(longer)), 0, 0),
+               "24 bytes that no rank has sent");
 }
 
 TEST(CountedJob, RealRanksTakeNoMetaBuffers) {

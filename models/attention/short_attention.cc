@@ -185,7 +185,8 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
 }  // namespace
 
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
-  if (!(product.is_cpu() || product.is_meta()) || Positions(product, sizes) > kLongestShortSequence) return false;
+  if (!(product.is_cpu() || product.is_meta()) || Positions(product, sizes) > kLongestShortSequence)
+    return false;
   return HasOwnKernels(product) || product.scalar_type() == at::kBFloat16 ||
          product.scalar_type() == at::kHalf;
 }

@@ -40,10 +40,10 @@ Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::Sym
   return at::empty({rows.expect_int(), gradient.size(-1)}, gradient.options());
 }
 
-void Adam(TensorList, TensorList, TensorList, TensorList, TensorList, TensorList, double, double, double, double,
-          double, bool, bool, const MaybeTensor&, const MaybeTensor&) {}
-void Sgd(TensorList, TensorList, TensorList, double, double, double, double, bool, bool, bool, const MaybeTensor&,
-         const MaybeTensor&) {}
+void Adam(TensorList, TensorList, TensorList, TensorList, TensorList, TensorList, double, double, double,
+          double, double, bool, bool, const MaybeTensor&, const MaybeTensor&) {}
+void Sgd(TensorList, TensorList, TensorList, double, double, double, double, bool, bool, bool,
+         const MaybeTensor&, const MaybeTensor&) {}
 
 }  // namespace
 

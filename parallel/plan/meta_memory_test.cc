@@ -69,7 +69,9 @@ TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
       [](const at::Tensor& x) { return x.clone().masked_fill_(x.gt(0), 7); },
       [](const at::Tensor& x) { return at::where(x.gt(0), x, x.select(2, 0).unsqueeze(2)); },
       [](const at::Tensor& x) { return x.abs(); },
-      [](const at::Tensor& x) { return x.flip({1, 2}); },
+      [](const at::Tensor& x) {
+        return x.flip({1, 2});
+      },
       [](const at::Tensor& x) { return x.transpose(0, 2).flip(0); },
       [&](const at::Tensor& x) { return x.index_select(-2, numbers(x, 2)); },
       [&](const at::Tensor& x) { return numbers(x, 9).floor_divide_(2); },

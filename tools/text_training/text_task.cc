@@ -96,14 +96,13 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& set
 }
 
 training::TrainedModel TextTask::model() {
-  training::TrainedModel trained = {
-      .model = model_.get(),
-      .optimizer = {.lr = settings_.learning_rate,
-                    .beta1 = settings_.beta1,
-                    .beta2 = settings_.beta2,
-                    .weight_decay = settings_.weight_decay},
-      .clip_norm = settings_.grad_clip,
-      .attention_heads = HeadsOf(options_)};
+  training::TrainedModel trained = {.model = model_.get(),
+                                    .optimizer = {.lr = settings_.learning_rate,
+                                                  .beta1 = settings_.beta1,
+                                                  .beta2 = settings_.beta2,
+                                                  .weight_decay = settings_.weight_decay},
+                                    .clip_norm = settings_.grad_clip,
+                                    .attention_heads = HeadsOf(options_)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
@@ -114,7 +113,9 @@ training::TrainedModel TextTask::model() {
 
 training::MakeDryRunModel TextTask::dry_run_model() {
   return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
-    const auto tokens = [&] { return at::empty({samples, settings_.sequence}, at::device(at::kMeta).dtype(at::kLong)); };
+    const auto tokens = [&] {
+      return at::empty({samples, settings_.sequence}, at::device(at::kMeta).dtype(at::kLong));
+    };
     training::DryRunModel made = {
         .model = MakeModel(options_, at::device(at::kMeta).dtype(settings_.master_type())),
         .trained = model(),

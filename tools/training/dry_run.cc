@@ -69,8 +69,8 @@ void TakeStep(ShardedModel& sharded, const DryRunModel& made) {
   sharded.Step({.clip_norm = made.trained.clip_norm});
 }
 
-absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMesh& mesh, const MakeDryRunModel& make,
-                                 std::int64_t samples) {
+absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMesh& mesh,
+                                 const MakeDryRunModel& make, std::int64_t samples) {
   const parallel::MetaMemory::Uncounted uncounted;
   PLAIT_ASSIGN_OR_RETURN(DryRunModel made, make(samples));
   PLAIT_RETURN_IF_ERROR(SplitLayers(settings, mesh, made.trained));
@@ -102,8 +102,8 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
 }
 
 // This rank alone; before it one of the first stage, which tells later ones what they receive.
-absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real, const MakeDryRunModel& make,
-                                  std::int64_t samples) {
+absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
+                                  const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
   const comm::CountedJob job(Product(axes), GroupSizes(axes, settings.parsed_strategy()));
   const int rank = real.world().rank();
@@ -171,39 +171,42 @@ absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, cons
 }
 
 absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit) {
-  const auto most = std::max_element(result.ranks.begin(), result.ranks.end(), [](const auto& a, const auto& b) {
-    return a.peak_bytes() < b.peak_bytes();
-  });
+  const auto most =
+      std::max_element(result.ranks.begin(), result.ranks.end(),
+                       [](const auto& a, const auto& b) { return a.peak_bytes() < b.peak_bytes(); });
   if (limit.bytes < 0 || most->peak_bytes() <= limit.bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "rank %d would take %.3f GB, but %.3f GB are there (%s)", most->rank,
-      1e-9 * static_cast<double>(most->peak_bytes()), 1e-9 * static_cast<double>(limit.bytes), limit.limited_by));
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("rank %d would take %.3f GB, but %.3f GB are there (%s)", most->rank,
+                      1e-9 * static_cast<double>(most->peak_bytes()), 1e-9 * static_cast<double>(limit.bytes),
+                      limit.limited_by));
 }
 
 std::string DryRunText(const DryRunResult& result) {
   std::vector<std::string> names;
   std::string text = absl::StrFormat("Dry run of a step on %d ranks: %d of them in %.1f s; bytes in MB\n",
                                      Product(result.axes), result.ranks.size(), result.seconds);
-  absl::StrAppend(&text, absl::StrFormat("  %-24s %6s %11s %11s %11s %11s %11s   %s\n", "rank", "alike",
-                                         "parameters", "moments", "gradients", "activations", "peak",
-                                         "sent in a step, by axis"));
+  absl::StrAppend(
+      &text, absl::StrFormat("  %-24s %6s %11s %11s %11s %11s %11s   %s\n", "rank", "alike", "parameters",
+                             "moments", "gradients", "activations", "peak", "sent in a step, by axis"));
   for (const DryRunRank& rank : result.ranks) {
     std::vector<std::string> place, sent;
     for (std::size_t i = 0; i < result.axes.size(); ++i) {
-      if (result.axes[i].size > 1) place.push_back(absl::StrCat(result.axes[i].name, "=", rank.coordinates[i]));
+      if (result.axes[i].size > 1)
+        place.push_back(absl::StrCat(result.axes[i].name, "=", rank.coordinates[i]));
     }
     for (const auto& [axis, operations] : rank.traffic) {
       std::int64_t bytes = 0;
       for (const comm::OperationStats& operation : operations) bytes += operation.wire_bytes;
       if (bytes > 0) sent.push_back(absl::StrFormat("%s %.3f", axis, 1e-6 * static_cast<double>(bytes)));
     }
-    const auto mb = [](std::int64_t bytes) { return absl::StrFormat("%11.3f", 1e-6 * static_cast<double>(bytes)); };
-    absl::StrAppend(&text,
-                    absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
-                                    absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")), rank.alike,
-                                    mb(rank.parameter_bytes), mb(rank.moment_bytes), mb(rank.gradient_bytes),
-                                    mb(rank.activation_bytes), mb(rank.peak_bytes()),
-                                    absl::StrJoin(sent, ", ")));
+    const auto mb = [](std::int64_t bytes) {
+      return absl::StrFormat("%11.3f", 1e-6 * static_cast<double>(bytes));
+    };
+    absl::StrAppend(
+        &text, absl::StrFormat("  %-24s %6d %s %s %s %s %s   %s\n",
+                               absl::StrCat(rank.rank, " ", absl::StrJoin(place, ",")), rank.alike,
+                               mb(rank.parameter_bytes), mb(rank.moment_bytes), mb(rank.gradient_bytes),
+                               mb(rank.activation_bytes), mb(rank.peak_bytes()), absl::StrJoin(sent, ", ")));
   }
   return text;
 }

@@ -44,7 +44,9 @@ struct DryRunRank {
   std::int64_t activation_bytes = 0;  // with whatever else lives only within a step
   comm::Stats traffic;                // of a step, by axis
 
-  std::int64_t peak_bytes() const { return parameter_bytes + moment_bytes + gradient_bytes + activation_bytes; }
+  std::int64_t peak_bytes() const {
+    return parameter_bytes + moment_bytes + gradient_bytes + activation_bytes;
+  }
 };
 
 struct DryRunResult {

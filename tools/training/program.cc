@@ -63,8 +63,8 @@ void ReportStart(const Program& program, Run& run) {
 }
 
 // `ranks`: of the run, which a dry run has without starting them.
-absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line, int ranks,
-                       comm::Session& session, bool* stopped) {
+absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
+                       int ranks, comm::Session& session, bool* stopped) {
   Settings& settings = program.settings;
   PLAIT_RETURN_IF_ERROR(AgreeOnSettings(session.world(), table.Values()));
   PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
@@ -72,12 +72,13 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   Console console(session.world().rank() == 0);
   PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(session.world().rank(), console));
   if (!device.warning.empty()) log.Warning(device.warning);
-  PLAIT_ASSIGN_OR_RETURN(CheckpointPlace place,
-                         OpenCheckpointPlace(program.name, settings, table, session.world(),
-                                             comm::DetectJob().job_id,
-                                             [&log](const std::string& line) { log.Info(line); }));
+  PLAIT_ASSIGN_OR_RETURN(
+      CheckpointPlace place,
+      OpenCheckpointPlace(program.name, settings, table, session.world(), comm::DetectJob().job_id,
+                          [&log](const std::string& line) { log.Info(line); }));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, settings.Axes(ranks));
-  const comm::Communicator world = settings.dry_run ? CountedWorld(settings, axes, /*rank=*/0) : session.world();
+  const comm::Communicator world =
+      settings.dry_run ? CountedWorld(settings, axes, /*rank=*/0) : session.world();
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));

@@ -158,8 +158,9 @@ absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
       "--mesh");
 }
 
-absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                          at::Device device, const TrainedModel& trained) {
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
+                                                          const comm::DeviceMesh& mesh, at::Device device,
+                                                          const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
   const int data_ranks = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
   // Ranks along cp share parameters as data-parallel ones do.

@@ -62,8 +62,9 @@ struct TrainedModel {
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
 // Local. What the memory plan of this rank follows from; of checked settings. Errors of PlanPipeline.
-absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings, const comm::DeviceMesh& mesh,
-                                                          at::Device device, const TrainedModel& trained);
+absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
+                                                          const comm::DeviceMesh& mesh, at::Device device,
+                                                          const TrainedModel& trained);
 
 class ShardedModel {
  public:

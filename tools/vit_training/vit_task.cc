@@ -77,11 +77,11 @@ training::MakeDryRunModel VitTask::dry_run_model() {
   return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
     const vit::VitOptions& o = model_.options();
     const at::TensorOptions meta = at::device(at::kMeta);
-    training::DryRunModel made = {
-        .model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
-        .trained = model(),
-        .batch = {at::empty({samples, o.channels, o.image_size, o.image_size}, meta.dtype(settings_.compute_type())),
-                  at::empty({samples}, meta.dtype(at::kLong))}};
+    training::DryRunModel made = {.model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
+                                  .trained = model(),
+                                  .batch = {at::empty({samples, o.channels, o.image_size, o.image_size},
+                                                      meta.dtype(settings_.compute_type())),
+                                            at::empty({samples}, meta.dtype(at::kLong))}};
     made.trained.model = made.model.get();
     made.trained.initialize = nullptr;
     return made;
