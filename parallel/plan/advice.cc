@@ -37,13 +37,13 @@ double LargestLayer(const PlannedModel& model, const PlannedRun& run) {
 
 // Of ZeRO-3 on all ranks: parameters gathered twice, gradients scattered.
 double MessageSeconds(const PlannedModel& model, const PlannedRun& run, int ranks, const Cluster& cluster) {
-  const MeshSizes mesh = {.dp_shard = ranks};
+  const PlannedRun sharded = {.mesh = {.dp_shard = ranks}, .strategy = Strategy::kFsdp};
   const std::int64_t parameters = model.ParameterCount();
   const bool narrow = run.compute_type == at::kBFloat16 || run.compute_type == at::kHalf;
   const comm::DataType type = narrow ? comm::DataType::kBFloat16 : comm::DataType::kFloat32;
   const Call gathers = {Axis::kShard, comm::Operation::kAllGather, parameters / ranks, type, 2};
   const Call scatter = {Axis::kShard, comm::Operation::kReduceScatter, parameters, comm::DataType::kFloat32};
-  return SecondsOf(gathers, mesh, cluster) + SecondsOf(scatter, mesh, cluster);
+  return SecondsOf(gathers, sharded, cluster) + SecondsOf(scatter, sharded, cluster);
 }
 
 absl::StatusOr<Facts> FactsOf(const PlannedModel& model, const PlannedRun& base, const SearchOptions& options,
@@ -112,7 +112,7 @@ bool IsOf(Decision decision, const PlannedRun& run) {
     case Decision::kReplicateSlowly:
       return whole && !ShardsGradients(run.strategy);
     case Decision::kStagesOnNode:
-      return mesh.pp > 1 && mesh.tp == 1;
+      return mesh.pp > 1;
     case Decision::kEverything:
       return mesh.pp > 1 && !ShardsGradients(run.strategy);
     case Decision::kOffload:

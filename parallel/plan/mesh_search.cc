@@ -81,12 +81,12 @@ class Estimator {
   MemoryPlan Memory(const StepPlan& plan, int pp_rank) const {
     const PlannedRun& run = plan.run;
     const RankUnits rank = UnitsOf(plan, {.pp = pp_rank});
-    std::vector<PlannedUnit> units = PlanUnits(rank.roots, run.mesh.dp_shard);
-    units.insert(units.end(), rank.blocks, PlanUnits({rank.block}, run.mesh.dp_shard)[0]);
+    std::vector<PlannedUnit> units = PlanUnits(rank.roots, run.shard_ranks());
+    units.insert(units.end(), rank.blocks, PlanUnits({rank.block}, run.shard_ranks())[0]);
     return PlanMemory({.units = units,
                        .strategy = run.strategy,
-                       .replicate_ranks = run.mesh.dp_replicate,
-                       .shard_ranks = run.mesh.dp_shard,
+                       .replicate_ranks = run.replicate_ranks(),
+                       .shard_ranks = run.shard_ranks(),
                        .master_type = run.master_type,
                        .compute_type = run.compute_type,
                        .optimizer = run.optimizer,
@@ -140,7 +140,8 @@ std::vector<MeshSizes> Meshes(const PlannedModel& model, int ranks, int largest_
     for (const int cp : Divisors(ranks / tp)) {
       for (const int pp : Divisors(ranks / tp / cp)) {
         const MeshSizes split = {.pp = pp, .cp = cp, .tp = tp};
-        if (!CheckSplit(model, split, false).ok()) continue;
+        const bool padded = cp > 1 && model.sequence % (2 * cp) != 0;
+        if (padded || !CheckSplit(model, split, false).ok()) continue;
         const int data = ranks / tp / cp / pp;
         for (const int shard : Divisors(data)) meshes.push_back({pp, data / shard, shard, cp, tp});
       }
@@ -149,7 +150,9 @@ std::vector<MeshSizes> Meshes(const PlannedModel& model, int ranks, int largest_
   return meshes;
 }
 
-bool Takes(Strategy strategy, const MeshSizes& mesh) { return (strategy == Strategy::kDdp) == (mesh.dp_shard == 1); }
+bool Takes(Strategy strategy, const MeshSizes& mesh) {
+  return strategy == Strategy::kDdp ? mesh.dp_shard == 1 : mesh.dp_shard * mesh.cp > 1;
+}
 
 }  // namespace
 

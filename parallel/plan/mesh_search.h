@@ -39,7 +39,7 @@ absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun&
 struct SearchOptions {
   std::int64_t samples = 0;  // of a step, over all ranks and micro-batches
   int ranks = 0;             // 0: the cluster's
-  // Empty: all. Strategies that shard run with dp_shard > 1 only, ddp with 1.
+  // Empty: all. Those that shard run where there are ranks to share states, ddp where dp_shard is 1.
   std::vector<Strategy> strategies = {};
   int largest_tp = 0;  // 0: the ranks of a node
 };

@@ -97,6 +97,12 @@ std::int64_t PlannedModel::ParameterCount() const {
   return count;
 }
 
+std::int64_t LocalTokens(const PlannedModel& model, const MeshSizes& mesh) {
+  if (mesh.cp == 1) return model.sequence;
+  const std::int64_t chunks = 2 * mesh.cp;
+  return 2 * ((model.sequence + chunks - 1) / chunks);
+}
+
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel) {
   if (mesh.pp > 1 && !model.can_pipeline) return Cannot("pp", mesh.pp, "the program has no pipeline");
   if (mesh.cp > 1 && !model.can_split_sequences) {
@@ -105,12 +111,8 @@ absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool s
   if (mesh.pp > model.blocks) {
     return Cannot("pp", mesh.pp, absl::StrCat("the model has ", model.blocks, " blocks; expected one for each stage"));
   }
-  if (model.sequence % (mesh.cp > 1 ? 2 * mesh.cp : 1) != 0) {
-    return Cannot("cp", mesh.cp, absl::StrCat("sequences of ", model.sequence,
-                                              "; expected a multiple of two chunks for each rank"));
-  }
-  if (sequence_parallel && model.sequence / mesh.cp % mesh.tp != 0) {
-    return Cannot("tp", mesh.tp, absl::StrCat("sequence parallelism of ", model.sequence / mesh.cp,
+  if (sequence_parallel && LocalTokens(model, mesh) % mesh.tp != 0) {
+    return Cannot("tp", mesh.tp, absl::StrCat("sequence parallelism of ", LocalTokens(model, mesh),
                                               " tokens; expected a multiple of the ranks"));
   }
   return CheckTensor(model, mesh.tp);
@@ -130,7 +132,6 @@ std::vector<ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSize
     const bool all_rows = unit.block == ParameterUnit::kRoot && !model.splits_vocabulary;
     for (ParameterSpec& spec : unit.parameters) {
       if (mesh.tp > 1) Place(spec, pieces, sequence_parallel, all_rows);
-      if (mesh.cp > 1) spec.placement.partial.push_back("cp");
     }
   }
   return units;

@@ -53,12 +53,14 @@ struct PlannedModel {
   std::int64_t ParameterCount() const;
 };
 
+// Of a sequence on a rank along cp, with padding to two chunks for each rank (what Ulysses needs less is not counted).
+std::int64_t LocalTokens(const PlannedModel& model, const MeshSizes& mesh);
+
 // InvalidArgument, one line, where the mesh cannot split the model: heads, widths, vocabulary or sequence too few or
 // no multiples, more stages than blocks, an axis that the program lacks.
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel);
 
-// The root units and a block's as tensor_parallel::Parallelize and the axis cp leave them on a rank. Tensors are on the
-// meta device.
+// The root units and a block's as tensor_parallel::Parallelize leaves them on a rank. Tensors are on the meta device.
 std::vector<models::ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSizes& mesh,
                                                bool sequence_parallel, int tp_rank);
 

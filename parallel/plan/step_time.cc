@@ -20,16 +20,18 @@ constexpr double kForwardShare = 1.0 / 3;  // of a product's FLOPs; the input's 
 double BytesOf(at::ScalarType type) { return static_cast<double>(c10::elementSize(type)); }
 
 // Of ranks whose neighbours are so many ranks apart.
-int StrideOf(const MeshSizes& mesh, Axis axis) {
+int StrideOf(const PlannedRun& run, Axis axis) {
+  const MeshSizes& mesh = run.mesh;
+  const bool ddp = run.strategy == Strategy::kDdp;
   switch (axis) {
     case Axis::kTp:
       return 1;
     case Axis::kCp:
       return mesh.tp;
-    case Axis::kShard:
-      return mesh.tp * mesh.cp;
+    case Axis::kShard:  // with cp
+      return mesh.tp;
     case Axis::kReplicate:
-      return mesh.tp * mesh.cp * mesh.dp_shard;
+      return ddp ? mesh.tp : mesh.tp * mesh.cp * mesh.dp_shard;
     case Axis::kPp:
       return mesh.ranks() / mesh.pp;
     case Axis::kEnds:
@@ -39,9 +41,9 @@ int StrideOf(const MeshSizes& mesh, Axis axis) {
 }
 
 // Between the ranks of an axis.
-Link LinkOf(const MeshSizes& mesh, Axis axis, const Cluster& cluster) {
-  const int size = SizeOf(mesh, axis), node = std::min(cluster.ranks_per_node, mesh.ranks());
-  const int together = std::clamp(node / StrideOf(mesh, axis), 1, size);
+Link LinkOf(const PlannedRun& run, Axis axis, const Cluster& cluster) {
+  const int size = SizeOf(run, axis), node = std::min(cluster.ranks_per_node, run.mesh.ranks());
+  const int together = std::clamp(node / StrideOf(run, axis), 1, size);
   if (together == size) return cluster.within_node;
   // A ring leaves the node once, whatever it has there; `node / together` of them share the link.
   const double share = cluster.between_nodes.bytes_per_second * together / node;
@@ -99,7 +101,7 @@ class Times {
 
   double Seconds(const std::vector<Call>& calls) const {
     double sum = 0;
-    for (const Call& call : calls) sum += SecondsOf(call, mesh_, cluster_);
+    for (const Call& call : calls) sum += SecondsOf(call, plan_.run, cluster_);
     return sum;
   }
   bool overlaps() const { return cluster_.messages_overlap; }
@@ -138,7 +140,7 @@ class Times {
     for (const Call& call : calls.forward) Add(call, attention, hidden_keys, pass);
     double keys = 0, sums = 0;
     for (const Call& call : calls.backward) {
-      const double seconds = SecondsOf(call, mesh_, cluster_);
+      const double seconds = SecondsOf(call, plan_.run, cluster_);
       const bool is_sum = call.axis == Axis::kTp && call.operation != Operation::kAllGather;
       (call.axis == Axis::kCp ? pass.cp : pass.tp) += seconds;
       if (is_sum) sums += seconds;
@@ -150,7 +152,7 @@ class Times {
     pass.cp -= std::min(keys, 2 * attention) + hidden_keys;
   }
   void Add(const Call& call, double attention, double& hidden_keys, Pass& pass) const {
-    const double seconds = SecondsOf(call, mesh_, cluster_);
+    const double seconds = SecondsOf(call, plan_.run, cluster_);
     (call.axis == Axis::kCp ? pass.cp : pass.tp) += seconds;
     if (call.operation == Operation::kSend) hidden_keys += std::min(seconds, attention);
   }
@@ -165,7 +167,7 @@ double Optimizer(const StepPlan& plan, double parameters, const Cluster& cluster
   const double e = BytesOf(run.master_type), c = BytesOf(run.compute_type);
   const double transfers = run.optimizer == OptimizerKind::kSgd ? 4 : 8;
   const double bytes = transfers * e + (run.compute_type == run.master_type ? 0 : 2 * c);
-  return bytes * parameters / run.mesh.dp_shard / cluster.memory_bandwidth;
+  return bytes * parameters / run.shard_ranks() / cluster.memory_bandwidth;
 }
 
 // At least one.
@@ -223,12 +225,12 @@ double Makespan(const StepPlan& plan, const std::vector<Pass>& stages, const Tim
 
 }  // namespace
 
-double SecondsOf(const Call& call, const MeshSizes& mesh, const Cluster& cluster) {
-  const int size = SizeOf(mesh, call.axis);
+double SecondsOf(const Call& call, const PlannedRun& run, const Cluster& cluster) {
+  const int size = SizeOf(run, call.axis);
   if (size == 1 || call.count == 0) return 0;
-  const Link link = LinkOf(mesh, call.axis, cluster);
+  const Link link = LinkOf(run, call.axis, cluster);
   return static_cast<double>(call.count) * StepsOf(call.operation, size) * link.latency_seconds +
-         static_cast<double>(WireBytes(call, mesh)) / link.bytes_per_second;
+         static_cast<double>(WireBytes(call, run)) / link.bytes_per_second;
 }
 
 std::string TypeName(at::ScalarType type) {

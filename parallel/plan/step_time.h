@@ -13,7 +13,7 @@
 //   gathers         of parameters, where they are exposed: fsdp's of every pass, zero's of one step
 //   pipeline        what the simulator adds: bubble, messages between stages, waiting for a slower stage
 //   reductions      of gradients along dp_shard and dp_replicate, where they are exposed
-//   partial sums    of gradients along cp, tp and pp_ends
+//   partial sums    of gradients along tp and pp_ends
 //   optimizer       8 e P / N (AdamW: reads four, writes three; the norm reads one) + 2 c P / N for a narrower c
 //   shared          ranks that share processors: what the work of all of them takes beyond the above
 //
@@ -44,7 +44,7 @@ struct StepTime {
 };
 
 // Seconds of a call (of all of its count).
-double SecondsOf(const Call& call, const MeshSizes& mesh, const Cluster& cluster);
+double SecondsOf(const Call& call, const PlannedRun& run, const Cluster& cluster);
 
 // "float32": of Cluster::flops.
 std::string TypeName(at::ScalarType type);

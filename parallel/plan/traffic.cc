@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "parallel/plan/gather_count.h"
 #include "parallel/sharding/unit_parts.h"
@@ -98,8 +99,8 @@ std::int64_t PartialCount(const UnitPart& part, const FlatLayout& layout, int sh
 
 void AddPartialSums(const StepPlan& plan, const UnitPart& part, const FlatLayout& layout, int shard_rank,
                     int units, std::vector<Call>& calls) {
-  for (const Axis axis : {Axis::kCp, Axis::kTp, Axis::kEnds}) {
-    if (SizeOf(plan.run.mesh, axis) == 1) continue;
+  for (const Axis axis : {Axis::kTp, Axis::kEnds}) {
+    if (SizeOf(plan.run, axis) == 1) continue;
     const std::int64_t count = PartialCount(part, layout, shard_rank, Name(axis));
     if (count > 0) calls.push_back({axis, Operation::kAllReduce, count, TypeOf(plan.run.master_type), units});
   }
@@ -118,7 +119,7 @@ int Reductions(const StepPlan& plan, int pp_rank) {
 void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const RankPlace& place, int units,
                   int gathers, StateCalls& calls) {
   const PlannedRun& run = plan.run;
-  const int shards = run.mesh.dp_shard;
+  const int shards = run.shard_ranks();
   const bool root = unit.block == models::ParameterUnit::kRoot;
   const DataType master = TypeOf(run.master_type);
   for (const UnitPart& part : PartsOf(unit, run.strategy, run.part_bytes)) {
@@ -131,7 +132,7 @@ void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const
       calls.reductions.push_back({Axis::kShard, Operation::kReduceScatter, layout.count(), master,
                                   std::int64_t{units} * Reductions(plan, place.pp)});
     }
-    if (run.mesh.dp_replicate > 1) {
+    if (run.replicate_ranks() > 1) {
       calls.reductions.push_back({Axis::kReplicate, Operation::kAllReduce, layout.shard_count(), master, units});
     }
     AddPartialSums(plan, part, layout, place.dp_shard, units, calls.partial_sums);
@@ -153,6 +154,10 @@ std::int64_t MessagesOf(const Schedule& schedule, int pp_rank, bool back) {
 
 absl::StatusOr<StepPlan> StepPlan::Make(const PlannedModel& model, const PlannedRun& run) {
   PLAIT_RETURN_IF_ERROR(CheckSplit(model, run.mesh, run.sequence_parallel));
+  if (run.mesh.cp > 1 && run.context == ContextKind::kUlysses && model.heads % (run.mesh.cp * run.mesh.tp) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cp=", run.mesh.cp, ": Ulysses splits ", model.heads,
+                                                   " heads; expected a multiple of cp x tp, or a ring"));
+  }
   PLAIT_ASSIGN_OR_RETURN(Schedule schedule, MakeSchedule(run.schedule, {.ranks = run.mesh.pp,
                                                                         .chunks = run.chunks,
                                                                         .micro_batches = run.micro_batches}));
@@ -167,19 +172,20 @@ const char* Name(Axis axis) {
   return kNames[static_cast<int>(axis)];
 }
 
-int SizeOf(const MeshSizes& mesh, Axis axis) {
-  const int sizes[] = {mesh.pp, mesh.dp_replicate, mesh.dp_shard, mesh.cp, mesh.tp, mesh.pp > 1 ? 2 : 1};
+int SizeOf(const PlannedRun& run, Axis axis) {
+  const MeshSizes& mesh = run.mesh;
+  const int sizes[] = {mesh.pp, run.replicate_ranks(), run.shard_ranks(), mesh.cp, mesh.tp, mesh.pp > 1 ? 2 : 1};
   return sizes[static_cast<int>(axis)];
 }
 
-std::int64_t WireBytes(const Call& call, const MeshSizes& mesh) {
+std::int64_t WireBytes(const Call& call, const PlannedRun& run) {
   const comm::Buffer payload = {nullptr, call.elements, call.type};
   // Whoever sends a message is not the one who receives it.
   const comm::Request request = {.operation = call.operation,
                                  .in = payload,
                                  .out = payload,
                                  .root = call.operation == Operation::kSend ? 1 : -1};
-  return call.count * comm::WireBytes(request, /*rank=*/0, SizeOf(mesh, call.axis));
+  return call.count * comm::WireBytes(request, /*rank=*/0, SizeOf(run, call.axis));
 }
 
 PassCalls BlockCalls(const StepPlan& plan) {
@@ -247,7 +253,7 @@ StateCalls StateCallsOf(const StepPlan& plan, const RankPlace& place) {
   const PlannedRun& run = plan.run;
   const RankUnits units = UnitsOf(plan, place);
   int root_gathers = 1, block_gathers = units.blocks;
-  if (ShardsParameters(run.strategy) && run.mesh.dp_shard > 1) {
+  if (ShardsParameters(run.strategy) && run.shard_ranks() > 1) {
     const GatherCount gathers =
         CountGathers(plan.schedule, plan.stages, place.pp, run.reshard_after_forward, run.prefetch);
     root_gathers = gathers.roots;
@@ -286,7 +292,7 @@ std::vector<AxisTraffic> TrafficOf(const StepPlan& plan, const RankPlace& place)
     sum.axis = Name(call.axis);
     sum.operation = call.operation;
     sum.calls += call.count;
-    sum.wire_bytes += WireBytes(call, plan.run.mesh);
+    sum.wire_bytes += WireBytes(call, plan.run);
   }
   std::vector<AxisTraffic> traffic;
   for (const auto& [key, sum] : sums) traffic.push_back(sum);

@@ -12,8 +12,8 @@
 //              backward with sequence parallelism); head: its transpose; loss: all-reduces of rows and of 2 rows
 //              numbers. Per step, of parameters with partial gradients: an all-reduce per part of a unit
 //   cp         per block and micro-batch, ring: N - 1 messages of keys and values forward, N - 1 of them and N - 1 of
-//              their gradients (float32) backward; Ulysses: 4 all-to-alls both ways. Per step: as tp's last line, of
-//              all parameters
+//              their gradients (float32) backward; Ulysses: 4 all-to-alls both ways. Ranks along cp share states: they
+//              are ranks of dp_shard, or of dp_replicate under ddp, too (parallel/context/data_mesh.h)
 //   pp         per micro-batch and boundary between ranks: hidden states forward, their gradients backward
 //   dp_shard   per part of a unit of P numbers: reduce-scatter e P, all-gather c P (fsdp: as often as CountGathers)
 //   dp_replicate  per part: all-reduce of the shard, e P / N
@@ -55,9 +55,13 @@ struct PlannedRun {
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
   std::int64_t part_bytes = std::int64_t{1} << 20;
+
+  // That shard and that replicate states: cp is one of them.
+  int shard_ranks() const { return mesh.dp_shard * (strategy == Strategy::kDdp ? 1 : mesh.cp); }
+  int replicate_ranks() const { return mesh.dp_replicate * (strategy == Strategy::kDdp ? mesh.cp : 1); }
 };
 
-// A rank's place along the axes.
+// A rank's place along the axes; of dp_shard among shard_ranks().
 struct RankPlace {
   int pp = 0, dp_shard = 0, tp = 0;
 };
@@ -69,15 +73,15 @@ struct StepPlan {
   Schedule schedule = {};
   std::vector<StageRange> stages = {};
 
-  // Errors of CheckSplit, MakeSchedule and SplitBlocks.
+  // Errors of CheckSplit, MakeSchedule and SplitBlocks; InvalidArgument for heads that Ulysses cannot split.
   static absl::StatusOr<StepPlan> Make(const PlannedModel& model, const PlannedRun& run);
   // Rows of the residual stream in a micro-batch on a rank, before sequence parallelism.
-  std::int64_t rows() const { return run.micro_batch * model.sequence / run.mesh.cp; }
+  std::int64_t rows() const { return run.micro_batch * LocalTokens(model, run.mesh); }
 };
 
 enum class Axis : std::uint8_t { kPp, kReplicate, kShard, kCp, kTp, kEnds };
 const char* Name(Axis axis);
-int SizeOf(const MeshSizes& mesh, Axis axis);
+int SizeOf(const PlannedRun& run, Axis axis);
 
 // `count` equal calls.
 struct Call {
@@ -88,7 +92,7 @@ struct Call {
   std::int64_t count = 1;
 };
 // Sent by the rank in all of them; comm::WireBytes.
-std::int64_t WireBytes(const Call& call, const MeshSizes& mesh);
+std::int64_t WireBytes(const Call& call, const PlannedRun& run);
 
 // Of a micro-batch.
 struct PassCalls {
@@ -112,7 +116,7 @@ RankUnits UnitsOf(const StepPlan& plan, const RankPlace& place);
 struct StateCalls {
   std::vector<Call> root_gathers, block_gathers;  // of parameters; calls of equal blocks are one
   std::vector<Call> reductions;                   // along dp_shard and dp_replicate
-  std::vector<Call> partial_sums;                 // along tp, cp and pp_ends, after the last backward
+  std::vector<Call> partial_sums;                 // along tp and pp_ends, after the last backward
   std::int64_t parameters = 0;                    // numbers in the buffers, padding included
 };
 StateCalls StateCallsOf(const StepPlan& plan, const RankPlace& place);

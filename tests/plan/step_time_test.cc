@@ -34,7 +34,9 @@ Cluster TwoNodes() {
 
 // 1,000 floats in all.
 double Seconds(const MeshSizes& mesh, Axis axis, comm::Operation operation) {
-  return SecondsOf({axis, operation, 1000, comm::DataType::kFloat32}, mesh, TwoNodes());
+  const parallel::Strategy strategy = mesh.dp_shard > 1 ? parallel::Strategy::kFsdp : parallel::Strategy::kDdp;
+  return SecondsOf({axis, operation, 1000, comm::DataType::kFloat32}, {.mesh = mesh, .strategy = strategy},
+                   TwoNodes());
 }
 
 TEST(StepTime, OfMessages) {
@@ -51,6 +53,8 @@ TEST(StepTime, OfMessages) {
   // Two rings, of two ranks on each node.
   EXPECT_NEAR(Seconds({.dp_shard = 4, .tp = 2}, Axis::kShard, Operation::kReduceScatter), 2e-5 + 3000 / 2e9, kEps);
   EXPECT_EQ(Seconds({.tp = 4}, Axis::kCp, Operation::kAllReduce), 0);
+  // Ranks along cp are ranks of dp_replicate too: eight, in one ring.
+  EXPECT_NEAR(Seconds({.dp_replicate = 2, .cp = 4}, Axis::kReplicate, Operation::kAllReduce), 6e-5 + 7000 / 4e9, kEps);
 }
 
 const llama::LlamaOptions kLlama = {.vocab_size = 1000, .max_seq_len = 64, .dim = 64, .n_layers = 8, .n_heads = 8,

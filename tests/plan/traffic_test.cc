@@ -17,6 +17,7 @@
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
 #include "models/vit/vit.h"
+#include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/pipeline/executor.h"
@@ -111,12 +112,7 @@ class Training {
     EXPECT_TRUE(tensor_parallel::Parallelize(*model_, mesh_, tensor_parallel::DefaultPlan(*model_, run.mesh.tp),
                                              {.sequence_parallel = run.sequence_parallel})
                     .ok());
-    std::vector<models::ParameterUnit> all = model_->units();
-    for (models::ParameterUnit& unit : all) {
-      for (models::ParameterSpec& p : unit.parameters) {
-        if (run.mesh.cp > 1) p.placement.partial.push_back("cp");
-      }
-    }
+    const std::vector<models::ParameterUnit> all = model_->units();
     const parallel::Schedule schedule = *parallel::MakeSchedule(
         run.schedule, {.ranks = run.mesh.pp, .chunks = run.chunks, .micro_batches = run.micro_batches});
     const auto stages = *parallel::SplitBlocks(parallel::CostsByParameters(all), schedule.stages());
@@ -125,7 +121,8 @@ class Training {
     for (auto& unit : parallel::UnitsOfRank(all, stages, schedule.rank_of_stage, pp.rank())) {
       units.push_back(unit.unit);
     }
-    engine_ = *parallel::DataParallel::Create(*parallel::WithEnds(mesh_, schedule.rank_of_stage), units,
+    const auto data_mesh = *context_parallel::DataMesh(mesh_, run.strategy);
+    engine_ = *parallel::DataParallel::Create(*parallel::WithEnds(data_mesh, schedule.rank_of_stage), units,
                                               {.strategy = run.strategy,
                                                .reshard_after_forward = run.reshard_after_forward,
                                                .prefetch = run.prefetch,
@@ -145,7 +142,8 @@ class Training {
     optimizer_->Step({.clip_norm = 1});
   }
   parallel::RankPlace place() const {
-    return {mesh_.axis("pp").rank(), mesh_.axis("dp_shard").rank(), mesh_.axis("tp").rank()};
+    return {mesh_.axis("pp").rank(), context_parallel::DataMesh(mesh_, run_.strategy)->axis("dp_shard").rank(),
+            mesh_.axis("tp").rank()};
   }
 
  private:
@@ -225,6 +223,7 @@ TEST(Traffic, OfSplitSequences) {
   for (const ContextKind context : {ContextKind::kRing, ContextKind::kUlysses}) {
     for (const Kind kind : {Kind::kGpt, Kind::kLlama}) {
       ExpectPlanned(kind, {.mesh = {.cp = n}, .context = context});
+      ExpectPlanned(kind, {.mesh = {.cp = n}, .strategy = Strategy::kFsdp, .context = context});
       if (n < 4) continue;
       ExpectPlanned(kind, {.mesh = {.dp_shard = n / 2, .cp = 2}, .strategy = Strategy::kZero2, .context = context});
       ExpectPlanned(kind, {.mesh = {.dp_replicate = n / 4, .cp = 2, .tp = 2},

@@ -115,6 +115,9 @@ std::string FlagsText(const parallel::PlannedRun& run) {
                   " --batch-size=", run.micro_batch);
   if (run.micro_batches > 1) absl::StrAppend(&text, " --gradient-accumulation-steps=", run.micro_batches);
   if (run.reduce_each_micro_batch) absl::StrAppend(&text, " --reduce-each-micro-batch");
+  if (run.mesh.cp > 1 && run.context == context_parallel::ContextKind::kUlysses) {
+    absl::StrAppend(&text, " --context-attention=ulysses");
+  }
   if (run.mesh.pp > 1) absl::StrAppend(&text, " --pipeline-schedule=", Name(run.schedule));
   if (run.compute_type != at::kFloat) absl::StrAppend(&text, " --dtype=", parallel::TypeName(run.compute_type));
   return text;

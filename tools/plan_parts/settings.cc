@@ -160,6 +160,7 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
   PLAIT_RETURN_IF_ERROR(base::Prefixed(strategy.status(), "--strategy"));
   parallel::PlannedRun run = {.strategy = *strategy,
                               .sequence_parallel = trainer.sequence_parallel,
+                              .context = trainer.context_kind(),
                               .schedule = *schedule,
                               .chunks = trainer.pipeline_chunks,
                               .micro_batch = SamplesOf(settings, ranks),
@@ -169,9 +170,7 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
                               .prefetch = trainer.prefetch,
                               .reduce_each_micro_batch = trainer.reduce_each_micro_batch};
   if (trainer.mesh.empty()) return run;
-  PLAIT_ASSIGN_OR_RETURN(
-      const std::vector<comm::MeshAxis> axes,
-      training::MeshOf(trainer.mesh, {.strategy = *strategy, .axes = {"pp", "cp", "tp"}}, ranks));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(ranks));
   for (const comm::MeshAxis& axis : axes) {
     int* const sizes[] = {&run.mesh.pp, &run.mesh.dp_replicate, &run.mesh.dp_shard, &run.mesh.cp, &run.mesh.tp};
     constexpr const char* kNames[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
