@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
   watch.Enter("the exchange of what the nodes share");
   return MakeMpiWorldBackend({.max_elements_per_message = options.max_elements_per_message,
                               .shared_bytes_per_rank = options.shared_bytes_per_rank,
-                              .ring_bytes = options.ring_bytes});
+                              .ring_bytes = options.ring_bytes,
+                              .read_peers = options.read_peers});
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct SessionOptions {
   double step_timeout_seconds = 600;
   // SIGTERM then makes StopRequested() true and nothing else; by default it ends the process.
   bool stop_on_sigterm = false;
-  // The next three select functions of MPI: where ranks bring different numbers, all take the least.
+  // The next four select functions of MPI: where ranks bring different numbers, all take the least.
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
   // Memory that the ranks of a node share, per communicator and rank; its pages are taken when they are
@@ -47,6 +47,9 @@ struct SessionOptions {
   // Through messages, all-reduces, reduce-scatters and all-gathers go round a ring from this size on
   // (comm/mpi/ring_collectives.h).
   std::int64_t ring_bytes = std::int64_t{1} << 16;
+  // Whether ranks of a node read values of medium length from each other's memory where the kernel lets them
+  // (process_vm_readv), instead of copying them into and out of what they share.
+  bool read_peers = true;
   // For tensors in CUDA memory: `comm::NcclBackendFactory()`. Empty: their collectives go through host
   // memory.
   DeviceBackendFactory device_backend = {};

@@ -4,8 +4,8 @@
 //       [--bytes=N: this size alone] [--shared_bytes_per_rank=N]
 //
 //   milliseconds: least, median and greatest of 15 rounds
-//   operation          MB   MPI                    ring                   shared memory
-//   all_reduce       3.40   1.22  1.25  1.40       0.41  0.42  0.50       0.17  0.18  0.25
+//   operation          MB   MPI                    ring                   shared memory          peers' memory
+//   all_reduce       3.40   1.22  1.25  1.40       0.41  0.42  0.50       0.17  0.18  0.25       0.15  0.17  0.19
 //
 // MB: of the whole buffer, float32. Each
 // figure is the slowest rank's mean of some calls in a row. Ranks: those of this job, or --nproc of this
@@ -64,12 +64,16 @@ void Take(const std::string& flag, int argc, char** argv, Number* number) {
 
 std::vector<Way> Ways(std::int64_t shared_bytes_per_rank) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  const auto over = [&](std::int64_t shared_bytes, std::int64_t ring_bytes) {
-    const MpiOptions options = {.shared_bytes_per_rank = shared_bytes, .ring_bytes = ring_bytes};
+  const auto over = [&](std::int64_t shared_bytes, std::int64_t ring_bytes, bool read_peers) {
+    const MpiOptions options = {
+        .shared_bytes_per_rank = shared_bytes, .ring_bytes = ring_bytes, .read_peers = read_peers};
     return Communicator(plait::comm::MakeWorldGroup(plait::comm::MakeMpiWorldBackend(options), "world",
                                                     std::make_shared<plait::comm::Journal>()));
   };
-  return {{"MPI", over(0, kNever)}, {"ring", over(0, 1)}, {"shared memory", over(shared_bytes_per_rank, 1)}};
+  return {{"MPI", over(0, kNever, false)},
+          {"ring", over(0, 1, false)},
+          {"shared memory", over(shared_bytes_per_rank, 1, false)},
+          {"peers' memory", over(shared_bytes_per_rank, 1, true)}};
 }
 
 void Call(const Way& way, Exchange exchange, Buffer values, Buffer part) {

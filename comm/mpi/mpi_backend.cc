@@ -36,10 +36,12 @@ int SizeOf(MPI_Comm comm) {
 // Options decide which calls of MPI an operation makes, so all ranks take the least that one of them has.
 MpiOptions AgreedOptions(MpiOptions options) {
   std::int64_t numbers[] = {options.max_elements_per_message, options.shared_bytes_per_rank,
-                            std::max<std::int64_t>(options.ring_bytes, 1)};
-  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, numbers, 3, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
-  return {
-      .max_elements_per_message = numbers[0], .shared_bytes_per_rank = numbers[1], .ring_bytes = numbers[2]};
+                            std::max<std::int64_t>(options.ring_bytes, 1), options.read_peers ? 1 : 0};
+  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, numbers, 4, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  return {.max_elements_per_message = numbers[0],
+          .shared_bytes_per_rank = numbers[1],
+          .ring_bytes = numbers[2],
+          .read_peers = numbers[3] != 0};
 }
 
 std::vector<int> FindNodes(MPI_Comm node) {
@@ -82,7 +84,7 @@ class MpiBackend : public Backend {
     CheckMpi(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
     FindMembers();
     if (options_.shared_bytes_per_rank > 0 && OnOneNode()) {
-      segment_ = NodeSegment::Make(comm_, options_.shared_bytes_per_rank);
+      segment_ = NodeSegment::Make(comm_, options_.shared_bytes_per_rank, options_.read_peers);
     }
   }
 
@@ -96,7 +98,7 @@ class MpiBackend : public Backend {
     if (IsPointToPoint(request.operation)) return Issue(request);
     const CallFingerprint call = FingerprintOf(request, ++collectives_);
     if (size_ == 1) return Issue(request);
-    if (segment_ != nullptr && SharedCollective::Handles(request, size_)) return StartShared(request, call);
+    if (segment_ != nullptr && SharedCollective::Handles(request)) return StartShared(request, call);
     if (segment_ == nullptr && GoesRound(group(), request)) return StartRing(request, call);
     if (GoesInPairs(request)) return std::make_unique<CheckedWork>(StartCheck(call), Issue(request));
     return StartMpis(request, call);
@@ -116,16 +118,13 @@ class MpiBackend : public Backend {
   }
 
  private:
-  std::unique_ptr<SharedCollective> StartShared(const Request& request, const CallFingerprint& call) {
+  std::unique_ptr<PendingWork> StartShared(const Request& request, const CallFingerprint& call) {
     return std::make_unique<SharedCollective>(segment_, shared_->progress, request, call);
   }
 
   // The check of a call whose values take another way than shared memory: an empty post, or messages.
-  std::unique_ptr<SharedCollective> StartEmptyPost(const CallFingerprint& call) {
-    return StartShared({.operation = Operation::kBarrier}, call);
-  }
   std::unique_ptr<PendingWork> StartCheck(const CallFingerprint& call) {
-    if (segment_ != nullptr) return StartEmptyPost(call);
+    if (segment_ != nullptr) return StartShared({.operation = Operation::kBarrier}, call);
     auto check = std::make_unique<MpiWork>(shared_->progress);
     AddCallCheck(group(), call, CheckedRanks::kNeighbor, *check);
     check->Start();  // a difference is seen in whatever the rank waits for
@@ -145,22 +144,14 @@ class MpiBackend : public Backend {
   std::unique_ptr<PendingWork> StartMpis(const Request& request, const CallFingerprint& call) {
     auto operation = std::make_unique<MpiWork>(shared_->progress);
     const bool is_short = IsShort(group(), request);
-    std::shared_ptr<SharedCollective> post;
-    if (segment_ != nullptr) {
-      post = StartEmptyPost(call);
-    } else if (!is_short) {
-      AddCallCheck(group(), call, CheckedRanks::kAll, *operation);
-    }
-    operation->AddStageWhen(
-        [post, order = order_, turn = order_->started++] {
-          return (post == nullptr || post->complete()) && order->issued == turn;
-        },
-        [group = group(), request, order = order_](MpiWork& work) {
-          ++order->issued;
-          IssueOperation(group, request, &work);
-        });
+    if (!is_short) AddCallCheck(group(), call, CheckedRanks::kAll, *operation);
+    operation->AddStageWhen([order = order_, turn = order_->started++] { return order->issued == turn; },
+                            [group = group(), request, order = order_](MpiWork& work) {
+                              ++order->issued;
+                              IssueOperation(group, request, &work);
+                            });
     operation->Start();
-    if (post != nullptr || !is_short) return operation;
+    if (!is_short) return operation;
     return std::make_unique<CheckedWork>(StartCheck(call), std::move(operation));
   }
 

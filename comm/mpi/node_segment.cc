@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "comm/mpi/mpi_types.h"
+#include "comm/transport_error.h"
 
 namespace plait::comm {
 namespace {
@@ -28,6 +32,21 @@ struct Invitation {
   std::int64_t made, process, file;
   std::uint64_t key;
 };
+
+// The kernel copies at most 2 GiB at a time.
+bool TryRead(std::int64_t process, const std::byte* address, void* to, std::int64_t bytes) {
+  auto* here = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const iovec local = {here, static_cast<std::size_t>(bytes)};
+    const iovec remote = {const_cast<std::byte*>(address), local.iov_len};
+    const std::int64_t copied = process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0);
+    if (copied <= 0) return false;
+    here += copied;
+    address += copied;
+    bytes -= copied;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -75,7 +94,39 @@ bool NodeSegment::Open(std::int64_t process, std::int64_t file, std::uint64_t ke
   return mapped && *reinterpret_cast<const std::uint64_t*>(memory_) == key;
 }
 
-std::shared_ptr<NodeSegment> NodeSegment::Make(MPI_Comm comm, std::int64_t bytes_per_rank) {
+// Every rank reads a word of every other one. The word tells whether it was the right process, see Open.
+void NodeSegment::FindReadablePeers(MPI_Comm comm) {
+  struct Word {
+    std::int64_t process;
+    const std::byte* address;
+    std::uint64_t key;
+  };
+  const std::uint64_t key =
+      *reinterpret_cast<const std::uint64_t*>(memory_) + static_cast<std::uint64_t>(rank_);
+  const Word mine = {getpid(), reinterpret_cast<const std::byte*>(&key), key};
+  std::vector<Word> words(size_);
+  CheckMpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, words.data(), sizeof mine, MPI_BYTE, comm),
+           "MPI_Allgather");
+  for (const Word& word : words) processes_.push_back(word.process);
+  int readable = 1;
+  for (int rank = 0; rank < size_ && readable != 0; ++rank) {
+    std::uint64_t found = 0;
+    if (rank == rank_) continue;
+    readable =
+        TryRead(processes_[rank], words[rank].address, &found, sizeof found) && found == words[rank].key;
+  }
+  // Also the barrier behind which `key` may go.
+  CheckMpi(MPI_Allreduce(MPI_IN_PLACE, &readable, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  if (readable == 0) processes_.clear();
+}
+
+void NodeSegment::ReadFrom(int rank, const std::byte* address, void* to, std::int64_t bytes) const {
+  if (TryRead(processes_[rank], address, to, bytes)) return;
+  throw TransportError(
+      absl::StrCat("memory of rank ", rank, " of the group cannot be read: ", strerror(errno)));
+}
+
+std::shared_ptr<NodeSegment> NodeSegment::Make(MPI_Comm comm, std::int64_t bytes_per_rank, bool read_peers) {
   std::shared_ptr<NodeSegment> segment(new NodeSegment(comm, bytes_per_rank));
   if (segment->size_ < 2 || segment->slot_bytes() / (segment->size_ - 1) < kLineBytes) return nullptr;
   Invitation invitation{};
@@ -94,7 +145,9 @@ std::shared_ptr<NodeSegment> NodeSegment::Make(MPI_Comm comm, std::int64_t bytes
   }
   CheckMpi(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   if (file >= 0) close(file);
-  return usable != 0 ? segment : nullptr;
+  if (usable == 0) return nullptr;
+  if (read_peers) segment->FindReadablePeers(comm);
+  return segment;
 }
 
 std::byte* NodeSegment::Outbox(int rank) const {
@@ -111,9 +164,12 @@ std::byte* NodeSegment::Data(int rank, std::int64_t post) const {
 }
 
 bool NodeSegment::CanWrite(std::int64_t post) const {
-  const std::int64_t posts_before = post / layout_.slots;
   const std::uint64_t reads = SlotOf(rank_, post).read.load(std::memory_order_acquire);
-  return reads == static_cast<std::uint64_t>(posts_before * (size_ - 1));
+  return reads == ReadsBefore(post);
+}
+
+bool NodeSegment::HasBeenRead(std::int64_t post) const {
+  return SlotOf(rank_, post).read.load(std::memory_order_acquire) >= ReadsBefore(post + layout_.slots);
 }
 
 void NodeSegment::Publish(std::int64_t post, const CallFingerprint& call) {

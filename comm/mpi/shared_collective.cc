@@ -15,24 +15,13 @@ namespace {
 constexpr std::int64_t kPostAllBytes = 16 << 10;
 constexpr std::int64_t kPostAllBytesOfTwo = 128 << 10;
 constexpr std::int64_t kLineBytes = 64;
-// Broadcasts and the like: of more bytes MPI's one copy takes less time than two here.
-constexpr std::int64_t kMostMovedBytes = 128 << 10;
+// Where values go one way, their sender copies a row in while the receivers copy the one before out.
+constexpr std::int64_t kOneWayBytes = 64 << 10;
+// Of all parts together. Between these, one copy by the kernel takes less time than two into and out of the shared
+// memory. What does not fit into the caches waits for memory, where the kernel is slower than both together.
+constexpr std::int64_t kMostShortBytes = 128 << 10, kMostDirectBytes = 8 << 20;
 
 }  // namespace
-
-bool SharedCollective::Handles(const Request& request, int size) {
-  switch (request.operation) {
-    case Operation::kBroadcast:
-    case Operation::kGather:
-    case Operation::kScatter:
-    case Operation::kAllToAll:
-      return WholeCount(request, size) * SizeInBytes(Payload(request).type) <= kMostMovedBytes;
-    case Operation::kAllToAllV:
-      return false;
-    default:
-      return !IsPointToPoint(request.operation);
-  }
-}
 
 SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
                                    const Request& request, const CallFingerprint& call)
@@ -46,6 +35,7 @@ SharedCollective::SharedCollective(std::shared_ptr<NodeSegment> segment, std::sh
       element_bytes_(SizeInBytes(type_)),
       count_(WholeCount(request, size_)),
       scheme_(SchemeOf(request)),
+      direct_(IsDirect()),
       in_(static_cast<const std::byte*>(request.in.data)),
       out_(static_cast<std::byte*>(request.out.data)) {
   PlaceBuffers(request);
@@ -77,6 +67,7 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
       return {.parts = size_, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kGather:
       return {.parts = size_,
+              .one_way = true,
               .posts = !is_root,
               .copies = true,
               .copied_rank = is_root ? kEverybody : kNobody,
@@ -86,6 +77,7 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
           .parts = size_, .parcels = true, .copies = true, .copied_rank = kEverybody, .keeps_own_part = true};
     case Operation::kScatter:
       return {.parts = size_,
+              .one_way = true,
               .posts = is_root,
               .parcels = true,
               .copies = true,
@@ -93,10 +85,19 @@ SharedCollective::Scheme SharedCollective::SchemeOf(const Request& r) const {
               .takes_own_part = true,
               .keeps_own_part = is_root};
     case Operation::kBroadcast:
-      return {.posts = is_root, .copies = true, .copied_rank = r.root};
+      return {.one_way = true, .posts = is_root, .copies = true, .copied_rank = r.root};
     default:  // empty posts
       return {.reduces = true};
   }
+}
+
+// The same on all ranks. Only values that one rank reads: several readers share one copy into shared memory. Reductions
+// stay there, for values that another core has read are slow to overwrite.
+bool SharedCollective::IsDirect() const {
+  const std::int64_t bytes = count_ * element_bytes_;
+  const bool exchanges = !scheme_.reduces && !scheme_.one_way, one_reader = scheme_.parcels || size_ == 2;
+  return segment_->reads_peers() && exchanges && one_reader && bytes > kMostShortBytes &&
+         bytes <= kMostDirectBytes;
 }
 
 void SharedCollective::PlaceBuffers(const Request& r) {
@@ -117,6 +118,13 @@ void SharedCollective::PlaceBuffers(const Request& r) {
     case Operation::kGather:
       in_begin_ = own_begin;
       return;
+    case Operation::kAllToAll:
+      // In place, the others would find what has come.
+      if (direct_ && in_ == out_) {
+        copy_.assign(in_, in_ + count_ * element_bytes_);
+        in_ = copy_.data();
+      }
+      return;
     default:
       return;
   }
@@ -125,9 +133,11 @@ void SharedCollective::PlaceBuffers(const Request& r) {
 void SharedCollective::PlanRows() {
   // What one rank posts to all others fills a slot.
   const int parcels = scheme_.parcels ? size_ - 1 : 1;
-  const std::int64_t parcel_bytes = segment_->slot_bytes() / parcels / kLineBytes * kLineBytes;
+  std::int64_t parcel_bytes = segment_->slot_bytes() / parcels / kLineBytes * kLineBytes;
+  if (scheme_.one_way) parcel_bytes = std::min(parcel_bytes, kOneWayBytes);
   row_count_ = parcel_bytes / element_bytes_;
   const std::int64_t longest_part = (count_ + scheme_.parts - 1) / scheme_.parts;
+  if (direct_) row_count_ = longest_part;
   rows_ = std::max<std::int64_t>((longest_part + row_count_ - 1) / row_count_, 1);
   posts_per_row_ = scheme_.posts_sums ? 2 : 1;
 }
@@ -148,10 +158,16 @@ std::byte* SharedCollective::Parcel(int sender, int receiver, std::int64_t post)
   return data + index * row_count_ * element_bytes_;
 }
 
-bool SharedCollective::PostRow() {
-  if (posted_rows_ == rows_) return false;
-  const std::int64_t row = posted_rows_, post = PostOf(row);
-  if (!segment_->CanWrite(post)) return false;
+// Of the first of all elements, whether this rank has it or not.
+void SharedCollective::PostAddress(std::int64_t post) {
+  *reinterpret_cast<const std::byte**>(segment_->Data(rank_, post)) = in_ - in_begin_ * element_bytes_;
+}
+
+const std::byte* SharedCollective::AddressOf(int sender, std::int64_t element, std::int64_t post) const {
+  return *reinterpret_cast<const std::byte* const*>(segment_->Data(sender, post)) + element * element_bytes_;
+}
+
+void SharedCollective::PostValues(std::int64_t row, std::int64_t post) {
   const int first = scheme_.parcels ? 0 : own_part(), last = scheme_.parcels ? size_ : own_part() + 1;
   for (int part = first; part < last && scheme_.posts; ++part) {
     if (scheme_.parcels && part == rank_) continue;
@@ -159,6 +175,13 @@ bool SharedCollective::PostRow() {
     if (piece.count == 0) continue;
     std::memcpy(Parcel(rank_, part, post), In(piece.begin), piece.count * element_bytes_);
   }
+}
+
+bool SharedCollective::PostRow() {
+  if (posted_rows_ == rows_) return false;
+  const std::int64_t row = posted_rows_, post = PostOf(row);
+  if (!segment_->CanWrite(post)) return false;
+  direct_ ? PostAddress(post) : PostValues(row, post);
   segment_->Publish(post, call_);
   CopyOwnPiece(row);
   ++posted_rows_;
@@ -205,18 +228,27 @@ bool SharedCollective::ReduceRow() {
   return true;
 }
 
+void SharedCollective::CopyFrom(int sender, std::int64_t post) {
+  const Piece mine = PieceOf(own_part(), finished_rows_);
+  const Piece piece = scheme_.parts == 1 || scheme_.takes_own_part ? mine : PieceOf(sender, finished_rows_);
+  if (piece.count == 0) return;
+  const std::int64_t bytes = piece.count * element_bytes_;
+  if (direct_) {
+    const std::int64_t element = scheme_.parcels ? mine.begin : piece.begin;
+    segment_->ReadFrom(sender, AddressOf(sender, element, post), Out(piece.begin), bytes);
+  } else {
+    std::memcpy(Out(piece.begin),
+                scheme_.posts_sums ? segment_->Data(sender, post) : Parcel(sender, rank_, post), bytes);
+  }
+}
+
 bool SharedCollective::CopyPieceOut() {
   const std::int64_t ready_rows = scheme_.posts_sums ? reduced_rows_ : posted_rows_;
   if (!scheme_.copies || finished_rows_ == ready_rows) return false;
   const int from = (rank_ + 1 + copied_pieces_) % size_;
   const std::int64_t post = PostOf(finished_rows_) + posts_per_row_ - 1;
   if (!segment_->IsPublished(from, post, call_)) return false;
-  if (scheme_.copied_rank == kEverybody || scheme_.copied_rank == from) {
-    const Piece piece =
-        PieceOf(scheme_.parts == 1 || scheme_.takes_own_part ? own_part() : from, finished_rows_);
-    const std::byte* values = scheme_.posts_sums ? segment_->Data(from, post) : Parcel(from, rank_, post);
-    if (piece.count > 0) std::memcpy(Out(piece.begin), values, piece.count * element_bytes_);
-  }
+  if (scheme_.copied_rank == kEverybody || scheme_.copied_rank == from) CopyFrom(from, post);
   segment_->MarkRead(from, post);
   if (++copied_pieces_ == size_ - 1) {
     copied_pieces_ = 0;

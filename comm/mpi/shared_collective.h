@@ -7,6 +7,10 @@
 //   reduces   its part of an all-reduce, reduce or reduce-scatter, and posts the result of the first two
 //   copies    what the others have posted for it out
 //
+// Where ranks can read each other's memory, all-to-alls, and all-gathers of two ranks, leave values of medium length where
+// they are: one row, whose post tells their address, and the other rank copies them from there. A rank is then done when
+// the others have its values.
+//
 // A barrier or split is an empty post. Short all-reduces and reduces take one exchange: all post all values to
 // all. Sums are formed in the ranks' order (comm/mpi/reduction.h): an all-reduce and a reduce-scatter of the same
 // values, in one piece or many, give the same bits. Half precision travels as it is.
@@ -15,7 +19,7 @@
 // tells (comm/call_fingerprint.h), before any of its values is read.
 //
 // The first rows are posted at the start, as many as there is memory for; the rest is done by Test and Wait.
-// A rank is done once it has read what it needs; the others need no more of its calls.
+// A rank is done once it has read what it needs and the others need no more of its calls.
 //
 // Why ranks cannot wait for each other in a circle: of the oldest row that some rank has not finished, every
 // post is in a slot that only older rows used, so it can be written; and whoever waits, moves it on
@@ -38,9 +42,10 @@ namespace plait::comm {
 
 class SharedCollective : public PendingWork, public Progress::Task {
  public:
-  // Whether `request`, between `size` ranks, is for shared memory: all but all_to_all_v, whose rows ranks do not
-  // know of each other, and long broadcasts, gathers, scatters and all-to-alls.
-  static bool Handles(const Request& request, int size);
+  // Whether `request` is for shared memory: all but all_to_all_v, whose rows ranks do not know of each other.
+  static bool Handles(const Request& request) {
+    return !IsPointToPoint(request.operation) && request.operation != Operation::kAllToAllV;
+  }
   // Starts `request`, checked, on all ranks of the segment. `call` is what the others are compared with; with
   // a barrier as `request` it may be of an operation whose values take another way.
   SharedCollective(std::shared_ptr<NodeSegment> segment, std::shared_ptr<Progress> progress,
@@ -50,7 +55,9 @@ class SharedCollective : public PendingWork, public Progress::Task {
   bool Test() override;
   void Wait() override { progress_->WaitFor(*this); }
   bool Advance() override;
-  bool complete() const override { return finished_rows_ == rows_; }
+  bool complete() const override {
+    return finished_rows_ == rows_ && (!direct_ || segment_->HasBeenRead(first_post_));
+  }
 
  private:
   // Whom a rank copies values of.
@@ -59,6 +66,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   // What the operation does; the same on all ranks but where `is_root`.
   struct Scheme {
     int parts = 1;                // into which the values are divided: one, or one for each rank
+    bool one_way = false;         // from the root or to it
     bool posts = true;            // this rank has values to post
     bool parcels = false;         // the others get different ones
     bool reduces = false;         // parts are reduced,
@@ -73,6 +81,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   };
 
   Scheme SchemeOf(const Request& request) const;
+  bool IsDirect() const;
   void PlaceBuffers(const Request& request);
   void PlanRows();
   int own_part() const { return scheme_.parts == 1 ? 0 : rank_; }
@@ -80,11 +89,15 @@ class SharedCollective : public PendingWork, public Progress::Task {
   const std::byte* In(std::int64_t element) const { return in_ + (element - in_begin_) * element_bytes_; }
   std::byte* Out(std::int64_t element) const { return out_ + (element - out_begin_) * element_bytes_; }
   std::byte* Parcel(int sender, int receiver, std::int64_t post) const;
+  const std::byte* AddressOf(int sender, std::int64_t element, std::int64_t post) const;
+  void PostAddress(std::int64_t post);
+  void PostValues(std::int64_t row, std::int64_t post);
   std::int64_t PostOf(std::int64_t row) const { return first_post_ + row * posts_per_row_; }
   bool PostRow();
   void CopyOwnPiece(std::int64_t row) const;
   bool ReduceRow();
   bool CopyPieceOut();
+  void CopyFrom(int sender, std::int64_t post);
   bool RowHasCome(std::int64_t row) const;
 
   std::shared_ptr<NodeSegment> segment_;
@@ -97,6 +110,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   std::int64_t element_bytes_;
   std::int64_t count_;  // elements of all parts together
   Scheme scheme_;
+  bool direct_;
   // Null where this rank has none. Of all parts, or of the own one, which begins at element in_begin_.
   const std::byte* in_;
   std::byte* out_;
@@ -107,6 +121,7 @@ class SharedCollective : public PendingWork, public Progress::Task {
   std::int64_t posted_rows_ = 0, reduced_rows_ = 0, finished_rows_ = 0;
   int copied_pieces_ = 0;  // of row finished_rows_
   std::vector<const void*> sources_;
+  std::vector<std::byte> copy_;  // of the values of an all-to-all in place
 };
 
 }  // namespace plait::comm

@@ -2,6 +2,7 @@
 // operation.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "comm/communicator.h"
 #include "comm/mpi/node_segment.h"
 #include "comm/testing/world.h"
+#include "comm/transport_error.h"
 
 namespace plait::comm {
 namespace {
@@ -64,12 +66,12 @@ TEST(SharedMemory, IsMappedAndHasNoName) {
 }
 
 TEST(SharedMemory, TooLittleForSoManyRanksIsRefusedOnAllOfThem) {
-  EXPECT_EQ(NodeSegment::Make(MPI_COMM_WORLD, 64), nullptr);
-  EXPECT_NE(NodeSegment::Make(MPI_COMM_WORLD, 1 << 20), nullptr);
+  EXPECT_EQ(NodeSegment::Make(MPI_COMM_WORLD, 64, false), nullptr);
+  EXPECT_NE(NodeSegment::Make(MPI_COMM_WORLD, 1 << 20, true), nullptr);
 }
 
 TEST(SharedMemory, ASlotIsWrittenAgainWhenAllOthersHaveReadIt) {
-  const auto segment = NodeSegment::Make(MPI_COMM_WORLD, 1 << 20);
+  const auto segment = NodeSegment::Make(MPI_COMM_WORLD, 1 << 20, true);
   ASSERT_NE(segment, nullptr);
   const CallFingerprint call = {.sequence = 1};
   const std::int64_t slots = segment->slots(), post = segment->TakePosts(1);
@@ -90,6 +92,47 @@ TEST(SharedMemory, ASlotIsWrittenAgainWhenAllOthersHaveReadIt) {
   }
   EXPECT_TRUE(segment->rank() != 0 || segment->CanWrite(post + slots));
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(SharedMemory, APostIsTheReadersUntilAllHaveReadIt) {
+  const auto segment = NodeSegment::Make(MPI_COMM_WORLD, 1 << 20, true);
+  ASSERT_NE(segment, nullptr);
+  const std::int64_t post = segment->TakePosts(1);
+  for (int reader = 1; reader < segment->size(); ++reader) {
+    EXPECT_TRUE(segment->rank() != 0 || !segment->HasBeenRead(post));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (segment->rank() == reader) segment->MarkRead(0, post);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  EXPECT_TRUE(segment->rank() != 0 || segment->HasBeenRead(post));
+  EXPECT_FALSE(segment->HasBeenRead(post + segment->slots()));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(SharedMemory, MemoryThatIsNotThereIsAnError) {
+  const auto segment = NodeSegment::Make(MPI_COMM_WORLD, 1 << 20, true);
+  ASSERT_NE(segment, nullptr);
+  EXPECT_FALSE(NodeSegment::Make(MPI_COMM_WORLD, 1 << 20, false)->reads_peers());
+  if (!segment->reads_peers()) return;  // the kernel does not let them
+  const std::byte* nowhere = nullptr;
+  char byte = 0;
+  EXPECT_THROW(segment->ReadFrom((World().rank() + 1) % World().size(), nowhere + 64, &byte, 1),
+               TransportError);
+}
+
+// A rank that waits while the others have not read its values yet, and may not overwrite them.
+TEST(SharedMemory, ValuesStayUntilTheOthersHaveThem) {
+  const std::int64_t part = 70'001;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<float> mine(part, static_cast<float>(World().rank() + round)), all(part * World().size());
+    if (World().rank() == round % World().size()) usleep(300);
+    World().AllGather(ConstBufferOf(absl::MakeConstSpan(mine)), BufferOf(absl::MakeSpan(all)));
+    mine.assign(part, -1.0f);
+    for (int rank = 0; rank < World().size(); ++rank) {
+      EXPECT_EQ(all[part * rank], static_cast<float>(rank + round));
+      EXPECT_EQ(all[part * (rank + 1) - 1], static_cast<float>(rank + round));
+    }
+  }
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ SessionOptions SessionOptionsFromFlags(int argc, char** argv) {
   TakeNumber("--max_elements_per_message=", argc, argv, &options.max_elements_per_message);
   TakeNumber("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
   TakeNumber("--ring_bytes=", argc, argv, &options.ring_bytes);
+  std::int64_t read_peers = 1;
+  TakeNumber("--read_peers=", argc, argv, &read_peers);
+  options.read_peers = read_peers != 0;
   return options;
 }
 
