@@ -23,6 +23,7 @@
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
 #include "models/vit/vit.h"
+#include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
@@ -45,21 +46,17 @@ parallel::ShardedOptimizerOptions AdamW(double lr) {
 
 using MakeModel = std::function<std::shared_ptr<models::SplitModuleModel>()>;
 
-std::shared_ptr<models::SplitModuleModel> MakeGpt(double dropout) {
+std::shared_ptr<models::SplitModuleModel> MakeGpt() {
   at::manual_seed(11);
   return std::make_shared<gpt::Gpt>(gpt::GptOptions{.vocab_size = kVocabulary,
                                                     .block_size = kSequence,
                                                     .n_layer = 2,
                                                     .n_head = 8,
                                                     .n_embd = 16,
-                                                    .dropout = dropout,
+                                                    .dropout = 0.2,
                                                     .bias = true},
                                     at::kDouble);
 }
-
-std::shared_ptr<models::SplitModuleModel> MakeDroppingGpt() { return MakeGpt(0.2); }
-// Attention of split sequences has no dropout.
-std::shared_ptr<models::SplitModuleModel> MakePlainGpt() { return MakeGpt(0); }
 
 std::shared_ptr<models::SplitModuleModel> MakeLlama() {
   at::manual_seed(11);
@@ -159,14 +156,13 @@ std::string TextOf(const Setting& s) {
   return absl::StrCat(text, parallel::Name(s.strategy), s.sequence_parallel ? " sp" : "");
 }
 
-std::vector<models::ParameterUnit> UnitsWith(Fault fault, const models::SplitModuleModel& model, bool cp) {
+std::vector<models::ParameterUnit> UnitsWith(Fault fault, const models::SplitModuleModel& model) {
   std::vector<models::ParameterUnit> units = model.units();
   for (models::ParameterUnit& unit : units) {
     for (models::ParameterSpec& p : unit.parameters) {
       if (fault == Fault::kNormNotSummed && p.name == "transformer.h.0.ln_1.weight")
         p.placement.partial.clear();
       if (fault == Fault::kReplicasInNorm) p.placement.replicated.clear();
-      if (cp) p.placement.partial.push_back("cp");
     }
   }
   return units;
@@ -184,7 +180,8 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
                   .ok());
   const comm::Communicator cp = mesh.Has("cp") ? mesh.axis("cp") : comm::Communicator::Self();
   const context_parallel::ContextAxis context(cp, setting.context);
-  const auto dp = *parallel::DataParallel::Create(mesh, UnitsWith(setting.fault, *model, cp.size() > 1),
+  const auto dp = *parallel::DataParallel::Create(*context_parallel::DataMesh(mesh, setting.strategy),
+                                                  UnitsWith(setting.fault, *model),
                                                   {.strategy = setting.strategy, .part_bytes = 512});
   parallel::ShardedOptimizer optimizer(*dp, AdamW(setting.lr));
   const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& context) {
@@ -266,12 +263,12 @@ void ExpectInFloat32(const MakeModel& make, const std::vector<Setting>& settings
 }
 
 TEST(TensorParallel, EveryModelInFloat32) {
-  for (const MakeModel& make : {MakeModel(MakeDroppingGpt), MakeModel(MakeLlama), MakeModel(MakeVit)}) {
+  for (const MakeModel& make : {MakeModel(MakeGpt), MakeModel(MakeLlama), MakeModel(MakeVit)}) {
     ExpectInFloat32(make, Settings());
   }
 }
 
-TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeDroppingGpt); }
+TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeGpt); }
 TEST(TensorParallel, LlamaIsOneRank) { ExpectAllSettings(MakeLlama); }
 TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
 
@@ -280,7 +277,8 @@ void ExpectSplitSequences(const MakeModel& make) {
   constexpr std::int64_t kTokens = 7;
   const SerialTraining serial = SerialRun(make, kTokens);
   const int ranks = World().size();
-  std::vector<Setting> settings = {{{{"cp", ranks}, {"tp", 1}}}};
+  std::vector<Setting> settings = {{{{"cp", ranks}, {"tp", 1}}},
+                                   {{{"cp", ranks}, {"tp", 1}}, false, parallel::Strategy::kFsdp}};
   if (ranks >= 4) {
     settings.push_back({{{"dp_shard", ranks / 2}, {"cp", 2}, {"tp", 1}}, false, parallel::Strategy::kFsdp});
     settings.push_back({{{"dp_replicate", ranks / 4}, {"cp", 2}, {"tp", 2}}, true});
@@ -288,6 +286,8 @@ void ExpectSplitSequences(const MakeModel& make) {
   if (ranks >= 8) {
     settings.push_back({{{"dp_shard", 2}, {"cp", 2}, {"tp", 2}}, true, parallel::Strategy::kFsdp});
     settings.push_back({{{"dp_shard", 2}, {"cp", 2}, {"tp", 2}}, false, parallel::Strategy::kZero2});
+    settings.push_back(
+        {{{"dp_replicate", 2}, {"dp_shard", 2}, {"cp", 2}, {"tp", 1}}, false, parallel::Strategy::kFsdp});
   }
   using context_parallel::ContextKind;
   for (Setting& setting : settings) {
@@ -299,7 +299,7 @@ void ExpectSplitSequences(const MakeModel& make) {
   }
 }
 
-TEST(ContextParallel, GptIsOneRank) { ExpectSplitSequences(MakePlainGpt); }
+TEST(ContextParallel, GptIsOneRank) { ExpectSplitSequences(MakeGpt); }
 TEST(ContextParallel, LlamaIsOneRank) { ExpectSplitSequences(MakeLlama); }
 
 TEST(ContextParallel, LlamaInFloat32) {
@@ -311,9 +311,9 @@ TEST(ContextParallel, LlamaInFloat32) {
 
 // Each is above the bound of float32, and so of float64.
 TEST(TensorParallel, PlantedBugsAreSeen) {
-  const MakeModel drawn = DrawnIn(at::kDouble, MakeDroppingGpt);
+  const MakeModel drawn = DrawnIn(at::kDouble, MakeGpt);
   const SerialTraining serial = SerialRun(drawn, kSequence, kRoundingLr);
-  const double bound = FloatBound(MakeDroppingGpt, kSequence);
+  const double bound = FloatBound(MakeGpt, kSequence);
   const std::vector<comm::MeshAxis> mesh = {{"dp_replicate", World().size() / 2}, {"tp", 2}};
   const std::pair<Fault, bool> faults[] = {{Fault::kNormNotSummed, true}, {Fault::kReplicasInNorm, false}};
   for (const auto& [fault, sequence] : faults) {
