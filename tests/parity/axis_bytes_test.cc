@@ -204,14 +204,14 @@ TEST(TensorAxisBytes, Vit) {
 // data axes, of which cp is one.
 void ExpectContextBytes(context_parallel::ContextKind kind, std::int64_t key_heads, int shards) {
   const int n = World().size() / shards;
-  const auto mesh = *comm::DeviceMesh::Create(
-      World(), {{"dp_replicate", 1}, {"dp_shard", shards}, {"cp", n}, {"tp", 1}});
+  const auto mesh =
+      *comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", shards}, {"cp", n}, {"tp", 1}});
   const Model model = MakeLlama(key_heads);
   const context_parallel::ContextAxis axis(mesh.axis("cp"), kind);
   const Strategy strategy = shards > 1 ? Strategy::kFsdp : Strategy::kDdp;
   const Batch batch = context_parallel::LocalBatch(axis, TextBatch(kSequence - 1));
-  const Sent sent = StepBytes(*model, *context_parallel::DataMesh(mesh, strategy), model->units(), strategy,
-                              batch, "cp");
+  const Sent sent =
+      StepBytes(*model, *context_parallel::DataMesh(mesh, strategy), model->units(), strategy, batch, "cp");
   const bool ring = kind == context_parallel::ContextKind::kRing;
   const std::int64_t tokens = ring && n == 8 ? 2 : kSequence / n;  // of a rank, with padding
   const auto bytes = [&](std::int64_t heads) { return kSamples * heads * tokens * kHeadWidth * kFloat; };
