@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "comm/gathered_text.h"
 #include "parallel/pipeline/simulator.h"
 
 namespace plait::parallel {
@@ -63,14 +64,48 @@ absl::Status CheckReproducible(const Schedule& schedule) {
                    "interleaved"));
 }
 
-absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
-                   const std::vector<StageRange>& stages, bool reproducible) {
+// Every block once, in order.
+absl::Status CheckStages(const std::vector<StageRange>& stages, std::size_t blocks) {
+  int next = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const StageRange& stage = stages[i];
+    if (stage.count > 0 && stage.first == next && stage.prologue == (i == 0) &&
+        stage.epilogue == (i + 1 == stages.size())) {
+      next += stage.count;
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage ", i, " has ", stage.count, " blocks from ", stage.first, " on; expected at least one, from ",
+        next, " on, the prologue with the first stage and the epilogue with the last one"));
+  }
+  if (next == static_cast<int>(blocks)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the stages have ", next, " blocks, the model has ", blocks));
+}
+
+absl::Status CheckOwn(const comm::Communicator& pp, const Schedule& schedule,
+                      const std::vector<StageRange>& stages, std::size_t blocks, bool reproducible) {
   PLAIT_RETURN_IF_ERROR(Simulate(schedule).status());
   if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(schedule));
-  if (schedule.ranks == pp.size() && schedule.rank_of_stage.size() == stages.size()) return absl::OkStatus();
+  if (schedule.ranks == pp.size() && schedule.rank_of_stage.size() == stages.size()) {
+    return CheckStages(stages, blocks);
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "a schedule of ", schedule.ranks, " ranks and ", schedule.stages(), " stages, but the model has ",
       stages.size(), " stages on ", pp.size(), " ranks of ", pp.name()));
+}
+
+// The same on all ranks of pp.
+absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
+                   const std::vector<StageRange>& stages, std::size_t blocks, bool reproducible) {
+  absl::Status status = CheckOwn(pp, schedule, stages, blocks, reproducible);
+  const std::string mine = absl::StrCat(ToText(stages), "\n", ToText(schedule));
+  if (comm::BroadcastText(pp, mine) != mine) {
+    status.Update(absl::InvalidArgumentError(absl::StrCat(
+        "rank ", pp.rank(), " of ", pp.name(), " has another pipeline than rank 0: ", schedule.name, ", ",
+        schedule.micro_batches, " micro-batches, ", ToText(stages))));
+  }
+  return pp.Agree(status);
 }
 
 }  // namespace
@@ -78,7 +113,7 @@ absl::Status Check(const comm::Communicator& pp, const Schedule& schedule,
 absl::StatusOr<std::unique_ptr<PipelineExecutor>> PipelineExecutor::Create(
     DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
     std::vector<StageRange> stages, PipelineOptions options) {
-  PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages, engine.options().reproducible));
+  PLAIT_RETURN_IF_ERROR(Check(pp, schedule, stages, model.blocks().size(), engine.options().reproducible));
   return std::unique_ptr<PipelineExecutor>(
       new PipelineExecutor(engine, model, pp, std::move(schedule), std::move(stages), std::move(options)));
 }

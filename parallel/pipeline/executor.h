@@ -75,8 +75,9 @@ class PipelineExecutor {
  public:
   // `engine` has the units of UnitsOfRank for pp's rank; engine and model outlive the executor.
   // InvalidArgument or FailedPrecondition, the same on all ranks, for a schedule that Simulate refuses, that is
-  // not for pp's ranks, that has not as many stages as `stages`, or, with an engine that is reproducible, splits
-  // backward passes or has both ends of the model as two stages on one rank.
+  // not for pp's ranks, or that has not as many stages as `stages`; for stages that do not have every block once, in
+  // order, or are empty; where ranks have different ones; and, with an engine that is reproducible, for backward passes
+  // in two parts or both ends of the model as two stages on one rank.
   static absl::StatusOr<std::unique_ptr<PipelineExecutor>> Create(
       DataParallel& engine, models::BlockModel& model, const comm::Communicator& pp, Schedule schedule,
       std::vector<StageRange> stages, PipelineOptions options = {});

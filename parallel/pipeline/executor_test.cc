@@ -7,6 +7,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/tanh.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -25,6 +26,7 @@ namespace {
 using comm::testing::World;
 using models::BlockContext;
 using models::BlockState;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kWidth = 4;
 constexpr int kBlocks = 6, kMicroBatches = 6;
@@ -155,6 +157,40 @@ TEST(PipelineExecutor, RefusesSchedulesThatCannotRun) {
   const Schedule all_forward = *MakeSchedule(ScheduleKind::kGpipe, {.ranks = ranks, .micro_batches = 2});
   stuck.actions[ranks - 1] = all_forward.actions[ranks - 1];
   EXPECT_EQ(error(stuck).code(), absl::StatusCode::kFailedPrecondition);
+  p.engine->WaitForParameters();
+}
+
+TEST(PipelineExecutor, RefusesStagesThatAreNotTheModel) {
+  Pipeline p(ScheduleKind::k1F1B);
+  const auto error = [&](const std::vector<StageRange>& stages) {
+    return std::string(
+        PipelineExecutor::Create(*p.engine, p.model, World(), p.schedule, stages).status().message());
+  };
+  std::vector<StageRange> stages = p.stages;
+  stages[1].first += stages[1].count;
+  stages[1].count = 0;
+  EXPECT_THAT(error(stages), HasSubstr("stage 1 has 0 blocks"));
+  stages = p.stages;
+  --stages.back().count;
+  EXPECT_THAT(error(stages), HasSubstr("the stages have 5 blocks, the model has 6"));
+  stages = p.stages;
+  ++stages[1].first;
+  EXPECT_THAT(error(stages), HasSubstr("stage 1 has "));
+  p.engine->WaitForParameters();
+}
+
+// Also where a rank alone would go on, or has an error of its own.
+TEST(PipelineExecutor, NamesTheRankWithAnotherPlan) {
+  Pipeline p(ScheduleKind::k1F1B);
+  const auto error = [&](int micro_batches) {
+    const Schedule schedule =
+        *MakeSchedule(ScheduleKind::k1F1B, {.ranks = World().size(), .micro_batches = micro_batches});
+    return std::string(
+        PipelineExecutor::Create(*p.engine, p.model, World(), schedule, p.stages).status().message());
+  };
+  EXPECT_EQ(error(World().rank() == 1 ? 7 : 6)
+                .find("rank 1 of world has another pipeline than rank 0: 1f1b, 7 micro-"),
+            0u);
   p.engine->WaitForParameters();
 }
 

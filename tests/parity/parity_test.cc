@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/testing/world.h"
+#include "tests/parity/serial_adamw.h"
 #include "tests/parity/trajectory.h"
 
 namespace plait::parity {
@@ -13,20 +14,11 @@ using parallel::Strategy;
 
 // By how much training enlarges a small relative error of the parameters, in float64.
 double Growth(ModelKind kind) {
-  constexpr double kPerturbation = 1e-7;  // its square is below what float64 sees
   const Trajectory exact = SerialTrajectory(kind, at::kDouble);
   return LargestDifference(SerialTrajectory(kind, at::kDouble, kPerturbation), exact) / kPerturbation;
 }
 
-// Two runs, each of kSteps steps. A step rounds a parameter twice, by at most u of its largest element each:
-// where it decays, and where the update is subtracted. The update itself is at most about kLr, 1/300 of the
-// largest element of a parameter, so that a relative error of 300 u in it counts as one rounding more:
-// gradients are sums of products, whose 8 u sum |a b| through five layers is less where sums do not cancel
-// tenfold. Such an error then grows as any other.
-double Bound(ModelKind kind, at::ScalarType type) {
-  const double u = type == at::kDouble ? 0x1p-53 : 0x1p-24;
-  return 2 * kSteps * 3 * u * Growth(kind);
-}
+double Bound(ModelKind kind, at::ScalarType type) { return RoundingBound(kSteps, type, Growth(kind)); }
 
 // Strategies on the mesh of this world.
 std::vector<Setting> Meshes() {

@@ -1,9 +1,15 @@
 #include "tests/parity/serial_adamw.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/sin.h>
 #include <gtest/gtest.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace plait::parity {
 
@@ -40,6 +46,43 @@ NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units) {
     for (const models::ParameterSpec& p : unit.parameters) named[p.name] = p.tensor;
   }
   return named;
+}
+
+double Difference(const SerialTraining& a, const SerialTraining& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    largest = std::max(largest, std::abs(a.losses[i] / b.losses[i] - 1));
+  }
+  for (const auto& [name, expected] : b.parameters) {
+    const double difference = (a.parameters.at(name) - expected).abs().max().item<double>();
+    largest = std::max(largest, difference / expected.abs().max().item<double>());
+  }
+  return largest;
+}
+
+void DrawIn(at::ScalarType type, const NamedTensors& parameters) {
+  const at::NoGradGuard no_grad;
+  double seed = 0;
+  for (const auto& [name, p] : parameters) {
+    const at::Tensor n = at::arange(p.numel(), at::kDouble) + (seed += 100);
+    const at::Tensor values = (at::sin(n * n * 0.37) * 0.3).to(at::kFloat).view(p.sizes());
+    const bool scale = p.dim() == 1 && name.ends_with("weight");  // of a norm
+    p.set_data((scale ? values + 1 : values).to(type));
+  }
+}
+
+void Perturb(const std::vector<at::Tensor>& parameters, double relative) {
+  const at::NoGradGuard no_grad;
+  double seed = 0.5;
+  for (const at::Tensor& p : parameters) {
+    const at::Tensor n = at::arange(p.numel(), p.options()) + (seed += 1000);
+    p.mul_(1 + relative * at::sin(n * n * 0.37).sign().view(p.sizes()));
+  }
+}
+
+double RoundingBound(int steps, at::ScalarType type, double growth) {
+  const double u = type == at::kDouble ? 0x1p-53 : 0x1p-24;
+  return 2 * steps * 3 * u * growth;
 }
 
 void ExpectParameters(parallel::DataParallel& dp, const NamedTensors& expected, double tolerance) {

@@ -4,6 +4,7 @@
 #define PLAIT_TESTS_PARITY_SERIAL_ADAMW_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
 #include <map>
 #include <memory>
@@ -40,6 +41,26 @@ struct SerialTraining {
 };
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
+
+// The largest relative difference of losses, and of parameters relative to the largest element of each.
+double Difference(const SerialTraining& a, const SerialTraining& b);
+
+// Gives the parameters type `type`, and values at which every part of a model matters and of which a step of
+// kRoundingLr changes the largest by about 1/300: float32 numbers, the same for every type.
+void DrawIn(at::ScalarType type, const NamedTensors& parameters);
+inline constexpr double kRoundingLr = 1e-3;
+// Each element relative to itself, up or down without a pattern.
+void Perturb(const std::vector<at::Tensor>& parameters, double relative);
+
+// How far two runs of `steps` steps may be apart, relative to losses and to the largest element of each parameter.
+// A step rounds a parameter twice, by at most u of its largest element each: where it decays, and where the update is
+// subtracted. The update itself is at most about the learning rate, 1/300 of the largest element of a parameter, so that
+// a relative error of 300 u in it counts as one rounding more: gradients are sums of products, whose 8 u sum |a b|
+// through five layers is less where sums do not cancel tenfold. Such an error then grows as any other: by `growth`, what
+// training makes of a small relative error of the first parameters, in float64.
+double RoundingBound(int steps, at::ScalarType type, double growth);
+inline constexpr double kPerturbation =
+    1e-7;  // to measure growth with: its square is below what float64 sees
 
 // Collective. Expects every parameter that this rank's engine has to be that of one rank, or its part of it,
 // relative to the largest element of each.

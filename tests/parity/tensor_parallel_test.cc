@@ -40,8 +40,9 @@ using models::BlockState;
 constexpr int kSteps = 20;
 constexpr std::int64_t kSamples = 4, kSequence = 8, kVocabulary = 13;
 constexpr double kClip = 0.1, kTolerance = 1e-12;
-const parallel::ShardedOptimizerOptions kAdamW = {
-    .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
+parallel::ShardedOptimizerOptions AdamW(double lr) {
+  return {.lr = lr, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
+}
 
 using MakeModel = std::function<std::shared_ptr<models::SplitModuleModel>()>;
 
@@ -87,11 +88,22 @@ std::shared_ptr<models::SplitModuleModel> MakeVitOf(vit::Pool pool) {
 std::shared_ptr<models::SplitModuleModel> MakeVit() { return MakeVitOf(vit::Pool::kMean); }
 std::shared_ptr<models::SplitModuleModel> MakeClassTokenVit() { return MakeVitOf(vit::Pool::kClassToken); }
 
+// The same model with values for a comparison of roundings.
+MakeModel DrawnIn(at::ScalarType type, const MakeModel& make) {
+  return [type, make] {
+    auto model = make();
+    DrawIn(type, NamedParameters(model->units()));
+    return model;
+  };
+}
+
 // Some targets are ignored: ranks of a batch have unequal counts.
 Batch MakeBatch(const models::SplitModuleModel& model, int step, std::int64_t seq) {
   at::manual_seed(1 + step);
   if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
-    Batch images = {at::randn({kSamples, 1, 8, 8}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
+    const at::ScalarType type = model.units()[0].parameters[0].tensor.scalar_type();
+    Batch images = {at::randn({kSamples, 1, 8, 8}, at::kDouble).to(type),
+                    at::randint(5, {kSamples}, at::kLong)};
     images.targets[1] = -100;
     images.random.seed = static_cast<std::uint64_t>(step);
     return images;
@@ -112,11 +124,13 @@ double ValidTargets(const Batch& batch) {
   return static_cast<double>(batch.targets.ge(0).sum().item<std::int64_t>());
 }
 
-SerialTraining SerialRun(const MakeModel& make, std::int64_t seq = kSequence) {
+SerialTraining SerialRun(const MakeModel& make, std::int64_t seq = kSequence, double lr = 1e-2,
+                         double perturbation = 0) {
   const auto model = make();
   SerialTraining run;
   run.parameters = NamedParameters(model->units());
-  SerialAdamW optimizer(run.parameters, kAdamW);
+  for (const auto& [name, parameter] : run.parameters) Perturb({parameter}, perturbation);
+  SerialAdamW optimizer(run.parameters, AdamW(lr));
   for (int step = 0; step < kSteps; ++step) {
     optimizer.ZeroGradients();
     const Batch batch = MakeBatch(*model, step, seq);
@@ -141,6 +155,7 @@ struct Setting {
   parallel::Strategy strategy = parallel::Strategy::kDdp;
   Fault fault = Fault::kNone;
   context_parallel::ContextKind context = context_parallel::ContextKind::kRing;
+  double lr = 1e-2;
 };
 
 std::string TextOf(const Setting& s) {
@@ -176,7 +191,7 @@ double Difference(const MakeModel& make, const SerialTraining& serial, const Set
   const auto dp = *parallel::DataParallel::Create(*context_parallel::DataMesh(mesh, setting.strategy),
                                                   UnitsWith(setting.fault, *model),
                                                   {.strategy = setting.strategy, .part_bytes = 512});
-  parallel::ShardedOptimizer optimizer(*dp, kAdamW);
+  parallel::ShardedOptimizer optimizer(*dp, AdamW(setting.lr));
   const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& context) {
     return dp->Run(
         block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, context); }, x);
@@ -235,6 +250,32 @@ void ExpectAllSettings(const MakeModel& make) {
     EXPECT_LE(Difference(make, serial, setting), kTolerance) << TextOf(setting);
 }
 
+// Between two runs in float32; see RoundingBound.
+double FloatBound(const MakeModel& make, std::int64_t seq) {
+  const MakeModel drawn = DrawnIn(at::kDouble, make);
+  const double growth =
+      Difference(SerialRun(drawn, seq, kRoundingLr, kPerturbation), SerialRun(drawn, seq, kRoundingLr)) /
+      kPerturbation;
+  return RoundingBound(kSteps, at::kFloat, growth);
+}
+
+void ExpectInFloat32(const MakeModel& make, const std::vector<Setting>& settings,
+                     std::int64_t seq = kSequence) {
+  const double bound = FloatBound(make, seq);
+  const MakeModel drawn = DrawnIn(at::kFloat, make);
+  const SerialTraining serial = SerialRun(drawn, seq, kRoundingLr);
+  for (Setting setting : settings) {
+    setting.lr = kRoundingLr;
+    EXPECT_LE(Difference(drawn, serial, setting, seq), bound) << TextOf(setting);
+  }
+}
+
+TEST(TensorParallel, EveryModelInFloat32) {
+  for (const MakeModel& make : {MakeModel(MakeGpt), MakeModel(MakeLlama), MakeModel(MakeVit)}) {
+    ExpectInFloat32(make, Settings());
+  }
+}
+
 TEST(TensorParallel, GptIsOneRank) { ExpectAllSettings(MakeGpt); }
 TEST(TensorParallel, LlamaIsOneRank) { ExpectAllSettings(MakeLlama); }
 TEST(TensorParallel, VitIsOneRank) { ExpectAllSettings(MakeVit); }
@@ -275,14 +316,23 @@ TEST(ContextParallel, VitIsOneRank) {
   ExpectSplitSequences(MakeClassTokenVit, /*parts_divide=*/false);
 }
 
+TEST(ContextParallel, LlamaInFloat32) {
+  const Setting ring = {.mesh = {{"cp", World().size()}, {"tp", 1}}};
+  Setting ulysses = ring;
+  ulysses.context = context_parallel::ContextKind::kUlysses;
+  ExpectInFloat32(MakeLlama, {ring, ulysses}, /*seq=*/7);
+}
+
+// Each is above the bound of float32, and so of float64.
 TEST(TensorParallel, PlantedBugsAreSeen) {
-  const SerialTraining serial = SerialRun(MakeGpt);
+  const MakeModel drawn = DrawnIn(at::kDouble, MakeGpt);
+  const SerialTraining serial = SerialRun(drawn, kSequence, kRoundingLr);
+  const double bound = FloatBound(MakeGpt, kSequence);
   const std::vector<comm::MeshAxis> mesh = {{"dp_replicate", World().size() / 2}, {"tp", 2}};
   const std::pair<Fault, bool> faults[] = {{Fault::kNormNotSummed, true}, {Fault::kReplicasInNorm, false}};
   for (const auto& [fault, sequence] : faults) {
-    const Setting setting = {mesh, sequence, parallel::Strategy::kDdp, fault};
-    // Far from what rounding does.
-    EXPECT_GT(Difference(MakeGpt, serial, setting), 1e3 * kTolerance) << static_cast<int>(fault);
+    const Setting setting = {.mesh = mesh, .sequence_parallel = sequence, .fault = fault, .lr = kRoundingLr};
+    EXPECT_GT(Difference(drawn, serial, setting), bound) << static_cast<int>(fault);
   }
 }
 

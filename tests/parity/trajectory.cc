@@ -45,15 +45,6 @@ std::vector<at::Tensor> Copies(const std::vector<at::Tensor>& parameters) {
   return copies;
 }
 
-void Perturb(const std::vector<at::Tensor>& parameters, double relative) {
-  const at::NoGradGuard no_grad;
-  double seed = 0.5;
-  for (const at::Tensor& p : parameters) {
-    const at::Tensor n = at::arange(p.numel(), p.options()) + (seed += 1000);
-    p.mul_(1 + relative * at::sin(n * n * 0.37).sign().view(p.sizes()));
-  }
-}
-
 parallel::StateStoreOptions Place(bool in_file) {
   return {.target = in_file ? parallel::OffloadTarget::kFile : parallel::OffloadTarget::kMemory,
           .folder = std::getenv("TEST_TMPDIR") != nullptr ? std::getenv("TEST_TMPDIR") : "/tmp"};

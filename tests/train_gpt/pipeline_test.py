@@ -26,6 +26,13 @@ class PipelineTest(runs.TrainTest):
                 self.train(*FLAGS, *mesh, outputs=f"run{count}")
                 self.expect_same("one", f"run{count}")
 
+    def test_fewer_micro_batches_than_stages(self):
+        few = [*FLAGS, "--gradient-accumulation-steps=2"]
+        self.train("--nproc=1", *few, outputs="one")
+        for schedule in ("1f1b", "zb-h1"):
+            self.train(*few, "--mesh=pp=4", "--pipeline-schedule=" + schedule, outputs=schedule)
+            self.expect_same("one", schedule)
+
     def test_is_data_parallel(self):
         self.train("--nproc=1", *FLAGS, outputs="one")
         for count, mesh in enumerate(DATA_RUNS):

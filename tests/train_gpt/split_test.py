@@ -70,6 +70,8 @@ class SplitTest(runs.TrainTest):
              "--mesh=tp=2", "--n-head=3", "--n-embd=24"),
             ("--context-attention=ulysses: 2 heads for 4 ranks of cp and tp; expected a multiple, or ring",
              "--mesh=cp=2,tp=2", "--n-head=2", "--context-attention=ulysses"),
+            ("--block-size=15: 15 tokens for the 2 ranks of tp; --sequence-parallel needs a multiple", "--mesh=tp=2",
+             "--block-size=15", "--sequence-parallel"),
             ("--context-attention=rings: expected ring or ulysses", "--mesh=cp=2", "--context-attention=rings"),
         ]
         for expected, *flags in table:

@@ -67,6 +67,16 @@ class ModelsTest(llama_runs.LlamaTest):
                 self.fails(run, "^train_llama: " + expected, code=2)
                 self.assertEqual(run.out, "")  # before any work
 
+    def test_bad_splits(self):
+        for expected, *flags in (
+                ("--mesh: layers.0.attention.wq: 4 heads for 3 ranks; expected a multiple of the ranks", "--mesh=tp=3"),
+                ("--mesh: layers.0.feed_forward.w1: 1 rows or columns for 2 ranks; expected at least one each",
+                 "--mesh=tp=2", "--hidden=1"),
+                ("--mesh=pp=3: 3 pipeline stages, but the model has 2 blocks; expected at least 3, so that no stage is empty",
+                 "--mesh=pp=3", "--n-layers=2")):
+            with self.subTest(flags=flags):
+                self.fails(self.train(*flags, code=None), "^train_llama: " + expected)
+
     def test_bad_files(self):
         self.write_vocabulary("bytes")
         self.train("--nproc=1", *self.BYTES, "--save-model=saved", "--checkpoint-dir=kept")

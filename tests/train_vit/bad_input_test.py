@@ -29,10 +29,18 @@ class BadInputTest(runs.VitTest):
                 ("--min-lr=1: expected 0 to 0.002", "--min-lr=1"),
                 ("--dtype=int8: expected float32", "--dtype=int8"),
                 ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2"),
+                ("--image-size=32 --patch-size=8 --pool=class: 17 tokens for the 2 ranks of tp; --sequence-parallel needs a "
+                 "multiple", "--mesh=tp=2", "--sequence-parallel", "--pool=class", "--patch-size=8"),
                 ("--mesh=lp=2: ", "--mesh=lp=2")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
                 self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_splits(self):
+        self.fails("--mesh: blocks.0.attn.qkv: 3 heads for 2 ranks; expected a multiple of the ranks", "--mesh=tp=2",
+                   "--heads=3", code=1)
+        self.fails("--mesh=pp=2: 2 pipeline stages, but the model has 1 blocks; expected at least 2", "--mesh=pp=2",
+                   "--depth=1", code=1)
 
     def test_data(self):
         self.fails("--data: .*nowhere: no such folder; expected fake, or a folder of images", "--data=" + self.path("nowhere"),

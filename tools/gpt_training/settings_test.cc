@@ -84,6 +84,27 @@ TEST(CheckTest, NamesTheFlag) {
   EXPECT_THAT(error([](GptSettings& c) { c.checkpoint_interval = 5; }), HasSubstr("--checkpoint-dir"));
 }
 
+TEST(CheckTest, SequenceParallelismNeedsAMultiple) {
+  const auto error = [](std::int64_t sequence, const std::string& mesh,
+                        const std::string& attention = "ring") {
+    GptSettings config;
+    config.sequence_parallel = true;
+    config.sequence = sequence;
+    config.mesh = mesh;
+    config.context_attention = attention;
+    return ErrorOf(Check(config, 4));
+  };
+  EXPECT_EQ(error(16, "tp=4"), "");
+  EXPECT_EQ(error(15, "tp=1,dp_replicate=4"), "");
+  EXPECT_EQ(error(18, "tp=4"),
+            "--block-size=18: 18 tokens for the 4 ranks of tp; --sequence-parallel needs a multiple");
+  // Padded to 20: two of four chunks on each rank; or to 18, of which each rank has 9.
+  EXPECT_EQ(error(17, "cp=2,tp=2"), "");
+  EXPECT_EQ(error(17, "cp=2,tp=2", "ulysses"),
+            "--block-size=17: 9 tokens on each rank of cp for the 2 ranks of tp; --sequence-parallel needs a "
+            "multiple");
+}
+
 TEST(EvaluationTest, EverySoManyStepsAndAtTheEnd) {
   GptSettings config;
   config.eval_interval = 4;

@@ -254,6 +254,24 @@ absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes
                               ": not with --reproducible; expected 1f1b, gpipe or, with pp, interleaved"));
 }
 
+absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
+                                   std::int64_t tokens) const {
+  const auto size = [&axes](const char* name) {
+    for (const comm::MeshAxis& axis : axes) {
+      if (axis.name == name) return axis.size;
+    }
+    return 1;
+  };
+  const int cp = size("cp"), tp = size("tp");
+  const bool ring = context_kind() == context_parallel::ContextKind::kRing;
+  // A rank along cp has two chunks of a ring, or one part.
+  const int chunks = cp == 1 ? 1 : ring ? 2 * cp : cp;
+  const std::int64_t of_rank = (tokens + chunks - 1) / chunks * (chunks / cp);
+  if (!sequence_parallel || of_rank % tp == 0) return absl::OkStatus();
+  return Invalid(absl::StrCat(flag, ": ", of_rank, " tokens", cp == 1 ? "" : " on each rank of cp",
+                              " for the ", tp, " ranks of tp; --sequence-parallel needs a multiple"));
+}
+
 absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));

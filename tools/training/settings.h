@@ -115,6 +115,9 @@ struct Settings {
   void BindBatch(SettingsTable& table, const std::string& samples);
   void BindParallel(SettingsTable& table);  // ranks, sharding, arithmetic and memory
   void BindFiles(SettingsTable& table, const std::string& draws);
+  // For models whose samples have `tokens` tokens, as `flag` says: whether --sequence-parallel can split them.
+  absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
+                           std::int64_t tokens) const;
   // Of the members above.
   absl::Status CheckShared(const std::vector<comm::MeshAxis>& axes) const;
 

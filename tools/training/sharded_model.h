@@ -121,6 +121,7 @@ class ShardedModel {
   absl::Status Assemble(const Settings& settings);
   absl::Status CreateEngine(const Settings& settings, const PipelinePlan& plan);
   models::BlockRunner ThroughEngine();
+  models::Batch CopyToDevice(const models::Batch& batch) const;
 
   comm::DeviceMesh mesh_;
   at::Device device_;

@@ -145,6 +145,9 @@ absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckModel(*this));
   PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
+  PLAIT_RETURN_IF_ERROR(CheckTokens(
+      axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),
+      Options(classes).tokens()));
   return CheckShared(axes);
 }
 
