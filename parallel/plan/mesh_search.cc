@@ -47,7 +47,8 @@ class Estimator {
     for (const int rank : RanksThatDiffer(plan)) {
       states.push_back(StateCallsOf(plan, {.pp = rank}));
       const MemoryPlan memory = Memory(plan, rank);
-      if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1) estimate.memory = memory;
+      if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1)
+        estimate.memory = memory;
     }
     estimate.time = TimeOf(plan, states, PipelineOf(plan), cluster_);
     estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
@@ -113,8 +114,8 @@ class Estimator {
 
 absl::Status CheckRate(const PlannedRun& run, const Cluster& cluster) {
   if (cluster.flops.count(TypeName(run.compute_type)) > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the cluster's file has no compute { type: \"",
-                                                 TypeName(run.compute_type), "\" ... }"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the cluster's file has no compute { type: \"", TypeName(run.compute_type), "\" ... }"));
 }
 
 bool IsBetter(const Estimate& a, const Estimate& b) {
@@ -156,7 +157,8 @@ bool Takes(Strategy strategy, const MeshSizes& mesh) {
 
 }  // namespace
 
-absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run, const Cluster& cluster) {
+absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run,
+                                    const Cluster& cluster) {
   PLAIT_RETURN_IF_ERROR(CheckRate(run, cluster));
   PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Estimator(model, cluster).Of(run));
   PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model, run));
@@ -195,9 +197,9 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
     }
   }
   if (estimates.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no mesh of ", ranks, " ranks splits ", options.samples,
-        " samples of a step and this model; give a number of samples that more ranks divide, or fewer ranks"));
+    return absl::InvalidArgumentError(absl::StrCat("no mesh of ", ranks, " ranks splits ", options.samples,
+                                                   " samples of a step and this model; give a number of "
+                                                   "samples that more ranks divide, or fewer ranks"));
   }
   std::stable_sort(estimates.begin(), estimates.end(), IsBetter);
   return estimates;
