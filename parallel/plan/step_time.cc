@@ -209,7 +209,9 @@ StepTime OfRank(const StepPlan& plan, const Times& times, const std::vector<Pass
   const bool per_pass = ShardsParameters(plan.run.strategy);
   const double forward = kForwardShare * pass.total(), backward = pass.total() - forward;
   time.gathers = roots + std::max(per_block, blocks - (per_pass ? passes * pass.total() : forward));
-  time.reductions = std::max(sums - backward, sums / CallsOf(state.reductions));
+  // Of the last micro-batch, or of each.
+  const bool each = plan.run.reduce_each_micro_batch && ShardsGradients(plan.run.strategy);
+  time.reductions = std::max(sums - (each ? passes : 1) * backward, sums / CallsOf(state.reductions));
   return time;
 }
 
