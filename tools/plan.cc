@@ -49,7 +49,8 @@ absl::Status Plan(const PlanSettings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, ClusterOf(settings));
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedModel model, ModelOf(settings));
   std::printf("%s\n", HeadingText(model, cluster).c_str());
-  return settings.trainer->mesh.empty() ? PlanMeshes(settings, model, cluster) : PlanMesh(settings, model, cluster);
+  return settings.trainer->mesh.empty() ? PlanMeshes(settings, model, cluster)
+                                        : PlanMesh(settings, model, cluster);
 }
 
 // Collective.
@@ -59,9 +60,10 @@ absl::Status WriteCluster(const PlanSettings& settings, const comm::Communicator
   absl::Status written;
   if (world.rank() == 0) {
     const std::string path = base::FromUser(settings.calibrate);
-    const std::string text = ClusterText(
-        cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ", model.planned.name,
-                              ", width ", model.planned.width, ", on each of ", world.size(), " ranks."));
+    const std::string text =
+        ClusterText(cluster, absl::StrCat("Measured by plan --calibrate with ", model.samples, " samples of ",
+                                          model.planned.name, ", width ", model.planned.width,
+                                          ", on each of ", world.size(), " ranks."));
     std::ofstream file(path);
     file << text;
     file.close();
@@ -86,7 +88,8 @@ int Main(int argc, char** argv) {
   const int ranks = settings.trainer->nproc > 0 ? settings.trainer->nproc : settings.trainer->DefaultRanks();
   if (!launcher.starts_mpi() && ranks > 1) return fail(comm::RelaunchOnRanks(ranks, argv));
   base::KeepFreedMemory();
-  return comm::RunMain(argc, argv, {}, [&](comm::Session& session) { return WriteCluster(settings, session.world()); });
+  return comm::RunMain(argc, argv, {},
+                       [&](comm::Session& session) { return WriteCluster(settings, session.world()); });
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ const char* ChoiceOf(Decision decision) {
     case Decision::kStagesOnNode:
       return "pipeline parallelism before ZeRO and tensor parallelism";
     case Decision::kShardAcrossNodes:
-      return "ZeRO (no change of the model), or pipeline x tensor x data parallelism (fewer bytes between nodes)";
+      return "ZeRO (no change of the model), or pipeline x tensor x data parallelism (fewer bytes between "
+             "nodes)";
     case Decision::kReplicateSlowly:
       return "DDP or ZeRO-1: gradients and parameters travel once a step";
     case Decision::kEverything:
@@ -125,25 +126,26 @@ bool IsOf(Decision decision, const PlannedRun& run) {
 
 std::vector<std::string> ReasonsOf(const Facts& facts, const Cluster& cluster, Decision decision) {
   std::vector<std::string> reasons = {absl::StrFormat(
-      "The model's states and one sample %s a rank: %.3f of %.3f GB.", facts.fits() ? "fit on" : "do not fit on",
-      facts.one_rank_bytes / kGiga, facts.memory / kGiga)};
+      "The model's states and one sample %s a rank: %.3f of %.3f GB.",
+      facts.fits() ? "fit on" : "do not fit on", facts.one_rank_bytes / kGiga, facts.memory / kGiga)};
   if (!facts.fits()) {
-    reasons.push_back(absl::StrFormat("The largest layer %s: its weight and gradient take %.3f GB%s.",
-                                      facts.layer_fits() ? "fits" : "does not", facts.largest_layer_bytes / kGiga,
-                                      facts.layer_fits() || facts.ranks == 1 ? "" : "; split it (tp) or tile it"));
+    reasons.push_back(
+        absl::StrFormat("The largest layer %s: its weight and gradient take %.3f GB%s.",
+                        facts.layer_fits() ? "fits" : "does not", facts.largest_layer_bytes / kGiga,
+                        facts.layer_fits() || facts.ranks == 1 ? "" : "; split it (tp) or tile it"));
   }
   if (decision == Decision::kOffload || decision == Decision::kTiling) {
-    reasons.push_back(absl::StrFormat("For offload there are %.3f GB: %s.", cluster.offload_bytes / kGiga,
-                                      cluster.offload_bytes >= facts.one_rank_bytes
-                                          ? "enough"
-                                          : "too little; take disks, or more ranks"));
+    reasons.push_back(absl::StrFormat(
+        "For offload there are %.3f GB: %s.", cluster.offload_bytes / kGiga,
+        cluster.offload_bytes >= facts.one_rank_bytes ? "enough" : "too little; take disks, or more ranks"));
   }
   if (facts.ranks == 1) return reasons;
   reasons.push_back(absl::StrFormat(
       "Links are %s for this batch: ZeRO-3's messages take %.4g s of a step, its computing %.4g s.",
       facts.slow() ? "slow" : "fast", facts.message_seconds, facts.compute_seconds));
   if (facts.several_nodes) {
-    reasons.push_back(absl::StrFormat("Tensor parallelism stays within a node: tp <= %d.", cluster.ranks_per_node));
+    reasons.push_back(
+        absl::StrFormat("Tensor parallelism stays within a node: tp <= %d.", cluster.ranks_per_node));
   }
   return reasons;
 }

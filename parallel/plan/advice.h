@@ -24,15 +24,15 @@
 namespace plait::parallel {
 
 enum class Decision {
-  kOneRank,            // as it is
-  kOffload,            // ZeRO, states on the host or in files
-  kTiling,             // and the largest layer in tiles
-  kReplicate,          // DDP or ZeRO
-  kSplitOnNode,        // PP, ZeRO or TP, whichever is quickest
-  kStagesOnNode,       // PP before ZeRO and TP
-  kShardAcrossNodes,   // ZeRO, or PP x TP x DP
-  kReplicateSlowly,    // DDP or ZeRO-1
-  kEverything,         // DP x PP x TP x ZeRO-1
+  kOneRank,           // as it is
+  kOffload,           // ZeRO, states on the host or in files
+  kTiling,            // and the largest layer in tiles
+  kReplicate,         // DDP or ZeRO
+  kSplitOnNode,       // PP, ZeRO or TP, whichever is quickest
+  kStagesOnNode,      // PP before ZeRO and TP
+  kShardAcrossNodes,  // ZeRO, or PP x TP x DP
+  kReplicateSlowly,   // DDP or ZeRO-1
+  kEverything,        // DP x PP x TP x ZeRO-1
 };
 
 struct Advice {

@@ -77,8 +77,9 @@ class Fields {
                      absl::string_view expected) const {
     if (right) return absl::OkStatus();
     const auto place = places_.GetLocation(FieldOf(name), -1);
-    return absl::InvalidArgumentError(absl::StrCat(file_, place.line < 0 ? "" : absl::StrCat(":", place.line + 1),
-                                                   ": ", prefix_, name, " is ", value, "; expected ", expected));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, place.line < 0 ? "" : absl::StrCat(":", place.line + 1), ": ", prefix_, name,
+                     " is ", value, "; expected ", expected));
   }
   absl::Status AtLeastOne(const char* name, int value) const {
     return Check(value >= 1, name, absl::StrCat(value), "at least 1");
@@ -119,12 +120,12 @@ absl::Status TakeCompute(const std::string& name, const file::Cluster& parsed,
     const file::Compute& compute = parsed.compute(i);
     const Fields fields(name, "compute.", compute, *places.GetTreeForNested(field, i));
     const bool known = std::count(std::begin(kTypes), std::end(kTypes), compute.type()) > 0;
-    PLAIT_RETURN_IF_ERROR(fields.Check(known, "type", absl::StrCat("\"", compute.type(), "\""),
-                                       absl::StrJoin(kTypes, ", ")));
+    PLAIT_RETURN_IF_ERROR(
+        fields.Check(known, "type", absl::StrCat("\"", compute.type(), "\""), absl::StrJoin(kTypes, ", ")));
     PLAIT_RETURN_IF_ERROR(fields.Positive("teraflops", compute.teraflops()));
     const bool first = cluster.flops.emplace(compute.type(), compute.teraflops() * kTera).second;
-    PLAIT_RETURN_IF_ERROR(fields.Check(first, "type", absl::StrCat("\"", compute.type(), "\" again"),
-                                       "each type once"));
+    PLAIT_RETURN_IF_ERROR(
+        fields.Check(first, "type", absl::StrCat("\"", compute.type(), "\" again"), "each type once"));
   }
   return absl::OkStatus();
 }
@@ -143,7 +144,8 @@ absl::Status TakeLinks(const std::string& name, const file::Cluster& parsed,
   if (cluster.nodes > 1) {
     PLAIT_RETURN_IF_ERROR(fields.Has("between_nodes", "a link, for several nodes"));
   }
-  if (parsed.has_within_node()) PLAIT_RETURN_IF_ERROR(take("within_node", parsed.within_node(), cluster.within_node));
+  if (parsed.has_within_node())
+    PLAIT_RETURN_IF_ERROR(take("within_node", parsed.within_node(), cluster.within_node));
   cluster.between_nodes = cluster.within_node;
   if (parsed.has_between_nodes()) {
     PLAIT_RETURN_IF_ERROR(take("between_nodes", parsed.between_nodes(), cluster.between_nodes));
@@ -158,15 +160,19 @@ absl::StatusOr<Cluster> ClusterOf(const file::Cluster& parsed, const std::string
   PLAIT_RETURN_IF_ERROR(fields.Has("nodes", "how many there are"));
   PLAIT_RETURN_IF_ERROR(fields.Has("ranks_per_node", "the accelerators of a node, or its cores"));
   PLAIT_RETURN_IF_ERROR(fields.Has("memory_gigabytes_per_rank", "what a rank can allocate"));
-  PLAIT_RETURN_IF_ERROR(fields.Has("memory_gigabytes_per_s", "bytes that a rank reads and writes per second"));
+  PLAIT_RETURN_IF_ERROR(
+      fields.Has("memory_gigabytes_per_s", "bytes that a rank reads and writes per second"));
   PLAIT_RETURN_IF_ERROR(fields.AtLeastOne("nodes", parsed.nodes()));
   PLAIT_RETURN_IF_ERROR(fields.AtLeastOne("ranks_per_node", parsed.ranks_per_node()));
-  const int processors = parsed.has_processors_per_node() ? parsed.processors_per_node() : parsed.ranks_per_node();
+  const int processors =
+      parsed.has_processors_per_node() ? parsed.processors_per_node() : parsed.ranks_per_node();
   PLAIT_RETURN_IF_ERROR(fields.AtLeastOne("processors_per_node", processors));
   PLAIT_RETURN_IF_ERROR(fields.Positive("memory_gigabytes_per_rank", parsed.memory_gigabytes_per_rank()));
-  PLAIT_RETURN_IF_ERROR(fields.NotNegative("offload_gigabytes_per_rank", parsed.offload_gigabytes_per_rank()));
+  PLAIT_RETURN_IF_ERROR(
+      fields.NotNegative("offload_gigabytes_per_rank", parsed.offload_gigabytes_per_rank()));
   PLAIT_RETURN_IF_ERROR(fields.Positive("memory_gigabytes_per_s", parsed.memory_gigabytes_per_s()));
-  PLAIT_RETURN_IF_ERROR(fields.NotNegative("activation_gigabytes_per_s", parsed.activation_gigabytes_per_s()));
+  PLAIT_RETURN_IF_ERROR(
+      fields.NotNegative("activation_gigabytes_per_s", parsed.activation_gigabytes_per_s()));
   Cluster cluster = {.name = parsed.name(),
                      .nodes = parsed.nodes(),
                      .ranks_per_node = parsed.ranks_per_node(),
@@ -185,8 +191,8 @@ absl::StatusOr<Cluster> ClusterOf(const file::Cluster& parsed, const std::string
 }
 
 std::string LinkText(const char* name, const Link& link) {
-  return absl::StrFormat("%s { gigabytes_per_s: %.4g latency_us: %.4g }\n", name, link.bytes_per_second / kGiga,
-                         link.latency_seconds / kMicro);
+  return absl::StrFormat("%s { gigabytes_per_s: %.4g latency_us: %.4g }\n", name,
+                         link.bytes_per_second / kGiga, link.latency_seconds / kMicro);
 }
 
 }  // namespace
@@ -215,7 +221,8 @@ std::string ClusterText(const Cluster& cluster, const std::string& comment) {
   for (const absl::string_view line : absl::StrSplit(comment, '\n', absl::SkipEmpty())) {
     absl::StrAppend(&text, "# ", line, "\n");
   }
-  if (!cluster.name.empty()) absl::StrAppend(&text, "name: \"", absl::StrJoin(absl::StrSplit(cluster.name, '"'), "'"), "\"\n");
+  if (!cluster.name.empty())
+    absl::StrAppend(&text, "name: \"", absl::StrJoin(absl::StrSplit(cluster.name, '"'), "'"), "\"\n");
   absl::StrAppend(&text, "nodes: ", cluster.nodes, "\nranks_per_node: ", cluster.ranks_per_node,
                   "\nprocessors_per_node: ", cluster.processors_per_node, "\n");
   absl::StrAppendFormat(&text, "memory_gigabytes_per_rank: %.4g\n", cluster.memory_bytes / kGiga);

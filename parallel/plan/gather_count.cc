@@ -99,8 +99,8 @@ class Holds {
 
 }  // namespace
 
-GatherCount CountGathers(const Schedule& schedule, const std::vector<StageRange>& stages, int rank, bool reshard,
-                         bool prefetch) {
+GatherCount CountGathers(const Schedule& schedule, const std::vector<StageRange>& stages, int rank,
+                         bool reshard, bool prefetch) {
   std::map<int, Blocks> of_stage;
   int blocks = 0;
   for (int stage = 0; stage < schedule.stages(); ++stage) {

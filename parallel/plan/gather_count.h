@@ -16,8 +16,8 @@ struct GatherCount {
 };
 
 // For rank `rank` of the schedule. `reshard` and `prefetch`: DataParallelOptions.
-GatherCount CountGathers(const Schedule& schedule, const std::vector<StageRange>& stages, int rank, bool reshard,
-                         bool prefetch);
+GatherCount CountGathers(const Schedule& schedule, const std::vector<StageRange>& stages, int rank,
+                         bool reshard, bool prefetch);
 
 }  // namespace plait::parallel
 

@@ -41,15 +41,17 @@ class Estimator {
   Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster) {}
 
   absl::StatusOr<Estimate> Of(const PlannedRun& run) {
-    PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model_, run));
+    PLAIT_ASSIGN_OR_RETURN(const Pipeline* const pipeline, PipelineOf(run));
+    const StepPlan& plan = pipeline->plan;
     Estimate estimate = {.run = run, .memory = {}, .time = {}, .traffic = {}};
     std::vector<StateCalls> states;
     for (const int rank : RanksThatDiffer(plan)) {
       states.push_back(StateCallsOf(plan, {.pp = rank}));
       const MemoryPlan memory = Memory(plan, rank);
-      if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1) estimate.memory = memory;
+      if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1)
+        estimate.memory = memory;
     }
-    estimate.time = TimeOf(plan, states, PipelineOf(plan), cluster_);
+    estimate.time = TimeOf(plan, states, pipeline->seconds, cluster_);
     estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
     return estimate;
   }
@@ -66,7 +68,7 @@ class Estimator {
       at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
     };
     for (const auto term : {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp,
-                            &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::shared}) {
+                            &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
       lengthen(term);
     }
     return estimate;
@@ -97,24 +99,36 @@ class Estimator {
                        .activation_bytes_per_sample = ActivationBytes(plan, pp_rank)});
   }
 
-  // Many candidates have it in common.
-  double PipelineOf(const StepPlan& plan) {
-    const PlannedRun& run = plan.run;
-    const std::tuple key = {run.mesh.pp, run.mesh.cp, run.mesh.tp, run.micro_batches, run.micro_batch};
-    const auto found = pipelines_.find(key);
-    if (found != pipelines_.end()) return found->second;
-    return pipelines_[key] = PipelineSeconds(plan, cluster_);
+  // Of a run, with what many candidates have in common.
+  struct Pipeline {
+    StepPlan plan;
+    double seconds = 0;
+  };
+  absl::StatusOr<const Pipeline*> PipelineOf(const PlannedRun& run) {
+    const std::tuple mesh = {run.mesh.pp, run.mesh.cp, run.mesh.tp};
+    if (mesh != mesh_) pipelines_.clear();
+    mesh_ = mesh;
+    const std::pair key = {run.micro_batches, run.micro_batch};
+    auto found = pipelines_.find(key);
+    if (found == pipelines_.end()) {
+      PLAIT_ASSIGN_OR_RETURN(StepPlan plan, StepPlan::Make(model_, run));
+      const double seconds = PipelineSeconds(plan, cluster_);
+      found = pipelines_.emplace(key, Pipeline{std::move(plan), seconds}).first;
+    }
+    found->second.plan.run = run;
+    return &found->second;
   }
 
   const PlannedModel& model_;
   const Cluster& cluster_;
-  std::map<std::tuple<int, int, int, int, std::int64_t>, double> pipelines_;
+  std::tuple<int, int, int> mesh_;  // that the pipelines are of
+  std::map<std::pair<int, std::int64_t>, Pipeline> pipelines_;
 };
 
 absl::Status CheckRate(const PlannedRun& run, const Cluster& cluster) {
   if (cluster.flops.count(TypeName(run.compute_type)) > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the cluster's file has no compute { type: \"",
-                                                 TypeName(run.compute_type), "\" ... }"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the cluster's file has no compute { type: \"", TypeName(run.compute_type), "\" ... }"));
 }
 
 bool IsBetter(const Estimate& a, const Estimate& b) {
@@ -156,7 +170,8 @@ bool Takes(Strategy strategy, const MeshSizes& mesh) {
 
 }  // namespace
 
-absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run, const Cluster& cluster) {
+absl::StatusOr<Estimate> EstimateOf(const PlannedModel& model, const PlannedRun& run,
+                                    const Cluster& cluster) {
   PLAIT_RETURN_IF_ERROR(CheckRate(run, cluster));
   PLAIT_ASSIGN_OR_RETURN(Estimate estimate, Estimator(model, cluster).Of(run));
   PLAIT_ASSIGN_OR_RETURN(const StepPlan plan, StepPlan::Make(model, run));
@@ -195,9 +210,9 @@ absl::StatusOr<std::vector<Estimate>> Search(const PlannedModel& model, const Pl
     }
   }
   if (estimates.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no mesh of ", ranks, " ranks splits ", options.samples,
-        " samples of a step and this model; give a number of samples that more ranks divide, or fewer ranks"));
+    return absl::InvalidArgumentError(absl::StrCat("no mesh of ", ranks, " ranks splits ", options.samples,
+                                                   " samples of a step and this model; give a number of "
+                                                   "samples that more ranks divide, or fewer ranks"));
   }
   std::stable_sort(estimates.begin(), estimates.end(), IsBetter);
   return estimates;

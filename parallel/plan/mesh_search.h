@@ -24,7 +24,7 @@ namespace plait::parallel {
 
 struct Estimate {
   PlannedRun run;
-  MemoryPlan memory;                 // of the rank of pp that needs most
+  MemoryPlan memory;  // of the rank of pp that needs most
   StepTime time;
   std::vector<AxisTraffic> traffic;  // of rank 0; empty after Search, see TrafficOf
   bool fits = false;

@@ -26,7 +26,9 @@ struct Piece {
 
 using Pieces = std::map<const void*, Piece>;  // by parameter
 
-std::int64_t SizeOf(const SplitLayer& layer) { return layer.weight.size(layer.split == Split::kRows ? 1 : 0); }
+std::int64_t SizeOf(const SplitLayer& layer) {
+  return layer.weight.size(layer.split == Split::kRows ? 1 : 0);
+}
 
 void AddPieces(const SplitLayer& layer, int rank, int ranks, Pieces& pieces) {
   const std::int64_t step = layer.sections * layer.granularity;
@@ -66,9 +68,10 @@ absl::Status CheckTensor(const PlannedModel& model, int ranks) {
       if (!layer.cut) continue;
       const std::int64_t pieces = SizeOf(layer) / (layer.sections * layer.granularity);
       if (group.equal_parts ? pieces % ranks == 0 : pieces >= ranks) continue;
-      return Cannot("tp", ranks,
-                    absl::StrCat(layer.name, " has ", pieces, group.equal_parts ? " heads" : " columns or rows",
-                                 "; expected ", group.equal_parts ? "a multiple" : "at least one for each rank"));
+      return Cannot(
+          "tp", ranks,
+          absl::StrCat(layer.name, " has ", pieces, group.equal_parts ? " heads" : " columns or rows",
+                       "; expected ", group.equal_parts ? "a multiple" : "at least one for each rank"));
     }
   }
   return absl::OkStatus();
@@ -109,17 +112,19 @@ absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool s
     return Cannot("cp", mesh.cp, "the program does not split sequences");
   }
   if (mesh.pp > model.blocks) {
-    return Cannot("pp", mesh.pp, absl::StrCat("the model has ", model.blocks, " blocks; expected one for each stage"));
+    return Cannot("pp", mesh.pp,
+                  absl::StrCat("the model has ", model.blocks, " blocks; expected one for each stage"));
   }
   if (sequence_parallel && LocalTokens(model, mesh) % mesh.tp != 0) {
-    return Cannot("tp", mesh.tp, absl::StrCat("sequence parallelism of ", LocalTokens(model, mesh),
-                                              " tokens; expected a multiple of the ranks"));
+    return Cannot("tp", mesh.tp,
+                  absl::StrCat("sequence parallelism of ", LocalTokens(model, mesh),
+                               " tokens; expected a multiple of the ranks"));
   }
   return CheckTensor(model, mesh.tp);
 }
 
-std::vector<ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel,
-                                       int tp_rank) {
+std::vector<ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSizes& mesh,
+                                       bool sequence_parallel, int tp_rank) {
   std::vector<ParameterUnit> units = model.model->units();
   Pieces pieces;
   if (mesh.tp > 1) {

@@ -15,7 +15,8 @@ using comm::Operation;
 // Of the products of a block's backward for weights, those of layers split by columns: behind them the sum of an
 // input's gradient travels.
 constexpr double kColumnShare = 0.5;
-constexpr double kForwardShare = 1.0 / 3;  // of a product's FLOPs; the input's and the weight's gradient are as much
+constexpr double kForwardShare =
+    1.0 / 3;  // of a product's FLOPs; the input's and the weight's gradient are as much
 
 double BytesOf(at::ScalarType type) { return static_cast<double>(c10::elementSize(type)); }
 
@@ -81,7 +82,8 @@ struct Pass {
 
 class Times {
  public:
-  Times(const StepPlan& plan, const Cluster& cluster) : plan_(plan), cluster_(cluster), mesh_(plan.run.mesh) {}
+  Times(const StepPlan& plan, const Cluster& cluster)
+      : plan_(plan), cluster_(cluster), mesh_(plan.run.mesh) {}
 
   std::vector<Pass> OfStages() const {
     const Pass block = OfBlock();
@@ -111,8 +113,9 @@ class Times {
     const PlannedModel& m = plan_.model;
     const auto residual = static_cast<double>(m.residual_activations);
     const double copies = plan_.run.sequence_parallel ? 1 : mesh_.tp;  // on every rank of tp
-    Pass block = {.products = Products(m.block_flops),
-                  .activations = Activations(static_cast<double>(m.block_activations) + (copies - 1) * residual)};
+    Pass block = {
+        .products = Products(m.block_flops),
+        .activations = Activations(static_cast<double>(m.block_activations) + (copies - 1) * residual)};
     AddMessages(BlockCalls(plan_), block);
     return block;
   }
@@ -206,7 +209,9 @@ StepTime OfRank(const StepPlan& plan, const Times& times, const std::vector<Pass
   const bool per_pass = ShardsParameters(plan.run.strategy);
   const double forward = kForwardShare * pass.total(), backward = pass.total() - forward;
   time.gathers = roots + std::max(per_block, blocks - (per_pass ? passes * pass.total() : forward));
-  time.reductions = std::max(sums - backward, sums / CallsOf(state.reductions));
+  // Of the last micro-batch, or of each.
+  const bool each = plan.run.reduce_each_micro_batch && ShardsGradients(plan.run.strategy);
+  time.reductions = std::max(sums - (each ? passes : 1) * backward, sums / CallsOf(state.reductions));
   return time;
 }
 
@@ -255,7 +260,8 @@ std::vector<int> RanksThatDiffer(const StepPlan& plan) {
   }
   std::vector<int> differ = {0, ranks - 1};
   if (ranks > 2) {
-    differ.push_back(static_cast<int>(std::max_element(blocks.begin() + 1, blocks.end() - 1) - blocks.begin()));
+    differ.push_back(
+        static_cast<int>(std::max_element(blocks.begin() + 1, blocks.end() - 1) - blocks.begin()));
   }
   return differ;
 }
@@ -297,17 +303,23 @@ StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, dou
 }
 
 std::string StepTimeText(const StepTime& time) {
-  const std::pair<const char*, double> terms[] = {
-      {"products", time.products},     {"activations", time.activations},
-      {"gradients", time.gradients},   {"tp", time.tp},
-      {"cp", time.cp},                 {"gathers", time.gathers},
-      {"pipeline", time.pipeline},     {"reductions", time.reductions},
-      {"partial sums", time.partial_sums}, {"optimizer", time.optimizer},
-      {"shared", time.shared},         {"a step", time.total()}};
+  const std::pair<const char*, double> terms[] = {{"products", time.products},
+                                                  {"activations", time.activations},
+                                                  {"gradients", time.gradients},
+                                                  {"tp", time.tp},
+                                                  {"cp", time.cp},
+                                                  {"gathers", time.gathers},
+                                                  {"pipeline", time.pipeline},
+                                                  {"reductions", time.reductions},
+                                                  {"partial sums", time.partial_sums},
+                                                  {"optimizer", time.optimizer},
+                                                  {"shared", time.shared},
+                                                  {"a step", time.total()}};
   std::string text;
   for (const auto& [name, seconds] : terms) {
     if (seconds <= 0) continue;
-    absl::StrAppendFormat(&text, "  %-14s %12.3f ms %6.1f %%\n", name, 1e3 * seconds, 100 * seconds / time.total());
+    absl::StrAppendFormat(&text, "  %-14s %12.3f ms %6.1f %%\n", name, 1e3 * seconds,
+                          100 * seconds / time.total());
   }
   return text;
 }

@@ -128,12 +128,14 @@ void AddUnitCalls(const StepPlan& plan, const models::ParameterUnit& unit, const
     if (layout.count() == 0) continue;
     if (shards > 1) {
       (root ? calls.root_gathers : calls.block_gathers)
-          .push_back({Axis::kShard, Operation::kAllGather, layout.shard_count(), TypeOf(run.compute_type), gathers});
+          .push_back(
+              {Axis::kShard, Operation::kAllGather, layout.shard_count(), TypeOf(run.compute_type), gathers});
       calls.reductions.push_back({Axis::kShard, Operation::kReduceScatter, layout.count(), master,
                                   std::int64_t{units} * Reductions(plan, place.pp)});
     }
     if (run.replicate_ranks() > 1) {
-      calls.reductions.push_back({Axis::kReplicate, Operation::kAllReduce, layout.shard_count(), master, units});
+      calls.reductions.push_back(
+          {Axis::kReplicate, Operation::kAllReduce, layout.shard_count(), master, units});
     }
     AddPartialSums(plan, part, layout, place.dp_shard, units, calls.partial_sums);
   }
@@ -154,7 +156,8 @@ std::int64_t MessagesOf(const Schedule& schedule, int pp_rank, bool back) {
 
 absl::StatusOr<StepPlan> StepPlan::Make(const PlannedModel& model, const PlannedRun& run) {
   PLAIT_RETURN_IF_ERROR(CheckSplit(model, run.mesh, run.sequence_parallel));
-  if (run.mesh.cp > 1 && run.context == ContextKind::kUlysses && model.heads % (run.mesh.cp * run.mesh.tp) != 0) {
+  if (run.mesh.cp > 1 && run.context == ContextKind::kUlysses &&
+      model.heads % (run.mesh.cp * run.mesh.tp) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cp=", run.mesh.cp, ": Ulysses splits ", model.heads,
                                                    " heads; expected a multiple of cp x tp, or a ring"));
   }
@@ -174,7 +177,8 @@ const char* Name(Axis axis) {
 
 int SizeOf(const PlannedRun& run, Axis axis) {
   const MeshSizes& mesh = run.mesh;
-  const int sizes[] = {mesh.pp, run.replicate_ranks(), run.shard_ranks(), mesh.cp, mesh.tp, mesh.pp > 1 ? 2 : 1};
+  const int sizes[] = {mesh.pp, run.replicate_ranks(), run.shard_ranks(), mesh.cp,
+                       mesh.tp, mesh.pp > 1 ? 2 : 1};
   return sizes[static_cast<int>(axis)];
 }
 
@@ -217,8 +221,9 @@ PassCalls EpilogueCalls(const StepPlan& plan) {
   if (!plan.model.splits_vocabulary) return calls;
   calls.forward.push_back({Axis::kTp, Operation::kAllReduce, plan.rows(), SumType(plan.run)});
   calls.forward.push_back({Axis::kTp, Operation::kAllReduce, 2 * plan.rows(), SumType(plan.run)});
-  calls.backward = {{Axis::kTp, plan.run.sequence_parallel ? Operation::kReduceScatter : Operation::kAllReduce,
-                     numbers, type}};
+  calls.backward = {{Axis::kTp,
+                     plan.run.sequence_parallel ? Operation::kReduceScatter : Operation::kAllReduce, numbers,
+                     type}};
   return calls;
 }
 
@@ -238,8 +243,9 @@ RankUnits UnitsOf(const StepPlan& plan, const RankPlace& place) {
     stages[stage].count = mine && !has_block ? 1 : 0;
     has_block = has_block || mine;
   }
-  for (RankUnit& unit : UnitsOfRank(UnitsOnRank(plan.model, plan.run.mesh, plan.run.sequence_parallel, place.tp),
-                                    stages, plan.schedule.rank_of_stage, place.pp)) {
+  for (RankUnit& unit :
+       UnitsOfRank(UnitsOnRank(plan.model, plan.run.mesh, plan.run.sequence_parallel, place.tp), stages,
+                   plan.schedule.rank_of_stage, place.pp)) {
     if (unit.unit.block == models::ParameterUnit::kRoot) {
       units.roots.push_back(std::move(unit.unit));
     } else {
@@ -260,7 +266,8 @@ StateCalls StateCallsOf(const StepPlan& plan, const RankPlace& place) {
     block_gathers = std::accumulate(gathers.blocks.begin(), gathers.blocks.end(), 0);
   }
   StateCalls calls;
-  for (const models::ParameterUnit& root : units.roots) AddUnitCalls(plan, root, place, 1, root_gathers, calls);
+  for (const models::ParameterUnit& root : units.roots)
+    AddUnitCalls(plan, root, place, 1, root_gathers, calls);
   AddUnitCalls(plan, units.block, place, units.blocks, block_gathers, calls);
   return calls;
 }

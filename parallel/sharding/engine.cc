@@ -127,7 +127,8 @@ absl::Status DataParallel::Engine::MakeStore() {
 void DataParallel::Engine::MakeUnits(const InitializeUnit& initialize) {
   for (std::size_t u = 0; u < model.size(); ++u) {
     first_unit.push_back(units.size());
-    for (const UnitPart& part : PartsOf(model[u], options.strategy, options.part_bytes)) AddUnit(model[u], part);
+    for (const UnitPart& part : PartsOf(model[u], options.strategy, options.part_bytes))
+      AddUnit(model[u], part);
     AddReplicated(model[u]);
     if (initialize) initialize(u);
     for (std::size_t i = first_unit[u]; i < units.size(); ++i) {

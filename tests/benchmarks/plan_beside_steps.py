@@ -58,9 +58,10 @@ def predicted_ms(args, cluster, mesh):
     return float(re.search(r" ([0-9.]+) +[0-9.,]+  ", line[80:]).group(1))
 
 
-def measured_ms(args, folder, mesh):
-    out = run([f"{args.bin_dir}/tools/train_llama", f"--max-iters={args.steps}", f"--outputs={folder}/out",
-               "--noplots"] + flags_of(mesh))
+def measured_ms(args, mesh):
+    with tempfile.TemporaryDirectory() as folder:
+        out = run([f"{args.bin_dir}/tools/train_llama", f"--max-iters={args.steps}", f"--outputs={folder}", "--noplots"] +
+                  flags_of(mesh))
     steps = [float(m) for m in re.findall(r"\bdt=([0-9.eE+-]+)", out)]
     if len(steps) <= args.left_out:
         sys.exit(f"no times of steps in the output of train_llama {flags_of(mesh)}:\n{out[-2000:]}")
@@ -85,7 +86,7 @@ def main():
         medians, least = [[] for _ in MESHES], [[] for _ in MESHES]
         for _ in range(args.rounds):
             for i, mesh in enumerate(MESHES):
-                steps = measured_ms(args, folder, mesh)
+                steps = measured_ms(args, mesh)
                 medians[i].append(statistics.median(steps))
                 least[i].append(min(steps))
         print("| mesh | predicted ms | measured ms (least step) | predicted / measured |\n|---|---|---|---|")

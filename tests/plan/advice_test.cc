@@ -52,7 +52,8 @@ TEST(Advice, OneRankThatIsTooSmallOffloads) {
   Cluster cluster = ClusterOf(1, 1, 0.5 * kStates, kFast);
   EXPECT_EQ(AdviceFor(cluster).decision, Decision::kOffload);
   EXPECT_FALSE(AdviceFor(cluster).best.has_value());
-  EXPECT_EQ(AdviceFor(cluster).reasons[2], "For offload there are 0.000 GB: too little; take disks, or more ranks.");
+  EXPECT_EQ(AdviceFor(cluster).reasons[2],
+            "For offload there are 0.000 GB: too little; take disks, or more ranks.");
   cluster.offload_bytes = 1e12;
   EXPECT_EQ(AdviceFor(cluster).reasons[2], "For offload there are 1000.000 GB: enough.");
 }
@@ -106,7 +107,8 @@ TEST(Advice, SlowLinksBetweenNodesAndEnoughMemoryReplicate) {
 
 // Never across nodes, whatever the links.
 TEST(Advice, NoMeshHasMoreTensorRanksThanANode) {
-  const auto ranked = Search(Planned(kLlama, 128, at::kFloat), {}, {.samples = 64}, ClusterOf(4, 2, kStates, kFast));
+  const auto ranked =
+      Search(Planned(kLlama, 128, at::kFloat), {}, {.samples = 64}, ClusterOf(4, 2, kStates, kFast));
   ASSERT_TRUE(ranked.ok());
   for (const parallel::Estimate& e : *ranked) EXPECT_LE(e.run.mesh.tp, 2) << ToText(e.run.mesh);
 }

@@ -22,7 +22,10 @@ refuse() {
   "$@" > out.txt 2> err.txt
   local code=$?
   [[ $code == 2 ]] || fail "exit code $code of: $*"
-  [[ $(wc -l < err.txt) == 1 ]] && grep -qxE -- "$line" err.txt || { fail "expected $line, got:"; cat err.txt; }
+  if [[ $(wc -l < err.txt) != 1 ]] || ! grep -qxE -- "$line" err.txt; then
+    fail "expected $line, got:"
+    cat err.txt
+  fi
 }
 
 cat > cluster.txt <<'END'

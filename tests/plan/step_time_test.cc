@@ -34,7 +34,8 @@ Cluster TwoNodes() {
 
 // 1,000 floats in all.
 double Seconds(const MeshSizes& mesh, Axis axis, comm::Operation operation) {
-  const parallel::Strategy strategy = mesh.dp_shard > 1 ? parallel::Strategy::kFsdp : parallel::Strategy::kDdp;
+  const parallel::Strategy strategy =
+      mesh.dp_shard > 1 ? parallel::Strategy::kFsdp : parallel::Strategy::kDdp;
   return SecondsOf({axis, operation, 1000, comm::DataType::kFloat32}, {.mesh = mesh, .strategy = strategy},
                    TwoNodes());
 }
@@ -46,19 +47,27 @@ TEST(StepTime, OfMessages) {
   EXPECT_NEAR(Seconds({.tp = 4}, Axis::kTp, Operation::kReduceScatter), 2e-6 + 3000 / 1e10, kEps);
   EXPECT_NEAR(Seconds({.cp = 4}, Axis::kCp, Operation::kAllToAll), 3e-6 + 3000 / 1e10, kEps);
   // One rank of each node: four such pairs share a link of 4 GB/s.
-  EXPECT_NEAR(Seconds({.dp_replicate = 2, .tp = 4}, Axis::kReplicate, Operation::kAllReduce), 2e-5 + 4000 / 1e9, kEps);
+  EXPECT_NEAR(Seconds({.dp_replicate = 2, .tp = 4}, Axis::kReplicate, Operation::kAllReduce),
+              2e-5 + 4000 / 1e9, kEps);
   EXPECT_NEAR(Seconds({.pp = 2, .tp = 4}, Axis::kPp, Operation::kSend), 1e-5 + 4000 / 1e9, kEps);
   // A ring through both nodes has the link for itself; it leaves each node once.
   EXPECT_NEAR(Seconds({.dp_shard = 8}, Axis::kShard, Operation::kReduceScatter), 3e-5 + 3500 / 4e9, kEps);
   // Two rings, of two ranks on each node.
-  EXPECT_NEAR(Seconds({.dp_shard = 4, .tp = 2}, Axis::kShard, Operation::kReduceScatter), 2e-5 + 3000 / 2e9, kEps);
+  EXPECT_NEAR(Seconds({.dp_shard = 4, .tp = 2}, Axis::kShard, Operation::kReduceScatter), 2e-5 + 3000 / 2e9,
+              kEps);
   EXPECT_EQ(Seconds({.tp = 4}, Axis::kCp, Operation::kAllReduce), 0);
   // Ranks along cp are ranks of dp_replicate too: eight, in one ring.
-  EXPECT_NEAR(Seconds({.dp_replicate = 2, .cp = 4}, Axis::kReplicate, Operation::kAllReduce), 6e-5 + 7000 / 4e9, kEps);
+  EXPECT_NEAR(Seconds({.dp_replicate = 2, .cp = 4}, Axis::kReplicate, Operation::kAllReduce),
+              6e-5 + 7000 / 4e9, kEps);
 }
 
-const llama::LlamaOptions kLlama = {.vocab_size = 1000, .max_seq_len = 64, .dim = 64, .n_layers = 8, .n_heads = 8,
-                                    .n_kv_heads = 8, .hidden = 100};
+const llama::LlamaOptions kLlama = {.vocab_size = 1000,
+                                    .max_seq_len = 64,
+                                    .dim = 64,
+                                    .n_layers = 8,
+                                    .n_heads = 8,
+                                    .n_kv_heads = 8,
+                                    .hidden = 100};
 
 parallel::StepTime TimeOf(const PlannedRun& run, const Cluster& cluster) {
   const auto estimate = EstimateOf(Planned(kLlama, 64, at::kFloat), run, cluster);
@@ -88,7 +97,8 @@ TEST(StepTime, OfTheBubble) {
   cluster.within_node = cluster.between_nodes = {1e30, 0};
   llama::LlamaOptions even = kLlama;  // a head that weighs nothing
   even.vocab_size = 1;
-  const auto estimate = EstimateOf(Planned(even, 64, at::kFloat), {.mesh = {.pp = 4}, .micro_batches = 8}, cluster);
+  const auto estimate =
+      EstimateOf(Planned(even, 64, at::kFloat), {.mesh = {.pp = 4}, .micro_batches = 8}, cluster);
   ASSERT_TRUE(estimate.ok());
   const auto& time = estimate->time;
   EXPECT_NEAR(time.pipeline / time.products, 3.0 / 8, 2e-3);
@@ -150,7 +160,8 @@ TEST(MeshSearch, ManyMicroBatchesAreToldByFew) {
     if (e.run.micro_batches <= 4 * e.run.mesh.pp || e.run.micro_batches > 64) continue;
     const auto exact = EstimateOf(model, e.run, TwoNodes());
     ASSERT_TRUE(exact.ok());
-    EXPECT_NEAR(e.time.total() / exact->time.total(), 1, 0.01) << ToText(e.run.mesh) << " " << e.run.micro_batches;
+    EXPECT_NEAR(e.time.total() / exact->time.total(), 1, 0.01)
+        << ToText(e.run.mesh) << " " << e.run.micro_batches;
     EXPECT_EQ(e.memory.total_bytes(), exact->memory.total_bytes()) << ToText(e.run.mesh);
     ++compared;
   }

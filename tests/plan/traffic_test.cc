@@ -38,8 +38,12 @@ using parallel::Strategy;
 constexpr std::int64_t kSequence = 16, kVocabulary = 51, kPartBytes = 2048;
 
 // Sizes that do not divide where they need not; key heads fewer than ranks of tp.
-const gpt::GptOptions kGpt = {
-    .vocab_size = kVocabulary, .block_size = kSequence, .n_layer = 8, .n_head = 8, .n_embd = 16, .bias = true};
+const gpt::GptOptions kGpt = {.vocab_size = kVocabulary,
+                              .block_size = kSequence,
+                              .n_layer = 8,
+                              .n_head = 8,
+                              .n_embd = 16,
+                              .bias = true};
 const llama::LlamaOptions kLlama = {.vocab_size = kVocabulary,
                                     .max_seq_len = kSequence,
                                     .dim = 32,
@@ -74,7 +78,8 @@ parallel::PlannedModel PlannedOf(Kind kind, at::ScalarType type) {
 
 models::Batch MakeBatch(Kind kind, const PlannedRun& run) {
   if (kind == Kind::kVit) {
-    return {at::randn({run.micro_batch, 1, 8, 8}, run.compute_type), at::randint(5, {run.micro_batch}, at::kLong)};
+    return {at::randn({run.micro_batch, 1, 8, 8}, run.compute_type),
+            at::randint(5, {run.micro_batch}, at::kLong)};
   }
   const at::Tensor text = at::randint(kVocabulary, {run.micro_batch, kSequence + 1}, at::kLong);
   return {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
@@ -109,7 +114,8 @@ class Training {
                                                   {"tp", run.mesh.tp}})),
         model_(MakeModel(kind, run.master_type)),
         context_(mesh_.axis("cp"), run.context) {
-    EXPECT_TRUE(tensor_parallel::Parallelize(*model_, mesh_, tensor_parallel::DefaultPlan(*model_, run.mesh.tp),
+    EXPECT_TRUE(tensor_parallel::Parallelize(*model_, mesh_,
+                                             tensor_parallel::DefaultPlan(*model_, run.mesh.tp),
                                              {.sequence_parallel = run.sequence_parallel})
                     .ok());
     const std::vector<models::ParameterUnit> all = model_->units();
@@ -129,20 +135,22 @@ class Training {
                                                .compute_type = run.compute_type,
                                                .part_bytes = run.part_bytes});
     optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*engine_, parallel::ShardedOptimizerOptions{});
-    pipeline_ = *parallel::PipelineExecutor::Create(*engine_, *model_, pp, schedule, stages,
-                                                    {.reduce_every_micro_batch = run.reduce_each_micro_batch});
+    pipeline_ = *parallel::PipelineExecutor::Create(
+        *engine_, *model_, pp, schedule, stages, {.reduce_every_micro_batch = run.reduce_each_micro_batch});
   }
   ~Training() { engine_->WaitForParameters(); }
 
   void Step() {
     at::manual_seed(7);
     pipeline_->Run([this](int) {
-      return parallel::PipelineMicroBatch{context_parallel::LocalBatch(context_, MakeBatch(kind_, run_)), 0.01};
+      return parallel::PipelineMicroBatch{context_parallel::LocalBatch(context_, MakeBatch(kind_, run_)),
+                                          0.01};
     });
     optimizer_->Step({.clip_norm = 1});
   }
   parallel::RankPlace place() const {
-    return {mesh_.axis("pp").rank(), context_parallel::DataMesh(mesh_, run_.strategy)->axis("dp_shard").rank(),
+    return {mesh_.axis("pp").rank(),
+            context_parallel::DataMesh(mesh_, run_.strategy)->axis("dp_shard").rank(),
             mesh_.axis("tp").rank()};
   }
 
@@ -161,8 +169,8 @@ std::string TextOf(Kind kind, const PlannedRun& run) {
   return absl::StrCat("model ", static_cast<int>(kind), " ", ToText(run.mesh), " ", Name(run.strategy),
                       run.sequence_parallel ? " sp " : " ", Name(run.schedule), " ", run.micro_batches,
                       run.reshard_after_forward ? "" : " keeps", run.reduce_each_micro_batch ? " each" : "",
-                      run.prefetch ? "" : " no prefetch", run.context == ContextKind::kUlysses ? " ulysses " : " ",
-                      toString(run.compute_type));
+                      run.prefetch ? "" : " no prefetch",
+                      run.context == ContextKind::kUlysses ? " ulysses " : " ", toString(run.compute_type));
 }
 
 void ExpectPlanned(Kind kind, PlannedRun run) {
@@ -194,8 +202,11 @@ TEST(Traffic, OfDataParallelRanks) {
     ExpectPlanned(Kind::kGpt, {.mesh = {.dp_replicate = n}, .compute_type = compute});
     for (const Strategy strategy : kSharded) {
       ExpectPlanned(Kind::kLlama, {.mesh = {.dp_shard = n}, .strategy = strategy, .compute_type = compute});
-      ExpectPlanned(Kind::kGpt, {.mesh = {.dp_shard = n}, .strategy = strategy, .micro_batches = 3,
-                                 .compute_type = compute, .reduce_each_micro_batch = true});
+      ExpectPlanned(Kind::kGpt, {.mesh = {.dp_shard = n},
+                                 .strategy = strategy,
+                                 .micro_batches = 3,
+                                 .compute_type = compute,
+                                 .reduce_each_micro_batch = true});
     }
   }
   ExpectPlanned(Kind::kVit, {.mesh = {.dp_shard = n}, .strategy = Strategy::kFsdp, .prefetch = false});
@@ -225,7 +236,8 @@ TEST(Traffic, OfSplitSequences) {
       ExpectPlanned(kind, {.mesh = {.cp = n}, .context = context});
       ExpectPlanned(kind, {.mesh = {.cp = n}, .strategy = Strategy::kFsdp, .context = context});
       if (n < 4) continue;
-      ExpectPlanned(kind, {.mesh = {.dp_shard = n / 2, .cp = 2}, .strategy = Strategy::kZero2, .context = context});
+      ExpectPlanned(kind,
+                    {.mesh = {.dp_shard = n / 2, .cp = 2}, .strategy = Strategy::kZero2, .context = context});
       ExpectPlanned(kind, {.mesh = {.dp_replicate = n / 4, .cp = 2, .tp = 2},
                            .sequence_parallel = true,
                            .context = context,
@@ -239,8 +251,9 @@ TEST(Traffic, OfStages) {
   for (const ScheduleKind schedule : parallel::kScheduleKinds) {
     const bool two = schedule == ScheduleKind::kInterleaved || schedule == ScheduleKind::kZbv;
     if (two && 2 * pp > 8) continue;
-    ExpectPlanned(Kind::kLlama, {.mesh = {.pp = n}, .schedule = two && n == 8 ? ScheduleKind::k1F1B : schedule,
-                                 .micro_batches = 8});
+    ExpectPlanned(
+        Kind::kLlama,
+        {.mesh = {.pp = n}, .schedule = two && n == 8 ? ScheduleKind::k1F1B : schedule, .micro_batches = 8});
     if (n < 4) continue;
     for (const Strategy strategy : kSharded) {
       for (const bool keeps : {false, true}) {

@@ -113,15 +113,15 @@ double MemoryBandwidth(const comm::Communicator& world) {
   const std::vector<at::Tensor> steps = {at::full({}, 1.0)};
   const double seconds = LeastSeconds(world, [&] {
     const at::NoGradGuard no_grad;
-    at::_fused_adamw_(values, gradients, first, second, {}, steps, /*lr=*/1e-3, 0.9, 0.99, 0.01, 1e-8, false, false,
-                      {}, {});
+    at::_fused_adamw_(values, gradients, first, second, {}, steps, /*lr=*/1e-3, 0.9, 0.99, 0.01, 1e-8, false,
+                      false, {}, {});
   });
   return kBytesOfAdamW * static_cast<double>(kOptimizedParameters) / seconds;
 }
 
 // Seconds of one collective of so many bytes in its larger buffer.
-double CollectiveSeconds(const comm::Communicator& world, const comm::Communicator& group, comm::Operation operation,
-                         std::int64_t bytes) {
+double CollectiveSeconds(const comm::Communicator& world, const comm::Communicator& group,
+                         comm::Operation operation, std::int64_t bytes) {
   const std::int64_t part = bytes / 4 / group.size(), count = part * group.size();
   at::Tensor whole = at::zeros({count}), mine = at::zeros({part});
   return LeastSeconds(world, [&] {
@@ -178,9 +178,11 @@ absl::Status MeasureLinks(const comm::Communicator& world, const Place& place, C
 absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const CalibrationModel& model) {
   const Place place = PlaceOf(world);
   if (world.size() % place.nodes != 0) {
-    return absl::InvalidArgumentError("--calibrate: nodes have unequal numbers of ranks; start as many on each");
+    return absl::InvalidArgumentError(
+        "--calibrate: nodes have unequal numbers of ranks; start as many on each");
   }
-  Cluster cluster = {.name = comm::DetectJob().host, .nodes = place.nodes, .ranks_per_node = world.size() / place.nodes};
+  Cluster cluster = {
+      .name = comm::DetectJob().host, .nodes = place.nodes, .ranks_per_node = world.size() / place.nodes};
   cluster.processors_per_node =
       std::min(cluster.ranks_per_node, static_cast<int>(std::thread::hardware_concurrency()));
   cluster.memory_bytes = static_cast<double>(parallel::AvailableMemory().bytes) / cluster.ranks_per_node;

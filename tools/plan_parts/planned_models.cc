@@ -59,14 +59,17 @@ PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
 
 }  // namespace
 
-PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t sequence, at::ScalarType master) {
+PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t sequence,
+                     at::ScalarType master) {
   PlannedModel model = std::visit([&](const auto& o) { return ShapeOf(o, master); }, options);
   model.sequence = sequence;
   const double tokens = static_cast<double>(sequence), blocks = static_cast<double>(model.blocks);
   model.epilogue_flops = 6 * tokens * static_cast<double>(text_training::VocabularyOf(options) * model.width);
-  model.block_flops = (text_training::FlopsPerToken(options, sequence) * tokens - model.epilogue_flops) / blocks;
+  model.block_flops =
+      (text_training::FlopsPerToken(options, sequence) * tokens - model.epilogue_flops) / blocks;
   model.end_activations = text_training::EndBytesPerSample(options, sequence, /*element_bytes=*/1);
-  const std::int64_t all = text_training::ActivationBytesPerSample(options, sequence, 1, /*checkpointed_blocks=*/0);
+  const std::int64_t all =
+      text_training::ActivationBytesPerSample(options, sequence, 1, /*checkpointed_blocks=*/0);
   model.block_activations = (all - model.end_activations) / model.blocks;
   model.residual_activations = kResidualRows * sequence * model.width;
   return model;
@@ -105,7 +108,8 @@ std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& opti
       options);
 }
 
-std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type) {
+std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks,
+                                         at::ScalarType type) {
   return std::make_unique<vit::Vit>(WithBlocks(options, blocks), type);
 }
 

@@ -22,7 +22,8 @@ parallel::PlannedModel Planned(const vit::VitOptions& options, at::ScalarType ma
 // A model of so many blocks in memory, of text with a small vocabulary, and random samples for it.
 std::unique_ptr<models::BlockModel> Made(const text_training::ModelOptions& options, std::int64_t blocks,
                                          at::ScalarType type);
-std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks, at::ScalarType type);
+std::unique_ptr<models::BlockModel> Made(const vit::VitOptions& options, std::int64_t blocks,
+                                         at::ScalarType type);
 models::Batch Batch(std::int64_t samples, std::int64_t sequence);
 models::Batch Batch(const vit::VitOptions& options, std::int64_t samples, at::ScalarType type);
 

@@ -46,7 +46,8 @@ std::string FitText(const Estimate& estimate, const parallel::Cluster& cluster) 
 }
 
 std::string StrategyText(const parallel::PlannedRun& run) {
-  return absl::StrCat(Name(run.strategy), run.sequence_parallel ? "+sp" : "", run.reduce_each_micro_batch ? "*" : "");
+  return absl::StrCat(Name(run.strategy), run.sequence_parallel ? "+sp" : "",
+                      run.reduce_each_micro_batch ? "*" : "");
 }
 
 }  // namespace
@@ -57,11 +58,12 @@ std::string HeadingText(const parallel::PlannedModel& model, const parallel::Clu
     rates.push_back(absl::StrFormat("%s %.4g TFLOP/s", type, flops / 1e12));
   }
   return absl::StrCat(
-      "model     ", model.name, ", ", base::FormatCount(model.ParameterCount()), " parameters, ", model.blocks,
-      " blocks of width ", model.width, ", sequences of ", model.sequence, "\ncluster   ", cluster.nodes, " x ",
-      cluster.ranks_per_node, " ranks",
-      absl::StrFormat(" of %.4g GB, %s; %.4g GB/s in a node, %.4g GB/s between nodes", cluster.memory_bytes / kGiga,
-                      absl::StrJoin(rates, ", "), cluster.within_node.bytes_per_second / kGiga,
+      "model     ", model.name, ", ", base::FormatCount(model.ParameterCount()), " parameters, ",
+      model.blocks, " blocks of width ", model.width, ", sequences of ", model.sequence, "\ncluster   ",
+      cluster.nodes, " x ", cluster.ranks_per_node, " ranks",
+      absl::StrFormat(" of %.4g GB, %s; %.4g GB/s in a node, %.4g GB/s between nodes",
+                      cluster.memory_bytes / kGiga, absl::StrJoin(rates, ", "),
+                      cluster.within_node.bytes_per_second / kGiga,
                       cluster.between_nodes.bytes_per_second / kGiga),
       cluster.processors_per_node < cluster.ranks_per_node
           ? absl::StrCat("; ", cluster.processors_per_node, " processors for the ranks of a node")
@@ -69,18 +71,18 @@ std::string HeadingText(const parallel::PlannedModel& model, const parallel::Clu
       "\n");
 }
 
-std::string TableText(const std::vector<Estimate>& estimates, std::size_t top, const parallel::PlannedModel& model,
-                      const parallel::Cluster& cluster) {
+std::string TableText(const std::vector<Estimate>& estimates, std::size_t top,
+                      const parallel::PlannedModel& model, const parallel::Cluster& cluster) {
   std::string text = absl::StrFormat("%4s  %-44s %-9s %12s %9s %-13s %11s %10s  %s\n", "", "mesh", "strategy",
                                      "micro-batch", "GB/rank", "", "ms/step", "tokens/s", "a rank sends");
   for (std::size_t i = 0; i < std::min(top, estimates.size()); ++i) {
     const Estimate& e = estimates[i];
-    absl::StrAppendFormat(&text, "%4d  %-44s %-9s %12s %9.3f %-13s %11.2f %10s  %s\n", i + 1, ToText(e.run.mesh),
-                          StrategyText(e.run), absl::StrCat(e.run.micro_batches, " x ", e.run.micro_batch),
-                          static_cast<double>(e.memory.total_bytes()) / kGiga, FitText(e, cluster),
-                          1e3 * e.time.total(),
-                          base::FormatQuantity(TokensPerSecond(e.samples_per_second(), model.sequence)),
-                          SentText(TrafficOfRank0(e, model)));
+    absl::StrAppendFormat(
+        &text, "%4d  %-44s %-9s %12s %9.3f %-13s %11.2f %10s  %s\n", i + 1, ToText(e.run.mesh),
+        StrategyText(e.run), absl::StrCat(e.run.micro_batches, " x ", e.run.micro_batch),
+        static_cast<double>(e.memory.total_bytes()) / kGiga, FitText(e, cluster), 1e3 * e.time.total(),
+        base::FormatQuantity(TokensPerSecond(e.samples_per_second(), model.sequence)),
+        SentText(TrafficOfRank0(e, model)));
   }
   return text;
 }
@@ -89,8 +91,8 @@ std::string ExplanationText(const Estimate& estimate, const parallel::PlannedMod
   std::string text = absl::StrCat("\n", FlagsText(estimate.run), "\n\n", MemoryPlanText(estimate.memory),
                                   "\nRank 0 sends in a step:\n");
   for (const AxisTraffic& t : TrafficOfRank0(estimate, model)) {
-    absl::StrAppendFormat(&text, "  %-14s %-16s %8d calls %18s bytes\n", t.axis, comm::Name(t.operation), t.calls,
-                          base::FormatCount(t.wire_bytes));
+    absl::StrAppendFormat(&text, "  %-14s %-16s %8d calls %18s bytes\n", t.axis, comm::Name(t.operation),
+                          t.calls, base::FormatCount(t.wire_bytes));
   }
   absl::StrAppend(&text, "\nTime of a step (parallel/plan/step_time.h has the formulas):\n",
                   StepTimeText(estimate.time));
@@ -100,26 +102,28 @@ std::string ExplanationText(const Estimate& estimate, const parallel::PlannedMod
 std::string AdviceText(const parallel::Advice& advice) {
   std::string text = absl::StrCat("\nAdvice: ", advice.choice, ".\n");
   for (const std::string& reason : advice.reasons) absl::StrAppend(&text, "  - ", reason, "\n");
-  if (advice.decision == parallel::Decision::kOffload || advice.decision == parallel::Decision::kTiling) return text;
+  if (advice.decision == parallel::Decision::kOffload || advice.decision == parallel::Decision::kTiling)
+    return text;
   if (!advice.best.has_value()) return absl::StrCat(text, "  No mesh of this choice fits.\n");
   const Estimate& best = *advice.best;
-  absl::StrAppendFormat(&text, "  Its quickest mesh that fits, %.4g ms a step:\n    %s\n", 1e3 * best.time.total(),
-                        FlagsText(best.run));
+  absl::StrAppendFormat(&text, "  Its quickest mesh that fits, %.4g ms a step:\n    %s\n",
+                        1e3 * best.time.total(), FlagsText(best.run));
   return text;
 }
 
 std::string FlagsText(const parallel::PlannedRun& run) {
   std::string text = absl::StrCat("--nproc=", run.mesh.ranks());
   if (run.mesh.ranks() > 1) absl::StrAppend(&text, " --mesh=", ToText(run.mesh));
-  absl::StrAppend(&text, " --strategy=", Name(run.strategy), run.sequence_parallel ? " --sequence-parallel" : "",
-                  " --batch-size=", run.micro_batch);
+  absl::StrAppend(&text, " --strategy=", Name(run.strategy),
+                  run.sequence_parallel ? " --sequence-parallel" : "", " --batch-size=", run.micro_batch);
   if (run.micro_batches > 1) absl::StrAppend(&text, " --gradient-accumulation-steps=", run.micro_batches);
   if (run.reduce_each_micro_batch) absl::StrAppend(&text, " --reduce-each-micro-batch");
   if (run.mesh.cp > 1 && run.context == context_parallel::ContextKind::kUlysses) {
     absl::StrAppend(&text, " --context-attention=ulysses");
   }
   if (run.mesh.pp > 1) absl::StrAppend(&text, " --pipeline-schedule=", Name(run.schedule));
-  if (run.compute_type != at::kFloat) absl::StrAppend(&text, " --dtype=", parallel::TypeName(run.compute_type));
+  if (run.compute_type != at::kFloat)
+    absl::StrAppend(&text, " --dtype=", parallel::TypeName(run.compute_type));
   return text;
 }
 

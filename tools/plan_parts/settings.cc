@@ -20,7 +20,8 @@ constexpr int kUsageError = 2;
 constexpr std::int64_t kVocabularyOfGpt2 = 50257;
 constexpr char kSummary[] =
     "Says for a model, a cluster and a batch what each mesh needs before any of it runs: memory per rank, "
-    "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the reasons. "
+    "bytes per axis and time per step; which meshes are best; and which strategy to choose, with the "
+    "reasons. "
     "Models are gpt, llama and vit, each with all flags of its trainer.";
 
 std::shared_ptr<training::Settings> TrainerOf(const std::string& model) {
@@ -38,9 +39,10 @@ void Bind(PlanSettings& settings, training::SettingsTable& table) {
   table.Add("top", &settings.top, "meshes to print");
   table.Add("explain", &settings.explain, "prints each term of the time, the memory and the traffic");
   table.Add("advise", &settings.advise, "prints which strategy to choose, with the reasons");
-  table.Add("calibrate", &settings.calibrate,
-            "measures this machine with the model's products and messages, and writes this cluster file; under "
-            "mpirun on several nodes");
+  table.Add(
+      "calibrate", &settings.calibrate,
+      "measures this machine with the model's products and messages, and writes this cluster file; under "
+      "mpirun on several nodes");
 }
 
 std::vector<std::string> Examples() {
@@ -95,8 +97,9 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   usage.positional = "gpt|llama|vit";
   const std::vector<std::string> models = base::ParseFlagsOrExit(argc, argv, usage, rank);
   if (settings.trainer == nullptr || models.size() != 1) {
-    std::exit(FailUsage(rank, models.size() > 1 ? absl::StrCat("unexpected argument ", models[1])
-                                                : "expected gpt, llama or vit first (--help; plan llama --help)"));
+    std::exit(FailUsage(rank, models.size() > 1
+                                  ? absl::StrCat("unexpected argument ", models[1])
+                                  : "expected gpt, llama or vit first (--help; plan llama --help)"));
   }
   absl::Status status = CheckPlan(settings);
   if (status.ok()) status = settings.trainer->ChooseDefaults(table);
@@ -122,7 +125,9 @@ absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings
   if (const vit_training::VitSettings* vit = Images(settings)) {
     const vit::VitOptions options = vit->Options(vit->classes);
     model.make = [options](std::int64_t blocks, at::ScalarType type) { return Made(options, blocks, type); };
-    model.batch = [options](std::int64_t samples, at::ScalarType type) { return Batch(options, samples, type); };
+    model.batch = [options](std::int64_t samples, at::ScalarType type) {
+      return Batch(options, samples, type);
+    };
     return model;
   }
   const text_training::ModelOptions options = TextOptions(settings);
@@ -172,16 +177,17 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
   if (trainer.mesh.empty()) return run;
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(ranks));
   for (const comm::MeshAxis& axis : axes) {
-    int* const sizes[] = {&run.mesh.pp, &run.mesh.dp_replicate, &run.mesh.dp_shard, &run.mesh.cp, &run.mesh.tp};
+    int* const sizes[] = {&run.mesh.pp, &run.mesh.dp_replicate, &run.mesh.dp_shard, &run.mesh.cp,
+                          &run.mesh.tp};
     constexpr const char* kNames[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
     for (std::size_t i = 0; i < std::size(kNames); ++i) {
       if (axis.name == kNames[i]) *sizes[i] = axis.size;
     }
   }
   if (ranks > cluster.ranks()) {
-    return absl::InvalidArgumentError(absl::StrCat("--mesh=", trainer.mesh, ": ", ranks, " ranks, but the cluster has ",
-                                                   cluster.ranks(), "; give --nproc=", ranks,
-                                                   " where they share the processors of one node"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--mesh=", trainer.mesh, ": ", ranks, " ranks, but the cluster has ", cluster.ranks(),
+                     "; give --nproc=", ranks, " where they share the processors of one node"));
   }
   run.micro_batches = trainer.gradient_accumulation_steps;
   run.micro_batch = trainer.SamplesPerRank(run.mesh.data_ranks());
