@@ -179,8 +179,7 @@ absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settin
        .offloads_parameters = settings.offload_params,
        .reshard_after_forward = settings.reshard_after_forward,
        .prefetch = settings.prefetch,
-       .adds_unsharded_gradients =
-           settings.MicroBatches(data_ranks) > 1 && !settings.reduce_each_micro_batch,
+       .adds_unsharded_gradients = settings.MicroBatches(data_ranks) > 1 && !settings.reduce_each_micro_batch,
        .leaves = settings.reproducible ? settings.MicroBatches(data_ranks) : 0,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
