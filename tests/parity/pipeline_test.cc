@@ -93,8 +93,7 @@ std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
                                                       .heads = 2,
                                                       .head_dim = 4,
                                                       .mlp_dim = 12,
-                                                      .classes = 5,
-                                                      .pool = vit::Pool::kClassToken},
+                                                      .classes = 5},
                                       at::kDouble);
   }
   if (kind == Kind::kLlama) {
