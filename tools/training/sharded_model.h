@@ -125,8 +125,6 @@ class ShardedModel {
 
   comm::DeviceMesh mesh_;
   at::Device device_;
-  models::Batch CopyToDevice(const models::Batch& batch) const;
-
   TrainedModel trained_;
   context_parallel::ContextAxis context_;
   models::BlockRunner forward_;  // a block whose parameters are unsharded
