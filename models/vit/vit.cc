@@ -103,7 +103,8 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
   CheckSequence(x.size(1));
   Residual rows = ToResidual(tensor_axis(), Invariant(x.flatten(0, 1)));
   if (module()->is_training() && o.dropout > 0) {
-    rows = transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, sequence, "embedding", 0);
+    rows =
+        transformer::DropRows(tensor_axis(), rows, count, o.dropout, batch.random, sequence, "embedding", 0);
   }
   return {.hidden = HiddenOf(rows, count)};
 }

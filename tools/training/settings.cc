@@ -116,9 +116,10 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("memory_limit", &memory_limit,
             "bytes of a rank, such as 8G; a run that needs more does not start. 0: the memory of its GPU, or "
             "the host's, shared by its ranks");
-  table.Add("dry_run", &dry_run,
-            "runs a step of the mesh in this process, without memory and messages, prints what each rank takes and "
-            "sends, and ends");
+  table.Add(
+      "dry_run", &dry_run,
+      "runs a step of the mesh in this process, without memory and messages, prints what each rank takes and "
+      "sends, and ends");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {

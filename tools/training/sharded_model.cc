@@ -204,17 +204,17 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
                          context_parallel::DataMesh(mesh_, settings.parsed_strategy()));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
                          parallel::WithEnds(data_mesh, plan.schedule.rank_of_stage));
-  PLAIT_ASSIGN_OR_RETURN(
-      engine_, parallel::DataParallel::Create(mesh, EngineUnits(units),
-                                              {.strategy = settings.parsed_strategy(),
-                                               .reshard_after_forward = settings.reshard_after_forward,
-                                               .prefetch = settings.prefetch,
-                                               .compute_type = settings.compute_type(),
-                                               .reproducible = settings.reproducible,
-                                               .device = device_,
-                                               .masters_offload = StateOffload(settings, device_),
-                                               .offloads_parameters = settings.offload_params && !device_.is_meta()},
-                                              initialize));
+  PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
+                                      mesh, EngineUnits(units),
+                                      {.strategy = settings.parsed_strategy(),
+                                       .reshard_after_forward = settings.reshard_after_forward,
+                                       .prefetch = settings.prefetch,
+                                       .compute_type = settings.compute_type(),
+                                       .reproducible = settings.reproducible,
+                                       .device = device_,
+                                       .masters_offload = StateOffload(settings, device_),
+                                       .offloads_parameters = settings.offload_params && !device_.is_meta()},
+                                      initialize));
   return mesh_.world().Agree(initialized);
 }
 

@@ -56,15 +56,14 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
                settings.gradient_accumulation_steps, settings.leaves()) {}
 
 training::TrainedModel VitTask::model() {
-  training::TrainedModel trained = {
-      .model = &model_,
-      .optimizer = {.lr = settings_.learning_rate,
-                    .beta1 = settings_.beta1,
-                    .beta2 = settings_.beta2,
-                    .weight_decay = settings_.weight_decay},
-      .clip_norm = settings_.grad_clip,
-      .attention_heads = model_.options().heads,
-      .tokens_of_sample = model_.options().tokens()};
+  training::TrainedModel trained = {.model = &model_,
+                                    .optimizer = {.lr = settings_.learning_rate,
+                                                  .beta1 = settings_.beta1,
+                                                  .beta2 = settings_.beta2,
+                                                  .weight_decay = settings_.weight_decay},
+                                    .clip_norm = settings_.grad_clip,
+                                    .attention_heads = model_.options().heads,
+                                    .tokens_of_sample = model_.options().tokens()};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
