@@ -67,8 +67,9 @@ class Estimator {
       double& at_end = estimate.time.*term;
       at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
     };
-    for (const auto term : {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp,
-                            &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
+    for (const auto term :
+         {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp, &StepTime::cp,
+          &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
       lengthen(term);
     }
     return estimate;
