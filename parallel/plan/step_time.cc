@@ -209,9 +209,15 @@ StepTime OfRank(const StepPlan& plan, const Times& times, const std::vector<Pass
   const bool per_pass = ShardsParameters(plan.run.strategy);
   const double forward = kForwardShare * pass.total(), backward = pass.total() - forward;
   time.gathers = roots + std::max(per_block, blocks - (per_pass ? passes * pass.total() : forward));
-  // Of the last micro-batch, or of each.
+  // Shards of the last micro-batch, or of each; replicas of the last one.
   const bool each = plan.run.reduce_each_micro_batch && ShardsGradients(plan.run.strategy);
-  time.reductions = std::max(sums - (each ? passes : 1) * backward, sums / CallsOf(state.reductions));
+  double shards = 0;
+  for (const Call& call : state.reductions) {
+    if (call.axis == Axis::kShard) shards += times.Seconds({call});
+  }
+  const double replicas = sums - shards, one = each ? shards / passes : shards;
+  time.reductions = std::max(one + replicas - backward, sums / CallsOf(state.reductions)) +
+                    (each ? (passes - 1) * std::max(0.0, one - backward) : 0);
   return time;
 }
 
