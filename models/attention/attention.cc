@@ -1,6 +1,7 @@
 #include "models/attention/attention.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
@@ -48,10 +49,11 @@ at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool c
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionOptions& options) {
   if (options.sequence.axis != nullptr) {
-    PLAIT_CHECK(options.cache == nullptr && !options.dropout && !options.keeps_probabilities)
-        << "attention of split sequences has neither a cache nor dropout of probabilities";
-    return context_parallel::Attention(*options.sequence.axis, query, key, value,
-                                       {.causal = options.causal, .length = options.sequence.length});
+    PLAIT_CHECK(options.cache == nullptr && !options.keeps_probabilities)
+        << "attention of split sequences has neither a cache nor probabilities to keep";
+    return context_parallel::Attention(
+        *options.sequence.axis, query, key, value,
+        {.causal = options.causal, .length = options.sequence.length, .dropout = options.dropout});
   }
   at::Tensor keys = key, values = value;
   std::optional<at::Tensor> mask;
@@ -69,8 +71,12 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
   if (!options.dropout && !options.keeps_probabilities) {
     return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
   }
-  const at::Tensor probabilities = Probabilities(query, keys, options.causal);
-  return at::matmul(options.dropout ? options.dropout(probabilities) : probabilities, values);
+  at::Tensor probabilities = Probabilities(query, keys, options.causal);
+  if (options.dropout) {
+    const at::Tensor queries = at::arange(query.size(2), at::TensorOptions(at::kLong).device(query.device()));
+    probabilities = dropout::DropProbabilities(probabilities, *options.dropout, queries, {}, query.size(2));
+  }
+  return at::matmul(probabilities, values);
 }
 
 }  // namespace plait::attention

@@ -16,9 +16,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 
 #include "models/block_model.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::models {
 class KeyValueCache;
@@ -30,12 +31,11 @@ struct AttentionOptions {
   bool causal = true;
   // By products and a softmax that keep the probabilities in memory, as dropout needs it.
   bool keeps_probabilities = false;
-  // Of the probabilities (batch, heads, seq, keys). Empty: none.
-  std::function<at::Tensor(const at::Tensor& probabilities)> dropout = {};
+  std::optional<dropout::ProbabilityDropout> dropout = {};
   models::KeyValueCache* cache = nullptr;  // not owned
   std::int64_t layer = 0;                  // of the cache
   std::int64_t capacity = 0;               // positions that the cache may hold
-  // Where ranks have parts of the sequences: without cache, dropout and kept probabilities.
+  // Where ranks have parts of the sequences: without cache and kept probabilities.
   models::SequencePart sequence = {};
 };
 

@@ -80,8 +80,7 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq, batch.sequence); });
   if (module()->is_training() && options_.dropout > 0) {
     x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random,
-                              batch.sequence, "embedding",
-                              0);
+                              batch.sequence, "embedding", 0);
   }
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }

@@ -62,8 +62,8 @@ Rotation::Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_
 
 at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const {
   const auto table = [&](const at::Tensor& all) {
-    const at::Tensor rows =
-        positions.defined() ? all.index_select(0, positions.to(all.device())) : all.narrow(0, first, x.size(1));
+    const at::Tensor rows = positions.defined() ? all.index_select(0, positions.to(all.device()))
+                                                : all.narrow(0, first, x.size(1));
     return rows.to(x.device());
   };
   const at::Tensor swapped = x.unflatten(3, {-1, 2}).flip(4).flatten(3);
@@ -125,11 +125,15 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
   const auto keys = [&](const Shard<1>& product) {
     return whole_keys ? KeysOfQueries(heads(product), attention_axis_, queries, group) : heads(product);
   };
-  const at::Tensor query = rotation_->Apply(heads(products[0]), seen, context.sequence.positions).transpose(1, 2);
-  const at::Tensor key = rotation_->Apply(keys(products[1]), seen, context.sequence.positions).transpose(1, 2);
-  const at::Tensor out =
-      attention::Attention(query, key, keys(products[2]).transpose(1, 2),
-                           {.cache = context.cache, .layer = context.step, .capacity = options_.max_seq_len, .sequence = context.sequence});
+  const at::Tensor query =
+      rotation_->Apply(heads(products[0]), seen, context.sequence.positions).transpose(1, 2);
+  const at::Tensor key =
+      rotation_->Apply(keys(products[1]), seen, context.sequence.positions).transpose(1, 2);
+  const at::Tensor out = attention::Attention(query, key, keys(products[2]).transpose(1, 2),
+                                              {.cache = context.cache,
+                                               .layer = context.step,
+                                               .capacity = options_.max_seq_len,
+                                               .sequence = context.sequence});
   return Shard<1>(out.transpose(1, 2).reshape({-1, queries * width}));
 }
 

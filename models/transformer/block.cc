@@ -1,15 +1,14 @@
 #include "models/transformer/block.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <torch/nn/module.h>
 
-#include <functional>
+#include <optional>
 #include <utility>
 
 #include "models/attention/attention.h"
 #include "models/attention/short_attention.h"
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::transformer {
 
@@ -56,14 +55,15 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
   const Shard<1> product = ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0];
   const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
-  if (context.sequence.axis == nullptr && context.cache == nullptr && !dropping() && !options_.keeps_probabilities && batch > 0 &&
+  const bool whole = context.sequence.axis == nullptr && context.cache == nullptr;
+  if (whole && !dropping() && !options_.keeps_probabilities && batch > 0 &&
       attention::UsesShortAttention(product.local(), sizes)) {
     return Shard<1>(attention::ShortAttention(product.local(), sizes));
   }
   const std::int64_t seq = batch == 0 ? 1 : product.local().size(0) / batch;
   const std::vector<at::Tensor> parts = product.local().view({batch, seq, 3, heads, width}).unbind(2);
-  std::function<at::Tensor(const at::Tensor&)> drop;
-  if (dropping()) drop = [&](const at::Tensor& p) { return DropProbabilities(p, context.random); };
+  std::optional<dropout::ProbabilityDropout> drop;
+  if (dropping()) drop = ProbabilityDropoutOf(context.random);
   const at::Tensor out =
       attention::Attention(parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2),
                            {.causal = options_.causal,
@@ -82,24 +82,16 @@ Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, c
   if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
   Residual added = RowLinear(axis, rows, projection.parameters());
   const char* site = &projection == &attention_out_ ? "attention" : "mlp";
-  if (dropping()) added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site,
-                     layer_);
+  if (dropping())
+    added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site, layer_);
   return Add(residual, added, context.dt);
 }
 
-at::Tensor Block::DropProbabilities(const at::Tensor& probabilities,
-                                    const models::RandomContext& random) const {
-  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1),
-                     seq = probabilities.size(2);
-  const auto options = at::TensorOptions(at::kLong).device(probabilities.device());
-  const at::Tensor sample =
-      at::arange(random.first_sample, random.first_sample + batch, options).view({-1, 1, 1});
-  const std::int64_t first_head = attention_axis_.rank() * heads;
-  const at::Tensor head = at::arange(first_head, first_head + heads, options).view({1, -1, 1});
-  const at::Tensor rows = (sample * options_.heads + head) * seq + at::arange(seq, options);
-  const dropout::Mask mask = {options_.dropout, MaskSeed(random, "probabilities", layer_)};
-  return dropout::Dropout(probabilities.reshape({-1, seq}), mask, {rows.flatten(), seq})
-      .view(probabilities.sizes());
+dropout::ProbabilityDropout Block::ProbabilityDropoutOf(const models::RandomContext& random) const {
+  return {.mask = {options_.dropout, MaskSeed(random, "probabilities", layer_)},
+          .first_sample = random.first_sample,
+          .first_head = attention_axis_.rank() * (options_.heads / attention_axis_.size()),
+          .whole_heads = options_.heads};
 }
 
 std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name) {

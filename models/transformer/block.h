@@ -17,6 +17,7 @@
 #include "models/block_model.h"
 #include "models/rowwise/rowwise.h"
 #include "models/transformer/layers.h"
+#include "parallel/dropout/dropout.h"
 #include "parallel/tensor/parallelize.h"
 
 namespace plait::transformer {
@@ -65,8 +66,8 @@ class Block final : public models::Block {
                                          const models::BlockContext& context, std::int64_t batch) const;
 
   bool dropping() const;
-  // Of the probabilities (batch, heads of this rank, seq, seq).
-  at::Tensor DropProbabilities(const at::Tensor& probabilities, const models::RandomContext& random) const;
+  // Of the attention probabilities of this rank's heads.
+  dropout::ProbabilityDropout ProbabilityDropoutOf(const models::RandomContext& random) const;
 
   std::int64_t layer_;
   BlockOptions options_;

@@ -6,9 +6,9 @@
 #include <torch/nn/module.h>
 
 #include "base/seed.h"
-#include "models/dropout/dropout.h"
 #include "models/initial_values.h"
 #include "models/rowwise/rowwise.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::transformer {
 
@@ -65,7 +65,8 @@ at::Tensor TokenIndices(const TensorAxis& axis, std::int64_t rows, std::int64_t 
   if (!sequence.positions.defined()) {
     return at::arange(random.first_sample * seq + first, random.first_sample * seq + first + rows, options);
   }
-  const at::Tensor samples = at::arange(random.first_sample, random.first_sample + batch, options).unsqueeze(1);
+  const at::Tensor samples =
+      at::arange(random.first_sample, random.first_sample + batch, options).unsqueeze(1);
   return (samples * sequence.length + sequence.positions.to(device)).flatten().narrow(0, first, rows);
 }
 

@@ -1,5 +1,6 @@
 #include "parallel/context/attention.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
@@ -9,6 +10,7 @@
 
 #include "base/check.h"
 #include "comm/tensor_collectives.h"
+#include "parallel/context/attention_part.h"
 #include "parallel/context/ring_attention.h"
 
 namespace plait::context_parallel {
@@ -60,19 +62,53 @@ at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
   return heads.size(1) == count ? heads : heads.repeat_interleave(count / heads.size(1), 1);
 }
 
-// LibTorch's operator on whole sequences, of which `length` tokens are keys.
+// Of whole sequences, by the operators of a part, which is all.
+struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& keys,
+                            const at::Tensor& values, const AttentionOptions& options) {
+    const PartOutput part = AttendToPart(Whole(query, keys, values, options));
+    context->save_for_backward({query, keys, values, part.out, part.log_sum});
+    context->saved_data["options"] = c10::IValue::make_capsule(c10::make_intrusive<OptionsHolder>(options));
+    return part.out.to(query.scalar_type());
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& holder = static_cast<OptionsHolder&>(*context->saved_data["options"].toCapsule());
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& out = saved[3];
+    const at::Tensor delta = (out * gradients[0].to(out.scalar_type())).sum(3);
+    const PartGradients part =
+        GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options), gradients[0], saved[4], delta);
+    const at::ScalarType type = saved[0].scalar_type();
+    return {part.queries.to(type), part.keys.to(type), part.values.to(type), {}};
+  }
+
+ private:
+  struct OptionsHolder final : torch::CustomClassHolder {
+    explicit OptionsHolder(const AttentionOptions& o) : options(o) {}
+    AttentionOptions options;
+  };
+  static PartInput Whole(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
+                         const AttentionOptions& options) {
+    const at::Tensor positions =
+        at::arange(query.size(2), at::TensorOptions(at::kLong).device(query.device()));
+    return {query, keys, values, positions, positions, options.causal, options.length, options.dropout};
+  }
+};
+
+// LibTorch's operator on whole sequences, of which `options.length` tokens are keys.
 at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                          bool causal, std::int64_t length) {
-  const std::int64_t heads = query.size(1);
+                          const AttentionOptions& options) {
+  const std::int64_t heads = query.size(1), length = options.length;
   const at::Tensor keys = PerQueryHead(key, heads), values = PerQueryHead(value, heads);
+  if (options.dropout.has_value()) return DroppingFunction::apply(query, keys, values, options);
   // Under a causal mask no token looks at padding, which is behind all of them.
   std::optional<at::Tensor> mask;
-  if (!causal && length < key.size(2)) {
+  if (!options.causal && length < key.size(2)) {
     mask = at::arange(key.size(2), at::TensorOptions(at::kLong).device(key.device()))
                .lt(length)
                .expand({query.size(2), -1});
   }
-  return at::scaled_dot_product_attention(query, keys, values, mask, 0, causal);
+  return at::scaled_dot_product_attention(query, keys, values, mask, 0, options.causal);
 }
 
 at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,
@@ -83,8 +119,10 @@ at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, co
   const bool whole_heads = key.size(1) % n == 0;
   const at::Tensor keys = whole_heads ? key : PerQueryHead(key, heads);
   const at::Tensor values = whole_heads ? value : PerQueryHead(value, heads);
-  return ToTokens(axis, WholeAttention(ToHeads(axis, query), ToHeads(axis, keys), ToHeads(axis, values),
-                                       options.causal, options.length));
+  AttentionOptions of_heads = options;
+  if (of_heads.dropout.has_value()) of_heads.dropout->first_head += axis.rank() * (heads / n);
+  return ToTokens(axis,
+                  WholeAttention(ToHeads(axis, query), ToHeads(axis, keys), ToHeads(axis, values), of_heads));
 }
 
 }  // namespace
@@ -101,7 +139,7 @@ at::Tensor Attention(const ContextAxis& axis, const at::Tensor& query, const at:
   if (whole.length == 0) whole.length = padded;
   PLAIT_CHECK(whole.length <= padded)
       << "a sequence of " << whole.length << " tokens, of which ranks have " << padded;
-  if (!axis.split()) return WholeAttention(query, key, value, whole.causal, whole.length);
+  if (!axis.split()) return WholeAttention(query, key, value, whole);
   if (axis.kind() == ContextKind::kUlysses) return UlyssesAttention(axis, query, key, value, whole);
   PLAIT_CHECK(query.size(2) % 2 == 0) << query.size(2) << " tokens are no two chunks";
   return RingAttention(axis, query, key, value, whole);

@@ -25,8 +25,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "parallel/context/context_axis.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::context_parallel {
 
@@ -34,6 +36,8 @@ struct AttentionOptions {
   bool causal = true;
   // Of the whole sequence without padding: later positions are no keys. 0: nothing is padded.
   std::int64_t length = 0;
+  // Of the probabilities, whose masks are those of the whole sequence. Ulysses keeps the probabilities then.
+  std::optional<dropout::ProbabilityDropout> dropout = {};
 };
 
 at::Tensor Attention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,

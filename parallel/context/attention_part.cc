@@ -28,6 +28,12 @@ at::Tensor Scores(const PartInput& in) {
   return scores.masked_fill_(hidden, -kInfinity);
 }
 
+at::Tensor Dropped(const PartInput& in, const at::Tensor& of_probabilities) {
+  if (!in.dropout.has_value()) return of_probabilities;
+  return dropout::DropProbabilities(of_probabilities, *in.dropout, in.query_positions, in.key_positions,
+                                    in.length);
+}
+
 // exp(x - log_sum), 0 where there is nothing to sum: -inf - -inf is no number.
 at::Tensor ExpDifference(const at::Tensor& x, const at::Tensor& log_sum) {
   return (x - log_sum.masked_fill(log_sum.eq(-kInfinity), 0)).exp_();
@@ -39,7 +45,7 @@ PartOutput AttendToPart(const PartInput& input) {
   const at::Tensor scores = Scores(input);
   const at::Tensor log_sum = at::logsumexp(scores, {3});
   const at::Tensor probabilities = ExpDifference(scores, log_sum.unsqueeze(3));
-  return {at::matmul(probabilities, input.values.to(scores.scalar_type())), log_sum};
+  return {at::matmul(Dropped(input, probabilities), input.values.to(scores.scalar_type())), log_sum};
 }
 
 void Merge(const PartOutput& part, PartOutput& sum) {
@@ -54,12 +60,13 @@ PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_grad
   const at::Tensor probabilities = ExpDifference(Scores(input), log_sum.unsqueeze(3));
   const at::ScalarType type = probabilities.scalar_type();
   const at::Tensor gradient = out_gradient.to(type);
-  const at::Tensor of_probabilities = at::matmul(gradient, input.values.to(type).transpose(2, 3));
+  const at::Tensor of_probabilities =
+      Dropped(input, at::matmul(gradient, input.values.to(type).transpose(2, 3)));
   const at::Tensor of_scores =
       probabilities * (of_probabilities - delta.unsqueeze(3)) * ScaleOf(input.queries);
   return {at::matmul(of_scores, input.keys.to(type)),
           at::matmul(of_scores.transpose(2, 3), input.queries.to(type)),
-          at::matmul(probabilities.transpose(2, 3), gradient)};
+          at::matmul(Dropped(input, probabilities).transpose(2, 3), gradient)};
 }
 
 }  // namespace plait::context_parallel

@@ -4,6 +4,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
+#include "parallel/dropout/dropout.h"
+
 namespace plait::context_parallel {
 
 // All of shape (batch, heads, seq, width), but positions (seq) of int64 and log_sum (batch, heads, seq). `keys`
@@ -14,6 +18,7 @@ struct PartInput {
   at::Tensor query_positions, key_positions;
   bool causal = true;
   std::int64_t length = 0;
+  std::optional<dropout::ProbabilityDropout> dropout = {};  // of the whole softmax
 };
 
 struct PartOutput {

@@ -35,8 +35,11 @@ struct Tensors {
   at::Tensor query, key, value;
 };
 
-// Of `length` tokens.
-at::Tensor Reference(const Tensors& in, bool causal) {
+constexpr std::uint64_t kMaskSeed = 6;
+constexpr std::int64_t kFirstSample = 3;
+
+// Of `length` tokens, with the mask of the whole tensor of probabilities.
+at::Tensor Reference(const Tensors& in, bool causal, double dropped = 0) {
   const std::int64_t group = in.query.size(1) / in.key.size(1), length = in.query.size(2);
   const at::Tensor keys = in.key.repeat_interleave(group, 1), values = in.value.repeat_interleave(group, 1);
   at::Tensor scores = at::matmul(in.query, keys.transpose(2, 3)) / std::sqrt(static_cast<double>(kWidth));
@@ -45,18 +48,23 @@ at::Tensor Reference(const Tensors& in, bool causal) {
     scores = scores.masked_fill(positions.unsqueeze(0).gt(positions.unsqueeze(1)),
                                 -std::numeric_limits<double>::infinity());
   }
-  return at::matmul(at::softmax(scores, -1), values);
+  const at::Tensor rows = at::arange(in.query.numel() / kWidth, at::kLong);
+  const at::Tensor first = rows + kFirstSample * in.query.size(1) * length;
+  const at::Tensor kept =
+      dropout::Dropout(at::ones({rows.numel(), length}, at::kDouble), {dropped, kMaskSeed}, {first, length});
+  return at::matmul(at::softmax(scores, -1) * kept.view(scores.sizes()), values);
 }
 
 struct Setting {
   ContextKind kind;
   bool causal;
   std::int64_t heads, kv_heads, length;
+  double dropped = 0;
 };
 
 std::string TextOf(const Setting& s) {
   return absl::StrCat(s.kind == ContextKind::kRing ? "ring" : "ulysses", s.causal ? " causal " : " full ",
-                      s.heads, "/", s.kv_heads, " heads, ", s.length, " tokens");
+                      s.heads, "/", s.kv_heads, " heads, ", s.length, " tokens, ", s.dropped, " dropped");
 }
 
 at::Tensor Leaf(const at::Tensor& x) { return x.detach().clone().requires_grad_(true); }
@@ -74,14 +82,17 @@ void ExpectWholeAttention(const Setting& s) {
   const at::Tensor gradient = Random(all.query.sizes(), 4);
   const auto real = [&](const at::Tensor& x) { return x.narrow(2, 0, s.length); };
   const Tensors whole = {Leaf(real(all.query)), Leaf(real(all.key)), Leaf(real(all.value))};
-  const at::Tensor expected = Reference(whole, s.causal);
+  const at::Tensor expected = Reference(whole, s.causal, s.dropped);
   expected.backward(real(gradient));
 
   const at::Tensor positions = axis.Positions(padded), mine = positions.lt(s.length).nonzero().squeeze(1);
   const auto part = [&](const at::Tensor& x) { return x.index_select(2, positions); };
   const Tensors local = {Leaf(part(all.query)), Leaf(part(all.key)), Leaf(part(all.value))};
-  const at::Tensor out =
-      Attention(axis, local.query, local.key, local.value, {.causal = s.causal, .length = s.length});
+  AttentionOptions options = {.causal = s.causal, .length = s.length};
+  if (s.dropped > 0) {
+    options.dropout = {.mask = {s.dropped, kMaskSeed}, .first_sample = kFirstSample, .whole_heads = s.heads};
+  }
+  const at::Tensor out = Attention(axis, local.query, local.key, local.value, options);
   // The caller ignores what comes out of padding.
   const at::Tensor weights = part(gradient) * positions.lt(s.length).view({1, 1, -1, 1});
   out.backward(weights);
@@ -105,6 +116,7 @@ TEST(Attention, IsThatOfWholeSequences) {
       ExpectWholeAttention({kind, causal, 2 * n, 1, 6 * n});      // shared keys
       ExpectWholeAttention({kind, causal, n, n, 4 * n + 1});      // padded: the last chunks have little
       ExpectWholeAttention({kind, causal, 2 * n, n, 2 * n - 1});  // chunks of one token
+      ExpectWholeAttention({kind, causal, 2 * n, n, 4 * n + 1, 0.3});
     }
   }
 }

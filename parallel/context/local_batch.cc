@@ -7,7 +7,8 @@
 namespace plait::context_parallel {
 namespace {
 
-at::Tensor Part(const at::Tensor& tokens, std::int64_t padded, std::int64_t padding, const at::Tensor& positions) {
+at::Tensor Part(const at::Tensor& tokens, std::int64_t padded, std::int64_t padding,
+                const at::Tensor& positions) {
   const at::Tensor whole = at::constant_pad_nd(tokens, {0, padded - tokens.size(1)}, padding);
   return whole.index_select(1, positions.to(tokens.device()));
 }
@@ -16,7 +17,8 @@ at::Tensor Part(const at::Tensor& tokens, std::int64_t padded, std::int64_t padd
 
 models::Batch LocalBatch(const ContextAxis& axis, const models::Batch& batch) {
   if (!axis.split()) return batch;
-  PLAIT_CHECK(batch.inputs.dim() == 2) << "inputs of shape " << batch.inputs.sizes() << ", expected (batch, seq)";
+  PLAIT_CHECK(batch.inputs.dim() == 2)
+      << "inputs of shape " << batch.inputs.sizes() << ", expected (batch, seq)";
   const std::int64_t length = batch.inputs.size(1), padded = axis.PaddedLength(length);
   models::Batch local = batch;
   const at::Tensor positions = axis.Positions(padded);

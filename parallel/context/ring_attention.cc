@@ -95,7 +95,8 @@ PartInput PartOf(const Ring& ring, int from, const at::Tensor& queries, const at
           PositionsOf(ring, ring.axis.rank(), local, queries.device()).narrow(0, r.first_query, r.queries),
       .key_positions = PositionsOf(ring, from, local, queries.device()).narrow(0, 0, r.keys),
       .causal = ring.options.causal,
-      .length = ring.options.length};
+      .length = ring.options.length,
+      .dropout = ring.options.dropout};
 }
 
 // Calls part(from, keys and values of rank `from`) for all ranks, one's own first.

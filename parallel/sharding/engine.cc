@@ -10,8 +10,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <map>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"

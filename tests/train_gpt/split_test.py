@@ -1,4 +1,5 @@
-"""Layers split over tp: the numbers of one rank, with dropout; checkpoints; saved models; bad input."""
+"""Layers split over tp and sequences over cp: the numbers of one rank, with dropout; checkpoints; saved models;
+rates; bad input."""
 import filecmp
 
 import runs
@@ -10,22 +11,32 @@ RUNS = [
     ["--mesh=dp_shard=2,tp=2", "--strategy=fsdp", "--sequence-parallel"],
     ["--mesh=dp_replicate=2,tp=2", "--activation-checkpointing=full"],
     ["--mesh=pp=2,tp=2", "--pipeline-schedule=zb-h1", "--sequence-parallel"],
+    ["--mesh=cp=2,tp=2", "--strategy=fsdp", "--sequence-parallel"],
+    ["--mesh=pp=2,cp=2", "--strategy=zero2", "--context-attention=ulysses"],
+    ["--mesh=dp_replicate=2,cp=2", "--block-size=15"],  # does not divide
 ]
+
 
 class SplitTest(runs.TrainTest):
     def test_is_one_rank(self):
-        self.train("--nproc=1", *FLAGS, outputs="one")
+        one = self.train("--nproc=1", *FLAGS, outputs="one")
+        self.train("--nproc=1", *FLAGS, RUNS[-1][1], outputs="odd")
         for count, mesh in enumerate(RUNS):
             with self.subTest(mesh=mesh):
-                self.train(*FLAGS, *mesh, outputs=f"run{count}")
-                self.expect_same("one", f"run{count}")
+                run = self.train(*FLAGS, *mesh, outputs=f"run{count}")
+                self.expect_same("odd" if RUNS[-1][1] in mesh else "one", f"run{count}")
+                for step in run.steps():
+                    ranks = 2 if mesh == RUNS[0] else 4
+                    self.assertAlmostEqual(step["tps"] / step["tps_per_rank"], ranks, delta=1e-4)
+        for step in one.steps():
+            self.assertEqual(step["tps"], step["tps_per_rank"])
 
     def test_checkpoints_go_on_on_any_mesh(self):
         kept = ["--checkpoint-interval=5", "--keep-last=0"]
         self.train("--nproc=1", *FLAGS, *kept, "--checkpoint-dir=of_one", outputs="one")
         self.train(*FLAGS, *kept, *RUNS[2], "--checkpoint-dir=of_split", outputs="split")
         for count, (mesh, folder) in enumerate([(["--nproc=1"], "of_split"), (RUNS[4], "of_split"),
-                                                (["--nproc=2", "--strategy=zero1"], "of_split"), (RUNS[1], "of_one")]):
+                                                (["--nproc=2", "--strategy=zero1"], "of_split"), (RUNS[5], "of_split"), (RUNS[1], "of_one")]):
             with self.subTest(mesh=mesh, folder=folder):
                 run = self.train(*mesh, *FLAGS, f"--resume={folder}/step-000000005", outputs=f"again{count}")
                 self.assertIn("Resuming after step 5", run.out)
@@ -42,7 +53,9 @@ class SplitTest(runs.TrainTest):
         table = [
             ("--mesh: transformer.h.0.attn.c_attn: 3 heads for 2 ranks; expected a multiple of the ranks",
              "--mesh=tp=2", "--n-head=3", "--n-embd=24"),
-            ("this program has no context parallelism (cp)", "--mesh=cp=2"),
+            ("--context-attention=ulysses: 2 heads for 4 ranks of cp and tp; expected a multiple, or ring",
+             "--mesh=cp=2,tp=2", "--n-head=2", "--context-attention=ulysses"),
+            ("--context-attention=rings: expected ring or ulysses", "--mesh=cp=2", "--context-attention=rings"),
         ]
         for expected, *flags in table:
             with self.subTest(flags=flags):

@@ -59,6 +59,11 @@ std::int64_t VocabularyOf(const ModelOptions& options) {
   return std::visit([](const auto& kind) { return kind.vocab_size; }, options);
 }
 
+std::int64_t HeadsOf(const ModelOptions& options) {
+  if (const auto* gpt = std::get_if<gpt::GptOptions>(&options)) return gpt->n_head;
+  return std::get<llama::LlamaOptions>(options).n_heads;
+}
+
 std::int64_t PositionsOf(const ModelOptions& options) {
   return std::visit([](const auto& kind) { return Positions(kind); }, options);
 }

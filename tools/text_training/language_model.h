@@ -32,6 +32,7 @@ std::unique_ptr<models::ModuleModel> MakeModel(const ModelOptions& options,
                                                const at::TensorOptions& tensor_options);
 std::int64_t VocabularyOf(const ModelOptions& options);
 std::int64_t PositionsOf(const ModelOptions& options);  // tokens it can see at once
+std::int64_t HeadsOf(const ModelOptions& options);      // of attention's queries
 // Of a step, forward and backward, with sequences of `sequence` tokens.
 double FlopsPerToken(const ModelOptions& options, std::int64_t sequence);
 

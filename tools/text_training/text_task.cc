@@ -106,7 +106,8 @@ training::TrainedModel TextTask::model() {
       .clip_norm = settings_.grad_clip,
       .activation_bytes_per_sample =
           ActivationBytesPerSample(options_, settings_.sequence, element, repeated),
-      .epilogue_bytes_per_sample = EndBytesPerSample(options_, settings_.sequence, element)};
+      .epilogue_bytes_per_sample = EndBytesPerSample(options_, settings_.sequence, element),
+      .attention_heads = HeadsOf(options_)};
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
@@ -144,10 +145,8 @@ absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluate
   step_ = report.step;
   const double begin = NowSeconds();
   const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
-  StepNumbers numbers = {.report = report,
-                         .samples = tokens / settings_.sequence,
-                         .tokens = tokens,
-                         .ranks = run_.losses.size()};
+  StepNumbers numbers = {
+      .report = report, .samples = tokens / settings_.sequence, .tokens = tokens, .ranks = run_.world.size()};
   numbers.mfu_percent =
       MfuPercent(FlopsPerToken(options_, settings_.sequence), static_cast<double>(tokens) / numbers.ranks,
                  report.dt_seconds, peak_flops_);

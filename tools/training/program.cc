@@ -81,7 +81,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data,
                          RanksAlong(mesh, {"dp_replicate", "dp_shard"}, "data"));
   PLAIT_ASSIGN_OR_RETURN(const comm::Communicator losses,
-                         RanksAlong(mesh, {"pp", "dp_replicate", "dp_shard"}, "losses"));
+                         RanksAlong(mesh, {"pp", "dp_replicate", "dp_shard", "cp"}, "losses"));
   Run run = {.program = program.name,
              .settings = settings,
              .table = table,

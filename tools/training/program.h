@@ -45,7 +45,7 @@ struct Run {
   comm::DeviceMesh mesh;
   // The ranks that split a batch: those that differ along dp_replicate and dp_shard.
   comm::Communicator data;
-  // The ranks whose losses add up to that of a batch: also the stages of pp.
+  // The ranks whose losses add up to that of a batch: also the stages of pp and the parts of sequences of cp.
   comm::Communicator losses;
   at::Device device;  // where this rank computes
   base::Log log;

@@ -81,6 +81,11 @@ void Settings::BindParallel(SettingsTable& table) {
         "sequence_parallel", &sequence_parallel,
         "with tp: norms, dropout and residual sums are split over it by tokens; less memory, the same bytes");
   }
+  if (std::count(axes.begin(), axes.end(), "cp=2") > 0) {
+    table.Add("context_attention", &context_attention,
+              "with cp, attention to the tokens of other ranks: ring (their keys and values go round), or "
+              "ulysses (whole sequences of some heads)");
+  }
   table.Add("timeout", &timeout, "seconds a rank may wait for another before the job ends and names it");
   table.Group("Arithmetic and memory");
   table.Add("dtype", &dtype,
@@ -140,6 +145,11 @@ absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   return MeshOf(mesh, {.strategy = parsed_strategy(), .axes = mesh_axes()}, ranks);
 }
 
+context_parallel::ContextKind Settings::context_kind() const {
+  using context_parallel::ContextKind;
+  return context_attention == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;
+}
+
 parallel::StateStoreOptions Settings::state_offload() const {
   if (offload == "none") return {};
   return {.target = parallel::OffloadTarget::kFile, .folder = base::FromUser(offload)};
@@ -190,6 +200,7 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
   PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1).status());
+  PLAIT_RETURN_IF_ERROR(OneOf("context-attention", context_attention, {"ring", "ulysses"}));
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
   PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/device_mesh.h"
+#include "parallel/context/context_axis.h"
 #include "parallel/offload/state_store.h"
 #include "parallel/pipeline/schedule.h"
 #include "parallel/plan/available_memory.h"
@@ -44,6 +45,7 @@ struct Settings {
   std::string dtype = "float32";
   std::string strategy = "ddp", mesh = "";
   bool sequence_parallel = false;
+  std::string context_attention = "ring";
   bool reshard_after_forward = true, prefetch = true, reduce_each_micro_batch = false;
   // Of micro-batches (gradient_accumulation_steps) over the stages of pp; chunks as in parallel::ScheduleOptions.
   std::string pipeline_schedule = "1f1b";
@@ -83,7 +85,8 @@ struct Settings {
   // Of masters, and of parameters and activations in computation.
   at::ScalarType master_type() const;
   virtual at::ScalarType compute_type() const;
-  parallel::Strategy parsed_strategy() const;  // of checked settings
+  parallel::Strategy parsed_strategy() const;          // of checked settings
+  context_parallel::ContextKind context_kind() const;  // of checked settings
   parallel::StateStoreOptions state_offload() const;
   device::DeviceRequest device_request() const;  // of checked settings
   // Memory that this host has for all its ranks, of which this one computes on `device`.

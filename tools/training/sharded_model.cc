@@ -15,11 +15,29 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
+#include "parallel/context/data_mesh.h"
+#include "parallel/context/local_batch.h"
 #include "parallel/tensor/parallelize.h"
 #include "parallel/training_state/training_state.h"
 
 namespace plait::training {
 namespace {
+
+int RanksAlong(const comm::DeviceMesh& mesh, const char* axis) {
+  return mesh.Has(axis) ? mesh.axis(axis).size() : 1;
+}
+
+absl::Status CheckSequences(const Settings& settings, const comm::DeviceMesh& mesh, std::int64_t heads) {
+  const int cp = RanksAlong(mesh, "cp"), tp = RanksAlong(mesh, "tp");
+  if (cp == 1) return absl::OkStatus();
+  if (heads == 0) return absl::UnimplementedError("--mesh: this model has no sequences to split (cp)");
+  if (settings.context_kind() == context_parallel::ContextKind::kRing || heads % (cp * tp) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--context-attention=ulysses: ", heads, " heads for ",
+                                                 cp * tp,
+                                                 " ranks of cp and tp; expected a multiple, or ring"));
+}
 
 // This rank's units that have parameters.
 std::vector<parallel::RankUnit> UnitsOf(const TrainedModel& trained, const comm::DeviceMesh& mesh,
@@ -125,13 +143,15 @@ absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const 
   return static_cast<std::int64_t>(policy.count());
 }
 
-absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model) {
-  if (!mesh.Has("tp") || mesh.axis("tp").size() == 1) return absl::OkStatus();
-  auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(&model);
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
+                         const TrainedModel& trained) {
+  PLAIT_RETURN_IF_ERROR(CheckSequences(settings, mesh, trained.attention_heads));
+  if (RanksAlong(mesh, "tp") == 1) return absl::OkStatus();
+  auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(trained.model);
   if (splittable == nullptr) {
     return absl::UnimplementedError("--mesh: the layers of this model cannot be split (tp)");
   }
-  const int ranks = mesh.axis("tp").size();
+  const int ranks = RanksAlong(mesh, "tp");
   return base::Prefixed(
       tensor_parallel::Parallelize(*splittable, mesh, tensor_parallel::DefaultPlan(*splittable, ranks),
                                    {.sequence_parallel = settings.sequence_parallel}),
@@ -142,7 +162,10 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
                                                 at::Device device, const TrainedModel& trained) {
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh, *trained.model));
   const std::int64_t of_epilogue = trained.epilogue_bytes_per_sample;
-  const int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
+  const int data_ranks = mesh.axis("dp_replicate").size() * mesh.axis("dp_shard").size();
+  // Ranks along cp share parameters as data-parallel ones do.
+  int replicas = mesh.axis("dp_replicate").size(), shards = mesh.axis("dp_shard").size();
+  (settings.parsed_strategy() == parallel::Strategy::kDdp ? replicas : shards) *= RanksAlong(mesh, "cp");
   return parallel::PlanMemory(
       {.units = parallel::PlanUnits(EngineUnits(UnitsOf(trained, mesh, plan)), shards),
        .strategy = settings.parsed_strategy(),
@@ -160,7 +183,7 @@ absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const 
            settings.gradient_accumulation_steps > 1 && !settings.reduce_each_micro_batch,
        // The copy that is being written is in the host's memory.
        .saves_asynchronously = device.is_cpu() && !settings.checkpoint_dir.empty(),
-       .micro_batch = settings.SamplesPerRank(replicas * shards),
+       .micro_batch = settings.SamplesPerRank(data_ranks),
        .activation_bytes_per_sample =
            plan.ActivationBytes(trained.activation_bytes_per_sample - of_epilogue, of_epilogue),
        .evaluation_bytes = trained.evaluation_bytes});
@@ -177,7 +200,10 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
     if (!trained_.initialize) return trained_.model->ResetParameters(index);
     if (initialized.ok()) initialized = trained_.initialize(index);
   };
-  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, parallel::WithEnds(mesh_, plan.schedule.rank_of_stage));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh data_mesh,
+                         context_parallel::DataMesh(mesh_, settings.parsed_strategy()));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
+                         parallel::WithEnds(data_mesh, plan.schedule.rank_of_stage));
   PLAIT_ASSIGN_OR_RETURN(
       engine_, parallel::DataParallel::Create(mesh, EngineUnits(units),
                                               {.strategy = settings.parsed_strategy(),
@@ -195,6 +221,9 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
   PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
+  if (RanksAlong(mesh_, "cp") > 1) {
+    context_ = context_parallel::ContextAxis(mesh_.axis("cp"), settings.context_kind());
+  }
   parallel::StateStoreOptions moments_offload = settings.state_offload();
   moments_offload.device = device_;
   PLAIT_ASSIGN_OR_RETURN(optimizer_,
@@ -233,10 +262,13 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
   return sharded;
 }
 
-models::Batch ShardedModel::OnDevice(const models::Batch& batch) const {
+models::Batch ShardedModel::OnDevice(const models::Batch& whole) const {
+  const bool is_part = whole.sequence.axis != nullptr;
+  const models::Batch batch = is_part ? whole : context_parallel::LocalBatch(context_, whole);
   models::Batch moved = batch;
   moved.inputs = CopyTo(device_, batch.inputs);
   moved.targets = CopyTo(device_, batch.targets);
+  moved.sequence.positions = CopyTo(device_, batch.sequence.positions);
   const at::Tensor& targets = batch.targets;
   if (!device_.is_cpu() && targets.defined() && targets.is_cpu() && moved.valid_targets < 0) {
     moved.valid_targets = targets.ge(0).sum().item<std::int64_t>();

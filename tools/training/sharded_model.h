@@ -29,6 +29,7 @@
 #include "models/block_model.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/tensor_piece.h"
+#include "parallel/context/context_axis.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/pipeline/executor.h"
 #include "parallel/plan/memory_plan.h"
@@ -53,14 +54,16 @@ struct TrainedModel {
   std::int64_t epilogue_bytes_per_sample = 0;  // of these, those that the epilogue keeps
   std::int64_t fixed_activation_bytes = 0;     // for any micro-batch
   std::int64_t evaluation_bytes = 0;
+  // Of batches of tokens (batch, seq) whose sequences may be split (cp); 0: they may not.
+  std::int64_t attention_heads = 0;
 };
 
 // Local. Blocks that --activation-checkpointing picks. InvalidArgument for a block that is not there.
 absl::StatusOr<std::int64_t> CheckpointedBlocks(const Settings& settings, const models::BlockModel& model);
 
 // Collective. Splits the layers of a model on the meta device over tp, if the mesh has it: before anything else
-// is done with the model. Errors of tensor_parallel::Parallelize.
-absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, models::BlockModel& model);
+// is done with the model. Errors of tensor_parallel::Parallelize; InvalidArgument for heads that cp cannot split.
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
 // Local. Of this rank; of checked settings. Errors of PlanPipeline.
 absl::StatusOr<parallel::MemoryPlan> PlanMemory(const Settings& settings, const comm::DeviceMesh& mesh,
@@ -76,8 +79,8 @@ class ShardedModel {
   ShardedModel& operator=(const ShardedModel&) = delete;
 
   // The batch on the model's device, its targets counted: without waiting for the device, through pinned
-  // memory. On CPU, and where it is there already, the batch itself. Local.
-  models::Batch OnDevice(const models::Batch& batch) const;
+  // memory. On CPU, and where it is there already, the batch itself. With cp this rank's tokens of it. Local.
+  models::Batch OnDevice(const models::Batch& whole) const;
   // Forward and backward passes of a step's micro-batches, as many as --gradient-accumulation-steps, which are on the
   // model's device.
   parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) {
@@ -87,9 +90,10 @@ class ShardedModel {
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
   // others a zero sum and count.
   models::LossSum Loss(const models::Batch& batch) { return pipeline_->Loss(OnDevice(batch)); }
-  // On one stage only. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
+  // On one stage and without cp only. Recorded by autograd, unless a NoGradGuard is there; the batch may be on the host.
   at::Tensor Output(const models::Batch& batch);
-  // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only.
+  // Calls `forward` with root units unsharded and a runner for blocks: for passes of another kind. On one stage only;
+  // with cp every rank passes whole sequences.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
 
@@ -124,6 +128,7 @@ class ShardedModel {
   comm::DeviceMesh mesh_;
   at::Device device_;
   TrainedModel trained_;
+  context_parallel::ContextAxis context_;
   models::BlockRunner forward_;  // a block whose parameters are unsharded
   std::unique_ptr<parallel::DataParallel> engine_;
   std::unique_ptr<parallel::PipelineExecutor> pipeline_;

@@ -91,7 +91,7 @@ absl::Status Trainer::Prepare() {
   if (run_.checkpoint.has_value()) {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(CompareFacts(*run_.checkpoint, Facts()), "--resume"));
   }
-  PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, *trained_.model));
+  PLAIT_RETURN_IF_ERROR(SplitLayers(settings_, run_.mesh, trained_));
   PLAIT_RETURN_IF_ERROR(ReportPipeline());
   if (trained_.activation_bytes_per_sample >= 0) PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));

@@ -1,9 +1,10 @@
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
@@ -28,6 +29,35 @@ TEST(Dropout, PartsHaveTheMaskOfTheWhole) {
   const at::Tensor some = at::tensor({7, 3, 39}, at::kLong);
   EXPECT_TRUE(Dropout(x.index_select(0, some), mask, {some, kColumns}).equal(whole.index_select(0, some)));
   EXPECT_TRUE(Dropout(x.narrow(1, 20, 9), mask, {Rows(), kColumns, 20}).equal(whole.narrow(1, 20, 9)));
+}
+
+TEST(Dropout, ColumnsInAnyOrderHaveTheMaskOfTheWhole) {
+  const at::Tensor x = at::randn({kRows, kColumns}, at::kDouble).requires_grad_(true);
+  const Mask mask = {.probability = 0.3, .seed = 5};
+  const at::Tensor whole = Dropout(x.detach(), mask, Whole()), some = at::tensor({7, 49, 0}, at::kLong);
+  const at::Tensor part = Dropout(x.index_select(1, some), mask, {Rows(), kColumns, 0, some});
+  EXPECT_TRUE(part.equal(whole.index_select(1, some)));
+  part.backward(at::ones_like(part));
+  EXPECT_TRUE(x.grad().index_select(1, some).ne(0).equal(part.detach().ne(0)));
+  const Elements elements = {Rows(), kColumns, 0, some};
+  EXPECT_TRUE(internal::Kept(part.detach(), mask, elements).equal(part.detach().ne(0)));
+}
+
+// Any part of heads, queries and keys.
+TEST(Dropout, PartsOfProbabilitiesHaveTheMaskOfTheWhole) {
+  constexpr std::int64_t kSamples = 3, kHeads = 4, kLength = 6;
+  const at::Tensor p = at::randn({kSamples, kHeads, kLength, kLength}, at::kDouble);
+  const at::Tensor all = at::arange(kLength, at::kLong);
+  const ProbabilityDropout whole = {.mask = {.probability = 0.4, .seed = 3}, .whole_heads = kHeads};
+  const at::Tensor expected = DropProbabilities(p, whole, all, all, kLength);
+  ProbabilityDropout part = whole;
+  part.first_sample = 1;
+  part.first_head = 2;
+  const at::Tensor queries = at::tensor({1, 5}, at::kLong), keys = at::tensor({0, 4, 5}, at::kLong);
+  const auto cut = [&](const at::Tensor& x) {
+    return x.narrow(0, 1, 2).narrow(1, 2, 1).index_select(2, queries).index_select(3, keys);
+  };
+  EXPECT_TRUE(DropProbabilities(cut(p), part, queries, keys, kLength).equal(cut(expected)));
 }
 
 TEST(Dropout, KeepsAndScales) {

@@ -1,4 +1,4 @@
-#include "models/dropout/dropout.h"
+#include "parallel/dropout/dropout.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -40,11 +40,12 @@ std::uint32_t ThresholdOf(double probability) {
 
 double ScaleOf(double probability) { return 1 / (1 - probability); }
 
-template <typename T>
-void ScaleRow(const T* in, T* out, std::int64_t columns, std::uint64_t first, std::uint64_t key,
-              std::uint32_t threshold, T scale) {
+// `column(j)`: index of column j in the whole tensor.
+template <typename T, typename Column>
+void ScaleRow(const T* in, T* out, std::int64_t columns, std::uint64_t row, std::uint64_t key,
+              std::uint32_t threshold, T scale, const Column& column) {
   for (std::int64_t j = 0; j < columns; ++j) {
-    const bool kept = Squares(first + static_cast<std::uint64_t>(j), key) >= threshold;
+    const bool kept = Squares(row + static_cast<std::uint64_t>(column(j)), key) >= threshold;
     out[j] = kept ? static_cast<T>(in[j] * scale) : T(0);
   }
 }
@@ -56,14 +57,25 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
   const std::uint64_t key = KeyOf(mask.seed);
   const std::uint32_t threshold = ThresholdOf(mask.probability);
   const std::int64_t* row_index = rows.const_data_ptr<std::int64_t>();
+  const bool listed = elements.column_indices.defined();
+  const at::Tensor listed_columns =
+      listed ? elements.column_indices.to(at::kCPU, at::kLong).contiguous() : at::Tensor();
+  const std::int64_t* column_index = listed ? listed_columns.const_data_ptr<std::int64_t>() : nullptr;
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "Dropout", [&] {
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     scalar_t* to = out.mutable_data_ptr<scalar_t>();
     at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = row_index[i] * elements.whole_columns + elements.first_column;
-        ScaleRow(from + i * columns, to + i * columns, columns, static_cast<std::uint64_t>(first), key,
-                 threshold, static_cast<scalar_t>(ScaleOf(mask.probability)));
+        const auto row = static_cast<std::uint64_t>(row_index[i] * elements.whole_columns);
+        const auto scale = [&](const auto& column) {
+          ScaleRow(from + i * columns, to + i * columns, columns, row, key, threshold,
+                   static_cast<scalar_t>(ScaleOf(mask.probability)), column);
+        };
+        if (listed) {
+          scale([column_index](std::int64_t j) { return column_index[j]; });
+        } else {
+          scale([first = elements.first_column](std::int64_t j) { return first + j; });
+        }
       }
     });
   });
@@ -78,7 +90,7 @@ at::Tensor Scaled(const at::Tensor& x, const Mask& mask, const Elements& element
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const Mask& mask,
                             const Elements& elements) {
-    context->save_for_backward({elements.row_indices});
+    context->save_for_backward({elements.row_indices, elements.column_indices});
     context->saved_data["probability"] = mask.probability;
     context->saved_data["seed"] = static_cast<std::int64_t>(mask.seed);
     context->saved_data["whole_columns"] = elements.whole_columns;
@@ -88,8 +100,9 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     auto& saved = context->saved_data;
     const Mask mask = {saved["probability"].toDouble(), static_cast<std::uint64_t>(saved["seed"].toInt())};
-    const Elements elements = {context->get_saved_variables()[0], saved["whole_columns"].toInt(),
-                               saved["first_column"].toInt()};
+    const variable_list indices = context->get_saved_variables();
+    const Elements elements = {indices[0], saved["whole_columns"].toInt(), saved["first_column"].toInt(),
+                               indices[1]};
     return {Scaled(gradients[0], mask, elements), {}, {}};
   }
 };
@@ -101,7 +114,9 @@ namespace internal {
 at::Tensor Kept(const at::Tensor& x, const Mask& mask, const Elements& elements) {
   const auto key = static_cast<std::int64_t>(KeyOf(mask.seed));
   const at::Tensor rows = elements.row_indices.to(x.device(), at::kLong);
-  const at::Tensor columns = at::arange(x.size(1), rows.options()) + elements.first_column;
+  const at::Tensor columns = elements.column_indices.defined()
+                                 ? elements.column_indices.to(rows.options())
+                                 : at::arange(x.size(1), rows.options()) + elements.first_column;
   // 64-bit integers wrap around, as the generator wants it.
   const auto swap_halves = [](const at::Tensor& t) {
     return t.__rshift__(32).bitwise_and_(0xffffffffLL).bitwise_or_(t.__lshift__(32));
@@ -120,8 +135,27 @@ at::Tensor Dropout(const at::Tensor& x, const Mask& mask, const Elements& elemen
   PLAIT_CHECK(mask.probability >= 0 && mask.probability < 1) << "probability " << mask.probability;
   PLAIT_CHECK(x.dim() == 2 && elements.row_indices.sizes() == x.sizes().slice(0, 1))
       << "x of shape " << x.sizes() << " with " << elements.row_indices.sizes() << " row indices";
+  PLAIT_CHECK(!elements.column_indices.defined() || elements.column_indices.numel() == x.size(1))
+      << "x of shape " << x.sizes() << " with " << elements.column_indices.numel() << " column indices";
   if (mask.probability == 0) return x;
   return DropoutFunction::apply(x, mask, elements);
+}
+
+at::Tensor DropProbabilities(const at::Tensor& probabilities, const ProbabilityDropout& dropout,
+                             const at::Tensor& query_positions, const at::Tensor& key_positions,
+                             std::int64_t length) {
+  const std::int64_t batch = probabilities.size(0), heads = probabilities.size(1);
+  const auto options = at::TensorOptions(at::kLong).device(probabilities.device());
+  const auto numbers = [&](std::int64_t first, std::int64_t count) {
+    return at::arange(first, first + count, options);
+  };
+  const at::Tensor samples = numbers(dropout.first_sample, batch).view({-1, 1, 1});
+  const at::Tensor all_heads = numbers(dropout.first_head, heads).view({1, -1, 1});
+  const at::Tensor rows =
+      (samples * dropout.whole_heads + all_heads) * length + query_positions.to(options.device());
+  return Dropout(probabilities.reshape({-1, probabilities.size(3)}), dropout.mask,
+                 {rows.flatten(), length, 0, key_positions})
+      .view(probabilities.sizes());
 }
 
 }  // namespace plait::dropout

@@ -6,14 +6,14 @@
 //
 //   x            (rows, columns), floating
 //   row_indices  (rows) of int64: of each row in the whole tensor; element (i, j) has the index
-//                row_indices[i] * whole_columns + first_column + j
+//                row_indices[i] * whole_columns + first_column + j, or + column_indices[j]
 //   returned     x / (1 - p) where the mask keeps, else 0; recorded by autograd, which computes the mask again
 //
 // The mask keeps an element if the 32-bit number that the counter-based generator "squares" (Widynski,
 // arXiv:2004.06278, four rounds) has for its index and the key derived from the seed is at least p 2^32. On
 // other devices than processors the same numbers are made by LibTorch's integer operators. Local.
-#ifndef PLAIT_MODELS_DROPOUT_DROPOUT_H_
-#define PLAIT_MODELS_DROPOUT_DROPOUT_H_
+#ifndef PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
+#define PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -31,9 +31,21 @@ struct Elements {
   at::Tensor row_indices;  // on any device
   std::int64_t whole_columns = 0;
   std::int64_t first_column = 0;
+  at::Tensor column_indices = {};  // (columns) of int64; undefined: first_column + j
 };
 
 at::Tensor Dropout(const at::Tensor& x, const Mask& mask, const Elements& elements);
+
+// Dropout of attention probabilities (batch, heads, queries, keys) of (samples, whole_heads, length, length),
+// which ranks may split along any dimension. `query_positions`, `key_positions`: of int64, in the whole
+// sequence; keys undefined: all of it.
+struct ProbabilityDropout {
+  Mask mask = {};
+  std::int64_t first_sample = 0, first_head = 0, whole_heads = 0;
+};
+at::Tensor DropProbabilities(const at::Tensor& probabilities, const ProbabilityDropout& dropout,
+                             const at::Tensor& query_positions, const at::Tensor& key_positions,
+                             std::int64_t length);
 
 namespace internal {
 // By LibTorch's operators, on any device: 1 where the mask keeps.
@@ -42,4 +54,4 @@ at::Tensor Kept(const at::Tensor& x, const Mask& mask, const Elements& elements)
 
 }  // namespace plait::dropout
 
-#endif  // PLAIT_MODELS_DROPOUT_DROPOUT_H_
+#endif  // PLAIT_PARALLEL_DROPOUT_DROPOUT_H_
