@@ -109,8 +109,8 @@ void Issuer::RingAllReduce(const Request& r) {
   ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     const std::vector<Buffer> parts = PartsOf(Slice(r.out, begin, count), group_.size);
     AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, TagOf(MessageKind::kRing, group_),
-                         work_);
-    AddRingAllGather(group_, parts, TagOf(MessageKind::kRing, group_), work_);
+                         begin == 0, work_);
+    AddRingAllGather(group_, parts, TagOf(MessageKind::kRing, group_), /*at_once=*/false, work_);
   });
   work_->Start();
 }
@@ -127,7 +127,7 @@ void Issuer::RingReduceScatter(const Request& r) {
   const Buffer in = {const_cast<void*>(r.in.data), r.in.count, r.in.type};
   ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
     AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce,
-                         TagOf(MessageKind::kRing, group_), work_);
+                         TagOf(MessageKind::kRing, group_), begin == 0, work_);
   });
   work_->Start();
 }
@@ -136,7 +136,8 @@ void Issuer::RingAllGather(const Request& r) {
   const Buffer own = Slice(r.out, group_.rank * r.in.count, r.in.count);
   if (own.data != r.in.data) std::memcpy(own.data, r.in.data, own.bytes());
   ForEachMessage(r.in.count, [&](std::int64_t begin, std::int64_t count) {
-    AddRingAllGather(group_, Pieces(r.out, begin, count), TagOf(MessageKind::kRing, group_), work_);
+    AddRingAllGather(group_, Pieces(r.out, begin, count), TagOf(MessageKind::kRing, group_), begin == 0,
+                     work_);
   });
   work_->Start();
 }

@@ -20,15 +20,15 @@ class Ring {
   // Parts are counted from this rank's, round the ring; negative ones too.
   const Buffer& Part(int offset) const { return parts_[((rank_ + offset) % size_ + size_) % size_]; }
 
-  // To the next rank, and from the one before.
-  void Exchange(ConstBuffer sent, Buffer received, MpiWork& work) const {
-    const MPI_Datatype type = MpiType(sent.type);
-    const int next = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
-    CheckMpi(MPI_Irecv(received.data, static_cast<int>(received.count), type, before, tag_, comm_,
-                       work.AddRequest()),
-             "MPI_Irecv");
-    CheckMpi(MPI_Isend(sent.data, static_cast<int>(sent.count), type, next, tag_, comm_, work.AddRequest()),
+  void Send(ConstBuffer values, MPI_Request* request) const {
+    CheckMpi(MPI_Isend(values.data, static_cast<int>(values.count), MpiType(values.type), (rank_ + 1) % size_,
+                       tag_, comm_, request),
              "MPI_Isend");
+  }
+  void Receive(Buffer values, MPI_Request* request) const {
+    CheckMpi(MPI_Irecv(values.data, static_cast<int>(values.count), MpiType(values.type),
+                       (rank_ + size_ - 1) % size_, tag_, comm_, request),
+             "MPI_Irecv");
   }
 
  private:
@@ -44,10 +44,15 @@ class RingReduceScatter {
   RingReduceScatter(Ring ring, Buffer out, ReduceOp op, std::array<std::byte*, 2> places)
       : ring_(std::move(ring)), out_(out), op_(op), places_(places) {}
 
+  // This rank's values of the part that begins with it.
+  ConstBuffer First() const { return ring_.Part(-1); }
   void Step(int step, MpiWork& work) const {
-    if (step > 0) Add(step - 1);
-    const ConstBuffer sent = step == 0 ? ConstBuffer(ring_.Part(-1)) : ConstBuffer(SumAfter(step - 1));
-    ring_.Exchange(sent, SumAfter(step), work);
+    if (step > 0) {
+      Add(step - 1);
+      ring_.Send(SumAfter(step - 1), work.AddRequest());
+    }
+    work.AwaitLateRequests();
+    ring_.Receive(SumAfter(step), work.AddRequest());
   }
   void AddLast() const {
     const int last = ring_.size() - 2;
@@ -75,6 +80,12 @@ class RingReduceScatter {
   std::array<std::byte*, 2> places_;
 };
 
+// The send of step 0, whose receive is in the next stage.
+void AddFirstSend(const Ring& ring, ConstBuffer values, bool at_once, MpiWork* work) {
+  if (at_once) return ring.Send(values, work->AddLateRequest());
+  work->AddStage([ring, values](MpiWork& w) { ring.Send(values, w.AddLateRequest()); });
+}
+
 }  // namespace
 
 std::vector<Buffer> PartsOf(Buffer values, int parts) {
@@ -90,12 +101,14 @@ std::vector<Buffer> PartsOf(Buffer values, int parts) {
 }
 
 void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& parts, Buffer out, ReduceOp op,
-                          int tag, MpiWork* work) {
+                          int tag, bool at_once, MpiWork* work) {
   std::int64_t longest = 0;
   for (const Buffer& part : parts) longest = std::max(longest, part.bytes());
   const std::array<std::byte*, 2> places = {work->AddScratch(longest),
                                             work->AddScratch(group.size > 2 ? longest : 0)};
-  const RingReduceScatter scatter(Ring(group, parts, tag), out, op, places);
+  const Ring ring(group, parts, tag);
+  const RingReduceScatter scatter(ring, out, op, places);
+  AddFirstSend(ring, scatter.First(), at_once, work);
   for (int step = 0; step + 1 < group.size; ++step) {
     work->AddStage([scatter, step](MpiWork& w) { scatter.Step(step, w); });
   }
@@ -103,10 +116,16 @@ void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& part
 }
 
 // In step s a rank passes part rank - s on.
-void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, int tag, MpiWork* work) {
+void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, int tag, bool at_once,
+                      MpiWork* work) {
   const Ring ring(group, parts, tag);
+  AddFirstSend(ring, ring.Part(0), at_once, work);
   for (int step = 0; step + 1 < group.size; ++step) {
-    work->AddStage([ring, step](MpiWork& w) { ring.Exchange(ring.Part(-step), ring.Part(-step - 1), w); });
+    work->AddStage([ring, step](MpiWork& w) {
+      if (step > 0) ring.Send(ring.Part(-step), w.AddRequest());
+      w.AwaitLateRequests();
+      ring.Receive(ring.Part(-step - 1), w.AddRequest());
+    });
   }
 }
 

@@ -23,14 +23,16 @@ namespace plait::comm {
 std::vector<Buffer> PartsOf(Buffer values, int parts);
 
 // These add all stages to `work`. Parts: one per rank, at most 2^30 elements each. `tag`: of this operation
-// alone among those under way on group.comm.
+// alone among those under way on group.comm. `at_once`: the first message, which is ready, leaves now and not with the
+// stages; the receiver takes it when its check of the sender has passed. For the first ring of an operation.
 
 // out: the reduced part of this rank; it may be parts[rank]. The other parts are read only. Not half
 // precision.
 void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& parts, Buffer out, ReduceOp op,
-                          int tag, MpiWork* work);
+                          int tag, bool at_once, MpiWork* work);
 // Part `rank` is there when the stages begin; the others are received. Any type.
-void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, int tag, MpiWork* work);
+void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, int tag, bool at_once,
+                      MpiWork* work);
 
 }  // namespace plait::comm
 
