@@ -6,8 +6,12 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace plait::parallel {
@@ -21,6 +25,8 @@ Tensor OfBoth(const Tensor& a, const Tensor& b) {
   return at::empty(at::infer_size(a.sizes(), b.sizes()), a.options().dtype(at::kBool));
 }
 Tensor& Itself(Tensor& a, const Tensor&) { return a; }
+// In place only: `out` has its size.
+Tensor& IntoItself(const Tensor&, const Tensor&, Tensor& out) { return out; }
 Tensor& ItselfAlone(Tensor& a) { return a; }
 Tensor Truth(const Tensor& a) { return at::empty_like(a, a.options().dtype(at::kBool)); }
 Tensor& Filled(Tensor& x, const Tensor&, const at::Scalar&) { return x; }
@@ -35,6 +41,20 @@ Tensor Selected(const Tensor& x, std::int64_t dimension, const Tensor& index) {
 }
 Tensor Magnitude(const Tensor& x) { return at::empty_like(x); }
 Tensor Flipped(const Tensor& x, at::IntArrayRef) { return at::empty_like(x, at::MemoryFormat::Contiguous); }
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+Three Normed(const Tensor& x, c10::SymIntArrayRef shape, const MaybeTensor&, const MaybeTensor&, double) {
+  std::vector<std::int64_t> rows = x.sizes().vec();
+  std::fill(rows.end() - static_cast<std::ptrdiff_t>(shape.size()), rows.end(), 1);
+  return {at::empty_like(x, at::MemoryFormat::Contiguous), at::empty(rows, x.options()), at::empty(rows, x.options())};
+}
+Three OfNormed(const Tensor&, const Tensor& x, c10::SymIntArrayRef, const Tensor&, const Tensor&,
+               const MaybeTensor& weight, const MaybeTensor& bias, std::array<bool, 3> wanted) {
+  const auto like = [](bool wants, const Tensor& of) { return wants ? at::empty_like(of) : Tensor(); };
+  return {like(wanted[0], x), like(wanted[1] && weight.has_value(), weight.value_or(x)),
+          like(wanted[2] && bias.has_value(), bias.value_or(x))};
+}
 
 Tensor OfTable(const Tensor& gradient, const Tensor&, c10::SymInt rows, c10::SymInt, bool) {
   return at::empty({rows.expect_int(), gradient.size(-1)}, gradient.options());
@@ -58,11 +78,13 @@ void RegisterMetaKernels() {
     aten.impl("logical_not_", ItselfAlone);
     aten.impl("masked_fill_.Scalar", Filled);
     aten.impl("masked_fill_.Tensor", FilledByTensor);
-    aten.impl("floor_divide_.Tensor", Itself);
+    aten.impl("floor_divide.out", IntoItself);
     aten.impl("where.self", Either);
     aten.impl("index_select", Selected);
     aten.impl("abs", Magnitude);
     aten.impl("flip", Flipped);
+    aten.impl("native_layer_norm", Normed);
+    aten.impl("native_layer_norm_backward", OfNormed);
     aten.impl("embedding_dense_backward", OfTable);
     aten.impl("_fused_adam_", Adam);
     aten.impl("_fused_adamw_", Adam);

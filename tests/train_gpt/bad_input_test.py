@@ -65,11 +65,11 @@ class BadInputTest(runs.TrainTest):
     def test_memory(self):
         run = self.fails("memory", "--nproc=2", "--memory-limit=100K")
         self.assertIn("Memory plan of a rank: ", run.out)
-        # In one process: 64 ranks are not started.
-        mesh = ("--mesh=pp=2,dp_shard=16,tp=2", "--strategy=fsdp", "--gradient-accumulation-steps=2")
+        # In one process: 16 ranks are not started.
+        mesh = ("--mesh=pp=2,dp_shard=4,tp=2", "--strategy=fsdp", "--gradient-accumulation-steps=2")
         run = self.train(*mesh, "--dry-run")
-        self.assertRegex(run.out, r"Dry run of a step on 64 ranks: 4 of them in .*")
-        self.assertRegex(run.out, r" 0 pp=0,dp_shard=0,tp=0 +16 .* dp_shard [\d.]+, pp [\d.]+, pp_ends [\d.]+, tp [\d.]+")
+        self.assertRegex(run.out, r"Dry run of a step on 16 ranks: 4 of them in .*")
+        self.assertRegex(run.out, r" 0 pp=0,dp_shard=0,tp=0 +4 .* dp_shard [\d.]+, pp [\d.]+, pp_ends [\d.]+, tp [\d.]+")
         self.assertNotIn("step=1 ", run.out)
         self.fails(r"rank 0 would take [\d.]+ GB, but 0.000 GB are there \(--memory-limit\)", *mesh, "--dry-run", "--memory-limit=100K")
 

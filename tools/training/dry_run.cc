@@ -1,5 +1,7 @@
 #include "tools/training/dry_run.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -77,7 +79,7 @@ absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMes
   return made;
 }
 
-absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
+absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::DeviceMesh& mesh,
                                    const MakeDryRunModel& make, std::int64_t samples) {
   parallel::RegisterMetaKernels();
   parallel::MetaMemory& memory = parallel::MetaMemory::Install();
@@ -99,6 +101,17 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
   rank.activation_bytes = memory.peak_bytes() - stays;
   sharded->WaitForParameters();
   return rank;
+}
+
+// Unimplemented where LibTorch lacks an operator on the meta device.
+absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
+                                   const MakeDryRunModel& make, std::int64_t samples) {
+  try {
+    return RunOperators(settings, mesh, make, samples);
+  } catch (const c10::Error& error) {
+    const std::string message = error.what_without_backtrace();
+    return absl::UnimplementedError("no dry run: " + message.substr(0, message.find('\n')));
+  }
 }
 
 // This rank alone; before it one of the first stage, which tells later ones what they receive.

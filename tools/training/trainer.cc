@@ -133,7 +133,12 @@ absl::Status Trainer::PlanMemory() {
                            MemoryRequest(settings_, run_.mesh, run_.device, trained_));
     planned = parallel::PlanMemory(request);
   }
-  PLAIT_RETURN_IF_ERROR(run_.world.Agree(planned.status()));
+  const absl::Status agreed = run_.world.Agree(planned.status());
+  if (absl::IsUnimplemented(agreed)) {
+    run_.log.Warning(absl::StrCat("no memory plan: ", agreed.message()));
+    return absl::OkStatus();
+  }
+  PLAIT_RETURN_IF_ERROR(agreed);
   const parallel::MemoryPlan& plan = *planned;
   run_.log.Info("\n" + parallel::MemoryPlanText(plan));
   const int ranks_on_host = run_.environment.job.local_size;
