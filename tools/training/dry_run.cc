@@ -80,7 +80,7 @@ absl::StatusOr<DryRunModel> Make(const Settings& settings, const comm::DeviceMes
 }
 
 absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::DeviceMesh& mesh,
-                                   const MakeDryRunModel& make, std::int64_t samples) {
+                                        const MakeDryRunModel& make, std::int64_t samples) {
   parallel::RegisterMetaKernels();
   parallel::MetaMemory& memory = parallel::MetaMemory::Install();
   PLAIT_ASSIGN_OR_RETURN(const DryRunModel made, Make(settings, mesh, make, samples));
