@@ -47,7 +47,8 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 Three Normed(const Tensor& x, c10::SymIntArrayRef shape, const MaybeTensor&, const MaybeTensor&, double) {
   std::vector<std::int64_t> rows = x.sizes().vec();
   std::fill(rows.end() - static_cast<std::ptrdiff_t>(shape.size()), rows.end(), 1);
-  return {at::empty_like(x, at::MemoryFormat::Contiguous), at::empty(rows, x.options()), at::empty(rows, x.options())};
+  return {at::empty_like(x, at::MemoryFormat::Contiguous), at::empty(rows, x.options()),
+          at::empty(rows, x.options())};
 }
 Three OfNormed(const Tensor&, const Tensor& x, c10::SymIntArrayRef, const Tensor&, const Tensor&,
                const MaybeTensor& weight, const MaybeTensor& bias, std::array<bool, 3> wanted) {
