@@ -31,6 +31,13 @@ absl::Status PlanMesh(const PlanSettings& settings, const parallel::PlannedModel
   return absl::OkStatus();
 }
 
+absl::Status DryRun(const PlanSettings& settings, const parallel::Cluster& cluster) {
+  PLAIT_ASSIGN_OR_RETURN(const training::DryRunResult result, DryRunOf(settings, cluster));
+  std::printf("%s", DryRunText(result).c_str());
+  return CheckFits(result, {.bytes = static_cast<std::int64_t>(cluster.memory_bytes),
+                            .limited_by = "memory_gigabytes_per_rank of the cluster"});
+}
+
 absl::Status PlanMeshes(const PlanSettings& settings, const parallel::PlannedModel& model,
                         const parallel::Cluster& cluster) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
@@ -49,6 +56,7 @@ absl::Status Plan(const PlanSettings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::Cluster cluster, ClusterOf(settings));
   PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedModel model, ModelOf(settings));
   std::printf("%s\n", HeadingText(model, cluster).c_str());
+  if (settings.trainer->dry_run) return DryRun(settings, cluster);
   return settings.trainer->mesh.empty() ? PlanMeshes(settings, model, cluster)
                                         : PlanMesh(settings, model, cluster);
 }

@@ -89,7 +89,8 @@ class CountingBackend final : public Backend {
 
  private:
   int SizeOf(const std::string& part) {
-    if (part == name_) return size_;
+    const bool is_all = part == name_ || (name_ != kWorld && part.rfind(name_ + "_", 0) == 0);
+    if (is_all) return size_;
     const auto found = job_->sizes.find(part);
     PLAIT_CHECK(name_ == kWorld && found != job_->sizes.end())
         << "a counted job has no size for the group \"" << part << "\"";

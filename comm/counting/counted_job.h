@@ -8,7 +8,7 @@
 //
 // A rank knows nothing of the others, so that
 //   - a group that is split off the world has the size that the job was given for its name, one that is split off a
-//     group under that group's name has all of it, and a rank's key is its rank in the new group;
+//     group under that group's name, or one that begins with it as "pp_shapes" with "pp", has all of it, and a rank's key is its rank in the new group;
 //   - tensors on the meta device take part (comm/tensor_collectives.h): nothing is moved, sizes are counted;
 //   - collectives under way are complete when somebody waits for them and no sooner, as those of the slowest network;
 //     messages are at once;

@@ -30,6 +30,7 @@ TEST(CountedJob, GroupsHaveTheSizesOfTheirNames) {
   EXPECT_EQ(world.Split(1, 2, "rows").size(), 2 * kRows);
   EXPECT_EQ(rows.Split(0, 1, "rows").rank(), 1);
   EXPECT_EQ(rows.Split(0, 1, "rows").size(), kRows);
+  EXPECT_EQ(rows.Split(0, 1, "rows_of_shapes").size(), kRows);
   EXPECT_EQ(world.Split(0, 4, "world").size(), kRanks);
   EXPECT_EQ(world.Split(-1, 0, "unknown").size(), 1);
   EXPECT_DEATH(world.Split(0, 0, "unknown"), "no size for the group \"unknown\"");

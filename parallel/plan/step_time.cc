@@ -227,7 +227,7 @@ double Makespan(const StepPlan& plan, const std::vector<Pass>& stages, const Tim
   const ActionCosts costs = {.forward = kForwardShare,
                              .input_gradient = kForwardShare,
                              .weight_gradient = kForwardShare,
-                             .send = times.Seconds({StageMessage(plan)}),
+                             .send = times.Seconds({MessageBetweenStages(plan)}),
                              .of_stage = seconds};
   const auto simulation = Simulate(plan.schedule, costs);
   PLAIT_CHECK_OK(simulation.status());

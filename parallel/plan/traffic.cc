@@ -227,7 +227,7 @@ PassCalls EpilogueCalls(const StepPlan& plan) {
   return calls;
 }
 
-Call StageMessage(const StepPlan& plan) {
+Call MessageBetweenStages(const StepPlan& plan) {
   const std::int64_t parts = plan.run.sequence_parallel ? plan.run.mesh.tp : 1;
   return {Axis::kPp, Operation::kSend, plan.rows() * plan.model.width / parts, TypeOf(plan.run.compute_type)};
 }
@@ -287,7 +287,7 @@ std::vector<AxisTraffic> TrafficOf(const StepPlan& plan, const RankPlace& place)
   }
   const std::int64_t messages =
       MessagesOf(plan.schedule, place.pp, false) + MessagesOf(plan.schedule, place.pp, true);
-  Append(calls, {StageMessage(plan)}, messages * passes);
+  Append(calls, {MessageBetweenStages(plan)}, messages * passes);
   const StateCalls state = StateCallsOf(plan, place);
   for (const auto* of : {&state.root_gathers, &state.block_gathers, &state.reductions, &state.partial_sums}) {
     Append(calls, *of, 1);

@@ -102,7 +102,7 @@ PassCalls BlockCalls(const StepPlan& plan);
 PassCalls PrologueCalls(const StepPlan& plan);
 PassCalls EpilogueCalls(const StepPlan& plan);
 // From one stage to the next; without its count for stages of one rank.
-Call StageMessage(const StepPlan& plan);
+Call MessageBetweenStages(const StepPlan& plan);
 
 // What a rank of pp has: its part of the root units, and so many equal blocks.
 struct RankUnits {

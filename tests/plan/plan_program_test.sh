@@ -47,6 +47,12 @@ expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=
   --gradient-accumulation-steps=4 --explain
 expect "images" 'vit, 304,250,856 parameters' "$plan" vit --cluster=cluster.txt --samples-per-step=64
 expect "a preset" 'gpt, 12[34],[0-9,]+ parameters, 12 blocks of width 768' "$plan" gpt --preset=gpt2 --cluster=cluster.txt
+expect "a dry run" '^Dry run of a step on 8 ranks: 4 of them' \
+  "$plan" llama --cluster=cluster.txt --mesh=pp=2,dp_shard=2,tp=2 --strategy=fsdp --gradient-accumulation-steps=2 --dry-run
+expect "what its ranks send" '^  0 pp=0,.* dp_shard [0-9.]+, .*tp [0-9.]+' \
+  "$plan" llama --cluster=cluster.txt --mesh=pp=2,dp_shard=2,tp=2 --strategy=fsdp --gradient-accumulation-steps=2 --dry-run
+expect "a dry run of images" '^Dry run of a step on 2 ranks' \
+  "$plan" vit --preset=cpu --cluster=cluster.txt --mesh=cp=2 --batch-size=4 --dry-run
 expect "help" '--\[no\]explain' "$plan" --help
 expect "help of a model" '--n-kv-heads' "$plan" llama --help
 
@@ -66,6 +72,9 @@ refuse 'plan: tp=8: .*attention\.w[kq] has [0-9]+ heads; expected a multiple' \
 refuse 'plan: pp=8: the model has 4 blocks; .*' "$plan" llama --cluster=cluster.txt --mesh=pp=8 --n-layers=4
 refuse 'plan: no mesh of 8 ranks splits 7 samples .*' \
   "$plan" gpt --cluster=cluster.txt --samples-per-step=7 --block-size=63 --n-layer=1 --n-head=1
+refuse 'plan: --dry-run: say of which mesh, with --mesh' "$plan" llama --cluster=cluster.txt --dry-run
+refuse 'plan: rank 0 would take [0-9.]+ GB, but 2.000 GB are there .*' \
+  "$plan" gpt --preset=gpt2-xl --cluster=cluster.txt --mesh=dp_replicate=2 --dry-run
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
 refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \
   "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --samples-per-step=10

@@ -10,8 +10,10 @@
 #include "tools/gpt_training/settings.h"
 #include "tools/llama_training/settings.h"
 #include "tools/plan_parts/planned_models.h"
+#include "tools/text_training/text_task.h"
 #include "tools/training/mesh.h"
 #include "tools/vit_training/settings.h"
+#include "tools/vit_training/vit_task.h"
 
 namespace plait::planning {
 namespace {
@@ -46,10 +48,12 @@ void Bind(PlanSettings& settings, training::SettingsTable& table) {
 }
 
 std::vector<std::string> Examples() {
-  return {"plan llama --cluster=cluster.txt --samples-per-step=256    # the best meshes of all ranks",
-          "plan llama --cluster=cluster.txt --mesh=dp_shard=4,tp=2 --strategy=fsdp --explain",
-          "plan gpt --preset=gpt2-xl --cluster=cluster.txt --samples-per-step=512",
-          "mpirun -n 2 plan llama --calibrate=machine.txt"};
+  return {
+      "plan llama --cluster=cluster.txt --samples-per-step=256    # the best meshes of all ranks",
+      "plan llama --cluster=cluster.txt --mesh=dp_shard=4,tp=2 --strategy=fsdp --explain",
+      "plan llama --cluster=cluster.txt --mesh=pp=8,dp_shard=64,tp=8 --dry-run    # counts a step's tensors",
+      "plan gpt --preset=gpt2-xl --cluster=cluster.txt --samples-per-step=512",
+      "mpirun -n 2 plan llama --calibrate=machine.txt"};
 }
 
 int FailUsage(int rank, const std::string& line) {
@@ -201,6 +205,23 @@ absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const p
     run.micro_batch = settings.samples_per_step / parts;
   }
   return run;
+}
+
+absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
+                                                const parallel::Cluster& cluster) {
+  training::Settings& trainer = *settings.trainer;
+  if (trainer.mesh.empty()) return absl::InvalidArgumentError("--dry-run: say of which mesh, with --mesh");
+  PLAIT_ASSIGN_OR_RETURN(const parallel::PlannedRun run, RunOf(settings, cluster));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes, trainer.Axes(run.mesh.ranks()));
+  trainer.batch_size = run.micro_batch;
+  trainer.global_batch_size = 0;
+  trainer.Complete(axes);
+  PLAIT_RETURN_IF_ERROR(trainer.Check(axes));
+  const vit_training::VitSettings* const vit = Images(settings);
+  return training::DryRun(trainer, axes,
+                          vit != nullptr
+                              ? vit_training::DryRunModelOf(*vit, vit->Options(vit->classes))
+                              : text_training::DryRunModelOf(Text(settings), TextOptions(settings)));
 }
 
 }  // namespace plait::planning

@@ -12,6 +12,7 @@
 #include "parallel/plan/planned_model.h"
 #include "parallel/plan/traffic.h"
 #include "tools/plan_parts/calibration.h"
+#include "tools/training/dry_run.h"
 #include "tools/training/settings.h"
 
 namespace plait::planning {
@@ -34,6 +35,9 @@ absl::StatusOr<parallel::PlannedModel> ModelOf(const PlanSettings& settings);
 absl::StatusOr<parallel::PlannedRun> RunOf(const PlanSettings& settings, const parallel::Cluster& cluster);
 // Ranks to plan for: --nproc, else the mesh's, else the cluster's.
 absl::StatusOr<int> RanksOf(const PlanSettings& settings, const parallel::Cluster& cluster);
+// A step of the trainer's --mesh on the meta device. InvalidArgument, one line that begins with the flag.
+absl::StatusOr<training::DryRunResult> DryRunOf(const PlanSettings& settings,
+                                                const parallel::Cluster& cluster);
 // What --calibrate measures with: --batch-size samples of the model on each rank.
 absl::StatusOr<CalibrationModel> CalibrationModelOf(const PlanSettings& settings);
 // What the flags name, with --nproc: on one node more ranks than it has share its processors.

@@ -58,7 +58,30 @@ std::vector<std::int32_t> KnownTokens(const data::Tokenizer& tokenizer, const st
   return known;
 }
 
+training::TrainedModel TrainedOf(const TextSettings& settings, const ModelOptions& options,
+                                 models::BlockModel* model) {
+  return {.model = model,
+          .optimizer = {.lr = settings.learning_rate,
+                        .beta1 = settings.beta1,
+                        .beta2 = settings.beta2,
+                        .weight_decay = settings.weight_decay},
+          .clip_norm = settings.grad_clip,
+          .attention_heads = HeadsOf(options)};
+}
+
 }  // namespace
+
+training::MakeDryRunModel DryRunModelOf(const TextSettings& settings, const ModelOptions& options) {
+  return [&settings, options](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
+    const auto tokens = [&] {
+      return at::empty({samples, settings.sequence}, at::device(at::kMeta).dtype(at::kLong));
+    };
+    const std::shared_ptr<models::BlockModel> model =
+        MakeModel(options, at::device(at::kMeta).dtype(settings.master_type()));
+    return training::DryRunModel{
+        .model = model, .trained = TrainedOf(settings, options, model.get()), .batch = {tokens(), tokens()}};
+  };
+}
 
 TextTask::TextTask(const TextSettings& settings, const Run& run, const Corpus& corpus,
                    const ModelOptions& options, const std::optional<InitialModel>& files, StepOutput output,
@@ -96,13 +119,7 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& set
 }
 
 training::TrainedModel TextTask::model() {
-  training::TrainedModel trained = {.model = model_.get(),
-                                    .optimizer = {.lr = settings_.learning_rate,
-                                                  .beta1 = settings_.beta1,
-                                                  .beta2 = settings_.beta2,
-                                                  .weight_decay = settings_.weight_decay},
-                                    .clip_norm = settings_.grad_clip,
-                                    .attention_heads = HeadsOf(options_)};
+  training::TrainedModel trained = TrainedOf(settings_, options_, model_.get());
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->weights->ReadUnit(*model_, unit), "--init-from");
@@ -111,20 +128,7 @@ training::TrainedModel TextTask::model() {
   return trained;
 }
 
-training::MakeDryRunModel TextTask::dry_run_model() {
-  return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
-    const auto tokens = [&] {
-      return at::empty({samples, settings_.sequence}, at::device(at::kMeta).dtype(at::kLong));
-    };
-    training::DryRunModel made = {
-        .model = MakeModel(options_, at::device(at::kMeta).dtype(settings_.master_type())),
-        .trained = model(),
-        .batch = {tokens(), tokens()}};
-    made.trained.model = made.model.get();
-    made.trained.initialize = nullptr;
-    return made;
-  };
-}
+training::MakeDryRunModel TextTask::dry_run_model() { return DryRunModelOf(settings_, options_); }
 
 training::NamedValues TextTask::facts() const {
   return {{"vocabulary", absl::StrFormat("%08x", corpus_.text.tokenizer_digest)},

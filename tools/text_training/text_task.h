@@ -48,6 +48,9 @@ struct StepOutput {
   std::function<std::vector<data::Scalar>(const StepNumbers&)> scalars;  // of the metrics
 };
 
+// For a dry run of the settings, which outlive it.
+training::MakeDryRunModel DryRunModelOf(const TextSettings& settings, const ModelOptions& options);
+
 class TextTask final : public training::TrainingTask {
  public:
   // InvalidArgument where a sequence does not fit a part of the text. `files`: of --init-from, none where the

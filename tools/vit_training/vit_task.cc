@@ -37,7 +37,31 @@ parallel::LrSchedule ScheduleOf(const VitSettings& s) {
                                              .min_lr = decays ? s.min_lr : s.learning_rate});
 }
 
+training::TrainedModel TrainedOf(const VitSettings& settings, const vit::VitOptions& options,
+                                 models::BlockModel* model) {
+  return {.model = model,
+          .optimizer = {.lr = settings.learning_rate,
+                        .beta1 = settings.beta1,
+                        .beta2 = settings.beta2,
+                        .weight_decay = settings.weight_decay},
+          .clip_norm = settings.grad_clip,
+          .attention_heads = options.heads,
+          .tokens_of_sample = options.tokens()};
+}
+
 }  // namespace
+
+training::MakeDryRunModel DryRunModelOf(const VitSettings& settings, const vit::VitOptions& o) {
+  return [&settings, o](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
+    const at::TensorOptions meta = at::device(at::kMeta);
+    const auto model = std::make_shared<vit::Vit>(o, meta.dtype(settings.master_type()));
+    return training::DryRunModel{.model = model,
+                                 .trained = TrainedOf(settings, o, model.get()),
+                                 .batch = {at::empty({samples, o.channels, o.image_size, o.image_size},
+                                                     meta.dtype(settings.compute_type())),
+                                           at::empty({samples}, meta.dtype(at::kLong))}};
+  };
+}
 
 VitTask::VitTask(const VitSettings& settings, const training::Run& run, const data::ImageSets& images,
                  const vit::VitOptions& options, const std::optional<vit::HuggingFaceVit>& files)
@@ -56,14 +80,7 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
                settings.gradient_accumulation_steps, settings.leaves()) {}
 
 training::TrainedModel VitTask::model() {
-  training::TrainedModel trained = {.model = &model_,
-                                    .optimizer = {.lr = settings_.learning_rate,
-                                                  .beta1 = settings_.beta1,
-                                                  .beta2 = settings_.beta2,
-                                                  .weight_decay = settings_.weight_decay},
-                                    .clip_norm = settings_.grad_clip,
-                                    .attention_heads = model_.options().heads,
-                                    .tokens_of_sample = model_.options().tokens()};
+  training::TrainedModel trained = TrainedOf(settings_, model_.options(), &model_);
   if (files_.has_value() && !run_.checkpoint.has_value()) {
     trained.initialize = [this](std::size_t unit) {
       return base::Prefixed(files_->ReadUnit(model_, unit), "--init-from");
@@ -72,20 +89,7 @@ training::TrainedModel VitTask::model() {
   return trained;
 }
 
-training::MakeDryRunModel VitTask::dry_run_model() {
-  return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
-    const vit::VitOptions& o = model_.options();
-    const at::TensorOptions meta = at::device(at::kMeta);
-    training::DryRunModel made = {.model = std::make_shared<vit::Vit>(o, meta.dtype(settings_.master_type())),
-                                  .trained = model(),
-                                  .batch = {at::empty({samples, o.channels, o.image_size, o.image_size},
-                                                      meta.dtype(settings_.compute_type())),
-                                            at::empty({samples}, meta.dtype(at::kLong))}};
-    made.trained.model = made.model.get();
-    made.trained.initialize = nullptr;
-    return made;
-  };
-}
+training::MakeDryRunModel VitTask::dry_run_model() { return DryRunModelOf(settings_, model_.options()); }
 
 training::NamedValues VitTask::facts() const {
   return {{"classes", absl::StrCat(model_.options().classes)},

@@ -21,6 +21,9 @@
 
 namespace plait::vit_training {
 
+// For a dry run of the settings, which outlive it.
+training::MakeDryRunModel DryRunModelOf(const VitSettings& settings, const vit::VitOptions& options);
+
 class VitTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task. `files`: of --init-from, with these options.
