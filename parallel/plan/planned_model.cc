@@ -107,10 +107,6 @@ std::int64_t LocalTokens(const PlannedModel& model, const MeshSizes& mesh) {
 }
 
 absl::Status CheckSplit(const PlannedModel& model, const MeshSizes& mesh, bool sequence_parallel) {
-  if (mesh.pp > 1 && !model.can_pipeline) return Cannot("pp", mesh.pp, "the program has no pipeline");
-  if (mesh.cp > 1 && !model.can_split_sequences) {
-    return Cannot("cp", mesh.cp, "the program does not split sequences");
-  }
   if (mesh.pp > model.blocks) {
     return Cannot("pp", mesh.pp,
                   absl::StrCat("the model has ", model.blocks, " blocks; expected one for each stage"));
@@ -134,7 +130,7 @@ std::vector<ParameterUnit> UnitsOnRank(const PlannedModel& model, const MeshSize
   }
   for (ParameterUnit& unit : units) {
     // Where the vocabulary is not split, the ends act on all rows on every rank.
-    const bool all_rows = unit.block == ParameterUnit::kRoot && !model.splits_vocabulary;
+    const bool all_rows = unit.block == ParameterUnit::kRoot && model.images;
     for (ParameterSpec& spec : unit.parameters) {
       if (mesh.tp > 1) Place(spec, pieces, sequence_parallel, all_rows);
     }

@@ -40,10 +40,9 @@ struct PlannedModel {
   std::shared_ptr<tensor_parallel::SplittableModel> model;
   std::int64_t blocks = 0, sequence = 0, width = 0;
   std::int64_t heads = 0, key_heads = 0, head_width = 0;
-  // Embedding and head are split over tp by the vocabulary, or on every rank (images).
-  bool splits_vocabulary = true;
-  // The axes that its program has besides dp_replicate, dp_shard and tp.
-  bool can_pipeline = true, can_split_sequences = true;
+  // Embedding and head act on all columns on every rank of tp, and tokens are pooled over cp. Text: tp splits them by
+  // the vocabulary.
+  bool images = false;
   // Of a sample's step: floating point operations of products, forward and backward.
   double block_flops = 0, prologue_flops = 0, epilogue_flops = 0;
   // Numbers that a sample's forward pass keeps for backward: in a block, and of these those that are of all columns on

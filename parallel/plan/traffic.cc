@@ -205,7 +205,7 @@ PassCalls PrologueCalls(const StepPlan& plan) {
   const DataType type = TypeOf(plan.run.compute_type);
   if (ranks == 1) return {};
   const Call gather = {Axis::kTp, Operation::kAllGather, numbers / ranks, type};
-  if (!plan.model.splits_vocabulary) {
+  if (plan.model.images) {
     return plan.run.sequence_parallel ? PassCalls{{}, {gather}} : PassCalls{};
   }
   if (!plan.run.sequence_parallel) return {{{Axis::kTp, Operation::kAllReduce, numbers, type}}, {}};
@@ -215,10 +215,15 @@ PassCalls PrologueCalls(const StepPlan& plan) {
 PassCalls EpilogueCalls(const StepPlan& plan) {
   const std::int64_t numbers = plan.rows() * plan.model.width, ranks = plan.run.mesh.tp;
   const DataType type = TypeOf(plan.run.compute_type);
-  if (ranks == 1) return {};
   PassCalls calls;
-  if (plan.run.sequence_parallel) calls.forward = {{Axis::kTp, Operation::kAllGather, numbers / ranks, type}};
-  if (!plan.model.splits_vocabulary) return calls;
+  if (plan.model.images && plan.run.mesh.cp > 1) {
+    const Call pooled = {Axis::kCp, Operation::kAllReduce, plan.run.micro_batch * plan.model.width, type};
+    calls = {{pooled}, {pooled}};
+  }
+  if (ranks == 1) return calls;
+  if (plan.run.sequence_parallel)
+    calls.forward.push_back({Axis::kTp, Operation::kAllGather, numbers / ranks, type});
+  if (plan.model.images) return calls;
   calls.forward.push_back({Axis::kTp, Operation::kAllReduce, plan.rows(), SumType(plan.run)});
   calls.forward.push_back({Axis::kTp, Operation::kAllReduce, 2 * plan.rows(), SumType(plan.run)});
   calls.backward = {{Axis::kTp,

@@ -85,6 +85,9 @@ models::Batch MakeBatch(Kind kind, const PlannedRun& run) {
   return {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
 }
 
+// That the model makes of an image; 0: of text.
+std::int64_t Tokens(Kind kind) { return kind == Kind::kVit ? kVit.tokens() : 0; }
+
 // Bytes by axis and operation.
 using Sent = std::map<std::string, std::int64_t>;
 
@@ -143,8 +146,8 @@ class Training {
   void Step() {
     at::manual_seed(7);
     pipeline_->Run([this](int) {
-      return parallel::PipelineMicroBatch{context_parallel::LocalBatch(context_, MakeBatch(kind_, run_)),
-                                          0.01};
+      return parallel::PipelineMicroBatch{
+          context_parallel::LocalBatch(context_, MakeBatch(kind_, run_), Tokens(kind_)), 0.01};
     });
     optimizer_->Step({.clip_norm = 1});
   }
@@ -232,7 +235,7 @@ TEST(Traffic, OfSplitLayers) {
 TEST(Traffic, OfSplitSequences) {
   const int n = World().size();
   for (const ContextKind context : {ContextKind::kRing, ContextKind::kUlysses}) {
-    for (const Kind kind : {Kind::kGpt, Kind::kLlama}) {
+    for (const Kind kind : {Kind::kGpt, Kind::kLlama, Kind::kVit}) {
       ExpectPlanned(kind, {.mesh = {.cp = n}, .context = context});
       ExpectPlanned(kind, {.mesh = {.cp = n}, .strategy = Strategy::kFsdp, .context = context});
       if (n < 4) continue;
@@ -272,6 +275,8 @@ TEST(Traffic, OfStages) {
                                  .micro_batches = 4,
                                  .compute_type = at::kBFloat16});
   }
+  if (n >= 4)
+    ExpectPlanned(Kind::kVit, {.mesh = {.pp = 2, .dp_replicate = n / 4, .tp = 2}, .micro_batches = 2});
   if (n < 8) return;
   ExpectPlanned(Kind::kGpt, {.mesh = {.pp = 2, .dp_shard = 2, .tp = 2},
                              .strategy = Strategy::kFsdp,

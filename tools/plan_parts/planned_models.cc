@@ -84,9 +84,7 @@ PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
                         .heads = o.heads,
                         .key_heads = o.heads,
                         .head_width = o.head_dim,
-                        .splits_vocabulary = false,
-                        .can_pipeline = false,
-                        .can_split_sequences = false};
+                        .images = true};
   model.prologue_flops = 6.0 * static_cast<double>(o.patches() * o.patch_dim() * o.dim);
   model.epilogue_flops = 6.0 * static_cast<double>(o.dim * o.classes);
   model.block_flops =
