@@ -141,7 +141,8 @@ absl::Status CheckAxes(const comm::DeviceMesh& mesh, const std::vector<Parameter
 absl::Status CheckReproducible(const comm::DeviceMesh& mesh, const std::vector<ParameterUnit>& units,
                                const ParameterSpec& first, at::Device device) {
   if (!first.tensor.is_meta()) device = first.tensor.device();
-  if (!device.is_cpu()) return absl::InvalidArgumentError("reproducible sums: expected parameters on CPU");
+  const bool has_one_order = device.is_cpu() || device.is_meta();
+  if (!has_one_order) return absl::InvalidArgumentError("reproducible sums: expected parameters on CPU");
   for (const ParameterUnit& unit : units) {
     for (const std::string& name : {unit.replicate_axis, unit.shard_axis}) {
       const int ranks = AxisOrSelf(mesh, name).size();

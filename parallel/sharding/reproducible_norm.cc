@@ -41,7 +41,7 @@ double ReproducibleNorm(const std::vector<Shard>& shards, const comm::Communicat
   base::ExactSum sum;
   for (const Shard& shard : shards) {
     for (const FlatSlice& slice : shard.layout->Slices(shard.rank)) {
-      if (!shard.primary[slice.parameter]) continue;
+      if (!shard.primary[slice.parameter] || shard.gradient.is_meta()) continue;
       AT_DISPATCH_FLOATING_TYPES(shard.gradient.scalar_type(), "gradient norm", [&] {
         AddSquares(shard.gradient.const_data_ptr<scalar_t>() + slice.shard_offset, slice.end - slice.begin,
                    sum);

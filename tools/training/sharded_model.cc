@@ -256,7 +256,7 @@ absl::StatusOr<std::unique_ptr<ShardedModel>> ShardedModel::Create(const Setting
                                                                    const comm::DeviceMesh& mesh,
                                                                    at::Device device,
                                                                    const TrainedModel& trained) {
-  if (settings.reproducible && !device.is_cpu()) {
+  if (settings.reproducible && !device.is_cpu() && !device.is_meta()) {
     return absl::InvalidArgumentError(
         "--reproducible: expected --device=cpu, whose kernels have one order of sums");
   }
