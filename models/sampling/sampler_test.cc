@@ -1,5 +1,6 @@
 #include "models/sampling/sampler.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
@@ -137,6 +138,7 @@ std::vector<std::int64_t> GreedyByWholePasses(models::ModuleModel& model, std::v
 }
 
 gpt::Gpt SmallGpt() {
+  at::manual_seed(1);
   gpt::Gpt gpt({.vocab_size = 13, .block_size = kPositions, .n_layer = 2, .n_head = 2, .n_embd = 16},
                at::kDouble);
   gpt.SetTraining(false);
@@ -176,6 +178,7 @@ TEST(Generate, IsGptAppliedAgainAndAgain) {
 }
 
 TEST(Generate, IsLlamaAppliedAgainAndAgain) {
+  at::manual_seed(1);
   llama::Llama llama({.vocab_size = 13,
                       .max_seq_len = kPositions,
                       .dim = 16,
