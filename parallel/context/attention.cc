@@ -58,10 +58,6 @@ at::Tensor ToTokens(const ContextAxis& axis, const at::Tensor& x) {
   return AllToAllFunction::apply(parts, axis.comm()).movedim(0, 1).flatten(1, 2);
 }
 
-at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
-  return heads.size(1) == count ? heads : heads.repeat_interleave(count / heads.size(1), 1);
-}
-
 // Of whole sequences, by the operators of a part, which is all.
 struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& keys,

@@ -64,9 +64,6 @@ at::Tensor PositionsOf(const Ring& ring, int rank, std::int64_t local, at::Devic
                   at::arange(last * chunk, (last + 1) * chunk, options)});
 }
 
-at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
-  return heads.size(1) == count ? heads : heads.repeat_interleave(count / heads.size(1), 1);
-}
 at::Tensor PerKeyHead(const at::Tensor& gradient, std::int64_t count) {
   if (gradient.size(1) == count) return gradient;
   const auto s = gradient.sizes();
