@@ -106,6 +106,11 @@ class TrainTest(unittest.TestCase):
                               stdout=subprocess.PIPE, text=True).stdout
         return {line.split()[0]: line.split()[1:] for line in text.splitlines()}
 
+    def axes_in(self, history):
+        """Axes of the mesh that the history has columns for."""
+        columns = (re.fullmatch("comm_bytes_(.*)(?<!_min|_max|_std)", name) for name in history)
+        return sorted(column[1] for column in columns if column)
+
     def numbers(self, outputs="out"):
         history = self.history(outputs)
         return {name: history[name] for name in self.same}

@@ -36,24 +36,6 @@ void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::
   generator.set_current_seed(base::DeriveSeed(of_pass, "block", static_cast<std::uint64_t>(block + 1)));
 }
 
-// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
-// resumed run counts what the run without the interruption counts.
-std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world, bool first_step) {
-  std::map<std::string, AxisTraffic> traffic;
-  for (const auto& [axis, operations] : world.stats()) {
-    // Both ends of a pipeline sum the gradients that they share.
-    AxisTraffic& sum = traffic[axis == parallel::kEndsAxis ? "pp" : axis];
-    for (std::size_t kind = 0; kind < operations.size(); ++kind) {
-      if (first_step && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
-      const comm::OperationStats& operation = operations[kind];
-      sum.bytes += static_cast<double>(operation.wire_bytes);
-      sum.in_flight_seconds += operation.in_flight_seconds;
-      sum.exposed_seconds += operation.exposed_seconds;
-    }
-  }
-  return traffic;
-}
-
 absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
   parallel::LossScalerState state;
   PLAIT_ASSIGN_OR_RETURN(state.scale, checkpoint.Number("loss_scale"));
@@ -76,6 +58,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
     : run_(run),
       task_(task),
       settings_(run.settings),
+      traffic_(run.mesh),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
@@ -169,6 +152,12 @@ absl::Status Trainer::Restore() {
   return absl::OkStatus();
 }
 
+std::vector<Recorded> Trainer::Metrics() const {
+  std::vector<Recorded> metrics = task_.metrics();
+  for (Recorded& metric : traffic_.metrics()) metrics.push_back(std::move(metric));
+  return metrics;
+}
+
 absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
   const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
@@ -183,7 +172,7 @@ absl::Status Trainer::OpenOutputs() {
                         .history = base::FromUser(s.history),
                         .history_name = s.history_name,
                         .trace = s.trace,
-                        .metrics = task_.metrics(),
+                        .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
                         .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
@@ -275,8 +264,7 @@ Trainer::Passes Trainer::RunPasses() {
 }
 
 absl::StatusOr<StepReport> Trainer::Step() {
-  const bool first_step = std::exchange(begins_, false);
-  const std::map<std::string, AxisTraffic> before = TrafficSoFar(run_.world, first_step);
+  traffic_.BeginStep();
   const double begin = NowSeconds();
   parallel::ShardedOptimizer& optimizer = model_->optimizer();
   optimizer.set_lr(task_.LearningRate());
@@ -301,12 +289,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
                        .optimizer_seconds = end - backward_end,
                        .learning_rate = optimizer.lr(),
                        .gradient_norm = result.gradient_norm};
-  for (const auto& [axis, now] : TrafficSoFar(run_.world, first_step)) {
-    const auto found = before.find(axis);
-    const AxisTraffic then = found == before.end() ? AxisTraffic() : found->second;
-    report.traffic[axis] = {now.bytes - then.bytes, now.in_flight_seconds - then.in_flight_seconds,
-                            now.exposed_seconds - then.exposed_seconds};
-  }
+  traffic_.EndStep();
   double slowest[1] = {report.dt_seconds};
   run_.world.AllReduce(comm::BufferOf(absl::MakeSpan(slowest)), comm::ReduceOp::kMax);
   report.slowest_seconds = slowest[0];
@@ -360,7 +343,10 @@ void Trainer::CountIdleTime() {
 }
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
-  return outputs_.has_value() ? outputs_->history().Append(scalars) : absl::OkStatus();
+  if (!outputs_.has_value()) return absl::OkStatus();
+  std::vector<data::Scalar> all(scalars.begin(), scalars.end());
+  traffic_.TakeScalars(all);
+  return outputs_->history().Append(all);
 }
 
 std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
