@@ -15,8 +15,6 @@ import numpy
 PROGRAM = os.path.abspath(sys.argv[1])
 TRAIN, TEST = 130, 37  # neither is a multiple of any batch below
 
-# Without dropout, so that ranks can be compared.
-PLAIN = ["--dropout1=0", "--dropout2=0", "--dtype=float64"]
 MODEL = {"conv1.weight": (32, 1, 3, 3), "conv1.bias": (32,), "conv2.weight": (64, 32, 3, 3), "conv2.bias": (64,),
          "fc1.weight": (128, 64 * 3 * 3), "fc1.bias": (128,), "fc2.weight": (10, 128), "fc2.bias": (10,)}
 

@@ -1,7 +1,5 @@
 #include "tools/training/trainer.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
@@ -24,16 +22,6 @@ namespace {
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Of the device's generator. Different in every block of every pass of every data-parallel rank, the same on
-// ranks along lp, on whichever stage of a pipeline the block is, and in every run. The prologue is block -1.
-void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank,
-                 int block) {
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
-  const std::uint64_t of_pass = base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank));
-  generator.set_current_seed(base::DeriveSeed(of_pass, "block", static_cast<std::uint64_t>(block + 1)));
 }
 
 absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
@@ -224,24 +212,17 @@ void Trainer::ReportProgress() {
   run_.console.Update(progress.done);
 }
 
-// Number of this rank's pass over micro-batch k among those of all data ranks; of a leaf: its own, on any mesh.
-std::int64_t Trainer::PassOf(int k) const {
-  const std::int64_t ranks = run_.data.size(), rank = run_.data.rank();
-  return settings_.reproducible ? rank * settings_.MicroBatches(run_.data.size()) + k : k * ranks + rank;
-}
-
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   MicroBatch micro = task_.Next(k);
+  // With --reproducible a leaf is named by its number among those of all ranks, which is the same on any mesh.
+  const int leaf =
+      settings_.reproducible ? run_.data.rank() * settings_.MicroBatches(run_.data.size()) + k : k;
   const std::uint64_t of_step =
       base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
-  const std::int64_t pass = PassOf(k);
-  const auto name = static_cast<std::uint64_t>(settings_.reproducible ? pass : k);
-  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", name);
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(leaf));
   passes.nominal_count = micro.nominal_count;
-  return {
-      .batch = model_->OnDevice(micro.batch),
-      .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
-      .before = [this, pass](int block) { SeedDropout(run_.device, settings_.seed, step_, pass, block); }};
+  return {.batch = model_->OnDevice(micro.batch),
+          .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count)};
 }
 
 Trainer::Passes Trainer::RunPasses() {

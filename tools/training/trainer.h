@@ -148,7 +148,6 @@ class Trainer {
   absl::Status OpenOutputs();
   absl::Status Steps();
   Passes RunPasses();
-  std::int64_t PassOf(int k) const;
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;
