@@ -77,7 +77,7 @@ class OutputTest(runs.VitTest):
 
     def test_lines_and_history(self):
         run = self.train("--epochs=2")
-        lines = run.lines("loss")
+        lines = run.steps()
         self.assertEqual([line["iter"] for line in lines], [str(i) for i in range(10)])
         for line in lines:
             self.assertEqual(list(line), ["iter", "loss", "dt", "dtf", "dtb"])
