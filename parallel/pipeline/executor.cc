@@ -215,11 +215,7 @@ bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
 
 void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, Flight& flight) {
   const StageRange& range = stages_[stage];
-  const PipelineMicroBatch& micro = BatchOf(micro_batch);
-  const models::Batch& batch = micro.batch;
-  const auto before = [&micro](int block) {
-    if (micro.before) micro.before(block);
-  };
+  const models::Batch& batch = BatchOf(micro_batch).batch;
   if (!range.prologue) {
     flight.inputs = messages_.Take({true, stage, micro_batch}, ShapeOf(batch));
     for (at::Tensor& input : flight.inputs) input.requires_grad_(at::GradMode::is_enabled());
@@ -227,7 +223,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
   engine_.Forward([&] {
     BlockState state;
     if (range.prologue) {
-      before(-1);
       state = model_.Prologue(batch, {.random = batch.random, .sequence = batch.sequence});
       flight.inputs = TensorsOf(state);
       if (CutsPrologue(range) && state.hidden.requires_grad()) {
@@ -239,7 +234,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
       state = StateOf(flight.inputs);
     }
     for (int block = range.first; block < range.first + range.count; ++block) {
-      before(block);
       const auto forward = [&](const BlockState& input) {
         return options_.forward(static_cast<std::size_t>(block), input,
                                 {.step = block, .random = batch.random, .sequence = batch.sequence});
@@ -248,7 +242,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
     }
     flight.outputs = TensorsOf(state);
     if (!range.epilogue) return state.hidden;
-    before(range.first + range.count);
     flight.outputs = {end(state, batch)};
     return flight.outputs[0];
   });

@@ -45,9 +45,6 @@ namespace plait::parallel {
 struct PipelineMicroBatch {
   models::Batch batch;
   double loss_factor = 1;  // gradients are those of the sum of all losses times their factors
-  // Called before each part of the forward pass, on the rank that has it: the prologue (-1), a block, the epilogue
-  // (the number of blocks). To seed dropout by what it acts on. May be empty.
-  std::function<void(int block)> before = {};
 };
 // Called once for every micro-batch of a step, in order.
 using NextMicroBatch = std::function<PipelineMicroBatch(int micro_batch)>;
