@@ -1,5 +1,6 @@
 #include "parallel/plan/gather_count.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,27 +10,36 @@ namespace {
 // A unit is in memory from its gather until nobody holds it.
 class HeldUnit {
  public:
+  // `whole`: units that are in memory, told of each change; null: nobody counts.
+  explicit HeldUnit(int* whole = nullptr, int* most = nullptr) : whole_(whole), most_(most) {}
   void Gather() {
-    if (!in_memory_) ++gathers_;
+    if (in_memory_) return;
+    ++gathers_;
     in_memory_ = true;
+    if (whole_ != nullptr) *most_ = std::max(*most_, ++*whole_);
   }
   void Hold() {
     ++holds_;
     Gather();
   }
   void Drop() {
-    if (--holds_ == 0) in_memory_ = false;
+    if (--holds_ == 0) Release();
   }
   void Begin() { ++begun_; }  // a backward: its holds end with the unit's gradients
   void End() {
     for (; begun_ > 0; --begun_) Drop();
   }
   void ReshardIfUnheld() {
-    if (holds_ == 0) in_memory_ = false;
+    if (holds_ == 0) Release();
   }
   int gathers() const { return gathers_; }
 
  private:
+  void Release() {
+    if (in_memory_ && whole_ != nullptr) --*whole_;
+    in_memory_ = false;
+  }
+  int *whole_, *most_;
   bool in_memory_ = false;
   int holds_ = 0, begun_ = 0, gathers_ = 0;
 };
@@ -41,7 +51,9 @@ struct Blocks {
 
 class Holds {
  public:
-  Holds(int blocks, bool reshard, bool prefetch) : reshard_(reshard), prefetch_(prefetch), blocks_(blocks) {}
+  Holds(int blocks, bool reshard, bool prefetch) : reshard_(reshard), prefetch_(prefetch), blocks_(blocks, HeldUnit(&whole_, &most_)) {}
+  Holds(const Holds&) = delete;
+  Holds& operator=(const Holds&) = delete;
 
   void Forward(Blocks stage) {
     roots_.Hold();  // until the backward
@@ -81,7 +93,7 @@ class Holds {
   }
 
   GatherCount Result() const {
-    GatherCount count = {.roots = roots_.gathers()};
+    GatherCount count = {.roots = roots_.gathers(), .most_blocks = most_};
     for (const HeldUnit& block : blocks_) count.blocks.push_back(block.gathers());
     return count;
   }
@@ -93,6 +105,7 @@ class Holds {
   }
 
   bool reshard_, prefetch_;
+  int whole_ = 0, most_ = 0;  // blocks
   HeldUnit roots_;
   std::vector<HeldUnit> blocks_;
 };
