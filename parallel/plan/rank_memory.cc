@@ -211,15 +211,17 @@ class Replay {
 
   void InputGradient(const Action& action) {
     const StageRange& stage = plan_.stages[action.stage];
-    const auto pass = [this](const PartBytes& part, int count) {
-      Reach(part.input_peak);
-      live_ += (count - 1) * (part.kept_for_weights - part.kept);
-      Reach(part.input_peak);
-      live_ += part.kept_for_weights - part.kept;
+    // Nothing is released before the end, and what has arrived at the parameters stays (SplitBackward).
+    std::int64_t arrived = 0, released = 0;
+    const auto pass = [&](const PartBytes& part, int count) {
+      arrived += count * (part.input_peak - bytes_.hidden);
+      released += count * (part.kept - part.kept_for_weights);
     };
     if (stage.epilogue) pass(bytes_.epilogue, 1);
-    if (stage.count > 0) pass(bytes_.block, stage.count);
-    if (stage.prologue) live_ += bytes_.prologue.kept_for_weights - bytes_.prologue.kept;
+    pass(bytes_.block, stage.count);
+    if (stage.prologue) released += bytes_.prologue.kept - bytes_.prologue.kept_for_weights;
+    Reach(arrived + bytes_.hidden);
+    live_ -= released;
     live_ -= KeptInput(action);
   }
 
