@@ -11,27 +11,36 @@ namespace {
 // A unit is in memory from its gather until nobody holds it.
 class HeldUnit {
  public:
+  // `whole`: units that are in memory, told of each change; null: nobody counts.
+  explicit HeldUnit(int* whole = nullptr, int* most = nullptr) : whole_(whole), most_(most) {}
   void Gather() {
-    if (!in_memory_) ++gathers_;
+    if (in_memory_) return;
+    ++gathers_;
     in_memory_ = true;
+    if (whole_ != nullptr) *most_ = std::max(*most_, ++*whole_);
   }
   void Hold() {
     ++holds_;
     Gather();
   }
   void Drop() {
-    if (--holds_ == 0) in_memory_ = false;
+    if (--holds_ == 0) Release();
   }
   void Begin() { ++begun_; }  // a backward: its holds end with the unit's gradients
   void End() {
     for (; begun_ > 0; --begun_) Drop();
   }
   void ReshardIfUnheld() {
-    if (holds_ == 0) in_memory_ = false;
+    if (holds_ == 0) Release();
   }
   int gathers() const { return gathers_; }
 
  private:
+  void Release() {
+    if (in_memory_ && whole_ != nullptr) --*whole_;
+    in_memory_ = false;
+  }
+  int *whole_, *most_;
   bool in_memory_ = false;
   int holds_ = 0, begun_ = 0, gathers_ = 0;
 };
@@ -43,7 +52,10 @@ struct Blocks {
 
 class Holds {
  public:
-  Holds(int blocks, bool reshard, bool prefetch) : reshard_(reshard), prefetch_(prefetch), blocks_(blocks) {}
+  Holds(int blocks, bool reshard, bool prefetch)
+      : reshard_(reshard), prefetch_(prefetch), blocks_(blocks, HeldUnit(&whole_, &most_)) {}
+  Holds(const Holds&) = delete;
+  Holds& operator=(const Holds&) = delete;
 
   // `following`: the block that runs behind the stage, or negative.
   void Forward(Blocks stage, int following) {
@@ -85,7 +97,7 @@ class Holds {
   }
 
   GatherCount Result() const {
-    GatherCount count = {.roots = roots_.gathers()};
+    GatherCount count = {.roots = roots_.gathers(), .most_blocks = most_};
     for (const HeldUnit& block : blocks_) count.blocks.push_back(block.gathers());
     return count;
   }
@@ -105,7 +117,8 @@ class Holds {
   }
 
   bool reshard_, prefetch_;
-  int following_ = -1;  // held ahead
+  int following_ = -1;        // held ahead
+  int whole_ = 0, most_ = 0;  // blocks
   HeldUnit roots_;
   std::vector<HeldUnit> blocks_;
 };
