@@ -23,7 +23,8 @@ std::vector<int> Divisors(int number) {
 
 class Estimator {
  public:
-  Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster), passes_(model) {}
+  Estimator(const PlannedModel& model, const Cluster& cluster)
+      : model_(model), cluster_(cluster), passes_(model) {}
 
   absl::StatusOr<Estimate> Of(const PlannedRun& run) {
     PLAIT_ASSIGN_OR_RETURN(const Pipeline* const pipeline, PipelineOf(run));

@@ -97,12 +97,19 @@ std::int64_t PartialCount(const UnitPart& part, const FlatLayout& layout, int sh
   return count;
 }
 
+// One message for all units.
 void AddPartialSums(const StepPlan& plan, const UnitPart& part, const FlatLayout& layout, int shard_rank,
                     int units, std::vector<Call>& calls) {
   for (const Axis axis : {Axis::kTp, Axis::kEnds}) {
     if (SizeOf(plan.run, axis) == 1) continue;
     const std::int64_t count = PartialCount(part, layout, shard_rank, Name(axis));
-    if (count > 0) calls.push_back({axis, Operation::kAllReduce, count, TypeOf(plan.run.master_type), units});
+    if (count == 0) continue;
+    auto call = std::find_if(calls.begin(), calls.end(), [axis](const Call& c) { return c.axis == axis; });
+    if (call == calls.end()) {
+      calls.push_back({axis, Operation::kAllReduce, 0, TypeOf(plan.run.master_type)});
+      call = calls.end() - 1;
+    }
+    call->elements += units * count;
   }
 }
 

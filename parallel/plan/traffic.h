@@ -10,14 +10,14 @@
 //              all-gather and reduce-scatter, 2 of each, both ways (zero-bubble schedules: 4 all-gathers backward).
 //              Embedding: one reduction forward (and its transpose
 //              backward with sequence parallelism); head: its transpose; loss: all-reduces of rows and of 2 rows
-//              numbers. Per step, of parameters with partial gradients: an all-reduce per part of a unit
+//              numbers. Per step, of all parameters with partial gradients: one all-reduce
 //   cp         per block and micro-batch, ring: N - 1 messages of keys and values forward, N - 1 of them and N - 1 of
 //              their gradients (float32) backward; Ulysses: 4 all-to-alls both ways. Ranks along cp share states: they
 //              are ranks of dp_shard, or of dp_replicate under ddp, too (parallel/context/data_mesh.h)
 //   pp         per micro-batch and boundary between ranks: hidden states forward, their gradients backward
 //   dp_shard   per part of a unit of P numbers: reduce-scatter e P, all-gather c P (fsdp: as often as CountGathers)
 //   dp_replicate  per part: all-reduce of the shard, e P / N
-//   pp_ends    per part of parameters that both ends of a pipeline read: all-reduce
+//   pp_ends    of all parameters that both ends of a pipeline read: one all-reduce
 //
 // Not listed: the global norm (8 bytes), losses, announcements of shapes in the first step. Local.
 #ifndef PLAIT_PARALLEL_PLAN_TRAFFIC_H_

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
@@ -358,7 +359,23 @@ void DataParallel::Engine::OnGradient(std::size_t unit, std::size_t parameter) {
 
 void DataParallel::Engine::SumPartialGradients() {
   if (!std::exchange(partial, false)) return;
-  for (const std::unique_ptr<Unit>& unit : units) unit->SumPartial();
+  const at::NoGradGuard no_grad;
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
+    std::vector<at::Tensor> gradients;
+    for (const std::unique_ptr<Unit>& unit : units) {
+      for (at::Tensor& gradient : unit->PartialGradients(axis.name)) gradients.push_back(std::move(gradient));
+    }
+    if (gradients.empty()) continue;
+    at::Tensor packed = gradients.size() == 1 ? gradients[0] : at::cat(gradients);
+    comm::AllReduce(mesh.axis(axis.name), packed);
+    if (gradients.size() == 1) continue;
+    std::int64_t offset = 0;
+    for (at::Tensor& gradient : gradients) {
+      gradient.copy_(packed.narrow(0, offset, gradient.numel()));
+      offset += gradient.numel();
+    }
+  }
 }
 
 // The squares are added up on the device and read once.

@@ -1,7 +1,6 @@
 #include "parallel/sharding/unit.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -64,7 +63,6 @@ Unit::Unit(const UnitContext* context, const std::string& name,
       layout_(std::move(layout)),
       parameters_(std::move(parameters)),
       same_values_(AxesOf(*context->mesh, parameters_, HasSameValues)),
-      partial_(AxesOf(*context->mesh, parameters_, IsPartial)),
       unsharded_(context->pool, layout_.count(), context->master_options.dtype(context->compute_type)),
       unsharded_gradient_(GradientBuffer()),
       late_gradient_(GradientBuffer()),
@@ -446,27 +444,13 @@ void Unit::ReduceLate(bool last) {
   late_filled_.assign(parameters_.size(), false);
 }
 
-void Unit::SumPartial() {
-  const at::NoGradGuard no_grad;
-  for (const std::string& axis : partial_) SumPartialAlong(axis);
-}
-
-// The slices of the parameters that have the axis, packed into one message. Ranks along it have the same
-// layout.
-void Unit::SumPartialAlong(const std::string& axis) {
+std::vector<at::Tensor> Unit::PartialGradients(const std::string& axis) const {
   std::vector<at::Tensor> slices;
   for (const FlatSlice& slice : layout_.Slices(context_->reduce.rank())) {
     if (!IsPartial(parameters_[slice.parameter]->placement, axis)) continue;
     slices.push_back(gradient_.narrow(0, slice.shard_offset, slice.end - slice.begin));
   }
-  if (slices.empty()) return;
-  at::Tensor packed = at::cat(slices);
-  comm::AllReduce(context_->mesh->axis(axis), packed);
-  std::int64_t offset = 0;
-  for (at::Tensor& slice : slices) {
-    slice.copy_(packed.narrow(0, offset, slice.numel()));
-    offset += slice.numel();
-  }
+  return slices;
 }
 
 }  // namespace plait::parallel

@@ -2,7 +2,7 @@
 // of gradients from autograd to the shard. Private to parallel/sharding.
 //
 //   parameters   AddHold -> WaitUnsharded -> (forward or backward) -> DropHold
-//   gradients    Accumulate for every parameter -> StartReduceScatter -> StartReplicaSum -> SumPartial
+//   gradients    Accumulate for every parameter -> StartReduceScatter -> StartReplicaSum -> PartialGradients
 //   a step       VisitMaster to change it; AllGather
 //
 // Nothing here decides when: data_parallel.cc does, the same on all ranks.
@@ -106,9 +106,10 @@ class Unit {
   bool AdvanceReduceScatter(bool wait);
   void StartReplicaSum();
   bool AdvanceReplicaSum(bool wait);  // true when summed
-  // Blocking, behind these: gradients that came late, and the sums along axes with partial gradients.
+  // Blocking, behind these: gradients that came late.
   void ReduceLate(bool last);
-  void SumPartial();
+  // Views of this rank's gradients that are partial along the axis. Ranks along it have the same layout.
+  std::vector<at::Tensor> PartialGradients(const std::string& axis) const;
 
  private:
   at::Tensor ViewOf(const at::Tensor& flat, std::size_t index) const;
@@ -128,14 +129,13 @@ class Unit {
   FlatBuffer GradientBuffer() const;
   void AddLate(std::size_t index, const at::Tensor& gradient);
   void TakeSumOfLeaves();
-  void SumPartialAlong(const std::string& axis);
 
   const UnitContext* context_;
   FlatLayout layout_;
   std::vector<const models::ParameterSpec*> parameters_;
-  std::vector<std::string> same_values_, partial_;  // axes of the mesh, in its order
-  FlatBuffer unsharded_;                            // parameters, compute_type
-  FlatBuffer unsharded_gradient_;                   // masters' type
+  std::vector<std::string> same_values_;  // axes of the mesh, in its order
+  FlatBuffer unsharded_;                  // parameters, compute_type
+  FlatBuffer unsharded_gradient_;         // masters' type
   FlatBuffer late_gradient_;
   LeafSum leaves_, late_leaves_;                  // where sums are reproducible
   int leaf_ = 0;                                  // of this micro-batch
