@@ -1,30 +1,62 @@
 #include "comm/mpi/call_check.h"
 
+#include <cstring>
+
 #include "comm/mpi/mpi_types.h"
 
 namespace plait::comm {
+namespace {
+
+constexpr int kBytes = sizeof(CallFingerprint);
+
+// Begins the exchange between neighbours. Returns where the other call and its values will be.
+//
+// Messages of one tag between two ranks arrive in the order of the calls: one tag serves all operations. A rank cannot
+// know what its neighbour calls, so that there is always room for the longest message of this tag.
+const CallFingerprint* ExchangeWithNeighbors(const MpiGroup& group, const CallFingerprint& call,
+                                             ConstBuffer values, MpiWork& work) {
+  constexpr int kLongest = kBytes + kPieceBytes;
+  const int rank = group.rank, size = group.size, length = kBytes + static_cast<int>(values.bytes());
+  auto* theirs = new (work.AddScratch(kLongest)) CallFingerprint();
+  auto* mine = new (work.AddScratch(length)) CallFingerprint(call);
+  if (values.count > 0) std::memcpy(mine + 1, values.data, values.bytes());
+  CheckMpi(MPI_Irecv(theirs, kLongest, MPI_BYTE, (rank + size - 1) % size, kNeighborCheckTag, group.comm,
+                     work.AddRequest()),
+           "MPI_Irecv");
+  CheckMpi(MPI_Isend(mine, length, MPI_BYTE, (rank + 1) % size, kNeighborCheckTag, group.comm,
+                     work.AddLateRequest()),
+           "MPI_Isend");
+  return theirs;
+}
+
+}  // namespace
 
 // In round k, a rank hears of the rank 2^k before it that this one agrees with the 2^k - 1 ranks before it.
 void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work) {
-  constexpr int kBytes = sizeof(CallFingerprint);
-  auto* mine = new (work.AddScratch(kBytes)) CallFingerprint(call);
-  auto* theirs = new (work.AddScratch(kBytes)) CallFingerprint();
+  const CallFingerprint* first = ExchangeWithNeighbors(group, call, /*values=*/{}, work);
   const int rank = group.rank, size = group.size;
-  const auto exchange = [=, comm = group.comm](int distance, int tag, MpiWork& w) {
-    const int after = (rank + distance) % size, before = (rank + size - distance) % size;
-    CheckMpi(MPI_Irecv(theirs, kBytes, MPI_BYTE, before, tag, comm, w.AddRequest()), "MPI_Irecv");
-    CheckMpi(MPI_Isend(mine, kBytes, MPI_BYTE, after, tag, comm, w.AddRequest()), "MPI_Isend");
-  };
-  // Messages of one tag between two ranks arrive in the order of the calls: one tag serves the first round of
-  // all operations. Later rounds do not begin in that order.
-  exchange(1, kNeighborCheckTag, work);
   const int reach = checked == CheckedRanks::kAll ? size : 2;
+  auto* mine = new (work.AddScratch(kBytes)) CallFingerprint(call);
+  auto* next = new (work.AddScratch(kBytes)) CallFingerprint();
   for (int distance = 1; distance < reach; distance *= 2) {
-    work.AddStage([=, tag = TagOf(MessageKind::kCheck, group)](MpiWork& w) {
-      CheckSameCall(*mine, rank, *theirs, (rank + size - distance) % size);
-      if (2 * distance < reach) exchange(2 * distance, tag, w);
+    // Later rounds do not begin in the order of the calls.
+    work.AddStage([=, comm = group.comm, tag = TagOf(MessageKind::kCheck, group)](MpiWork& w) {
+      CheckSameCall(*mine, rank, distance == 1 ? *first : *next, (rank + size - distance) % size);
+      if (2 * distance >= reach) return;
+      const int after = (rank + 2 * distance) % size, before = (rank + size - 2 * distance) % size;
+      CheckMpi(MPI_Irecv(next, kBytes, MPI_BYTE, before, tag, comm, w.AddRequest()), "MPI_Irecv");
+      CheckMpi(MPI_Isend(mine, kBytes, MPI_BYTE, after, tag, comm, w.AddRequest()), "MPI_Isend");
     });
   }
+}
+
+void AddCallCheckWithValues(const MpiGroup& group, const CallFingerprint& call, ConstBuffer sent,
+                            Buffer received, MpiWork& work) {
+  const CallFingerprint* theirs = ExchangeWithNeighbors(group, call, sent, work);
+  work.AddStage([=, rank = group.rank, before = (group.rank + group.size - 1) % group.size](MpiWork&) {
+    CheckSameCall(call, rank, *theirs, before);
+    if (received.count > 0) std::memcpy(received.data, theirs + 1, received.bytes());
+  });
 }
 
 }  // namespace plait::comm

@@ -1,5 +1,5 @@
-// Collectives whose values go through MPI carry no fingerprint, so ranks exchange fingerprints by messages of 32
-// bytes. Private to comm/mpi.
+// Collectives of MPI carry no fingerprint, so ranks exchange fingerprints by messages of their own, in which the first
+// values of a ring travel along. Private to comm/mpi.
 //
 // Rank r compares its call with that of rank r - 1, round the ring: if not all ranks make the same call, at least
 // two neighbours differ. Who has to know that all ranks agree goes on in rounds of doubled distances (a
@@ -22,6 +22,11 @@ enum class CheckedRanks { kNeighbor, kAll };
 // Adds the exchange to `work`, as its first requests and stages; what is added behind begins when it has passed.
 // It throws TransportError if the neighbour has made another call.
 void AddCallCheck(const MpiGroup& group, const CallFingerprint& call, CheckedRanks checked, MpiWork& work);
+
+// The same between neighbours, with at most kPieceBytes of values for the next rank and from the one before, which are
+// stored when the check has passed. `sent` may be overwritten at once.
+void AddCallCheckWithValues(const MpiGroup& group, const CallFingerprint& call, ConstBuffer sent,
+                            Buffer received, MpiWork& work);
 
 // An operation beside its check: complete when both are.
 class CheckedWork : public PendingWork {

@@ -131,11 +131,10 @@ class MpiBackend : public Backend {
     return check;
   }
 
-  // A rank receives from the one that it is checked with, behind the check.
+  // A rank receives from the one that it is checked with.
   std::unique_ptr<PendingWork> StartRing(const Request& request, const CallFingerprint& call) {
     auto work = std::make_unique<MpiWork>(shared_->progress);
-    AddCallCheck(group(), call, CheckedRanks::kNeighbor, *work);
-    IssueOperation(group(), request, work.get());
+    IssueOperation(group(), request, work.get(), call);
     return work;
   }
 

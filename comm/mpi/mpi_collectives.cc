@@ -4,7 +4,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "comm/call_fingerprint.h"
 #include "comm/half_precision.h"
 #include "comm/mpi/mpi_types.h"
 #include "comm/mpi/ring_collectives.h"
@@ -19,7 +18,8 @@ constexpr std::int64_t kShortBytes = 2048;
 // Issues one request; keeps what every part of it needs.
 class Issuer {
  public:
-  Issuer(const MpiGroup& group, MpiWork* work) : group_(group), work_(work) {}
+  Issuer(const MpiGroup& group, MpiWork* work, const CallFingerprint& call = {})
+      : group_(group), work_(work), call_(call) {}
 
   void Issue(const Request& request);
 
@@ -52,7 +52,6 @@ class Issuer {
 
   void IssueWidened(const Request& request);
   void AllReduce(const Request& r);
-  std::vector<Buffer> Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const;
   void RingAllReduce(const Request& r);
   void RingReduceScatter(const Request& r);
   void RingAllGather(const Request& r);
@@ -74,6 +73,7 @@ class Issuer {
 
   const MpiGroup& group_;
   MpiWork* work_;
+  const CallFingerprint call_;
 };
 
 template <typename T>
@@ -104,41 +104,24 @@ void Issuer::IssueWidened(const Request& request) {
   Issue(wide);
 }
 
-// Below, one ring per message.
 void Issuer::RingAllReduce(const Request& r) {
-  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
-    const std::vector<Buffer> parts = PartsOf(Slice(r.out, begin, count), group_.size);
-    AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, TagOf(MessageKind::kRing, group_),
-                         begin == 0, work_);
-    AddRingAllGather(group_, parts, TagOf(MessageKind::kRing, group_), /*at_once=*/false, work_);
-  });
+  const std::vector<Buffer> parts = PartsOf(r.out, group_.size);
+  AddRingReduceScatter(group_, parts, parts[group_.rank], r.reduce, &call_, work_);
+  AddRingAllGather(group_, parts, /*call=*/nullptr, work_);
   work_->Start();
-}
-
-// The same piece of every part of `whole`.
-std::vector<Buffer> Issuer::Pieces(Buffer whole, std::int64_t begin, std::int64_t count) const {
-  std::vector<Buffer> pieces;
-  for (const Buffer& part : PartsOf(whole, group_.size)) pieces.push_back(Slice(part, begin, count));
-  return pieces;
 }
 
 void Issuer::RingReduceScatter(const Request& r) {
   // Read only, but for this rank's part if that is r.out.
   const Buffer in = {const_cast<void*>(r.in.data), r.in.count, r.in.type};
-  ForEachMessage(r.out.count, [&](std::int64_t begin, std::int64_t count) {
-    AddRingReduceScatter(group_, Pieces(in, begin, count), Slice(r.out, begin, count), r.reduce,
-                         TagOf(MessageKind::kRing, group_), begin == 0, work_);
-  });
+  AddRingReduceScatter(group_, PartsOf(in, group_.size), r.out, r.reduce, &call_, work_);
   work_->Start();
 }
 
 void Issuer::RingAllGather(const Request& r) {
   const Buffer own = Slice(r.out, group_.rank * r.in.count, r.in.count);
   if (own.data != r.in.data) std::memcpy(own.data, r.in.data, own.bytes());
-  ForEachMessage(r.in.count, [&](std::int64_t begin, std::int64_t count) {
-    AddRingAllGather(group_, Pieces(r.out, begin, count), TagOf(MessageKind::kRing, group_), begin == 0,
-                     work_);
-  });
+  AddRingAllGather(group_, PartsOf(r.out, group_.size), &call_, work_);
   work_->Start();
 }
 
@@ -390,8 +373,9 @@ bool GoesInPairs(const Request& r) {
 
 bool IsShort(const MpiGroup& group, const Request& r) { return BytesInMessages(group, r) <= kShortBytes; }
 
-void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work) {
-  Issuer(group, work).Issue(request);
+void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work,
+                    const CallFingerprint& call) {
+  Issuer(group, work, call).Issue(request);
 }
 
 }  // namespace plait::comm

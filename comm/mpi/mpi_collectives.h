@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/call_fingerprint.h"
 #include "comm/mpi/mpi_work.h"
 #include "comm/operation.h"
 
@@ -29,6 +30,10 @@ struct MpiGroup {
   std::shared_ptr<std::vector<OpenReceive>> open_receives;
 };
 
+// Longer messages of a ring are cut into pieces that Open MPI sends over TCP without asking the receiver first: below
+// its eager limit, 64 KiB with its headers. See docs/decisions/013.
+inline constexpr int kPieceBytes = 60 << 10;
+
 // Above the tags of programs: one for the check between neighbours, and for each kind of message some, of which
 // operations under way use different ones.
 enum class MessageKind { kRing, kPart, kCheck };
@@ -45,8 +50,9 @@ bool GoesInPairs(const Request& request);
 // Whether its messages are such short ones that MPI cuts them off where they do not fit.
 bool IsShort(const MpiGroup& group, const Request& request);
 
-// Starts `request`; a split is a barrier.
-void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work);
+// Starts `request`; a split is a barrier. `call`: of what goes round a ring, whose first messages carry it.
+void IssueOperation(const MpiGroup& group, const Request& request, MpiWork* work,
+                    const CallFingerprint& call = {});
 
 }  // namespace plait::comm
 

@@ -7,11 +7,6 @@ std::byte* MpiWork::AddScratch(std::int64_t bytes) {
   return scratch_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
 }
 
-void MpiWork::AwaitLateRequests() {
-  requests_.insert(requests_.end(), late_requests_.begin(), late_requests_.end());
-  late_requests_.clear();
-}
-
 void MpiWork::AddToProgress() {
   if (!in_progress_) progress_->Add(this);
   in_progress_ = true;

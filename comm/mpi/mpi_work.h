@@ -29,8 +29,6 @@ class MpiWork : public PendingWork, public Progress::Task {
   MPI_Request* AddRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
   // The same for a request that no stage waits for, only the end: of a send, which the receiver may take later.
   MPI_Request* AddLateRequest() { return &late_requests_.emplace_back(MPI_REQUEST_NULL); }
-  // In a stage: it waits for the late requests so far.
-  void AwaitLateRequests();
   std::byte* AddScratch(std::int64_t bytes);
   // Runs when all requests so far are complete, and adds others. In order of addition; Start runs the first
   // one.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/buffer.h"
+#include "comm/call_fingerprint.h"
 #include "comm/mpi/mpi_collectives.h"
 #include "comm/mpi/mpi_work.h"
 #include "comm/operation.h"
@@ -22,16 +23,15 @@ namespace plait::comm {
 // divide.
 std::vector<Buffer> PartsOf(Buffer values, int parts);
 
-// These add all stages to `work`. Parts: one per rank, at most 2^30 elements each. `tag`: of this operation
-// alone among those under way on group.comm. `at_once`: the first message, which is ready, leaves now and not with the
-// stages; the receiver takes it when its check of the sender has passed. For the first ring of an operation.
+// These add all stages to `work`. Parts: one per rank. `call`: for the first ring of an operation, whose first message
+// leaves now and carries it; null for a ring behind another one. Messages of a ring have kPieceBytes.
 
 // out: the reduced part of this rank; it may be parts[rank]. The other parts are read only. Not half
 // precision.
 void AddRingReduceScatter(const MpiGroup& group, const std::vector<Buffer>& parts, Buffer out, ReduceOp op,
-                          int tag, bool at_once, MpiWork* work);
+                          const CallFingerprint* call, MpiWork* work);
 // Part `rank` is there when the stages begin; the others are received. Any type.
-void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, int tag, bool at_once,
+void AddRingAllGather(const MpiGroup& group, const std::vector<Buffer>& parts, const CallFingerprint* call,
                       MpiWork* work);
 
 }  // namespace plait::comm
