@@ -1,7 +1,6 @@
 """What a user sees and finds."""
 import json
 import os
-import re
 import warnings
 
 import runs

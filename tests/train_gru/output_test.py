@@ -52,7 +52,7 @@ class OutputTest(runs.TrainTest):
         return {m[0]: (int(m[1]), float(m[2])) for m in re.findall(shape, table, re.M)}
 
     def test_published_command(self):
-        self.cache = self.path("cache")  # empty: the data are prepared here
+        self.shared = self.path("cache")  # empty: the data are prepared here
         run = self.train(4, *PUBLISHED, "--percent-data=0.1", "--batch-size=40",
                          "--hidden-size=20")
         self.check_lines(run)
