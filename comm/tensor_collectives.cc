@@ -17,7 +17,8 @@ namespace {
 
 Buffer BufferOfTensor(const at::Tensor& tensor) {
   void* const data = tensor.is_meta() ? nullptr : tensor.data_ptr();
-  return {data, tensor.numel(), TypeOf(tensor.scalar_type()), tensor.is_cuda() ? Device::kCuda : Device::kCpu};
+  return {data, tensor.numel(), TypeOf(tensor.scalar_type()),
+          tensor.is_cuda() ? Device::kCuda : Device::kCpu};
 }
 
 std::int64_t RowElements(const at::Tensor& tensor) {

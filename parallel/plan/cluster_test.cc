@@ -76,10 +76,12 @@ TEST(Cluster, AnErrorNamesLineAndField) {
 TEST(Cluster, ReadsEveryField) {
   const std::string text =
       "name: \"n\"\nnodes: 3\nranks_per_node: 5\nprocessors_per_node: 4\nmemory_gigabytes_per_rank: 7\n"
-      "offload_gigabytes_per_rank: 11\ncompute { type: \"float16\" teraflops: 13 activation_gigabytes_per_s: 17 "
+      "offload_gigabytes_per_rank: 11\ncompute { type: \"float16\" teraflops: 13 activation_gigabytes_per_s: "
+      "17 "
       "}\ncompute { type: \"float64\" teraflops: 19 }\nmemory_gigabytes_per_s: 23\n"
       "activation_gigabytes_per_s: 29\nblock_us: 31\nmessages_overlap: false\n"
-      "within_node { gigabytes_per_s: 37 latency_us: 41 }\nbetween_nodes { gigabytes_per_s: 43 latency_us: 47 }\n";
+      "within_node { gigabytes_per_s: 37 latency_us: 41 }\nbetween_nodes { gigabytes_per_s: 43 latency_us: "
+      "47 }\n";
   const auto cluster = ParseCluster(text, "c.txt");
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   EXPECT_EQ(cluster->name, "n");
@@ -135,8 +137,9 @@ TEST(Cluster, EveryFieldIsChecked) {
   EXPECT_EQ(ErrorOf("# two nodes", "block_us: -1"), "c.txt:1: block_us is -1; expected 0 or more");
   EXPECT_EQ(ErrorOf("memory_gigabytes_per_rank: 80\n", ""),
             "c.txt: memory_gigabytes_per_rank is missing; expected what a rank can allocate");
-  EXPECT_EQ(ErrorOf("memory_gigabytes_per_s: 3000\n", ""),
-            "c.txt: memory_gigabytes_per_s is missing; expected bytes that a rank reads and writes per second");
+  EXPECT_EQ(
+      ErrorOf("memory_gigabytes_per_s: 3000\n", ""),
+      "c.txt: memory_gigabytes_per_s is missing; expected bytes that a rank reads and writes per second");
   EXPECT_EQ(ErrorOf("memory_gigabytes_per_s: 3000", "memory_gigabytes_per_s: 0"),
             "c.txt:7: memory_gigabytes_per_s is 0; expected a positive number");
   EXPECT_EQ(ErrorOf("teraflops: 400", "teraflops: inf"),
@@ -150,7 +153,10 @@ TEST(Cluster, EveryFieldIsChecked) {
   EXPECT_EQ(ErrorOf("between_nodes { gigabytes_per_s: 25 latency_us: 15 }\n", ""),
             "c.txt: between_nodes is missing; expected a link, for several nodes");
   EXPECT_NE(ParseCluster("nodes: 1 ranks_per_node: 1 memory_gigabytes_per_rank: 1 memory_gigabytes_per_s: 1",
-                         "c.txt").status().message().find("compute is missing"),
+                         "c.txt")
+                .status()
+                .message()
+                .find("compute is missing"),
             std::string::npos);
 }
 

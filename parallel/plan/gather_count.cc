@@ -51,7 +51,8 @@ struct Blocks {
 
 class Holds {
  public:
-  Holds(int blocks, bool reshard, bool prefetch) : reshard_(reshard), prefetch_(prefetch), blocks_(blocks, HeldUnit(&whole_, &most_)) {}
+  Holds(int blocks, bool reshard, bool prefetch)
+      : reshard_(reshard), prefetch_(prefetch), blocks_(blocks, HeldUnit(&whole_, &most_)) {}
   Holds(const Holds&) = delete;
   Holds& operator=(const Holds&) = delete;
 

@@ -23,7 +23,8 @@ std::vector<int> Divisors(int number) {
 
 class Estimator {
  public:
-  Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster), passes_(model) {}
+  Estimator(const PlannedModel& model, const Cluster& cluster)
+      : model_(model), cluster_(cluster), passes_(model) {}
 
   absl::StatusOr<Estimate> Of(const PlannedRun& run) {
     PLAIT_ASSIGN_OR_RETURN(const Pipeline* const pipeline, PipelineOf(run));
@@ -54,8 +55,8 @@ class Estimator {
       at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
     };
     for (const auto term :
-         {&StepTime::products, &StepTime::activations, &StepTime::calls, &StepTime::gradients, &StepTime::tp, &StepTime::cp,
-          &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
+         {&StepTime::products, &StepTime::activations, &StepTime::calls, &StepTime::gradients, &StepTime::tp,
+          &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
       lengthen(term);
     }
     return estimate;

@@ -106,8 +106,7 @@ class Measurement {
   void Backward(Recorded& part, PartBytes& bytes, const at::Tensor& gradient) const {
     const at::Tensor output = std::exchange(part.output, {});
     if (!output.requires_grad()) return;
-    bytes.backward_peak =
-        meter_.Peak(part.live, [&] { torch::autograd::backward({output}, {gradient}); });
+    bytes.backward_peak = meter_.Peak(part.live, [&] { torch::autograd::backward({output}, {gradient}); });
   }
 
   void BackwardInTwo() {
@@ -120,12 +119,12 @@ class Measurement {
     bytes_.prologue.weight_peak = bytes_.prologue.backward_peak;
   }
   at::Tensor InputGradient(Recorded& part, PartBytes& bytes, at::Tensor gradient) const {
-    const std::int64_t behind = meter_.live() - part.live, given = static_cast<std::int64_t>(gradient.nbytes());
+    const std::int64_t behind = meter_.live() - part.live,
+                       given = static_cast<std::int64_t>(gradient.nbytes());
     const std::int64_t base = part.live + behind - given;
     at::Tensor of_input;
-    bytes.input_peak = meter_.Peak(base, [&] {
-      of_input = part.split.InputGradients({part.output}, {gradient}, {part.input})[0];
-    });
+    bytes.input_peak = meter_.Peak(
+        base, [&] { of_input = part.split.InputGradients({part.output}, {gradient}, {part.input})[0]; });
     part.output.reset();
     part.input.reset();
     gradient.reset();
@@ -149,13 +148,12 @@ absl::StatusOr<PassBytes> Measure(const PlannedModel& planned, const PlannedRun&
   const std::shared_ptr<models::BlockModel> model = planned.make(run.compute_type);
   auto& splittable = dynamic_cast<tensor_parallel::SplittableModel&>(*model);
   const comm::CountedJob job(run.mesh.cp * run.mesh.tp, {{"cp", {run.mesh.cp}}, {"tp", {run.mesh.tp}}});
-  PLAIT_ASSIGN_OR_RETURN(
-      const comm::DeviceMesh mesh,
-      comm::DeviceMesh::Create(job.World(0), {{"cp", run.mesh.cp}, {"tp", run.mesh.tp}}));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
+                         comm::DeviceMesh::Create(job.World(0), {{"cp", run.mesh.cp}, {"tp", run.mesh.tp}}));
   if (run.mesh.tp > 1) {
-    PLAIT_RETURN_IF_ERROR(tensor_parallel::Parallelize(
-        splittable, mesh, tensor_parallel::DefaultPlan(splittable, run.mesh.tp),
-        {.sequence_parallel = run.sequence_parallel}));
+    PLAIT_RETURN_IF_ERROR(tensor_parallel::Parallelize(splittable, mesh,
+                                                       tensor_parallel::DefaultPlan(splittable, run.mesh.tp),
+                                                       {.sequence_parallel = run.sequence_parallel}));
   }
   for (const models::ParameterUnit& unit : model->units()) {
     for (const models::ParameterSpec& p : unit.parameters) {
@@ -164,9 +162,8 @@ absl::StatusOr<PassBytes> Measure(const PlannedModel& planned, const PlannedRun&
     }
   }
   const context_parallel::ContextAxis axis(mesh.axis("cp"), run.context);
-  const models::Batch batch =
-      context_parallel::LocalBatch(axis, planned.batch(run.micro_batch, run.compute_type),
-                                   planned.images ? planned.sequence : 0);
+  const models::Batch batch = context_parallel::LocalBatch(
+      axis, planned.batch(run.micro_batch, run.compute_type), planned.images ? planned.sequence : 0);
   return Measurement(*model, batch, memory).Take(SplitsBackward(run.schedule));
 }
 
@@ -177,7 +174,7 @@ bool SplitsBackward(ScheduleKind schedule) {
 }
 
 absl::StatusOr<const PassBytes*> PassMemory::Of(const PlannedRun& run) {
-  const Key key = {run.mesh.cp,  run.mesh.tp,      run.sequence_parallel, SplitsBackward(run.schedule),
+  const Key key = {run.mesh.cp, run.mesh.tp,      run.sequence_parallel, SplitsBackward(run.schedule),
                    run.context, run.compute_type, run.micro_batch};
   const auto found = measured_.find(key);
   if (found != measured_.end()) return &found->second;

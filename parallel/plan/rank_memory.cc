@@ -27,8 +27,7 @@ struct Adopted {
 };
 
 bool IsAdopted(const UnitPart& part, const FlatLayout& layout, const PlannedRun& run) {
-  return run.master_type == run.compute_type && part.size() == 1 &&
-         part[0]->tensor.numel() == layout.count();
+  return run.master_type == run.compute_type && part.size() == 1 && part[0]->tensor.numel() == layout.count();
 }
 
 // Calls visit(part, its layout, whether its gradient is adopted).
@@ -250,8 +249,7 @@ MemoryPlan RankMemory(const StepPlan& plan, int pp_rank, const PassBytes& bytes)
   const RankUnits rank = UnitsOf(plan, {.pp = pp_rank});
   std::vector<PlannedUnit> units = PlanUnits(rank.roots, run.shard_ranks());
   const PlannedUnit block = PlanUnits({rank.block}, run.shard_ranks())[0];
-  const std::int64_t in_work =
-      GatherBuffers(plan, pp_rank, units, block) + GradientBuffers(rank, run);
+  const std::int64_t in_work = GatherBuffers(plan, pp_rank, units, block) + GradientBuffers(rank, run);
   units.insert(units.end(), rank.blocks, block);
   return PlanMemory({.units = units,
                      .strategy = run.strategy,

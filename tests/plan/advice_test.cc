@@ -125,8 +125,8 @@ std::pair<double, double> SecondsIn(const std::string& reason) {
   double messages = 0, computing = 0;
   const std::size_t begin = reason.find("messages take");
   EXPECT_NE(begin, std::string::npos) << reason;
-  EXPECT_EQ(std::sscanf(reason.c_str() + begin, "messages take %lf s of a step, its computing %lf s", &messages,
-                        &computing),
+  EXPECT_EQ(std::sscanf(reason.c_str() + begin, "messages take %lf s of a step, its computing %lf s",
+                        &messages, &computing),
             2)
       << reason;
   return {messages, computing};

@@ -85,8 +85,9 @@ absl::Status CheckPlan(const PlanSettings& s) {
   }
   const training::Settings& trainer = *s.trainer;
   if (trainer.dry_run || trainer.activation_checkpointing == "none") return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--activation-checkpointing=", trainer.activation_checkpointing,
-                                                 ": not in an estimate; expected --dry-run, or none"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--activation-checkpointing=", trainer.activation_checkpointing,
+                   ": not in an estimate; expected --dry-run, or none"));
 }
 
 }  // namespace
@@ -103,7 +104,8 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   if (settings.model == "gpt") {
     auto& gpt = dynamic_cast<text_training::TextSettings&>(*settings.trainer);
     table.Group("Text");
-    table.Add("vocab_size", &gpt.vocab_size, "tokens of the text that is trained on; 0: as many as GPT-2 has");
+    table.Add("vocab_size", &gpt.vocab_size,
+              "tokens of the text that is trained on; 0: as many as GPT-2 has");
   }
   base::ToolUsage usage = table.Usage("plan", kSummary, Examples());
   usage.positional = "gpt|llama|vit";
