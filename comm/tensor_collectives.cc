@@ -10,37 +10,15 @@
 #include <vector>
 
 #include "base/check.h"
+#include "comm/tensor_type.h"
 
 namespace plait::comm {
 namespace {
 
-DataType TypeOf(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return DataType::kFloat32;
-    case at::kDouble:
-      return DataType::kFloat64;
-    case at::kBFloat16:
-      return DataType::kBFloat16;
-    case at::kHalf:
-      return DataType::kFloat16;
-    case at::kLong:
-      return DataType::kInt64;
-    case at::kInt:
-      return DataType::kInt32;
-    case at::kByte:
-      return DataType::kUInt8;
-    case at::kBool:
-      return DataType::kBool;
-    default:
-      PLAIT_CHECK(false) << "collectives have no type " << tensor.scalar_type();
-  }
-  return DataType::kUInt8;
-}
-
 Buffer BufferOfTensor(const at::Tensor& tensor) {
   void* const data = tensor.is_meta() ? nullptr : tensor.data_ptr();
-  return {data, tensor.numel(), TypeOf(tensor), tensor.is_cuda() ? Device::kCuda : Device::kCpu};
+  return {data, tensor.numel(), TypeOf(tensor.scalar_type()),
+          tensor.is_cuda() ? Device::kCuda : Device::kCpu};
 }
 
 std::int64_t RowElements(const at::Tensor& tensor) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "comm/tensor_type.h"
 
 namespace plait::parallel {
 namespace {
@@ -39,10 +40,10 @@ double LargestLayer(const PlannedModel& model, const PlannedRun& run) {
 double MessageSeconds(const PlannedModel& model, const PlannedRun& run, int ranks, const Cluster& cluster) {
   const PlannedRun sharded = {.mesh = {.dp_shard = ranks}, .strategy = Strategy::kFsdp};
   const std::int64_t parameters = model.ParameterCount();
-  const bool narrow = run.compute_type == at::kBFloat16 || run.compute_type == at::kHalf;
-  const comm::DataType type = narrow ? comm::DataType::kBFloat16 : comm::DataType::kFloat32;
-  const Call gathers = {Axis::kShard, comm::Operation::kAllGather, parameters / ranks, type, 2};
-  const Call scatter = {Axis::kShard, comm::Operation::kReduceScatter, parameters, comm::DataType::kFloat32};
+  const Call gathers = {Axis::kShard, comm::Operation::kAllGather, parameters / ranks,
+                        comm::TypeOf(run.compute_type), 2};
+  const Call scatter = {Axis::kShard, comm::Operation::kReduceScatter, parameters,
+                        comm::TypeOf(run.master_type)};
   return SecondsOf(gathers, sharded, cluster) + SecondsOf(scatter, sharded, cluster);
 }
 

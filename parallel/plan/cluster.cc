@@ -123,6 +123,11 @@ absl::Status TakeCompute(const std::string& name, const file::Cluster& parsed,
     PLAIT_RETURN_IF_ERROR(
         fields.Check(known, "type", absl::StrCat("\"", compute.type(), "\""), absl::StrJoin(kTypes, ", ")));
     PLAIT_RETURN_IF_ERROR(fields.Positive("teraflops", compute.teraflops()));
+    PLAIT_RETURN_IF_ERROR(
+        fields.NotNegative("activation_gigabytes_per_s", compute.activation_gigabytes_per_s()));
+    if (compute.activation_gigabytes_per_s() > 0) {
+      cluster.activation_bandwidths[compute.type()] = compute.activation_gigabytes_per_s() * kGiga;
+    }
     const bool first = cluster.flops.emplace(compute.type(), compute.teraflops() * kTera).second;
     PLAIT_RETURN_IF_ERROR(
         fields.Check(first, "type", absl::StrCat("\"", compute.type(), "\" again"), "each type once"));
@@ -173,6 +178,7 @@ absl::StatusOr<Cluster> ClusterOf(const file::Cluster& parsed, const std::string
   PLAIT_RETURN_IF_ERROR(fields.Positive("memory_gigabytes_per_s", parsed.memory_gigabytes_per_s()));
   PLAIT_RETURN_IF_ERROR(
       fields.NotNegative("activation_gigabytes_per_s", parsed.activation_gigabytes_per_s()));
+  PLAIT_RETURN_IF_ERROR(fields.NotNegative("block_us", parsed.block_us()));
   Cluster cluster = {.name = parsed.name(),
                      .nodes = parsed.nodes(),
                      .ranks_per_node = parsed.ranks_per_node(),
@@ -181,6 +187,7 @@ absl::StatusOr<Cluster> ClusterOf(const file::Cluster& parsed, const std::string
                      .offload_bytes = parsed.offload_gigabytes_per_rank() * kGiga,
                      .memory_bandwidth = parsed.memory_gigabytes_per_s() * kGiga,
                      .activation_bandwidth = parsed.activation_gigabytes_per_s() * kGiga,
+                     .block_seconds = parsed.block_us() * kMicro,
                      .messages_overlap = !parsed.has_messages_overlap() || parsed.messages_overlap()};
   if (cluster.activation_bandwidth == 0) {
     cluster.activation_bandwidth = cluster.memory_bandwidth / kTransfersOfAnActivation;
@@ -230,10 +237,17 @@ std::string ClusterText(const Cluster& cluster, const std::string& comment) {
     absl::StrAppendFormat(&text, "offload_gigabytes_per_rank: %.4g\n", cluster.offload_bytes / kGiga);
   }
   for (const auto& [type, flops] : cluster.flops) {
-    absl::StrAppendFormat(&text, "compute { type: \"%s\" teraflops: %.4g }\n", type, flops / kTera);
+    const auto own = cluster.activation_bandwidths.find(type);
+    absl::StrAppendFormat(&text, "compute { type: \"%s\" teraflops: %.4g%s }\n", type, flops / kTera,
+                          own == cluster.activation_bandwidths.end()
+                              ? ""
+                              : absl::StrFormat(" activation_gigabytes_per_s: %.4g", own->second / kGiga));
   }
   absl::StrAppendFormat(&text, "memory_gigabytes_per_s: %.4g\nactivation_gigabytes_per_s: %.4g\n",
                         cluster.memory_bandwidth / kGiga, cluster.activation_bandwidth / kGiga);
+  if (cluster.block_seconds > 0) {
+    absl::StrAppendFormat(&text, "block_us: %.4g\n", cluster.block_seconds / kMicro);
+  }
   absl::StrAppend(&text, "messages_overlap: ", cluster.messages_overlap ? "true" : "false", "\n");
   if (cluster.ranks_per_node > 1) absl::StrAppend(&text, LinkText("within_node", cluster.within_node));
   if (cluster.nodes > 1) absl::StrAppend(&text, LinkText("between_nodes", cluster.between_nodes));

@@ -43,6 +43,10 @@ struct Cluster {
   // functions, softmax. Default: a fifth of memory_bandwidth (a number is written, read twice, and its gradient is
   // written and read).
   double activation_bandwidth = 0;
+  // By element type, where it is not that one.
+  std::map<std::string, double> activation_bandwidths = {};
+  // Of a block's forward and backward, however little it has to do: calls of kernels. Default 0.
+  double block_seconds = 0;
   // Whether messages travel while a rank computes. Default true; false where the processor that computes moves them.
   bool messages_overlap = true;
   Link within_node = {};    // of a rank

@@ -72,6 +72,94 @@ TEST(Cluster, AnErrorNamesLineAndField) {
   EXPECT_EQ(ErrorOf("between_nodes {", "host_memory {").substr(0, 31), "c.txt:9: no field \"host_memory\"");
 }
 
+// Each field by a value of its own, and back.
+TEST(Cluster, ReadsEveryField) {
+  const std::string text =
+      "name: \"n\"\nnodes: 3\nranks_per_node: 5\nprocessors_per_node: 4\nmemory_gigabytes_per_rank: 7\n"
+      "offload_gigabytes_per_rank: 11\ncompute { type: \"float16\" teraflops: 13 activation_gigabytes_per_s: "
+      "17 "
+      "}\ncompute { type: \"float64\" teraflops: 19 }\nmemory_gigabytes_per_s: 23\n"
+      "activation_gigabytes_per_s: 29\nblock_us: 31\nmessages_overlap: false\n"
+      "within_node { gigabytes_per_s: 37 latency_us: 41 }\nbetween_nodes { gigabytes_per_s: 43 latency_us: "
+      "47 }\n";
+  const auto cluster = ParseCluster(text, "c.txt");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(cluster->name, "n");
+  EXPECT_EQ(cluster->nodes, 3);
+  EXPECT_EQ(cluster->ranks_per_node, 5);
+  EXPECT_EQ(cluster->processors_per_node, 4);
+  EXPECT_DOUBLE_EQ(cluster->memory_bytes, 7e9);
+  EXPECT_DOUBLE_EQ(cluster->offload_bytes, 11e9);
+  EXPECT_DOUBLE_EQ(cluster->flops.at("float16"), 13e12);
+  EXPECT_DOUBLE_EQ(cluster->flops.at("float64"), 19e12);
+  EXPECT_EQ(cluster->flops.size(), 2u);
+  EXPECT_DOUBLE_EQ(cluster->activation_bandwidths.at("float16"), 17e9);
+  EXPECT_EQ(cluster->activation_bandwidths.size(), 1u);
+  EXPECT_DOUBLE_EQ(cluster->memory_bandwidth, 23e9);
+  EXPECT_DOUBLE_EQ(cluster->activation_bandwidth, 29e9);
+  EXPECT_DOUBLE_EQ(cluster->block_seconds, 31e-6);
+  EXPECT_FALSE(cluster->messages_overlap);
+  EXPECT_DOUBLE_EQ(cluster->within_node.bytes_per_second, 37e9);
+  EXPECT_DOUBLE_EQ(cluster->within_node.latency_seconds, 41e-6);
+  EXPECT_DOUBLE_EQ(cluster->between_nodes.bytes_per_second, 43e9);
+  EXPECT_DOUBLE_EQ(cluster->between_nodes.latency_seconds, 47e-6);
+  // Types in order of their names.
+  EXPECT_EQ(ClusterText(*cluster, ""), text);
+}
+
+// Links that are left out: of one rank on a node, of one node.
+TEST(Cluster, ALinkThatIsNotThereIsTheOther) {
+  const auto one_node = ParseCluster(
+      "nodes: 1 ranks_per_node: 2 memory_gigabytes_per_rank: 1 compute { type: \"float32\" teraflops: 1 } "
+      "memory_gigabytes_per_s: 1 within_node { gigabytes_per_s: 2 latency_us: 3 }",
+      "c.txt");
+  ASSERT_TRUE(one_node.ok()) << one_node.status();
+  EXPECT_DOUBLE_EQ(one_node->between_nodes.bytes_per_second, 2e9);
+  const auto one_rank = ParseCluster(
+      "nodes: 2 ranks_per_node: 1 memory_gigabytes_per_rank: 1 compute { type: \"float32\" teraflops: 1 } "
+      "memory_gigabytes_per_s: 1 between_nodes { gigabytes_per_s: 2 latency_us: 3 }",
+      "c.txt");
+  ASSERT_TRUE(one_rank.ok()) << one_rank.status();
+  EXPECT_DOUBLE_EQ(one_rank->within_node.latency_seconds, 3e-6);
+}
+
+TEST(Cluster, EveryFieldIsChecked) {
+  EXPECT_EQ(ErrorOf("ranks_per_node: 8", "ranks_per_node: 0"),
+            "c.txt:3: ranks_per_node is 0; expected at least 1");
+  EXPECT_EQ(ErrorOf("ranks_per_node: 8\n", ""),
+            "c.txt: ranks_per_node is missing; expected the accelerators of a node, or its cores");
+  EXPECT_EQ(ErrorOf("# two nodes", "processors_per_node: 0"),
+            "c.txt:1: processors_per_node is 0; expected at least 1");
+  EXPECT_EQ(ErrorOf("# two nodes", "offload_gigabytes_per_rank: -1"),
+            "c.txt:1: offload_gigabytes_per_rank is -1; expected 0 or more");
+  EXPECT_EQ(ErrorOf("# two nodes", "activation_gigabytes_per_s: -1"),
+            "c.txt:1: activation_gigabytes_per_s is -1; expected 0 or more");
+  EXPECT_EQ(ErrorOf("# two nodes", "block_us: -1"), "c.txt:1: block_us is -1; expected 0 or more");
+  EXPECT_EQ(ErrorOf("memory_gigabytes_per_rank: 80\n", ""),
+            "c.txt: memory_gigabytes_per_rank is missing; expected what a rank can allocate");
+  EXPECT_EQ(
+      ErrorOf("memory_gigabytes_per_s: 3000\n", ""),
+      "c.txt: memory_gigabytes_per_s is missing; expected bytes that a rank reads and writes per second");
+  EXPECT_EQ(ErrorOf("memory_gigabytes_per_s: 3000", "memory_gigabytes_per_s: 0"),
+            "c.txt:7: memory_gigabytes_per_s is 0; expected a positive number");
+  EXPECT_EQ(ErrorOf("teraflops: 400", "teraflops: inf"),
+            "c.txt:5: compute.teraflops is inf; expected a positive number");
+  EXPECT_EQ(ErrorOf("teraflops: 400", "teraflops: 400 activation_gigabytes_per_s: -1"),
+            "c.txt:5: compute.activation_gigabytes_per_s is -1; expected 0 or more");
+  EXPECT_EQ(ErrorOf("gigabytes_per_s: 300 ", "gigabytes_per_s: 0 "),
+            "c.txt:8: within_node.gigabytes_per_s is 0; expected a positive number");
+  EXPECT_EQ(ErrorOf("within_node { gigabytes_per_s: 300 latency_us: 8 }\n", ""),
+            "c.txt: within_node is missing; expected a link, for several ranks on a node");
+  EXPECT_EQ(ErrorOf("between_nodes { gigabytes_per_s: 25 latency_us: 15 }\n", ""),
+            "c.txt: between_nodes is missing; expected a link, for several nodes");
+  EXPECT_NE(ParseCluster("nodes: 1 ranks_per_node: 1 memory_gigabytes_per_rank: 1 memory_gigabytes_per_s: 1",
+                         "c.txt")
+                .status()
+                .message()
+                .find("compute is missing"),
+            std::string::npos);
+}
+
 TEST(Cluster, AFileThatIsNotThereIsNamed) {
   EXPECT_EQ(ReadCluster("/nowhere/c.txt").status().message(), "/nowhere/c.txt: cannot be read");
 }

@@ -55,8 +55,8 @@ class Estimator {
       at_end += (at_end - fewer.time.*term) * (passes - some) / (some - some / 2);
     };
     for (const auto term :
-         {&StepTime::products, &StepTime::activations, &StepTime::gradients, &StepTime::tp, &StepTime::cp,
-          &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
+         {&StepTime::products, &StepTime::activations, &StepTime::calls, &StepTime::gradients, &StepTime::tp,
+          &StepTime::cp, &StepTime::gathers, &StepTime::pipeline, &StepTime::reductions, &StepTime::shared}) {
       lengthen(term);
     }
     return estimate;

@@ -68,11 +68,12 @@ double StepsOf(Operation operation, int ranks) {
 
 // A pass over a stage on a rank, once.
 struct Pass {
-  double products = 0, activations = 0, gradients = 0, tp = 0, cp = 0;
-  double total() const { return products + activations + gradients + tp + cp; }
+  double products = 0, activations = 0, calls = 0, gradients = 0, tp = 0, cp = 0;
+  double total() const { return products + activations + calls + gradients + tp + cp; }
   Pass& operator+=(const Pass& p) {
     products += p.products;
     activations += p.activations;
+    calls += p.calls;
     gradients += p.gradients;
     tp += p.tp;
     cp += p.cp;
@@ -86,7 +87,8 @@ class Times {
       : plan_(plan), bytes_(bytes), cluster_(cluster), mesh_(plan.run.mesh) {}
 
   std::vector<Pass> OfStages() const {
-    const Pass block = OfPart(plan_.model.block_flops, bytes_.block, BlockCalls(plan_));
+    Pass block = OfPart(plan_.model.block_flops, bytes_.block, BlockCalls(plan_));
+    block.calls = cluster_.block_seconds;
     std::vector<Pass> passes;
     for (const StageRange& stage : plan_.stages) {
       Pass pass;
@@ -111,9 +113,13 @@ class Times {
     const double of_rank = flops * static_cast<double>(plan_.run.micro_batch) / (mesh_.cp * mesh_.tp);
     return of_rank / cluster_.flops.at(TypeName(plan_.run.compute_type));
   }
+  double ActivationBandwidth() const {
+    const auto own = cluster_.activation_bandwidths.find(TypeName(plan_.run.compute_type));
+    return own == cluster_.activation_bandwidths.end() ? cluster_.activation_bandwidth : own->second;
+  }
   Pass OfPart(double flops, const PartBytes& bytes, const PassCalls& calls) const {
     Pass pass = {.products = Products(flops),
-                 .activations = static_cast<double>(bytes.kept) / cluster_.activation_bandwidth};
+                 .activations = static_cast<double>(bytes.kept) / ActivationBandwidth()};
     AddMessages(calls, pass);
     return pass;
   }
@@ -176,6 +182,7 @@ StepTime OfRank(const StepPlan& plan, const Times& times, const std::vector<Pass
   }
   StepTime time = {.products = passes * pass.products,
                    .activations = passes * pass.activations,
+                   .calls = passes * pass.calls,
                    .gradients = passes * pass.gradients,
                    .tp = passes * pass.tp,
                    .cp = passes * pass.cp};
@@ -297,6 +304,7 @@ StepTime TimeOf(const StepPlan& plan, const PassBytes& bytes, const std::vector<
 std::string StepTimeText(const StepTime& time) {
   const std::pair<const char*, double> terms[] = {{"products", time.products},
                                                   {"activations", time.activations},
+                                                  {"calls", time.calls},
                                                   {"gradients", time.gradients},
                                                   {"tp", time.tp},
                                                   {"cp", time.cp},

@@ -7,7 +7,8 @@
 // The terms of the rank of pp whose micro-batches take longest, M micro-batches in a step:
 //
 //   products        M x FLOPs of its stages / (cp tp) / FLOP/s
-//   activations     M x bytes of kept activations / activation bandwidth
+//   activations     M x bytes of kept activations / activation bandwidth of the type
+//   calls           M x its blocks x what a block takes however little it has to do
 //   gradients       M x 2 e P / memory bandwidth: each gradient goes to its flat buffer, P numbers of e bytes
 //   tp, cp          messages of its blocks and ends, where they are exposed
 //   gathers         of parameters, where they are exposed: fsdp's of every pass, zero's of one step
@@ -35,11 +36,11 @@
 namespace plait::parallel {
 
 struct StepTime {
-  double products = 0, activations = 0, gradients = 0, tp = 0, cp = 0, gathers = 0;
+  double products = 0, activations = 0, calls = 0, gradients = 0, tp = 0, cp = 0, gathers = 0;
   double pipeline = 0, reductions = 0, partial_sums = 0, optimizer = 0, shared = 0;
 
   // Of micro-batches, without waiting.
-  double work() const { return products + activations + gradients + tp + cp + gathers; }
+  double work() const { return products + activations + calls + gradients + tp + cp + gathers; }
   double after() const { return reductions + partial_sums + optimizer; }
   double total() const { return work() + pipeline + after() + shared; }
 };

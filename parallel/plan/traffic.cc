@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "comm/tensor_type.h"
 #include "parallel/plan/gather_count.h"
 #include "parallel/sharding/unit_parts.h"
 
@@ -15,20 +16,8 @@ namespace {
 
 using comm::DataType;
 using comm::Operation;
+using comm::TypeOf;
 using context_parallel::ContextKind;
-
-DataType TypeOf(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble:
-      return DataType::kFloat64;
-    case at::kBFloat16:
-      return DataType::kBFloat16;
-    case at::kHalf:
-      return DataType::kFloat16;
-    default:
-      return DataType::kFloat32;
-  }
-}
 
 DataType SumType(const PlannedRun& run) {
   return run.compute_type == at::kDouble ? DataType::kFloat64 : DataType::kFloat32;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 #include "tools/plan_parts/planned_models.h"
 
@@ -15,7 +17,7 @@ using parallel::Advice;
 using parallel::Cluster;
 using parallel::Decision;
 
-// 24 blocks of 688,640 parameters, embedding and head of 8,192,000: 33.6 M, 16 bytes each: 0.538 GB.
+// 24 blocks of 717,312 parameters, embedding and head of 8,192,000: 33.6 M, 16 bytes each: 0.538 GB.
 const llama::LlamaOptions kLlama = {.max_seq_len = 128, .n_heads = 32, .n_kv_heads = 8};
 constexpr double kStates = 16 * 33.6e6, kLayer = 8 * 8.192e6;
 
@@ -33,12 +35,12 @@ Cluster ClusterOf(int nodes, int ranks_per_node, double memory, double bandwidth
 // ZeRO-3's messages: some 0.4 GB: fast at 100 GB/s, slow at 100 MB/s.
 constexpr double kFast = 1e11, kSlow = 1e8;
 
-Advice AdviceFor(const Cluster& cluster) {
+Advice AdviceFor(const Cluster& cluster, const parallel::PlannedRun& base = {}, int ranks = 0) {
   const parallel::PlannedModel model = Planned(kLlama, 128, at::kFloat);
-  const parallel::SearchOptions options = {.samples = 64};
-  const auto ranked = Search(model, {}, options, cluster);
+  const parallel::SearchOptions options = {.samples = 64, .ranks = ranks};
+  const auto ranked = Search(model, base, options, cluster);
   EXPECT_TRUE(ranked.ok()) << ranked.status();
-  const auto advice = Advise(model, {}, options, cluster, *ranked);
+  const auto advice = Advise(model, base, options, cluster, *ranked);
   EXPECT_TRUE(advice.ok()) << advice.status();
   return *advice;
 }
@@ -103,6 +105,77 @@ TEST(Advice, SlowLinksBetweenNodesAndLittleMemoryTakeEverything) {
 
 TEST(Advice, SlowLinksBetweenNodesAndEnoughMemoryReplicate) {
   EXPECT_EQ(AdviceFor(ClusterOf(4, 4, 10 * kStates, kSlow)).decision, Decision::kReplicateSlowly);
+}
+
+TEST(Advice, SlowReplicasTakeNoOtherMesh) {
+  const Advice advice = AdviceFor(ClusterOf(4, 4, 10 * kStates, kSlow));
+  ASSERT_TRUE(advice.best.has_value());
+  EXPECT_EQ(advice.best->run.mesh.data_ranks(), 16);
+  EXPECT_FALSE(ShardsGradients(advice.best->run.strategy));
+}
+
+// Only with the ranks of the options, not of the cluster.
+TEST(Advice, IsForTheRanksThatAreAskedFor) {
+  EXPECT_EQ(AdviceFor(ClusterOf(1, 8, 10 * kStates, kFast), {}, 1).decision, Decision::kOneRank);
+  EXPECT_EQ(AdviceFor(ClusterOf(4, 4, 10 * kStates, kSlow), {}, 4).decision, Decision::kReplicate);
+}
+
+// "...takes 1.5 s of a step, its computing 2 s.": both numbers.
+std::pair<double, double> SecondsIn(const std::string& reason) {
+  double messages = 0, computing = 0;
+  const std::size_t begin = reason.find("messages take");
+  EXPECT_NE(begin, std::string::npos) << reason;
+  EXPECT_EQ(std::sscanf(reason.c_str() + begin, "messages take %lf s of a step, its computing %lf s",
+                        &messages, &computing),
+            2)
+      << reason;
+  return {messages, computing};
+}
+
+TEST(Advice, ReasonsHaveTheirNumbers) {
+  Cluster cluster = ClusterOf(1, 8, 0.9 * kStates, kSlow);
+  cluster.activation_bandwidth = 1e30;  // nothing but products
+  const Advice advice = AdviceFor(cluster);
+  ASSERT_EQ(advice.reasons.size(), 3u);
+  EXPECT_EQ(advice.reasons[0].substr(0, 56), "The model's states and one sample do not fit on a rank: ");
+  // And what a sample of 128 tokens keeps, beside 16 bytes a parameter.
+  const double gigabytes = std::stod(advice.reasons[0].substr(56));
+  EXPECT_GT(gigabytes, kStates / 1e9);
+  EXPECT_LT(gigabytes, 1.2 * kStates / 1e9);
+  EXPECT_EQ(advice.reasons[1], "The largest layer fits: its weight and gradient take 0.066 GB.");
+  EXPECT_EQ(advice.reasons[2].substr(0, 14), "Links are slow");
+  const auto [messages, computing] = SecondsIn(advice.reasons[2]);
+  // 33,599,744 floats, gathered twice and scattered once among 8; 6 FLOPs a token for each but the embedding's, and 12 x
+  // 24 x 256 x 128 of attention.
+  EXPECT_NEAR(messages, 3 * 4 * 33599744.0 * 7 / 8 / kSlow, 0.01);
+  const double flops = 6 * (33599744.0 - 8192000) + 12.0 * 24 * 256 * 128;
+  EXPECT_NEAR(computing, 64 * 128 * flops / 8 / 1e12, 0.01 * computing);
+  // Activations take time too; the micro-batch of a base run says nothing.
+  cluster.activation_bandwidth = 2e9;
+  const Advice slower = AdviceFor(cluster, {.micro_batch = 64});
+  EXPECT_GT(SecondsIn(slower.reasons[2]).second, 1.5 * computing);
+  EXPECT_EQ(slower.reasons[0], advice.reasons[0]);
+}
+
+TEST(Advice, ALayerThatIsTooLargeForRanksIsSplitOrTiled) {
+  const Advice advice = AdviceFor(ClusterOf(1, 8, 0.9 * kLayer, kFast));
+  EXPECT_EQ(advice.reasons[1],
+            "The largest layer does not: its weight and gradient take 0.066 GB; split it (tp) or tile it.");
+}
+
+TEST(Advice, SaysWhatItHasDecided) {
+  const auto choice = [](int nodes, int ranks, double memory, double bandwidth) {
+    return AdviceFor(ClusterOf(nodes, ranks, memory, bandwidth)).choice;
+  };
+  EXPECT_EQ(choice(1, 1, 10 * kStates, kFast), "one rank, as it is");
+  EXPECT_EQ(choice(1, 1, 0.5 * kStates, kFast).substr(0, 18), "ZeRO with offload:");
+  EXPECT_EQ(choice(1, 1, 0.9 * kLayer, kFast).substr(0, 28), "ZeRO with offload and tiling");
+  EXPECT_EQ(choice(1, 4, 10 * kStates, kFast).substr(0, 12), "DDP, or ZeRO");
+  EXPECT_EQ(choice(1, 8, 0.9 * kStates, kFast).substr(0, 15), "pipeline, ZeRO ");
+  EXPECT_EQ(choice(1, 8, 0.9 * kStates, kSlow).substr(0, 27), "pipeline parallelism before");
+  EXPECT_EQ(choice(4, 4, 0.9 * kStates, kFast).substr(0, 26), "ZeRO (no change of the mod");
+  EXPECT_EQ(choice(4, 4, 10 * kStates, kSlow).substr(0, 13), "DDP or ZeRO-1");
+  EXPECT_EQ(choice(4, 4, 0.9 * kStates, kSlow).substr(0, 15), "data x pipeline");
 }
 
 // Never across nodes, whatever the links.

@@ -33,12 +33,8 @@ enum class Kind { kGpt, kLlama, kVit };
 constexpr const char* kNames[] = {"gpt", "llama", "vit"};
 
 // Embeddings and layers above and below the size from which parameters are buffers of their own (1 MiB).
-const gpt::GptOptions kGpt = {.vocab_size = 4096,
-                              .block_size = kSequence,
-                              .n_layer = 8,
-                              .n_head = 8,
-                              .n_embd = 128,
-                              .bias = true};
+const gpt::GptOptions kGpt = {
+    .vocab_size = 4096, .block_size = kSequence, .n_layer = 8, .n_head = 8, .n_embd = 128, .bias = true};
 const llama::LlamaOptions kLlama = {.vocab_size = 2001,
                                     .max_seq_len = kSequence,
                                     .dim = 256,
@@ -158,7 +154,8 @@ PlannedRun RunOf(const Case& c) {
 }
 
 training::DryRunModel ModelOf(Kind kind, std::int64_t samples, at::ScalarType compute) {
-  const at::TensorOptions meta = at::TensorOptions(at::kMeta).dtype(at::kFloat), index = meta.dtype(at::kLong);
+  const at::TensorOptions meta = at::TensorOptions(at::kMeta).dtype(at::kFloat),
+                          index = meta.dtype(at::kLong);
   training::DryRunModel made;
   if (kind == Kind::kGpt) made.model = std::make_shared<gpt::Gpt>(kGpt, meta);
   if (kind == Kind::kLlama) made.model = std::make_shared<llama::Llama>(kLlama, meta);
@@ -197,10 +194,11 @@ TEST_P(MemoryEstimate, IsThatOfADryRun) {
   const parallel::Cluster cluster = AnyCluster();
   for (const Case& c : Cases()) {
     const PlannedRun run = RunOf(c);
-    SCOPED_TRACE(absl::StrCat(kNames[static_cast<int>(GetParam())], " ", ToText(c.mesh), " ", Name(c.strategy),
-                              c.sequence_parallel ? "+sp " : " ", c.micro_batches, " x ", c.samples, " ",
-                              Name(c.schedule), c.ulysses ? " ulysses" : "", c.each ? " each " : " ", c.dtype,
-                              c.reshard ? "" : " whole", c.prefetch ? "" : " without prefetch"));
+    SCOPED_TRACE(absl::StrCat(kNames[static_cast<int>(GetParam())], " ", ToText(c.mesh), " ",
+                              Name(c.strategy), c.sequence_parallel ? "+sp " : " ", c.micro_batches, " x ",
+                              c.samples, " ", Name(c.schedule), c.ulysses ? " ulysses" : "",
+                              c.each ? " each " : " ", c.dtype, c.reshard ? "" : " whole",
+                              c.prefetch ? "" : " without prefetch"));
     const auto estimate = EstimateOf(model, run, cluster);
     ASSERT_TRUE(estimate.ok()) << estimate.status();
     TestSettings settings = SettingsOf(c);
@@ -210,13 +208,14 @@ TEST_P(MemoryEstimate, IsThatOfADryRun) {
     };
     const auto dry = training::DryRun(settings, axes, make);
     ASSERT_TRUE(dry.ok()) << dry.status();
-    const auto& most = *std::max_element(dry->ranks.begin(), dry->ranks.end(), [](const auto& a, const auto& b) {
-      return a.peak_bytes() < b.peak_bytes();
-    });
+    const auto& most =
+        *std::max_element(dry->ranks.begin(), dry->ranks.end(),
+                          [](const auto& a, const auto& b) { return a.peak_bytes() < b.peak_bytes(); });
     const auto exact = static_cast<double>(most.peak_bytes());
     EXPECT_NEAR(static_cast<double>(estimate->memory.total_bytes()), exact, kTolerance * exact)
         << "parameters " << most.parameter_bytes << ", moments " << most.moment_bytes << ", gradients "
-        << most.gradient_bytes << ", activations " << most.activation_bytes << " of rank " << most.rank << "\n"
+        << most.gradient_bytes << ", activations " << most.activation_bytes << " of rank " << most.rank
+        << "\n"
         << MemoryPlanText(estimate->memory);
   }
 }

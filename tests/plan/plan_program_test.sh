@@ -46,6 +46,7 @@ expect "a mesh" '^  tp +all_reduce ' "$plan" llama --cluster=cluster.txt --mesh=
 expect "terms" '^  a step .* 100.0 %$' "$plan" gpt --cluster=cluster.txt --mesh=pp=2,dp_replicate=4 --strategy=ddp \
   --gradient-accumulation-steps=4 --explain
 expect "images" 'vit, 304,250,856 parameters' "$plan" vit --cluster=cluster.txt --samples-per-step=64
+expect "a text of few characters" 'gpt, 85,[0-9,]+ parameters' "$plan" gpt --preset=gpt2 --vocab-size=86 --cluster=cluster.txt
 expect "a preset" 'gpt, 12[34],[0-9,]+ parameters, 12 blocks of width 768' "$plan" gpt --preset=gpt2 --cluster=cluster.txt
 expect "a dry run" '^Dry run of a step on 8 ranks: 4 of them' \
   "$plan" llama --cluster=cluster.txt --mesh=pp=2,dp_shard=2,tp=2 --strategy=fsdp --gradient-accumulation-steps=2 --dry-run
@@ -75,6 +76,8 @@ refuse 'plan: no mesh of 8 ranks splits 7 samples .*' \
 refuse 'plan: --dry-run: say of which mesh, with --mesh' "$plan" llama --cluster=cluster.txt --dry-run
 refuse 'plan: rank 0 would take [0-9.]+ GB, but 2.000 GB are there .*' \
   "$plan" gpt --preset=gpt2-xl --cluster=cluster.txt --mesh=dp_replicate=2 --dry-run
+refuse 'plan: --activation-checkpointing=full: not in an estimate; expected --dry-run, or none' \
+  "$plan" llama --cluster=cluster.txt --activation-checkpointing=full
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
 refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \
   "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --samples-per-step=10

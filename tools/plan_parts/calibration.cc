@@ -87,10 +87,11 @@ double Flops(const comm::Communicator& world, const CalibrationModel& model, at:
 }
 
 // Of the forward and backward pass of a model with so many blocks.
-double PassSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t blocks) {
-  const std::unique_ptr<models::BlockModel> made = model.make(blocks, at::kFloat);
+double PassSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t blocks,
+                   std::int64_t samples, at::ScalarType type) {
+  const std::unique_ptr<models::BlockModel> made = model.make(blocks, type);
   made->SetTraining(true);
-  const models::Batch batch = model.batch(model.samples, at::kFloat);
+  const models::Batch batch = model.batch(samples, type);
   return LeastSeconds(world, [&] {
     const at::AutoGradMode recorded(true);
     for (const models::ParameterUnit& unit : made->units()) {
@@ -100,14 +101,29 @@ double PassSeconds(const comm::Communicator& world, const CalibrationModel& mode
   });
 }
 
+// Of one block.
+double BlockSeconds(const comm::Communicator& world, const CalibrationModel& model, std::int64_t samples,
+                    at::ScalarType type) {
+  return (PassSeconds(world, model, 3, samples, type) - PassSeconds(world, model, 1, samples, type)) / 2;
+}
+
+// What no samples would take, by a line through one and all.
+double EmptyBlockSeconds(const comm::Communicator& world, const CalibrationModel& model) {
+  if (model.samples == 1) return 0;
+  const double one = BlockSeconds(world, model, 1, at::kFloat);
+  const double all = BlockSeconds(world, model, model.samples, at::kFloat);
+  return std::max(0.0, one - (all - one) / static_cast<double>(model.samples - 1));
+}
+
 absl::StatusOr<double> ActivationBandwidth(const comm::Communicator& world, const CalibrationModel& model,
-                                           double flops) {
+                                           const Cluster& cluster, at::ScalarType type) {
   parallel::PassMemory passes(model.planned);
-  PLAIT_ASSIGN_OR_RETURN(const parallel::PassBytes* const pass, passes.Of({.micro_batch = model.samples}));
-  const double block = (PassSeconds(world, model, 3) - PassSeconds(world, model, 1)) / 2;
-  const double samples = static_cast<double>(model.samples);
-  const double beside = block - samples * model.planned.block_flops / flops;
-  return static_cast<double>(pass->block.kept) / std::max(beside, 0.05 * block);
+  PLAIT_ASSIGN_OR_RETURN(const parallel::PassBytes* const pass,
+                         passes.Of({.micro_batch = model.samples, .compute_type = type}));
+  const double block = BlockSeconds(world, model, model.samples, type) - cluster.block_seconds;
+  const double products = static_cast<double>(model.samples) * model.planned.block_flops /
+                          cluster.flops.at(parallel::TypeName(type));
+  return static_cast<double>(pass->block.kept) / std::max(block - products, 0.05 * block);
 }
 
 double MemoryBandwidth(const comm::Communicator& world) {
@@ -193,8 +209,11 @@ absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const Calibra
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     cluster.flops[parallel::TypeName(type)] = Flops(world, model, type);
   }
+  cluster.block_seconds = EmptyBlockSeconds(world, model);
   PLAIT_ASSIGN_OR_RETURN(cluster.activation_bandwidth,
-                         ActivationBandwidth(world, model, cluster.flops.at("float32")));
+                         ActivationBandwidth(world, model, cluster, at::kFloat));
+  PLAIT_ASSIGN_OR_RETURN(cluster.activation_bandwidths["bfloat16"],
+                         ActivationBandwidth(world, model, cluster, at::kBFloat16));
   cluster.memory_bandwidth = MemoryBandwidth(world);
   PLAIT_RETURN_IF_ERROR(MeasureLinks(world, place, cluster));
   return cluster;

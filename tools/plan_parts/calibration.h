@@ -6,7 +6,8 @@
 // least of several repetitions:
 //
 //   compute      products of all linear layers of a block, forward and both gradients, in float32 and bfloat16
-//   activations  what a block's forward and backward take beyond its FLOPs at that rate
+//   calls        what a block's forward and backward would take for no samples
+//   activations  what they take beyond that and their FLOPs at that rate, in both types
 //   memory       AdamW's kernel, 28 bytes per float32 parameter
 //   links        all-reduce, all-gather and reduce-scatter of 4 KiB (latency) and 16 MiB (bandwidth), within nodes and
 //                between the ranks of equal number on all nodes

@@ -83,7 +83,11 @@ absl::Status CheckPlan(const PlanSettings& s) {
   if (s.cluster.empty() == s.calibrate.empty()) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
-  return absl::OkStatus();
+  const training::Settings& trainer = *s.trainer;
+  if (trainer.dry_run || trainer.activation_checkpointing == "none") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--activation-checkpointing=", trainer.activation_checkpointing,
+                   ": not in an estimate; expected --dry-run, or none"));
 }
 
 }  // namespace
@@ -96,6 +100,12 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
   if (settings.trainer != nullptr) {
     settings.model = argv[1];
     settings.trainer->Bind(table);
+  }
+  if (settings.model == "gpt") {
+    auto& gpt = dynamic_cast<text_training::TextSettings&>(*settings.trainer);
+    table.Group("Text");
+    table.Add("vocab_size", &gpt.vocab_size,
+              "tokens of the text that is trained on; 0: as many as GPT-2 has");
   }
   base::ToolUsage usage = table.Usage("plan", kSummary, Examples());
   usage.positional = "gpt|llama|vit";

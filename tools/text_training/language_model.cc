@@ -1,6 +1,5 @@
 #include "tools/text_training/language_model.h"
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -19,20 +18,6 @@ using llama::LlamaOptions;
 
 std::int64_t Positions(const GptOptions& options) { return options.block_size; }
 std::int64_t Positions(const LlamaOptions& options) { return options.max_seq_len; }
-
-struct Shape {
-  std::int64_t layers, width, numbers_of_block;
-};
-
-Shape ShapeOf(const GptOptions& o, std::int64_t sequence) {
-  const std::int64_t positions = sequence * o.n_embd;
-  const std::int64_t dropout = 3 * positions + 3 * o.n_head * sequence * sequence;
-  return {o.n_layer, o.n_embd, 16 * positions + (o.dropout > 0 ? dropout : 0)};
-}
-
-Shape ShapeOf(const LlamaOptions& o, std::int64_t sequence) {
-  return {o.n_layers, o.dim, sequence * (10 * o.dim + 5 * o.hidden)};
-}
 
 template <typename Files>
 absl::StatusOr<InitialModel> Open(const std::string& folder) {
@@ -70,21 +55,6 @@ std::int64_t PositionsOf(const ModelOptions& options) {
 
 double FlopsPerToken(const ModelOptions& options, std::int64_t sequence) {
   return std::visit([&](const auto& kind) { return FlopsPerToken(kind, sequence); }, options);
-}
-
-std::int64_t ActivationBytesPerSample(const ModelOptions& options, std::int64_t sequence,
-                                      std::int64_t element_bytes, std::int64_t checkpointed_blocks) {
-  const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
-  const std::int64_t kept = shape.layers - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers =
-      std::min(kept, shape.layers) * shape.numbers_of_block + checkpointed_blocks * sequence * shape.width;
-  return numbers * element_bytes + EndBytesPerSample(options, sequence, element_bytes);
-}
-
-std::int64_t EndBytesPerSample(const ModelOptions& options, std::int64_t sequence,
-                               std::int64_t element_bytes) {
-  const Shape shape = std::visit([&](const auto& kind) { return ShapeOf(kind, sequence); }, options);
-  return (3 * shape.width + 2 * VocabularyOf(options)) * sequence * element_bytes;
 }
 
 absl::StatusOr<InitialModel> OpenHuggingFace(const std::string& folder, std::string kind) {

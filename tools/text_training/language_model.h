@@ -36,20 +36,6 @@ std::int64_t HeadsOf(const ModelOptions& options);      // of attention's querie
 // Of a step, forward and backward, with sequences of `sequence` tokens.
 double FlopsPerToken(const ModelOptions& options, std::int64_t sequence);
 
-// Bytes of activations that a sequence keeps from the forward to the backward pass, an upper estimate.
-// `element_bytes`: of an activation; of `checkpointed_blocks` only the input is kept. T = sequence, C the
-// width, H heads, V the vocabulary; besides blocks 3 T C and the logits with their gradient, 2 T V.
-//   GPT, a block: 16 T C: two norms, queries, keys, values, attention, both sums, the two layers of 4 C; with
-//       dropout masks, 3 T C, and, as attention's own is not fused, its weights, 3 H T T.
-//   Llama, a block: 10 T C and 5 T hidden: two norms, queries before and behind the rotation, attention and
-//       both sums, keys and values (counted as C each where fewer heads share them); w1 and w3, silu, product.
-std::int64_t ActivationBytesPerSample(const ModelOptions& options, std::int64_t sequence,
-                                      std::int64_t element_bytes, std::int64_t checkpointed_blocks);
-
-// Of these, what the embedding's and the head's parts of the pass keep.
-std::int64_t EndBytesPerSample(const ModelOptions& options, std::int64_t sequence,
-                               std::int64_t element_bytes);
-
 // A folder in Hugging Face's layout.
 struct InitialModel {
   ModelOptions options;

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "models/attention/short_attention.h"
 
 namespace plait::vit_training {
 namespace {
@@ -169,24 +168,6 @@ training::HistoryPlots VitTask::plots() const {
   return {.x = "iter",
           .skips_nan = true,
           .plots = {{"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"test_loss"}, {"test_acc"}}};
-}
-
-std::int64_t ActivationBytesPerImage(const vit::VitOptions& o, std::int64_t element_bytes,
-                                     std::int64_t checkpointed_blocks) {
-  const std::int64_t n = o.tokens(), hidden = n * o.dim, inner = n * o.inner_dim(), wide = n * o.mlp_dim;
-  const std::int64_t probabilities = o.heads * n * n;
-  const bool drops = o.dropout > 0, sdpa = o.attention == vit::Attention::kSdpa;
-  // Both norms' results, their inputs; queries, keys, values and what attention gives; both sides of GELU.
-  std::int64_t block = 4 * hidden + 4 * inner + 2 * wide;
-  // LibTorch's flash kernel keeps no probabilities; dropout acts on them. Products keep scaled queries.
-  if (!sdpa || drops || n <= attention::kLongestShortSequence) block += probabilities;
-  if (!sdpa || drops) block += inner;
-  // Masks are made again; probabilities are there whole and dropped.
-  if (drops) block += probabilities;
-  const std::int64_t kept = o.depth - checkpointed_blocks + (checkpointed_blocks > 0 ? 1 : 0);
-  const std::int64_t numbers = std::min(kept, o.depth) * block + (checkpointed_blocks + 2) * hidden +
-                               2 * o.channels * o.image_size * o.image_size;
-  return numbers * element_bytes;
 }
 
 }  // namespace plait::vit_training

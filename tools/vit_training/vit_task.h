@@ -59,11 +59,6 @@ class VitTask final : public training::TrainingTask {
   std::int64_t step_ = 0;  // steps done
 };
 
-// The largest sum of bytes that a forward and a backward pass hold for each image of a large batch, with so many of
-// the blocks computed again.
-std::int64_t ActivationBytesPerImage(const vit::VitOptions& options, std::int64_t element_bytes,
-                                     std::int64_t checkpointed_blocks);
-
 }  // namespace plait::vit_training
 
 #endif  // PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
