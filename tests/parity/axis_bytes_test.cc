@@ -2,10 +2,12 @@
 // layers' shapes: exactly. Bandwidth-optimal collectives of N ranks send 2 P (N-1)/N for an all-reduce of P bytes,
 // P (N-1)/N for a reduce-scatter or an all-to-all, and (N-1) p for an all-gather of parts of p bytes.
 #include <ATen/Context.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -127,10 +129,16 @@ void Split(models::SplitModuleModel& model, const comm::DeviceMesh& mesh, bool s
   ASSERT_TRUE(tensor_parallel::Parallelize(model, mesh, plan, {.sequence_parallel = sequence_parallel}).ok());
 }
 
+using LossOf =
+    std::function<at::Tensor(models::BlockModel& model, const Batch& batch, const models::BlockRunner& run)>;
+at::Tensor LossOfModel(models::BlockModel& model, const Batch& batch, const models::BlockRunner& run) {
+  return models::RunModel(model, batch, run).sum;
+}
+
 // Of the second step along `axis`: the first one has set-up too.
 Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
                std::vector<models::ParameterUnit> units, Strategy strategy, const Batch& batch,
-               const std::string& axis) {
+               const std::string& axis, const LossOf& loss = LossOfModel) {
   const auto dp = *parallel::DataParallel::Create(mesh, std::move(units), {.strategy = strategy});
   parallel::ShardedOptimizer optimizer(*dp, {.lr = 1e-3});
   const auto run = [&](std::size_t block, const models::BlockState& x, const models::BlockContext& context) {
@@ -140,7 +148,7 @@ Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
   Sent sent;
   for (int step = 0; step < 2; ++step) {
     const Counter counter(axis);
-    dp->Backward(dp->Forward([&] { return models::RunModel(model, batch, run).sum; }));
+    dp->Backward(dp->Forward([&] { return loss(model, batch, run); }));
     EXPECT_TRUE(optimizer.Step({.clip_norm = 1}).status.ok());
     sent = counter.Bytes();
   }
@@ -148,10 +156,11 @@ Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
   return sent;
 }
 
-Sent TensorBytes(const Model& model, const Batch& batch, bool sequence_parallel) {
+Sent TensorBytes(const Model& model, const Batch& batch, bool sequence_parallel,
+                 const LossOf& loss = LossOfModel) {
   const auto mesh = *comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"tp", World().size()}});
   Split(*model, mesh, sequence_parallel);
-  return StepBytes(*model, mesh, model->units(), Strategy::kDdp, batch, "tp");
+  return StepBytes(*model, mesh, model->units(), Strategy::kDdp, batch, "tp", loss);
 }
 
 // A layer reduces the residual stream where attention and MLP end and, of their inputs, the gradients; so do the
@@ -178,6 +187,22 @@ TEST(TensorAxisBytes, Gpt) {
   EXPECT_EQ(TensorBytes(MakeGpt(), batch, false), whole);
   EXPECT_EQ(TensorBytes(MakeGpt(), batch, true),
             SequenceParallelBytes(kReductions, kReductions, kStream, kOfLoss + kGptParts));
+}
+
+// What a loss over gathered logits would send: right numbers, which only the bytes give away.
+TEST(TensorAxisBytes, GatheredLogitsAreSeen) {
+  const Batch batch = TextBatch(kSequence);
+  const LossOf gathers = [](models::BlockModel& model, const Batch& b, const models::BlockRunner& run) {
+    const at::Tensor logits = models::RunOutput(model, b, run).flatten(0, 1);
+    return at::cross_entropy_loss(logits, b.targets.flatten(), {}, at::Reduction::Sum);
+  };
+  const Sent split = TensorBytes(MakeGpt(), batch, false),
+             gathered = TensorBytes(MakeGpt(), batch, false, gathers);
+  EXPECT_NE(gathered, split);
+  // The loss's own three numbers of each row are not reduced.
+  EXPECT_EQ(gathered.at(Operation::kAllReduce), AllReduced(kReductions * kStream, World().size()));
+  EXPECT_EQ(split.count(Operation::kAllGather), 0u);
+  EXPECT_GT(gathered.count(Operation::kAllGather), 0u);
 }
 
 TEST(TensorAxisBytes, LlamaWithKeyHeadsThatDivideAndThatDoNot) {

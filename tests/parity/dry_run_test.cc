@@ -181,6 +181,9 @@ void ExpectDryRunIsTheRun(const Case& c) {
   };
   const auto dry = training::DryRun(settings, axes, make);
   ASSERT_TRUE(dry.ok()) << dry.status();
+  int stands_for = 0;
+  for (const DryRunRank& rank : dry->ranks) stands_for += rank.alike;
+  EXPECT_EQ(stands_for, World().size());
   const int of = training::RankToRun(axes, World().rank());
   const auto found =
       std::find_if(dry->ranks.begin(), dry->ranks.end(), [of](const auto& r) { return r.rank == of; });
@@ -266,6 +269,34 @@ TEST(DryRun, OneRankIsRefusedAndAllAreNot) {
   EXPECT_EQ(training::CheckFits(*one, limit).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(training::CheckFits(*all, limit).ok());
   EXPECT_LE(RealRun(c, settings, mesh).peak_bytes, limit.bytes);
+}
+
+// Of two stages, two shards, three parts of sequences and three of layers, the last axis fastest.
+TEST(DryRun, RunsTheFirstAndTheLastRankOfCpAndTp) {
+  const std::vector<comm::MeshAxis> axes = {{"pp", 2}, {"dp_shard", 2}, {"cp", 3}, {"tp", 3}};
+  const auto rank = [](int pp, int shard, int cp, int tp) { return ((pp * 2 + shard) * 3 + cp) * 3 + tp; };
+  for (int pp = 0; pp < 2; ++pp) {
+    for (int shard = 0; shard < 2; ++shard) {
+      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 0, 0)), rank(pp, 0, 0, 0));
+      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 1, 1)), rank(pp, 0, 0, 0));
+      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 2, 1)), rank(pp, 0, 2, 0));
+      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 1, 2)), rank(pp, 0, 0, 2));
+      EXPECT_EQ(training::RankToRun(axes, rank(pp, shard, 2, 2)), rank(pp, 0, 2, 2));
+    }
+  }
+}
+
+TEST(DryRun, FitsWhereItsLargestRankFits) {
+  training::DryRunResult result = {.axes = {{"pp", 3}}, .ranks = {}};
+  for (const std::int64_t bytes : {10, 30, 20}) {
+    DryRunRank one;
+    one.rank = static_cast<int>(result.ranks.size());
+    one.activation_bytes = bytes;
+    result.ranks.push_back(one);
+  }
+  EXPECT_TRUE(training::CheckFits(result, {.bytes = 30, .limited_by = "x"}).ok());
+  const absl::Status refused = training::CheckFits(result, {.bytes = 29, .limited_by = "x"});
+  EXPECT_EQ(refused.message().substr(0, 17), "rank 1 would take");
 }
 
 TEST(DryRun, OfDropoutIsTheRun) {

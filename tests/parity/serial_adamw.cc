@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace plait::parity {
 
@@ -48,14 +49,18 @@ NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units) {
   return named;
 }
 
+double Worst(double difference) {
+  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+}
+
 double Difference(const SerialTraining& a, const SerialTraining& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    largest = std::max(largest, std::abs(a.losses[i] / b.losses[i] - 1));
+    largest = std::max(largest, Worst(std::abs(a.losses[i] / b.losses[i] - 1)));
   }
   for (const auto& [name, expected] : b.parameters) {
     const double difference = (a.parameters.at(name) - expected).abs().max().item<double>();
-    largest = std::max(largest, difference / expected.abs().max().item<double>());
+    largest = std::max(largest, Worst(difference / expected.abs().max().item<double>()));
   }
   return largest;
 }

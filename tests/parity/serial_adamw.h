@@ -42,6 +42,9 @@ struct SerialTraining {
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
 
+// Infinity for what is not a number, which std::max would pass over.
+double Worst(double difference);
+
 // The largest relative difference of losses, and of parameters relative to the largest element of each.
 double Difference(const SerialTraining& a, const SerialTraining& b);
 

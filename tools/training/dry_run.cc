@@ -103,14 +103,21 @@ absl::StatusOr<DryRunRank> RunOperators(const Settings& settings, const comm::De
   return rank;
 }
 
+// The first line; in short where an operator is missing, for which LibTorch advises users of torch.compile.
+std::string WhyNot(const std::string& message) {
+  const std::size_t name = message.find(": attempted to run this operator with Meta tensors");
+  if (name == std::string::npos) return message.substr(0, message.find('\n'));
+  return message.substr(0, name) +
+         " has no kernel for the meta device (parallel/plan/meta_kernels.cc registers such kernels)";
+}
+
 // Unimplemented where LibTorch lacks an operator on the meta device.
 absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceMesh& mesh,
                                    const MakeDryRunModel& make, std::int64_t samples) {
   try {
     return RunOperators(settings, mesh, make, samples);
   } catch (const c10::Error& error) {
-    const std::string message = error.what_without_backtrace();
-    return absl::UnimplementedError("no dry run: " + message.substr(0, message.find('\n')));
+    return absl::UnimplementedError("no dry run: " + WhyNot(error.what_without_backtrace()));
   }
 }
 

@@ -31,6 +31,17 @@ absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::Los
   return base::Prefixed(scaler.Restore(state), checkpoint.folder());
 }
 
+bool HasLimit(const Settings& settings) {
+  return settings.memory(/*ranks_on_host=*/1, at::kCPU).limited_by == "--memory-limit";
+}
+
+// A limit that the user has set is kept or refused; that of the machine need not be known.
+absl::Status NotChecked(const Settings& settings, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("--memory-limit=", settings.memory_limit,
+                                                    ": cannot be checked: ", why,
+                                                    "; leave it out to run without a limit"));
+}
+
 }  // namespace
 
 // Sums over the micro-batches of a step, on this rank.
@@ -95,7 +106,9 @@ absl::Status Trainer::ReportPipeline() {
 
 absl::Status Trainer::PlanMemory() {
   const MakeDryRunModel make = task_.dry_run_model();
-  if (!make && trained_.activation_bytes_per_sample < 0) return absl::OkStatus();
+  if (!make && trained_.activation_bytes_per_sample < 0) {
+    return HasLimit(settings_) ? NotChecked(settings_, "this program has no memory plan") : absl::OkStatus();
+  }
   absl::StatusOr<parallel::MemoryPlan> planned;
   if (make) {
     planned = PlanByDryRun(settings_, run_.mesh, run_.device, trained_, make);
@@ -106,7 +119,8 @@ absl::Status Trainer::PlanMemory() {
   }
   const absl::Status agreed = run_.world.Agree(planned.status());
   if (absl::IsUnimplemented(agreed)) {
-    run_.log.Warning(absl::StrCat("no memory plan: ", agreed.message()));
+    if (HasLimit(settings_)) return NotChecked(settings_, agreed.message());
+    run_.log.Warning(absl::StrCat("no memory plan, and no check that the run fits: ", agreed.message()));
     return absl::OkStatus();
   }
   PLAIT_RETURN_IF_ERROR(agreed);
@@ -123,7 +137,7 @@ absl::Status Trainer::DryRunOnly() {
   PLAIT_ASSIGN_OR_RETURN(const DryRunResult result, DryRun(settings_, run_.mesh.axes(), make));
   run_.log.Info("\n" + DryRunText(result));
   const parallel::NodeMemory limit = settings_.memory(/*ranks_on_host=*/1, run_.device);
-  return limit.limited_by == "--memory-limit" ? CheckFits(result, limit) : absl::OkStatus();
+  return HasLimit(settings_) ? CheckFits(result, limit) : absl::OkStatus();
 }
 
 absl::Status Trainer::Restore() {

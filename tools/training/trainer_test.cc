@@ -3,8 +3,11 @@
 #include "tools/training/trainer.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/roll.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,11 +25,14 @@
 namespace plait::training {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr std::int64_t kIn = 3, kOut = 2, kEvaluations = 7;
 
 struct ToySettings final : Settings {
   int steps = 3;
   bool network = false;  // a convolutional network with dropout, else one linear layer that stays as it is
+  bool lacks_meta_kernel = false;  // of an operator of the model, which has a dry run
   void Bind(SettingsTable& table) override {
     table.Group("Toy");
     table.Add("steps", &steps, "steps");
@@ -66,7 +72,19 @@ class ToyTask final : public TrainingTask {
   }
   void set_trainer(Trainer& trainer) { trainer_ = &trainer; }
 
-  TrainedModel model() override { return {.model = model_.get(), .optimizer = {.weight_decay = 0}}; }
+  TrainedModel model() override { return Trained(*model_); }
+  MakeDryRunModel dry_run_model() override {
+    if (!settings_.lacks_meta_kernel) return {};
+    return [this](std::int64_t samples) -> absl::StatusOr<DryRunModel> {
+      const at::TensorOptions options = at::TensorOptions(at::kDouble).device(at::kMeta);
+      DryRunModel made = {
+          .model = std::make_shared<mlp::Mlp>(mlp::MlpOptions{.widths = {kIn, kOut}}, options),
+          .trained = {},
+          .batch = {at::empty({samples, kIn}, options), at::empty({samples, kOut}, options)}};
+      made.trained = Trained(*made.model);
+      return made;
+    };
+  }
   bool done() const override { return step_ >= settings_.steps; }
   TaskProgress progress() const override { return {"toy", step_, settings_.steps}; }
   std::string Position() const override { return absl::StrCat("after step ", step_); }
@@ -102,6 +120,17 @@ class ToyTask final : public TrainingTask {
   bool always_writes_outputs() const override { return false; }
 
  private:
+  TrainedModel Trained(models::BlockModel& model) const {
+    TrainedModel trained = {.model = &model, .optimizer = {.weight_decay = 0}};
+    if (!settings_.lacks_meta_kernel) return trained;
+    trained.run_block = [&model](std::size_t block, const models::BlockState& input,
+                                 const models::BlockContext& context) {
+      const models::BlockState output = model.blocks()[block]->Forward(input, context);
+      return models::BlockState{at::roll(output.hidden, {0}, {1})};  // LibTorch has it in Python only
+    };
+    return trained;
+  }
+
   ToySettings& settings_;
   Recording& recording_;
   std::unique_ptr<models::BlockModel> model_;
@@ -109,10 +138,8 @@ class ToyTask final : public TrainingTask {
   std::int64_t step_ = 0;
 };
 
-Recording Train(at::Device device, std::vector<std::string> flags, bool network = false) {
-  ToySettings settings;
-  settings.network = network;
-  Recording recording;
+// The exit code.
+int RunToy(at::Device device, std::vector<std::string> flags, ToySettings& settings, Recording& recording) {
   flags.insert(flags.begin(), {"toy", "--nproc=1", "--no-plots", "--dtype=float64", "--device=cpu"});
   std::vector<char*> argv;
   for (std::string& flag : flags) argv.push_back(flag.data());
@@ -131,9 +158,15 @@ Recording Train(at::Device device, std::vector<std::string> flags, bool network 
     });
     return trainer.Train();
   };
-  EXPECT_EQ(RunProgram(static_cast<int>(flags.size()), argv.data(),
-                       {.name = "toy", .summary = "", .settings = settings, .run = run}),
-            0);
+  return RunProgram(static_cast<int>(flags.size()), argv.data(),
+                    {.name = "toy", .summary = "", .settings = settings, .run = run});
+}
+
+Recording Train(at::Device device, const std::vector<std::string>& flags, bool network = false) {
+  ToySettings settings;
+  settings.network = network;
+  Recording recording;
+  EXPECT_EQ(RunToy(device, flags, settings, recording), 0);
   return recording;
 }
 
@@ -218,6 +251,51 @@ TEST_P(TrainerTest, AResumedRunGoesOn) {
   ASSERT_EQ(rest.losses.size(), 2u);
   EXPECT_EQ(rest.losses[0], whole.losses[2]);
   EXPECT_EQ(rest.losses[1], whole.losses[3]);
+}
+
+struct Ended {
+  int code = 0;
+  std::string out, err;
+};
+Ended WithoutMetaKernel(const std::vector<std::string>& flags, bool lacks = true) {
+  ToySettings settings;
+  settings.lacks_meta_kernel = lacks;
+  Recording recording;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Ended ended;
+  ended.code = RunToy(at::kCPU, flags, settings, recording);
+  ended.out = testing::internal::GetCapturedStdout();
+  ended.err = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(recording.losses.size(), ended.code == 0 ? 3u : 0u);
+  return ended;
+}
+
+// Nobody asked for a limit: the run goes on. Else it must not be lost in a warning.
+TEST(Trainer, AnOperatorWithoutMetaKernelLeavesNoMemoryPlan) {
+  constexpr char kWhy[] =
+      "no dry run: aten::roll has no kernel for the meta device (parallel/plan/meta_kernels.cc registers "
+      "such "
+      "kernels)";
+  const Ended warned = WithoutMetaKernel({});
+  EXPECT_EQ(warned.code, 0);
+  EXPECT_THAT(warned.out + warned.err,
+              HasSubstr(absl::StrCat("no memory plan, and no check that the run fits: ", kWhy)));
+  const Ended refused = WithoutMetaKernel({"--memory-limit=8G"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.err, absl::StrCat("toy: --memory-limit=8G: cannot be checked: ", kWhy,
+                                      "; leave it out to run without a limit\n"));
+  const Ended dry = WithoutMetaKernel({"--dry-run"});
+  EXPECT_EQ(dry.code, 1);
+  EXPECT_EQ(dry.err, absl::StrCat("toy: ", kWhy, "\n"));
+}
+
+TEST(Trainer, AProgramWithoutMemoryPlanRefusesALimit) {
+  const Ended refused = WithoutMetaKernel({"--memory-limit=8G"}, /*lacks=*/false);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.err,
+            "toy: --memory-limit=8G: cannot be checked: this program has no memory plan; leave it out to run "
+            "without a limit\n");
 }
 
 }  // namespace
