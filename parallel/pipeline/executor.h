@@ -23,6 +23,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -106,6 +107,8 @@ class PipelineExecutor {
   bool IsMine(int stage) const { return schedule_.rank_of_stage[stage] == rank_; }
   const PipelineMicroBatch& BatchOf(int micro_batch);
   void Post(const Action& action);
+  void BeginStage(int stage, std::ptrdiff_t following);
+  std::ptrdiff_t BlockBehind(std::size_t action) const;
   void Do(const Action& action, bool last, PipelineStep& step);
   void Forward(const Action& action, PipelineStep& step);
   void Backward(const Action& action, bool last);

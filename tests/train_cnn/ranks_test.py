@@ -52,6 +52,19 @@ class RanksTest(runs.CnnTest):
     def test_hybrid_mesh(self):
         self.compare("--mesh=dp_replicate=2,dp_shard=2", ranks=4, name="hybrid")
 
+    def test_reproducible(self):
+        # Of float32, with dropout, unequal leaves in the last step of an epoch, and test batches of unequal shares.
+        same = ["--reproducible", "--global-batch-size=24", "--test-batch-size=7"]
+        one_run, one = self.model(*same, ranks=1, name="one")
+        for name, *mesh in (("sharded", "--strategy=fsdp", "--mesh=dp_replicate=2,dp_shard=2"), ("replicated", "--strategy=ddp")):
+            with self.subTest(name):
+                run, model = self.model(*same, *mesh, ranks=4, name=name)
+                self.assert_same_bits(one, model)
+                for a, b in zip(one_run.epochs(), run.epochs(), strict=True):
+                    self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
+        _, plain = self.model(*same, "--no-reproducible", ranks=4, name="plain")
+        self.assertGreater(self.difference(one, plain), 0)
+
     def test_activation_checkpoints_have_the_same_bits(self):
         _, plain = self.model(name="plain")
         for policy in ("full", "conv2,fc1"):

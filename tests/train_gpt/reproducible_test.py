@@ -39,14 +39,19 @@ class ReproducibleTest(runs.TrainTest):
         table = [
             (2, "--reproducible: 3 ranks along dp_replicate; expected a power of two", "--nproc=3"),
             (2, "--reproducible: not with tp=2 in --mesh", "--mesh=tp=2", "--nproc=2"),
+            (2, "--reproducible: not with cp=2 in --mesh", "--mesh=cp=2", "--nproc=2"),
             (2, "--reproducible-leaves=6: expected a power of two", "--reproducible-leaves=6"),
             (2, "--reproducible-leaves=2: 4 data-parallel ranks; expected at least one for each", "--nproc=4",
              "--reproducible-leaves=2"),
             (2, "--reproducible-leaves=8: does not divide the 14 samples of a step", "--global-batch-size=7"),
             (2, "--threads=2: expected 1 with --reproducible", "--threads=2"),
+            (2, "--device=cuda: expected cpu with --reproducible", "--device=cuda"),
             (2, "--reduce-each-micro-batch: not with --reproducible", "--reduce-each-micro-batch"),
+            (2, "--pipeline-schedule=zb-h1: not with --reproducible", "--mesh=pp=2", "--nproc=2",
+             "--pipeline-schedule=zb-h1"),
             (2, "--pipeline-schedule=zbv: not with --reproducible", "--mesh=pp=2", "--nproc=2",
              "--pipeline-schedule=zbv"),
+            (2, "--pipeline-schedule=interleaved: not with --reproducible", "--pipeline-schedule=interleaved"),
             (1, "reproducible_leaves is 8 there and 4 here", "--resume=kept", "--reproducible-leaves=4"),
         ]
         for code, expected, *flags in table:

@@ -21,6 +21,28 @@ class ResumeTest(llama_runs.LlamaTest):
                         x, y = float.fromhex(x), float.fromhex(y)
                         self.assertLessEqual(abs(x - y), 1e-12 * x)  # as in tests/train_gpt/strategies_test
 
+    def test_reproducible(self):
+        """Every bit in float32 on any mesh, and other bits without the flag."""
+        flags = ["--reproducible", "--global-batch-size=16", "--grad-clip=0.1", "--max-iters=5"]
+
+        def trained(name, *mesh):
+            self.train(*flags, *mesh, "--save-model=" + name, outputs="out_" + name)
+            with open(self.path(name + "/model.safetensors"), "rb") as file:
+                return self.numbers("out_" + name), file.read()
+
+        one = trained("one", "--nproc=1")
+        for count, mesh in enumerate((["--mesh=dp_replicate=2,dp_shard=2"], ["--mesh=pp=2,dp_replicate=2", "--strategy=ddp"],
+                                      ["--mesh=pp=2", "--pipeline-schedule=gpipe", "--activation-checkpointing=full"])):
+            with self.subTest(mesh=mesh):
+                self.assertEqual(trained(f"run{count}", *mesh), one)
+        self.assertNotEqual(trained("plain", "--nproc=2", "--no-reproducible"), one)
+
+    def test_reproducible_refuses_split_products(self):
+        for axis in ("tp", "cp"):
+            run = self.train("--reproducible", f"--mesh={axis}=2", code=2)
+            self.assertEqual(run.errors(), [f"train_llama: --reproducible: not with {axis}=2 in --mesh, which splits products; "
+                                            "expected pp, dp_replicate and dp_shard"])
+
     def test_same_bits(self):
         for ranks in (1, 2):
             for data in ([], self.TEXT):

@@ -33,10 +33,15 @@ class RanksTest(runs.VitTest):
         # Of float32, with dropout, unequal leaves in the last step, and test batches that 4 ranks cannot share equally.
         same = ["--reproducible", "--global-batch-size=24", "--dropout=0.1", "--augment=pad-crop", "--epochs=2", "--test-batch-size=7"]
         one_run, one = self.model(*same, ranks=1, name="one")
-        run, model = self.model(*same, "--strategy=fsdp", "--mesh=dp_replicate=2,dp_shard=2", ranks=4, name="four")
-        self.assertEqual(self.difference(one, model), 0)
-        self.assertEqual(run.losses(), one_run.losses())
-        self.assertEqual(run.tests(), one_run.tests())
+        for name, *mesh in (("sharded", "--strategy=fsdp", "--mesh=dp_replicate=2,dp_shard=2"),
+                            ("stages", "--strategy=zero1", "--mesh=pp=2,dp_shard=2")):
+            with self.subTest(name):
+                run, model = self.model(*same, *mesh, ranks=4, name=name)
+                self.assert_same_bits(one, model)
+                self.assertEqual(run.losses(), one_run.losses())
+                self.assertEqual(run.tests(), one_run.tests())
+        _, plain = self.model(*same, "--no-reproducible", ranks=4, name="plain")
+        self.assertGreater(self.difference(one, plain), 0)
 
     def test_stages(self):
         """The last stage tests, also where others have none of the images; two blocks."""
