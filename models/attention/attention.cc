@@ -19,16 +19,6 @@
 namespace plait::attention {
 namespace {
 
-// Each of the `group` query heads that share a key head gets it: (batch, kv heads, ...) -> (batch, heads,
-// ...).
-at::Tensor Shared(const at::Tensor& x, std::int64_t group) {
-  if (group == 1) return x;
-  const auto sizes = x.sizes();
-  return x.unsqueeze(2)
-      .expand({sizes[0], sizes[1], group, sizes[2], sizes[3]})
-      .reshape({sizes[0], sizes[1] * group, sizes[2], sizes[3]});
-}
-
 // Query i, which is position seen + i, looks at keys 0 to seen + i.
 at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
   return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
@@ -64,9 +54,8 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
     causal = causal && seen == 0;
     if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
   }
-  const std::int64_t group = query.size(1) / key.size(1);
-  keys = Shared(keys, group);
-  values = Shared(values, group);
+  keys = context_parallel::PerQueryHead(keys, query.size(1));
+  values = context_parallel::PerQueryHead(values, query.size(1));
   if (!options.dropout && !options.keeps_probabilities) {
     return context_parallel::FusedAttention(query, keys, values, mask, causal);
   }

@@ -1,7 +1,7 @@
 #include "models/cnn/cnn.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
@@ -17,9 +17,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/seed.h"
 #include "models/cross_entropy.h"
 #include "models/fan_in_initialisation.h"
 #include "models/layer_text.h"
+#include "parallel/dropout/dropout.h"
 
 namespace plait::cnn {
 namespace {
@@ -39,20 +41,20 @@ void CheckOptions(const CnnOptions& options) {
       << options.conv1_channels << " and " << options.conv2_channels << " channels";
   PLAIT_CHECK(std::min(options.hidden, options.classes) > 0)
       << options.hidden << " hidden, " << options.classes << " classes";
-  for (const double p : {options.dropout1, options.dropout2})
-    PLAIT_CHECK(p >= 0 && p <= 1) << "dropout " << p;
+  for (const double p : {options.dropout1, options.dropout2}) PLAIT_CHECK(p >= 0 && p < 1) << "dropout " << p;
 }
 
 struct Layer final : torch::nn::Module, models::Block {
-  using Function = std::function<at::Tensor(const Layer& layer, const at::Tensor& x)>;
+  using Function =
+      std::function<at::Tensor(const Layer& layer, const at::Tensor& x, const models::RandomContext& random)>;
 
   Layer(at::IntArrayRef weight_shape, Function layer_function, const at::TensorOptions& options)
       : weight(register_parameter("weight", at::empty(weight_shape, options))),
         bias(register_parameter("bias", at::empty(weight_shape[0], options))),
         function(std::move(layer_function)) {}
 
-  models::BlockState Forward(const models::BlockState& input, const models::BlockContext&) override {
-    return {function(*this, input.hidden), input.auxiliary_loss};
+  models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
+    return {function(*this, input.hidden, context.random), input.auxiliary_loss};
   }
   std::vector<at::Tensor> Parameters() const override { return parameters(); }
 
@@ -65,6 +67,15 @@ at::Tensor ConvRelu(const Layer& layer, const at::Tensor& x) {
 }
 
 at::Tensor Linear(const Layer& layer, const at::Tensor& x) { return at::linear(x, layer.weight, layer.bias); }
+
+// Of (batch, features) in training; `name` of the module that PyTorch has for it.
+at::Tensor Dropped(const Layer& layer, const at::Tensor& x, double probability, const char* name,
+                   const models::RandomContext& random) {
+  if (!layer.is_training()) return x;
+  const std::int64_t first = random.first_sample;
+  return dropout::Dropout(x, {probability, base::DeriveSeed(random.seed, name)},
+                          {at::arange(first, first + x.size(0), x.options().dtype(at::kLong)), x.size(1)});
+}
 
 std::string ConvText(std::int64_t in, std::int64_t out) {
   return absl::StrCat("Conv2d(", in, ", ", out, ", kernel_size=(3, 3), stride=(1, 1))");
@@ -80,17 +91,20 @@ Cnn::Cnn(const CnnOptions& options, const at::TensorOptions& tensor_options)
     AddBlock(name, module()->register_module(name, layer));
     ResetParameters(blocks().size());
   };
-  add("conv1", {options.conv1_channels, 1, kKernel, kKernel}, ConvRelu);
+  using models::RandomContext;
+  add("conv1", {options.conv1_channels, 1, kKernel, kKernel},
+      [](const Layer& layer, const at::Tensor& x, const RandomContext&) { return ConvRelu(layer, x); });
   add("conv2", {options.conv2_channels, options.conv1_channels, kKernel, kKernel},
-      [p = options.dropout1](const Layer& layer, const at::Tensor& x) {
+      [p = options.dropout1](const Layer& layer, const at::Tensor& x, const RandomContext& random) {
         const at::Tensor pooled = at::max_pool2d(ConvRelu(layer, x), {kPool, kPool});
-        return at::dropout(pooled, p, layer.is_training()).flatten(1);
+        return Dropped(layer, pooled.flatten(1), p, "dropout1", random);
       });
   add("fc1", {options.hidden, Features(options)},
-      [p = options.dropout2](const Layer& layer, const at::Tensor& x) {
-        return at::dropout(at::relu(Linear(layer, x)), p, layer.is_training());
+      [p = options.dropout2](const Layer& layer, const at::Tensor& x, const RandomContext& random) {
+        return Dropped(layer, at::relu(Linear(layer, x)), p, "dropout2", random);
       });
-  add("fc2", {options.classes, options.hidden}, Linear);
+  add("fc2", {options.classes, options.hidden},
+      [](const Layer& layer, const at::Tensor& x, const RandomContext&) { return Linear(layer, x); });
 }
 
 models::BlockState Cnn::Prologue(const models::Batch& batch, const models::BlockContext&) {

@@ -15,7 +15,8 @@
 // Initial values are those of torch::nn::Conv2d and torch::nn::Linear, from LibTorch's generator. State dict:
 // conv1.weight (out, in, 3, 3), conv1.bias, conv2..., fc1.weight (out, in), fc1.bias, fc2.... Blocks are the
 // four layers, each with what follows it up to the next; the root unit has no parameters. Output is the
-// log-softmax of the last block's logits, the loss their cross entropy. Local.
+// log-softmax of the last block's logits, the loss their cross entropy. Dropout's masks are those of
+// parallel/dropout: of sample, feature, layer and models::RandomContext. Local.
 #ifndef PLAIT_MODELS_CNN_CNN_H_
 #define PLAIT_MODELS_CNN_CNN_H_
 
@@ -34,7 +35,7 @@ struct CnnOptions {
   std::int64_t conv1_channels = 32, conv2_channels = 64;
   std::int64_t hidden = 128;
   std::int64_t classes = 10;
-  double dropout1 = 0.25, dropout2 = 0.5;  // probability of a zero, 0 to 1
+  double dropout1 = 0.25, dropout2 = 0.5;  // probability of a zero, 0 to 1, without 1
 };
 
 class Cnn final : public models::ModuleModel {

@@ -42,9 +42,10 @@ TEST(Cnn, DescribesItselfAsPyTorchDoes) {
             "  (fc1): Linear(in_features=9216, out_features=128, bias=True)\n"
             "  (fc2): Linear(in_features=128, out_features=10, bias=True)\n"
             ")");
-  const Cnn other({.rows = 7, .columns = 9, .conv2_channels = 5, .dropout1 = 0, .dropout2 = 1}, at::kFloat);
+  const Cnn other({.rows = 7, .columns = 9, .conv2_channels = 5, .dropout1 = 0, .dropout2 = 0.75},
+                  at::kFloat);
   EXPECT_NE(other.Description().find("(dropout1): Dropout(p=0.0, inplace"), std::string::npos);
-  EXPECT_NE(other.Description().find("(dropout2): Dropout(p=1.0, inplace"), std::string::npos);
+  EXPECT_NE(other.Description().find("(dropout2): Dropout(p=0.75, inplace"), std::string::npos);
   EXPECT_NE(other.Description().find("(fc1): Linear(in_features=10,"), std::string::npos);
 }
 

@@ -1,31 +1,21 @@
 // Files that we write and read; what Transformers makes of them is in safetensors_transformers_test.py.
 #include "models/gpt/safetensors.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <string>
-#include <vector>
 
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::gpt {
 namespace {
 
-namespace st = data::safetensors;
+using hugging_face::testing::DrawParameters, hugging_face::testing::ExpectReads,
+    hugging_face::testing::Folder, hugging_face::testing::ReplaceTensor;
 using ::testing::HasSubstr;
-
-std::string Folder(const std::string& name) {
-  const std::string folder = ::testing::TempDir() + "/" + name;
-  EXPECT_TRUE(data::MakeFolders(folder).ok());
-  return folder;
-}
 
 GptOptions Small(bool bias) {
   return {.vocab_size = 11, .block_size = 9, .n_layer = 2, .n_head = 3, .n_embd = 12, .bias = bias};
@@ -33,9 +23,7 @@ GptOptions Small(bool bias) {
 
 Gpt Drawn(bool bias, at::ScalarType type) {
   Gpt gpt(Small(bias), type);
-  for (const at::Tensor& parameter : gpt.parameters()) {
-    parameter.detach().copy_(at::randn(parameter.sizes()));
-  }
+  DrawParameters(gpt);
   return gpt;
 }
 
@@ -53,19 +41,7 @@ TEST_P(RoundTrip, GivesTheSameBits) {
   const auto files = HuggingFaceGpt2::Open(folder);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->options(), gpt.options());
-  const Gpt meta(files->options(), at::TensorOptions(at::kMeta));
-  // A unit at a time, as engines do.
-  const std::vector<models::ParameterUnit> units = meta.units();
-  for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const models::ParameterSpec& parameter : units[unit].parameters) {
-      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), GetParam().type));
-    }
-    ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
-  }
-  ASSERT_EQ(meta.parameters().size(), gpt.parameters().size());
-  for (std::size_t j = 0; j < gpt.parameters().size(); ++j) {
-    EXPECT_TRUE(meta.parameters()[j].equal(gpt.parameters()[j])) << j;
-  }
+  ExpectReads(*files, Gpt(files->options(), at::TensorOptions(at::kMeta)), gpt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
@@ -76,17 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
 absl::Status AfterChange(const std::string& name, const at::Tensor& replacement, bool bias = true) {
   const std::string folder = Folder("changed");
   EXPECT_TRUE(SaveHuggingFaceGpt2(Drawn(bias, at::kFloat), folder).ok());
-  {
-    const auto model = st::Model::Open(folder);
-    std::vector<st::TensorView> tensors;
-    for (const std::string& other : model->Names()) {
-      if (other != name) tensors.push_back(*model->Find(other));
-    }
-    if (replacement.defined()) {
-      tensors.push_back({name, {st::DType::kF32, replacement.sizes().vec()}, replacement.const_data_ptr()});
-    }
-    EXPECT_TRUE(st::WriteModel(folder, tensors, {}).ok());
-  }
+  ReplaceTensor(folder, name, replacement);
   const auto files = HuggingFaceGpt2::Open(folder);
   if (!files.ok()) return files.status();
   return files->ReadAll(Gpt(files->options(), at::kFloat));

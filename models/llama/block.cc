@@ -2,10 +2,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/rms_norm.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/stack.h>
 #include <torch/nn/module.h>
@@ -14,7 +12,6 @@
 #include <utility>
 
 #include "models/attention/attention.h"
-#include "models/initial_values.h"
 #include "models/key_value_cache.h"
 
 namespace plait::llama {
@@ -24,11 +21,16 @@ using tensor_parallel::Residual;
 using tensor_parallel::Shard;
 using tensor_parallel::TensorAxis;
 
+// Of wk and wv.
+std::int64_t KeyWidth(const LlamaOptions& options) {
+  return options.dim / options.n_heads * options.n_kv_heads;
+}
+
 // x + dt rows weight^T.
 Residual AddProjected(const TensorAxis& axis, const Residual& x, const Shard<1>& rows,
-                      const at::Tensor& weight, double dt) {
-  if (dt == 1) return AddRowLinear(axis, x, rows, {weight});
-  return Add(x, RowLinear(axis, rows, {weight}), dt);
+                      const transformer::Linear& linear, double dt) {
+  if (dt == 1) return AddRowLinear(axis, x, rows, linear.parameters());
+  return Add(x, RowLinear(axis, rows, linear.parameters()), dt);
 }
 
 // Of (batch, seq, all key heads, width) those that this rank's query heads look at, `group` queries to a key
@@ -71,40 +73,31 @@ at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first, const at::Te
   return (x * table(cosines) + swapped * table(sines)).to(x.scalar_type());
 }
 
-std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name) {
-  return parent.register_module(name, std::make_shared<torch::nn::Module>());
-}
-
-at::Tensor Weight(torch::nn::Module& parent, const std::string& name, at::IntArrayRef shape,
-                  const at::TensorOptions& tensor_options) {
-  return Container(parent, name)->register_parameter("weight", at::empty(shape, tensor_options));
-}
-
 Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
-             std::shared_ptr<const Rotation> rotation, const at::TensorOptions& tensor_options)
-    : module_(std::move(module)), layer_(layer), options_(options), rotation_(std::move(rotation)) {
-  const std::int64_t dim = options.dim, kv = dim / options.n_heads * options.n_kv_heads;
-  const auto attention = Container(*module_, "attention");
-  wq_ = Weight(*attention, "wq", {dim, dim}, tensor_options);
-  wk_ = Weight(*attention, "wk", {kv, dim}, tensor_options);
-  wv_ = Weight(*attention, "wv", {kv, dim}, tensor_options);
-  wo_ = Weight(*attention, "wo", {dim, dim}, tensor_options);
-  const auto feed_forward = Container(*module_, "feed_forward");
-  w1_ = Weight(*feed_forward, "w1", {options.hidden, dim}, tensor_options);
-  w2_ = Weight(*feed_forward, "w2", {dim, options.hidden}, tensor_options);
-  w3_ = Weight(*feed_forward, "w3", {options.hidden, dim}, tensor_options);
-  attention_norm_ = Weight(*module_, "attention_norm", {dim}, tensor_options);
-  ffn_norm_ = Weight(*module_, "ffn_norm", {dim}, tensor_options);
-}
+             std::shared_ptr<const Rotation> rotation, const at::TensorOptions& o)
+    : module_(std::move(module)),
+      layer_(layer),
+      options_(options),
+      rotation_(std::move(rotation)),
+      attention_(transformer::Container(*module_, "attention")),
+      wq_(*attention_, "wq", options.dim, options.dim, false, o),
+      wk_(*attention_, "wk", options.dim, KeyWidth(options), false, o),
+      wv_(*attention_, "wv", options.dim, KeyWidth(options), false, o),
+      wo_(*attention_, "wo", options.dim, options.dim, false, o),
+      feed_forward_(transformer::Container(*module_, "feed_forward")),
+      w1_(*feed_forward_, "w1", options.dim, options.hidden, false, o),
+      w2_(*feed_forward_, "w2", options.hidden, options.dim, false, o),
+      w3_(*feed_forward_, "w3", options.dim, options.hidden, false, o),
+      attention_norm_(*module_, "attention_norm", options.dim, false, options.norm_eps, o,
+                      transformer::NormKind::kRms),
+      ffn_norm_(*module_, "ffn_norm", options.dim, false, options.norm_eps, o, transformer::NormKind::kRms) {}
 
 models::BlockState Block::Forward(const models::BlockState& input, const models::BlockContext& context) {
   const Residual rows(input.hidden.reshape({-1, options_.dim}));
-  const auto norm = [&](const at::Tensor& weight) {
-    return [&](const at::Tensor& x) { return Normalized(x, weight, options_.norm_eps); };
-  };
-  const Shard<1> attended = Attention(Map(rows, norm(attention_norm_)), input.hidden.size(0), context);
+  const Shard<1> attended = Attention(attention_norm_.Forward(rows), input.hidden.size(0), context);
   const Residual middle = AddProjected(attention_axis_, rows, attended, wo_, context.dt);
-  const auto wide = ColumnLinear(feed_forward_axis_, Map(middle, norm(ffn_norm_)), {{w1_}, {w3_}});
+  const auto wide =
+      ColumnLinear(feed_forward_axis_, ffn_norm_.Forward(middle), {w1_.parameters(), w3_.parameters()});
   const Shard<1> gated =
       Map(wide[0], wide[1], [](const at::Tensor& gate, const at::Tensor& x) { return at::silu(gate) * x; });
   const Residual output = AddProjected(feed_forward_axis_, middle, gated, w2_, context.dt);
@@ -117,9 +110,10 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                           const models::BlockContext& context) const {
   const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
-  const auto products = ColumnLinear(attention_axis_, rows, {{wq_}, {wk_}, {wv_}});
-  const std::int64_t queries = wq_.size(0) / width;
-  const bool whole_keys = attention_axis_.split() && wk_.size(0) == options_.n_kv_heads * width;
+  const auto products =
+      ColumnLinear(attention_axis_, rows, {wq_.parameters(), wk_.parameters(), wv_.parameters()});
+  const std::int64_t queries = wq_.weight.size(0) / width;
+  const bool whole_keys = attention_axis_.split() && wk_.weight.size(0) == options_.n_kv_heads * width;
   const auto heads = [&](const Shard<1>& product) {
     return product.local().view({batch, -1, product.local().size(1) / width, width});
   };
@@ -143,9 +137,12 @@ std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& n
   const std::int64_t width = options_.dim / options_.n_heads;
   const bool cuts_keys = options_.n_kv_heads % ranks == 0;
   const std::string attention = name + ".attention", feed_forward = name + ".feed_forward";
-  const auto head = [&](const char* layer, Split split, const at::Tensor& weight, bool cut) {
-    return tensor_parallel::SplitLayer{
-        .name = attention + "." + layer, .split = split, .weight = weight, .granularity = width, .cut = cut};
+  const auto head = [&](const char* layer, Split split, const transformer::Linear& linear, bool cut) {
+    return tensor_parallel::SplitLayer{.name = attention + "." + layer,
+                                       .split = split,
+                                       .weight = linear.weight,
+                                       .granularity = width,
+                                       .cut = cut};
   };
   return {{.name = attention,
            .layers = {head("wq", Split::kColumns, wq_, true), head("wk", Split::kColumns, wk_, cuts_keys),
@@ -153,28 +150,20 @@ std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& n
            .equal_parts = true,
            .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }},
           {.name = feed_forward,
-           .layers = {{.name = feed_forward + ".w1", .split = Split::kColumns, .weight = w1_},
-                      {.name = feed_forward + ".w2", .split = Split::kRows, .weight = w2_},
-                      {.name = feed_forward + ".w3", .split = Split::kColumns, .weight = w3_}},
+           .layers = {{.name = feed_forward + ".w1", .split = Split::kColumns, .weight = w1_.weight},
+                      {.name = feed_forward + ".w2", .split = Split::kRows, .weight = w2_.weight},
+                      {.name = feed_forward + ".w3", .split = Split::kColumns, .weight = w3_.weight}},
            .use = [this](const TensorAxis& axis) { feed_forward_axis_ = axis; }}};
 }
 
 void Block::ResetParameters(const models::ModuleModel& model) const {
   const double out = 0.02 / std::sqrt(2.0 * static_cast<double>(layer_ + 1));
-  const auto draw = [&](const at::Tensor& weight, double deviation) {
-    models::DrawNormal(weight, model.PlacementOf(weight), deviation);
-  };
-  for (const at::Tensor* weight : {&wq_, &wk_, &wv_}) draw(*weight, 0.02);
-  draw(wo_, out);
-  draw(w1_, 0.02);
-  draw(w2_, out);
-  draw(w3_, out);
-  models::Fill(attention_norm_, 1);
-  models::Fill(ffn_norm_, 1);
-}
-
-at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps) {
-  return at::rms_norm(rows, weight.sizes(), weight, eps);
+  for (const transformer::Linear* linear : {&wq_, &wk_, &wv_}) linear->Reset(model, 0.02);
+  wo_.Reset(model, out);
+  w1_.Reset(model, 0.02);
+  for (const transformer::Linear* linear : {&w2_, &w3_}) linear->Reset(model, out);
+  attention_norm_.Reset();
+  ffn_norm_.Reset();
 }
 
 }  // namespace plait::llama

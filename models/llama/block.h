@@ -11,6 +11,7 @@
 
 #include "models/block_model.h"
 #include "models/llama/llama.h"
+#include "models/transformer/layers.h"
 #include "parallel/tensor/linear.h"
 
 namespace plait::llama {
@@ -24,11 +25,6 @@ struct Rotation {
 
   at::Tensor cosines, sines;
 };
-
-// A new module `name` of `parent`, and the parameter `weight` in such a module.
-std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const std::string& name);
-at::Tensor Weight(torch::nn::Module& parent, const std::string& name, at::IntArrayRef shape,
-                  const at::TensorOptions& tensor_options);
 
 // x + dt attention(norm(x)), then that + dt feed_forward(norm(that)).
 class Block final : public models::Block {
@@ -54,11 +50,12 @@ class Block final : public models::Block {
   LlamaOptions options_;
   std::shared_ptr<const Rotation> rotation_;
   tensor_parallel::TensorAxis attention_axis_, feed_forward_axis_;
-  at::Tensor wq_, wk_, wv_, wo_, w1_, w2_, w3_, attention_norm_, ffn_norm_;
+  const std::shared_ptr<torch::nn::Module> attention_;
+  const transformer::Linear wq_, wk_, wv_, wo_;
+  const std::shared_ptr<torch::nn::Module> feed_forward_;
+  const transformer::Linear w1_, w2_, w3_;
+  const transformer::Norm attention_norm_, ffn_norm_;
 };
-
-// (rows, dim) divided by its root mean square, row by row, times `weight`.
-at::Tensor Normalized(const at::Tensor& rows, const at::Tensor& weight, double eps);
 
 }  // namespace plait::llama
 

@@ -24,14 +24,17 @@ Llama::Llama(const LlamaOptions& options, const at::TensorOptions& tensor_option
     : SplitModuleModel(std::make_shared<torch::nn::Module>("Transformer")), options_(options) {
   PLAIT_CHECK_OK(Validate(options));
   const auto rotation = std::make_shared<const Rotation>(options, tensor_options);
-  tok_embeddings_ = Weight(*module(), "tok_embeddings", {options.vocab_size, options.dim}, tensor_options);
-  const auto layers = Container(*module(), "layers");
+  tok_embeddings_ =
+      transformer::Embedding(*module(), "tok_embeddings", options.vocab_size, options.dim, tensor_options);
+  const auto layers = transformer::Container(*module(), "layers");
   for (std::int64_t i = 0; i < options.n_layers; ++i) {
-    AddBlock(absl::StrCat("layers.", i), std::make_shared<Block>(Container(*layers, absl::StrCat(i)), i,
-                                                                 options, rotation, tensor_options));
+    AddBlock(absl::StrCat("layers.", i),
+             std::make_shared<Block>(transformer::Container(*layers, absl::StrCat(i)), i, options, rotation,
+                                     tensor_options));
   }
-  norm_ = Weight(*module(), "norm", {options.dim}, tensor_options);
-  output_ = Weight(*module(), "output", {options.vocab_size, options.dim}, tensor_options);
+  norm_ = std::make_shared<transformer::Norm>(*module(), "norm", options.dim, false, options.norm_eps,
+                                              tensor_options, transformer::NormKind::kRms);
+  output_ = transformer::Embedding(*module(), "output", options.vocab_size, options.dim, tensor_options);
   SetUsedBy(models::UsedBy::kPrologue, {"tok_embeddings"});
   SetUsedBy(models::UsedBy::kEpilogue, {"norm", "output"});
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
@@ -50,8 +53,7 @@ models::BlockState Llama::Prologue(const models::Batch& batch, const models::Blo
 }
 
 tensor_parallel::Shard<1> Llama::Logits(const at::Tensor& hidden) const {
-  const auto norm = [&](const at::Tensor& x) { return Normalized(x, norm_, options_.norm_eps); };
-  return ColumnLinear(output_axis_, Map(RowsOf(hidden), norm), {{output_}})[0];
+  return ColumnLinear(output_axis_, norm_->Forward(RowsOf(hidden)), {{output_}})[0];
 }
 
 at::Tensor Llama::Output(const models::BlockState& state) {
@@ -88,7 +90,7 @@ void Llama::ResetParameters(std::size_t unit) {
   PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
   if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
   models::DrawNormal(tok_embeddings_, PlacementOf(tok_embeddings_), 1);
-  models::Fill(norm_, 1);
+  norm_->Reset();
   models::DrawNormal(output_, PlacementOf(output_), 1 / std::sqrt(static_cast<double>(options_.dim)), 3);
 }
 

@@ -29,12 +29,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/llama/options.h"
 #include "models/split_module_model.h"
 #include "parallel/tensor/values.h"
+
+namespace plait::transformer {
+struct Norm;
+}
 
 namespace plait::llama {
 
@@ -61,7 +66,8 @@ class Llama final : public models::SplitModuleModel {
 
   LlamaOptions options_;
   tensor_parallel::TensorAxis embedding_axis_, output_axis_;
-  at::Tensor tok_embeddings_, norm_, output_;
+  at::Tensor tok_embeddings_, output_;
+  std::shared_ptr<const transformer::Norm> norm_;
 };
 
 // By the formula, without a model.

@@ -1,7 +1,6 @@
 // Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_test.py.
 #include "models/llama/safetensors.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,21 +8,15 @@
 #include <fstream>
 #include <string>
 #include <tuple>
-#include <vector>
 
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::llama {
 namespace {
 
-namespace st = data::safetensors;
+using hugging_face::testing::DrawParameters, hugging_face::testing::ExpectReads,
+    hugging_face::testing::Folder, hugging_face::testing::ReplaceTensor;
 using ::testing::HasSubstr;
-
-std::string Folder(const std::string& name) {
-  const std::string folder = ::testing::TempDir() + "/" + name;
-  EXPECT_TRUE(data::MakeFolders(folder).ok());
-  return folder;
-}
 
 // Three query heads of width 4 share a key head.
 LlamaOptions Small() {
@@ -40,9 +33,7 @@ LlamaOptions Small() {
 
 Llama Drawn(at::ScalarType type) {
   Llama llama(Small(), type);
-  for (const at::Tensor& parameter : llama.parameters()) {
-    parameter.detach().copy_(at::randn(parameter.sizes()));
-  }
+  DrawParameters(llama);
   return llama;
 }
 
@@ -55,18 +46,7 @@ TEST(HuggingFaceLlama, GivesTheSameBits) {
     ASSERT_TRUE(files.ok()) << files.status();
     EXPECT_EQ(files->options(), Small());
     EXPECT_FALSE(files->tied());
-    const Llama meta(files->options(), at::TensorOptions(at::kMeta));
-    // A unit at a time, as engines do.
-    const std::vector<models::ParameterUnit> units = meta.units();
-    for (std::size_t unit = 0; unit < units.size(); ++unit) {
-      for (const models::ParameterSpec& parameter : units[unit].parameters) {
-        models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), type));
-      }
-      ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
-    }
-    for (std::size_t j = 0; j < llama.parameters().size(); ++j) {
-      EXPECT_TRUE(meta.parameters()[j].equal(llama.parameters()[j])) << j;
-    }
+    ExpectReads(*files, Llama(files->options(), at::TensorOptions(at::kMeta)), llama);
   }
 }
 
@@ -76,7 +56,7 @@ TEST(HuggingFaceLlama, PermutesRowsOfQueriesAndKeys) {
   const std::string folder = Folder("permuted");
   const Llama llama = Drawn(at::kFloat);
   ASSERT_TRUE(SaveHuggingFaceLlama(llama, folder).ok());
-  const auto model = st::Model::Open(folder);
+  const auto model = data::safetensors::Model::Open(folder);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto block = llama.units()[1].parameters;
   for (const auto& [name, parameter, heads] : {std::tuple("q", block[0], 6), {"k", block[1], 2}}) {
@@ -100,17 +80,7 @@ TEST(HuggingFaceLlama, PermutesRowsOfQueriesAndKeys) {
 absl::Status AfterChange(const std::string& name, const at::Tensor& replacement) {
   const std::string folder = Folder("changed");
   EXPECT_TRUE(SaveHuggingFaceLlama(Drawn(at::kFloat), folder).ok());
-  {
-    const auto model = st::Model::Open(folder);
-    std::vector<st::TensorView> tensors;
-    for (const std::string& other : model->Names()) {
-      if (other != name) tensors.push_back(*model->Find(other));
-    }
-    if (replacement.defined()) {
-      tensors.push_back({name, {st::DType::kF32, replacement.sizes().vec()}, replacement.const_data_ptr()});
-    }
-    EXPECT_TRUE(st::WriteModel(folder, tensors, {}).ok());
-  }
+  ReplaceTensor(folder, name, replacement);
   const auto files = HuggingFaceLlama::Open(folder);
   if (!files.ok()) return files.status();
   return files->ReadAll(Llama(files->options(), at::kFloat));

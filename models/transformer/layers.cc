@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/rms_norm.h>
 #include <torch/nn/module.h>
 
 #include "base/seed.h"
@@ -25,14 +26,17 @@ at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::in
 }
 
 Norm::Norm(torch::nn::Module& parent, const std::string& name, std::int64_t width, bool with_bias,
-           double norm_eps, const at::TensorOptions& tensor_options)
-    : eps(norm_eps) {
+           double norm_eps, const at::TensorOptions& tensor_options, NormKind norm_kind)
+    : eps(norm_eps), kind(norm_kind) {
   const auto module = Container(parent, name);
   weight = module->register_parameter("weight", at::empty({width}, tensor_options));
   if (with_bias) bias = module->register_parameter("bias", at::empty({width}, tensor_options));
 }
 
-at::Tensor Norm::Forward(const at::Tensor& rows) const { return rowwise::LayerNorm(rows, weight, bias, eps); }
+at::Tensor Norm::Forward(const at::Tensor& rows) const {
+  if (kind == NormKind::kRms) return at::rms_norm(rows, weight.sizes(), weight, eps);
+  return rowwise::LayerNorm(rows, weight, bias, eps);
+}
 
 Residual Norm::Forward(const Residual& rows) const {
   return Map(rows, [this](const at::Tensor& x) { return Forward(x); });

@@ -28,10 +28,13 @@ std::shared_ptr<torch::nn::Module> Container(torch::nn::Module& parent, const st
 at::Tensor Embedding(torch::nn::Module& parent, const std::string& name, std::int64_t count,
                      std::int64_t width, const at::TensorOptions& tensor_options);
 
-// A layer norm. Parameters are registered with a new module `name` of `parent`.
+// kRms: divided by the root mean square of the row, without a bias (Zhang and Sennrich, arXiv:1910.07467).
+enum class NormKind { kLayer, kRms };
+
+// Parameters are registered with a new module `name` of `parent`.
 struct Norm {
   Norm(torch::nn::Module& parent, const std::string& name, std::int64_t width, bool with_bias,
-       double norm_eps, const at::TensorOptions& tensor_options);
+       double norm_eps, const at::TensorOptions& tensor_options, NormKind norm_kind = NormKind::kLayer);
   // (rows, width), normalized row by row.
   at::Tensor Forward(const at::Tensor& rows) const;
   tensor_parallel::Residual Forward(const tensor_parallel::Residual& rows) const;
@@ -39,6 +42,7 @@ struct Norm {
 
   at::Tensor weight, bias;  // bias undefined where there is none
   double eps;
+  NormKind kind;
 };
 
 struct Linear {

@@ -1,28 +1,21 @@
 // Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_vit_test.py.
 #include "models/vit/safetensors.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
-#include <vector>
 
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/testing/safetensors_files.h"
 
 namespace plait::vit {
 namespace {
 
-namespace st = data::safetensors;
+using hugging_face::testing::DrawParameters, hugging_face::testing::ExpectReads,
+    hugging_face::testing::Folder, hugging_face::testing::ReplaceTensor;
 using ::testing::HasSubstr;
-
-std::string Folder(const std::string& name) {
-  const std::string folder = ::testing::TempDir() + "/" + name;
-  EXPECT_TRUE(data::MakeFolders(folder).ok());
-  return folder;
-}
 
 VitOptions Small(bool bias) {
   return {.image_size = 8,
@@ -41,9 +34,7 @@ VitOptions Small(bool bias) {
 
 Vit Drawn(bool bias, at::ScalarType type) {
   Vit vit(Small(bias), type);
-  for (const at::Tensor& parameter : vit.parameters()) {
-    parameter.detach().copy_(at::randn(parameter.sizes()));
-  }
+  DrawParameters(vit);
   return vit;
 }
 
@@ -61,19 +52,7 @@ TEST_P(RoundTrip, GivesTheSameBits) {
   const auto files = HuggingFaceVit::Open(folder);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->options(), vit.options());
-  const Vit meta(files->options(), at::TensorOptions(at::kMeta));
-  // A unit at a time, as engines do.
-  const std::vector<models::ParameterUnit> units = meta.units();
-  for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    for (const models::ParameterSpec& parameter : units[unit].parameters) {
-      models::Materialize(parameter.tensor, at::empty(parameter.tensor.sizes(), GetParam().type));
-    }
-    ASSERT_TRUE(files->ReadUnit(meta, unit).ok());
-  }
-  ASSERT_EQ(meta.parameters().size(), vit.parameters().size());
-  for (std::size_t j = 0; j < vit.parameters().size(); ++j) {
-    EXPECT_TRUE(meta.parameters()[j].equal(vit.parameters()[j])) << j;
-  }
+  ExpectReads(*files, Vit(files->options(), at::TensorOptions(at::kMeta)), vit);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
@@ -84,17 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RoundTrip,
 absl::Status AfterChange(const std::string& name, const at::Tensor& replacement) {
   const std::string folder = Folder("changed");
   EXPECT_TRUE(SaveHuggingFaceVit(Drawn(true, at::kFloat), folder).ok());
-  {
-    const auto model = st::Model::Open(folder);
-    std::vector<st::TensorView> tensors;
-    for (const std::string& other : model->Names()) {
-      if (other != name) tensors.push_back(*model->Find(other));
-    }
-    if (replacement.defined()) {
-      tensors.push_back({name, {st::DType::kF32, replacement.sizes().vec()}, replacement.const_data_ptr()});
-    }
-    EXPECT_TRUE(st::WriteModel(folder, tensors, {}).ok());
-  }
+  ReplaceTensor(folder, name, replacement);
   const auto files = HuggingFaceVit::Open(folder);
   if (!files.ok()) return files.status();
   return files->ReadAll(Vit(files->options(), at::kFloat));

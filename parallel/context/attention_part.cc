@@ -41,10 +41,6 @@ at::Tensor ExpDifference(const at::Tensor& x, const at::Tensor& log_sum) {
 
 }  // namespace
 
-at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
-  return heads.size(1) == count ? heads : heads.repeat_interleave(count / heads.size(1), 1);
-}
-
 PartOutput AttendToPart(const PartInput& input) {
   const at::Tensor scores = Scores(input);
   const at::Tensor log_sum = at::logsumexp(scores, {3});

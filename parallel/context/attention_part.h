@@ -26,9 +26,6 @@ struct PartOutput {
   at::Tensor log_sum;  // of the exponentials of their scores; -inf where a query sees none
 };
 
-// (batch, key heads, seq, width) -> (batch, count, seq, width): each key head for the query heads that look at it.
-at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count);
-
 // In float32 for half-precision inputs, else in their type.
 PartOutput AttendToPart(const PartInput& input);
 

@@ -40,4 +40,8 @@ at::Tensor FusedAttention(const at::Tensor& query, const at::Tensor& key, const 
   return at::scaled_dot_product_attention(query, key, value, mask, 0, causal);
 }
 
+at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count) {
+  return heads.size(1) == count ? heads : heads.repeat_interleave(count / heads.size(1), 1);
+}
+
 }  // namespace plait::context_parallel

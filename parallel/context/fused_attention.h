@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <optional>
 
 namespace plait::context_parallel {
@@ -14,6 +15,9 @@ namespace plait::context_parallel {
 // query, key, value (batch, heads, seq, width); mask: which keys a query sees, of boolean or added to the scores.
 at::Tensor FusedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const std::optional<at::Tensor>& mask, bool causal);
+
+// (batch, key heads, seq, width) -> (batch, count, seq, width): each key head for the query heads that look at it.
+at::Tensor PerQueryHead(const at::Tensor& heads, std::int64_t count);
 
 }  // namespace plait::context_parallel
 

@@ -16,6 +16,7 @@
 
 #include "comm/tensor_collectives.h"
 #include "parallel/context/attention_part.h"
+#include "parallel/context/fused_attention.h"
 #include "parallel/context/ring_attention.h"
 
 namespace plait::context_parallel {

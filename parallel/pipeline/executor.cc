@@ -156,6 +156,7 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
     for (std::size_t ahead = i; ahead < std::min(i + kPostedAhead, actions.size()); ++ahead) {
       Post(actions[ahead]);
     }
+    BeginStage(actions[i].stage, BlockBehind(i));
     const std::int64_t begin = NowNs(), waited = messages_.waited_ns();
     Do(actions[i], i + 1 == last, step);
     step.timeline.push_back({actions[i], begin, NowNs(), messages_.waited_ns() - waited});
@@ -164,6 +165,24 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
   messages_.WaitForSends();
   batches_.clear();
   return step;
+}
+
+void PipelineExecutor::BeginStage(int stage, std::ptrdiff_t following) {
+  const StageRange& range = stages_[stage];
+  engine_.BeginStage({.first = static_cast<std::size_t>(local_[range.first]),
+                      .count = static_cast<std::size_t>(range.count),
+                      .following = following});
+}
+
+// The engine's number of the block that runs first behind action `action` of this rank; W reads blocks that are held.
+std::ptrdiff_t PipelineExecutor::BlockBehind(std::size_t action) const {
+  const std::vector<Action>& actions = schedule_.actions[rank_];
+  while (++action < actions.size()) {
+    if (actions[action].kind == ActionKind::kWeightGradient) continue;
+    const StageRange& range = stages_[actions[action].stage];
+    return local_[IsForward(actions[action]) ? range.first : range.first + range.count - 1];
+  }
+  return -1;
 }
 
 void PipelineExecutor::Post(const Action& action) {
@@ -196,11 +215,7 @@ bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
 
 void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, Flight& flight) {
   const StageRange& range = stages_[stage];
-  const PipelineMicroBatch& micro = BatchOf(micro_batch);
-  const models::Batch& batch = micro.batch;
-  const auto before = [&micro](int block) {
-    if (micro.before) micro.before(block);
-  };
+  const models::Batch& batch = BatchOf(micro_batch).batch;
   if (!range.prologue) {
     flight.inputs = messages_.Take({true, stage, micro_batch}, ShapeOf(batch));
     for (at::Tensor& input : flight.inputs) input.requires_grad_(at::GradMode::is_enabled());
@@ -208,7 +223,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
   engine_.Forward([&] {
     BlockState state;
     if (range.prologue) {
-      before(-1);
       state = model_.Prologue(batch, {.random = batch.random, .sequence = batch.sequence});
       flight.inputs = TensorsOf(state);
       if (CutsPrologue(range) && state.hidden.requires_grad()) {
@@ -220,7 +234,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
       state = StateOf(flight.inputs);
     }
     for (int block = range.first; block < range.first + range.count; ++block) {
-      before(block);
       const auto forward = [&](const BlockState& input) {
         return options_.forward(static_cast<std::size_t>(block), input,
                                 {.step = block, .random = batch.random, .sequence = batch.sequence});
@@ -229,7 +242,6 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
     }
     flight.outputs = TensorsOf(state);
     if (!range.epilogue) return state.hidden;
-    before(range.first + range.count);
     flight.outputs = {end(state, batch)};
     return flight.outputs[0];
   });
@@ -298,7 +310,9 @@ void PipelineExecutor::ForwardAlone(const models::Batch& batch, const End& end) 
   asked_ = 0;
   for (int stage = 0; stage < schedule_.stages(); ++stage) {
     Flight flight;
-    if (IsMine(stage)) ForwardStage(stage, /*micro_batch=*/0, end, flight);
+    if (!IsMine(stage)) continue;
+    BeginStage(stage, /*following=*/-1);
+    ForwardStage(stage, /*micro_batch=*/0, end, flight);
   }
   messages_.WaitForSends();
   batches_.clear();

@@ -23,6 +23,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,9 +45,6 @@ namespace plait::parallel {
 struct PipelineMicroBatch {
   models::Batch batch;
   double loss_factor = 1;  // gradients are those of the sum of all losses times their factors
-  // Called before each part of the forward pass, on the rank that has it: the prologue (-1), a block, the epilogue
-  // (the number of blocks). To seed dropout by what it acts on. May be empty.
-  std::function<void(int block)> before = {};
 };
 // Called once for every micro-batch of a step, in order.
 using NextMicroBatch = std::function<PipelineMicroBatch(int micro_batch)>;
@@ -109,6 +107,8 @@ class PipelineExecutor {
   bool IsMine(int stage) const { return schedule_.rank_of_stage[stage] == rank_; }
   const PipelineMicroBatch& BatchOf(int micro_batch);
   void Post(const Action& action);
+  void BeginStage(int stage, std::ptrdiff_t following);
+  std::ptrdiff_t BlockBehind(std::size_t action) const;
   void Do(const Action& action, bool last, PipelineStep& step);
   void Forward(const Action& action, PipelineStep& step);
   void Backward(const Action& action, bool last);

@@ -13,6 +13,7 @@ namespace plait::parallel {
 struct GatherCount {
   int roots = 0;
   std::vector<int> blocks = {};  // of the rank, in order
+  int most_blocks = 0;           // that are whole at a time
 };
 
 // For rank `rank` of the schedule. `reshard` and `prefetch`: DataParallelOptions.

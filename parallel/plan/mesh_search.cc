@@ -7,7 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "parallel/pipeline/simulator.h"
+#include "parallel/plan/pass_memory.h"
+#include "parallel/plan/rank_memory.h"
 
 namespace plait::parallel {
 namespace {
@@ -20,38 +21,23 @@ std::vector<int> Divisors(int number) {
   return divisors;
 }
 
-// Bytes that samples in flight keep on a rank of pp.
-std::int64_t ActivationBytes(const StepPlan& plan, int pp_rank) {
-  const PlannedModel& m = plan.model;
-  const MeshSizes& mesh = plan.run.mesh;
-  const auto bytes = static_cast<std::int64_t>(c10::elementSize(plan.run.compute_type));
-  // Sequence parallelism splits the sums; what the products read is whole.
-  const std::int64_t whole = m.residual_activations / (plan.run.sequence_parallel ? 2 : 1);
-  const std::int64_t block = whole + (m.block_activations - whole) / mesh.tp;
-  std::vector<double> weights;
-  for (const StageRange& stage : plan.stages) {
-    const std::int64_t end = stage.epilogue ? m.end_activations / mesh.tp : 0;
-    weights.push_back(static_cast<double>((block * stage.count + end) * bytes / mesh.cp));
-  }
-  return static_cast<std::int64_t>(MostInFlight(plan.schedule, pp_rank, weights));
-}
-
 class Estimator {
  public:
-  Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster) {}
+  Estimator(const PlannedModel& model, const Cluster& cluster) : model_(model), cluster_(cluster), passes_(model) {}
 
   absl::StatusOr<Estimate> Of(const PlannedRun& run) {
     PLAIT_ASSIGN_OR_RETURN(const Pipeline* const pipeline, PipelineOf(run));
     const StepPlan& plan = pipeline->plan;
+    PLAIT_ASSIGN_OR_RETURN(const PassBytes* const bytes, passes_.Of(run));
     Estimate estimate = {.run = run, .memory = {}, .time = {}, .traffic = {}};
     std::vector<StateCalls> states;
     for (const int rank : RanksThatDiffer(plan)) {
       states.push_back(StateCallsOf(plan, {.pp = rank}));
-      const MemoryPlan memory = Memory(plan, rank);
+      const MemoryPlan memory = RankMemory(plan, rank, *bytes);
       if (memory.total_bytes() > estimate.memory.total_bytes() || states.size() == 1)
         estimate.memory = memory;
     }
-    estimate.time = TimeOf(plan, states, pipeline->seconds, cluster_);
+    estimate.time = TimeOf(plan, *bytes, states, pipeline->seconds, cluster_);
     estimate.fits = static_cast<double>(estimate.memory.total_bytes()) <= cluster_.memory_bytes;
     return estimate;
   }
@@ -81,25 +67,6 @@ class Estimator {
     return run;
   }
 
-  MemoryPlan Memory(const StepPlan& plan, int pp_rank) const {
-    const PlannedRun& run = plan.run;
-    const RankUnits rank = UnitsOf(plan, {.pp = pp_rank});
-    std::vector<PlannedUnit> units = PlanUnits(rank.roots, run.shard_ranks());
-    units.insert(units.end(), rank.blocks, PlanUnits({rank.block}, run.shard_ranks())[0]);
-    return PlanMemory({.units = units,
-                       .strategy = run.strategy,
-                       .replicate_ranks = run.replicate_ranks(),
-                       .shard_ranks = run.shard_ranks(),
-                       .master_type = run.master_type,
-                       .compute_type = run.compute_type,
-                       .optimizer = run.optimizer,
-                       .reshard_after_forward = run.reshard_after_forward,
-                       .prefetch = run.prefetch,
-                       .adds_unsharded_gradients = run.micro_batches > 1 && !run.reduce_each_micro_batch,
-                       .micro_batch = run.micro_batch,
-                       .activation_bytes_per_sample = ActivationBytes(plan, pp_rank)});
-  }
-
   // Of a run, with what many candidates have in common.
   struct Pipeline {
     StepPlan plan;
@@ -113,7 +80,8 @@ class Estimator {
     auto found = pipelines_.find(key);
     if (found == pipelines_.end()) {
       PLAIT_ASSIGN_OR_RETURN(StepPlan plan, StepPlan::Make(model_, run));
-      const double seconds = PipelineSeconds(plan, cluster_);
+      PLAIT_ASSIGN_OR_RETURN(const PassBytes* const bytes, passes_.Of(run));
+      const double seconds = PipelineSeconds(plan, *bytes, cluster_);
       found = pipelines_.emplace(key, Pipeline{std::move(plan), seconds}).first;
     }
     found->second.plan.run = run;
@@ -122,6 +90,7 @@ class Estimator {
 
   const PlannedModel& model_;
   const Cluster& cluster_;
+  PassMemory passes_;
   std::tuple<int, int, int> mesh_;  // that the pipelines are of
   std::map<std::pair<int, std::int64_t>, Pipeline> pipelines_;
 };

@@ -11,6 +11,7 @@
 #define PLAIT_PARALLEL_PLAN_PLANNED_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,9 +46,9 @@ struct PlannedModel {
   bool images = false;
   // Of a sample's step: floating point operations of products, forward and backward.
   double block_flops = 0, prologue_flops = 0, epilogue_flops = 0;
-  // Numbers that a sample's forward pass keeps for backward: in a block, and of these those that are of all columns on
-  // every rank (norms and sums); in prologue and epilogue.
-  std::int64_t block_activations = 0, residual_activations = 0, end_activations = 0;
+  // On the meta device: another model, of this type, and a micro-batch of so many samples for it.
+  std::function<std::shared_ptr<models::BlockModel>(at::ScalarType type)> make = {};
+  std::function<models::Batch(std::int64_t samples, at::ScalarType type)> batch = {};
 
   std::int64_t ParameterCount() const;
 };

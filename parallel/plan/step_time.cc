@@ -82,20 +82,18 @@ struct Pass {
 
 class Times {
  public:
-  Times(const StepPlan& plan, const Cluster& cluster)
-      : plan_(plan), cluster_(cluster), mesh_(plan.run.mesh) {}
+  Times(const StepPlan& plan, const PassBytes& bytes, const Cluster& cluster)
+      : plan_(plan), bytes_(bytes), cluster_(cluster), mesh_(plan.run.mesh) {}
 
   std::vector<Pass> OfStages() const {
-    const Pass block = OfBlock();
+    const Pass block = OfPart(plan_.model.block_flops, bytes_.block, BlockCalls(plan_));
     std::vector<Pass> passes;
     for (const StageRange& stage : plan_.stages) {
       Pass pass;
       for (int i = 0; i < stage.count; ++i) pass += block;
       const PlannedModel& m = plan_.model;
-      if (stage.prologue) pass += OfEnd(m.prologue_flops, 0, PrologueCalls(plan_));
-      if (stage.epilogue) {
-        pass += OfEnd(m.epilogue_flops, static_cast<double>(m.end_activations), EpilogueCalls(plan_));
-      }
+      if (stage.prologue) pass += OfPart(m.prologue_flops, bytes_.prologue, PrologueCalls(plan_));
+      if (stage.epilogue) pass += OfPart(m.epilogue_flops, bytes_.epilogue, EpilogueCalls(plan_));
       passes.push_back(pass);
     }
     return passes;
@@ -109,26 +107,13 @@ class Times {
   bool overlaps() const { return cluster_.messages_overlap; }
 
  private:
-  Pass OfBlock() const {
-    const PlannedModel& m = plan_.model;
-    const auto residual = static_cast<double>(m.residual_activations);
-    const double copies = plan_.run.sequence_parallel ? 1 : mesh_.tp;  // on every rank of tp
-    Pass block = {
-        .products = Products(m.block_flops),
-        .activations = Activations(static_cast<double>(m.block_activations) + (copies - 1) * residual)};
-    AddMessages(BlockCalls(plan_), block);
-    return block;
-  }
   double Products(double flops) const {
     const double of_rank = flops * static_cast<double>(plan_.run.micro_batch) / (mesh_.cp * mesh_.tp);
     return of_rank / cluster_.flops.at(TypeName(plan_.run.compute_type));
   }
-  double Activations(double numbers) const {
-    const double of_rank = numbers * static_cast<double>(plan_.run.micro_batch) / (mesh_.cp * mesh_.tp);
-    return of_rank * BytesOf(plan_.run.compute_type) / cluster_.activation_bandwidth;
-  }
-  Pass OfEnd(double flops, double activations, const PassCalls& calls) const {
-    Pass pass = {.products = Products(flops), .activations = Activations(activations)};
+  Pass OfPart(double flops, const PartBytes& bytes, const PassCalls& calls) const {
+    Pass pass = {.products = Products(flops),
+                 .activations = static_cast<double>(bytes.kept) / cluster_.activation_bandwidth};
     AddMessages(calls, pass);
     return pass;
   }
@@ -161,6 +146,7 @@ class Times {
   }
 
   const StepPlan& plan_;
+  const PassBytes& bytes_;
   const Cluster& cluster_;
   const MeshSizes mesh_;
 };
@@ -272,9 +258,9 @@ std::vector<int> RanksThatDiffer(const StepPlan& plan) {
   return differ;
 }
 
-double PipelineSeconds(const StepPlan& plan, const Cluster& cluster) {
+double PipelineSeconds(const StepPlan& plan, const PassBytes& bytes, const Cluster& cluster) {
   if (plan.run.mesh.pp == 1) return 0;
-  const Times times(plan, cluster);
+  const Times times(plan, bytes, cluster);
   const std::vector<Pass> stages = times.OfStages();
   std::vector<double> own(plan.run.mesh.pp, 0);
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -283,9 +269,9 @@ double PipelineSeconds(const StepPlan& plan, const Cluster& cluster) {
   return std::max(0.0, Makespan(plan, stages, times) - *std::max_element(own.begin(), own.end()));
 }
 
-StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, double pipeline_seconds,
-                const Cluster& cluster) {
-  const Times times(plan, cluster);
+StepTime TimeOf(const StepPlan& plan, const PassBytes& bytes, const std::vector<StateCalls>& states,
+                double pipeline_seconds, const Cluster& cluster) {
+  const Times times(plan, bytes, cluster);
   const std::vector<Pass> stages = times.OfStages();
   const std::vector<int> ranks = RanksThatDiffer(plan);
   StepTime longest, after;

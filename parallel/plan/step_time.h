@@ -1,6 +1,6 @@
 // How long a training step takes on a cluster, term by term.
 //
-//   const StepTime time = TimeOf(plan, states, PipelineSeconds(plan, cluster), cluster);
+//   const StepTime time = TimeOf(plan, bytes, states, PipelineSeconds(plan, bytes, cluster), cluster);
 //   time.total();                              // seconds
 //   std::cout << StepTimeText(time);           // a line per term
 //
@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "parallel/plan/cluster.h"
+#include "parallel/plan/pass_memory.h"
 #include "parallel/plan/traffic.h"
 
 namespace plait::parallel {
@@ -54,11 +55,11 @@ std::vector<int> RanksThatDiffer(const StepPlan& plan);
 
 // The term `pipeline`. It follows from pp, cp, tp, micro-batches and schedule alone. The cluster has the compute type's
 // FLOP/s.
-double PipelineSeconds(const StepPlan& plan, const Cluster& cluster);
+double PipelineSeconds(const StepPlan& plan, const PassBytes& bytes, const Cluster& cluster);
 
-// `states`: StateCallsOf of RanksThatDiffer, in that order.
-StepTime TimeOf(const StepPlan& plan, const std::vector<StateCalls>& states, double pipeline_seconds,
-                const Cluster& cluster);
+// `bytes`: PassMemory of the run. `states`: StateCallsOf of RanksThatDiffer, in that order.
+StepTime TimeOf(const StepPlan& plan, const PassBytes& bytes, const std::vector<StateCalls>& states,
+                double pipeline_seconds, const Cluster& cluster);
 
 // A line per term that is not zero, with its share.
 std::string StepTimeText(const StepTime& time);

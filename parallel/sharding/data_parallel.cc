@@ -34,14 +34,18 @@ BlockState DataParallel::Run(std::size_t block, std::size_t count, const models:
                              const BlockState& input) {
   Engine& engine = *engine_;
   PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";
-  const auto next = static_cast<std::ptrdiff_t>(block + count);
-  const bool is_last = block + count == engine.blocks.size();
+  const auto end = static_cast<std::ptrdiff_t>(block + count);
   const UnitIndices units = engine.UnitsOfBlocks(block, count);
   const Engine::Holds holds(engine, units);
-  engine.PrefetchBlock(next);
+  engine.following.reset();
+  engine.PrefetchBlock(engine.OrFollowing(end));
   engine.Wait(units);
-  engine.GatherBlock(next);
-  if (engine.options.prefetch) engine.PrefetchBlock(next + 1);
+  if (engine.IsInStage(end)) {
+    engine.GatherBlock(end);
+    if (engine.options.prefetch) engine.PrefetchBlock(engine.OrFollowing(end + 1));
+  } else {
+    engine.HoldFollowing(units);
+  }
   BlockState output = forward(input);
   engine.AdvanceGathers();
   const auto requires_grad = [](const at::Tensor& t) { return t.defined() && t.requires_grad(); };
@@ -49,7 +53,8 @@ BlockState DataParallel::Run(std::size_t block, std::size_t count, const models:
       !(requires_grad(output.hidden) || requires_grad(output.auxiliary_loss))) {
     return output;
   }
-  // The last block's backward comes next: it stays.
+  // Without stages the last block's backward comes next: it stays.
+  const bool is_last = !engine.stage.has_value() && block + count == engine.blocks.size();
   const bool stays = !engine.options.reshard_after_forward || is_last;
   engine.RecordUse(units, static_cast<std::ptrdiff_t>(block), stays, {output.hidden, output.auxiliary_loss});
   if (is_last) engine.PrefetchBlock(static_cast<std::ptrdiff_t>(block) - 1);
@@ -60,7 +65,7 @@ at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
   Engine& engine = *engine_;
   PLAIT_CHECK(!engine.broken) << "an exception left DataParallel::Backward; create the engine anew";
   const Engine::Holds holds(engine, engine.roots);
-  engine.PrefetchBlock(0);
+  engine.PrefetchBlock(engine.stage.has_value() ? static_cast<std::ptrdiff_t>(engine.stage->first) : 0);
   engine.Wait(engine.roots);
   at::Tensor result = forward();
   if (at::GradMode::is_enabled() && result.requires_grad()) {
@@ -69,6 +74,14 @@ at::Tensor DataParallel::Forward(const std::function<at::Tensor()>& forward) {
     engine.ReshardUnheld();
   }
   return result;
+}
+
+void DataParallel::BeginStage(const StageBlocks& stage) {
+  PLAIT_CHECK(stage.first + stage.count <= engine_->blocks.size() &&
+              stage.following < static_cast<std::ptrdiff_t>(engine_->blocks.size()))
+      << "blocks " << stage.first << " to " << stage.first + stage.count << ", then " << stage.following
+      << ", of a rank with " << engine_->blocks.size();
+  engine_->stage = stage;
 }
 
 std::shared_ptr<const void> DataParallel::Hold(std::size_t block, std::size_t count) {

@@ -125,6 +125,15 @@ class DataParallel {
   // pipeline stage. May be called again before the first result's backward.
   at::Tensor Forward(const std::function<at::Tensor()>& forward);
 
+  // Local. The blocks that run now, forward or backward, and the one that runs behind them: gathered ahead in place of
+  // their neighbour, and kept if it is one of them. For ranks that have several stages, or several micro-batches of
+  // one. Until the first call all blocks run forward and then backward.
+  struct StageBlocks {
+    std::size_t first = 0, count = 0;
+    std::ptrdiff_t following = -1;  // negative: none in this step
+  };
+  void BeginStage(const StageBlocks& stage);
+
   // Blocks and root units unsharded until the result is released, before the next optimizer step: for a backward
   // in several parts, of which the later ones read parameters too.
   std::shared_ptr<const void> Hold(std::size_t block, std::size_t count);

@@ -239,6 +239,25 @@ void DataParallel::Engine::Wait(const UnitIndices& indices) {
   for (const std::size_t unit : indices) units[unit]->WaitUnsharded();
 }
 
+bool DataParallel::Engine::IsInStage(std::ptrdiff_t block) const {
+  const StageBlocks all = {.first = 0, .count = blocks.size()};
+  const StageBlocks& now = stage.has_value() ? *stage : all;
+  return block >= static_cast<std::ptrdiff_t>(now.first) &&
+         block < static_cast<std::ptrdiff_t>(now.first + now.count);
+}
+
+std::ptrdiff_t DataParallel::Engine::OrFollowing(std::ptrdiff_t block) const {
+  if (IsInStage(block)) return block;
+  return stage.has_value() ? stage->following : -1;
+}
+
+void DataParallel::Engine::HoldFollowing(const UnitIndices& held) {
+  if (!stage.has_value() || stage->following < 0) return;
+  const UnitIndices& of_block = blocks[static_cast<std::size_t>(stage->following)];
+  const bool in_memory = !of_block.empty() && std::find(held.begin(), held.end(), of_block[0]) != held.end();
+  if (options.prefetch || in_memory) following = std::make_unique<const Holds>(*this, of_block);
+}
+
 void DataParallel::Engine::GatherBlock(std::ptrdiff_t block) {
   if (!options.prefetch || block < 0 || block >= static_cast<std::ptrdiff_t>(blocks.size())) return;
   for (const std::size_t unit : blocks[static_cast<std::size_t>(block)]) units[unit]->StartAllGather();
@@ -301,9 +320,14 @@ void DataParallel::Engine::BeginUse(std::int64_t id) {
     units[unit]->ExpectGradients();
   }
   Wait(use.units);
-  if (use.block < 0 || !options.reshard_after_forward) return;
-  GatherBlock(use.block - 1);
-  PrefetchBlock(options.prefetch ? use.block - 2 : use.block - 1);
+  if (use.block < 0) return;
+  following.reset();
+  const std::ptrdiff_t next = use.block - 1;
+  const bool at_end = !IsInStage(next);
+  if (at_end) HoldFollowing(use.units);
+  if (!options.reshard_after_forward) return;
+  if (!at_end) GatherBlock(next);
+  PrefetchBlock(OrFollowing(options.prefetch && !at_end ? next - 1 : next));
 }
 
 void DataParallel::Engine::End(std::size_t unit) {
@@ -317,6 +341,7 @@ void DataParallel::Engine::EndUses() {
 
 void DataParallel::Engine::ForgetUses() {
   uses_.clear();
+  following.reset();
   begun_holds_.assign(units.size(), 0);
 }
 

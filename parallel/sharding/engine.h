@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,11 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
 
   UnitIndices UnitsOfBlocks(std::size_t block, std::size_t count) const;
   void Wait(const UnitIndices& units);
+  bool IsInStage(std::ptrdiff_t block) const;
+  // `block` in the stage, else the block that runs behind the stage; negative: none.
+  std::ptrdiff_t OrFollowing(std::ptrdiff_t block) const;
+  // At a stage's end: the block that follows, where prefetching is on or it is one of `units`, which are in memory.
+  void HoldFollowing(const UnitIndices& units);
   // Starts the gathers of a block ahead of its use, where prefetching is on; none beside the ends.
   void GatherBlock(std::ptrdiff_t block);
   // The reads of a block's shards.
@@ -84,6 +90,8 @@ class DataParallel::Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Shard> shards;
   std::vector<ReplicatedTensor> replicated_tensors;
   std::unique_ptr<Reductions> reductions;
+  std::optional<StageBlocks> stage;        // none: all blocks, forward and then backward
+  std::unique_ptr<const Holds> following;  // of the block behind the stage, until it is used
   std::map<const void*, std::pair<std::size_t, std::size_t>> by_parameter;  // unit and index in it
   bool in_backward = false;
   bool reduced = false;  // the last micro-batch's gradients wait for a step

@@ -21,7 +21,7 @@
 #include "parallel/pipeline/simulator.h"
 
 ABSL_FLAG(int, micro_batches, 8, "of a step");
-ABSL_FLAG(double, action_ms, 20, "milliseconds of a forward pass, an input gradient and a weight gradient");
+ABSL_FLAG(double, action_ms, 100, "milliseconds of a forward pass, an input gradient and a weight gradient");
 ABSL_FLAG(int, steps, 5, "steps");
 
 namespace plait {
@@ -101,9 +101,11 @@ class SlowModel final : public models::BlockModel {
   std::vector<std::shared_ptr<models::Block>> blocks_;
 };
 
-// 1 - work / span of the rank whose span is longest.
+// 1 - work / span of the rank whose span is longest. A span begins with work, as the formula's does: a rank's wait for
+// the first micro-batch is not part of it.
 double BubbleOf(const parallel::PipelineStep& step, const comm::Communicator& world) {
-  double span = 1e-9 * static_cast<double>(step.timeline.back().end_ns - step.timeline.front().begin_ns);
+  const parallel::ActionTime& first = step.timeline.front();
+  double span = 1e-9 * static_cast<double>(step.timeline.back().end_ns - first.begin_ns - first.waited_ns);
   double work = 0;
   for (const parallel::ActionTime& time : step.timeline) {
     work += 1e-9 * static_cast<double>(time.end_ns - time.begin_ns - time.waited_ns);

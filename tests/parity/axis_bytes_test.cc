@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
 #include "parallel/optim/sharded_optimizer.h"
-#include "parallel/pipeline/executor.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
+#include "tests/parity/staged_training.h"
 
 namespace plait::parity {
 namespace {
@@ -287,31 +288,18 @@ class StagedModel {
       : mesh_(*comm::DeviceMesh::Create(
             World(), {{"pp", s.ranks}, {"dp_replicate", World().size() / s.ranks / s.tp}, {"tp", s.tp}})) {
     if (s.tp > 1) Split(*model, mesh_, s.sequence_parallel);
-    const auto schedule =
-        *parallel::MakeSchedule(s.schedule, {.ranks = s.ranks, .micro_batches = kMicroBatches});
-    const auto stages =
-        *parallel::SplitBlocks(parallel::CostsByParameters(model->units()), schedule.stages());
-    std::vector<models::ParameterUnit> units;
-    for (const parallel::RankUnit& unit :
-         parallel::UnitsOfRank(model->units(), stages, schedule.rank_of_stage, mesh_.axis("pp").rank())) {
-      units.push_back(unit.unit);
-    }
-    dp_ = *parallel::DataParallel::Create(*parallel::WithEnds(mesh_, schedule.rank_of_stage), units, {});
-    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, parallel::ShardedOptimizerOptions{});
-    pipeline_ = *parallel::PipelineExecutor::Create(*dp_, *model, mesh_.axis("pp"), schedule, stages);
+    training_.emplace(*model, mesh_, StagedOptions{.schedule = s.schedule, .micro_batches = kMicroBatches});
   }
   void Step(const Batch& batch) {
-    pipeline_->Run([&](int) { return parallel::PipelineMicroBatch{batch}; });
-    EXPECT_TRUE(optimizer_->Step({.clip_norm = 1}).status.ok());
-    dp_->WaitForParameters();
+    training_->pipeline->Run([&](int) { return parallel::PipelineMicroBatch{batch}; });
+    EXPECT_TRUE(training_->optimizer->Step({.clip_norm = 1}).status.ok());
+    training_->dp->WaitForParameters();
   }
   int rank() const { return mesh_.axis("pp").rank(); }
 
  private:
   comm::DeviceMesh mesh_;
-  std::unique_ptr<parallel::DataParallel> dp_;
-  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
-  std::unique_ptr<parallel::PipelineExecutor> pipeline_;
+  std::optional<StagedTraining> training_;
 };
 
 void ExpectStageBytes(const Model& model, const Stages& s, std::int64_t tied_bytes) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,12 +24,10 @@
 #include "models/llama/llama.h"
 #include "models/mlp/mlp.h"
 #include "models/vit/vit.h"
-#include "parallel/optim/sharded_optimizer.h"
-#include "parallel/pipeline/executor.h"
 #include "parallel/pipeline/simulator.h"
-#include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
 #include "tests/parity/serial_adamw.h"
+#include "tests/parity/staged_training.h"
 
 namespace plait::parity {
 namespace {
@@ -177,33 +176,23 @@ class Pipeline {
                                         {{"pp", s_.stages}, {data_axis_, s_.data_ranks()}, {"tp", s_.tp}})),
         model_(ModelOf(setting)) {
     SplitLayers();
-    const comm::Communicator& pp = mesh_.axis("pp");
-    const parallel::Schedule schedule =
-        *parallel::MakeSchedule(s_.schedule, {.ranks = s_.stages, .micro_batches = s_.micro_batches()});
-    const auto stages =
-        *parallel::SplitBlocks(parallel::CostsByParameters(model_->units()), schedule.stages());
-    std::vector<models::ParameterUnit> units;
-    for (auto& [unit, index] :
-         parallel::UnitsOfRank(model_->units(), stages, schedule.rank_of_stage, pp.rank())) {
-      for (models::ParameterSpec& p : unit.parameters) {
-        if (s_.fault == Fault::kTiedGradientNotSummed) p.placement.partial.clear();
-      }
-      units.push_back(unit);
-    }
-    dp_ = *parallel::DataParallel::Create(*parallel::WithEnds(mesh_, schedule.rank_of_stage), units,
-                                          {.strategy = s_.strategy,
-                                           .reshard_after_forward = s_.reshard_after_forward,
-                                           .part_bytes = s_.reshard_after_forward ? 512 : 1 << 16});
-    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, AdamW(s_.lr()));
-    most_in_flight_ = parallel::Simulate(schedule)->most_in_flight[pp.rank()];
-    pipeline_ = *parallel::PipelineExecutor::Create(
-        *dp_, *model_, pp, schedule, stages, {.reduce_every_micro_batch = s_.reduce_every_micro_batch});
+    training_.emplace(*model_, mesh_,
+                      StagedOptions{.schedule = s_.schedule,
+                                    .micro_batches = s_.micro_batches(),
+                                    .engine = {.strategy = s_.strategy,
+                                               .reshard_after_forward = s_.reshard_after_forward,
+                                               .part_bytes = s_.reshard_after_forward ? 512 : 1 << 16},
+                                    .optimizer = AdamW(s_.lr()),
+                                    .pipeline = {.reduce_every_micro_batch = s_.reduce_every_micro_batch},
+                                    .sums_tied_gradients = s_.fault != Fault::kTiedGradientNotSummed});
+    const parallel::Schedule& schedule = training_->pipeline->schedule();
+    most_in_flight_ = parallel::Simulate(schedule)->most_in_flight[mesh_.axis("pp").rank()];
   }
 
   // This rank's part of the loss.
   double Step(int step) {
     const double count = CountOfStep(s_, step);
-    const parallel::PipelineStep done = pipeline_->Run([&](int k) {
+    const parallel::PipelineStep done = training_->pipeline->Run([&](int k) {
       const int data_rank = mesh_.axis(data_axis_).rank();
       Batch batch = BatchOf(s_, step, k, data_rank);
       const double own = static_cast<double>(CountOf(s_.kind, batch)) * s_.data_ranks() * s_.micro_batches();
@@ -213,26 +202,26 @@ class Pipeline {
       return parallel::PipelineMicroBatch{batch, 1 / (s_.fault == Fault::kOwnNormalizer ? own : count)};
     });
     EXPECT_EQ(done.most_in_flight, most_in_flight_) << "not as simulated";
-    EXPECT_EQ(done.timeline.size(), pipeline_->schedule().actions[mesh_.axis("pp").rank()].size());
+    EXPECT_EQ(done.timeline.size(), training_->pipeline->schedule().actions[mesh_.axis("pp").rank()].size());
     double loss = 0;
     for (const models::LossSum& one : done.losses) loss += one.sum.item<double>() / count;
-    const auto stepped = optimizer_->Step({.clip_norm = kClip});
+    const auto stepped = training_->optimizer->Step({.clip_norm = kClip});
     EXPECT_GT(stepped.gradient_norm, kClip) << "clipping is not tested";
     return loss;
   }
   // Both without dropout.
   double Evaluate() {
     model_->SetTraining(false);
-    double loss = pipeline_->Loss(BatchOf(s_, 90, 1, 0)).sum.item<double>();
+    double loss = training_->pipeline->Loss(BatchOf(s_, 90, 1, 0)).sum.item<double>();
     mesh_.axis("pp").AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
     return loss;
   }
   // Undefined but for the last stage.
-  at::Tensor Output() { return pipeline_->Output(BatchOf(s_, 90, 1, 0)); }
+  at::Tensor Output() { return training_->pipeline->Output(BatchOf(s_, 90, 1, 0)); }
   bool has_last_stage() const {
-    return pipeline_->schedule().rank_of_stage.back() == mesh_.axis("pp").rank();
+    return training_->pipeline->schedule().rank_of_stage.back() == mesh_.axis("pp").rank();
   }
-  parallel::DataParallel& engine() { return *dp_; }
+  parallel::DataParallel& engine() { return *training_->dp; }
 
  private:
   void SplitLayers() {
@@ -248,9 +237,7 @@ class Pipeline {
   std::string data_axis_;
   comm::DeviceMesh mesh_;
   std::shared_ptr<models::BlockModel> model_;
-  std::unique_ptr<parallel::DataParallel> dp_;
-  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
-  std::unique_ptr<parallel::PipelineExecutor> pipeline_;
+  std::optional<StagedTraining> training_;
   int most_in_flight_ = 0;
 };
 

@@ -21,9 +21,8 @@
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
 #include "models/vit/vit.h"
-#include "parallel/optim/sharded_optimizer.h"
-#include "parallel/pipeline/executor.h"
-#include "parallel/sharding/data_parallel.h"
+#include "parallel/pipeline/stage_split.h"
+#include "tests/parity/staged_training.h"
 
 namespace plait::parity {
 namespace {
@@ -135,28 +134,20 @@ Trained Train(const Setting& s, const comm::Communicator& world) {
   const comm::DeviceMesh mesh =
       *comm::DeviceMesh::Create(world, {{"pp", s.pp}, {"dp_replicate", s.replicas}, {"dp_shard", s.shards}});
   const std::shared_ptr<models::BlockModel> model = MakeModel(s.kind);
-  const comm::Communicator& pp = mesh.axis("pp");
-  const parallel::Schedule schedule =
-      *parallel::MakeSchedule(s.schedule, {.ranks = s.pp, .micro_batches = s.leaves_of_rank()});
-  const auto stages = *parallel::SplitBlocks(parallel::CostsByParameters(model->units()), schedule.stages());
-  std::vector<models::ParameterUnit> units;
-  for (auto& [unit, index] :
-       parallel::UnitsOfRank(model->units(), stages, schedule.rank_of_stage, pp.rank())) {
-    units.push_back(unit);
-  }
-  const auto dp = *parallel::DataParallel::Create(*parallel::WithEnds(mesh, schedule.rank_of_stage), units,
-                                                  {.strategy = s.strategy,
-                                                   .compute_type = s.compute_type,
-                                                   .reproducible = s.reproducible,
-                                                   .part_bytes = 2048});
-  parallel::ShardedOptimizer optimizer(*dp, kAdamW);
-  const auto pipeline = *parallel::PipelineExecutor::Create(*dp, *model, pp, schedule, stages);
+  const StagedTraining staged(*model, mesh,
+                              {.schedule = s.schedule,
+                               .micro_batches = s.leaves_of_rank(),
+                               .engine = {.strategy = s.strategy,
+                                          .compute_type = s.compute_type,
+                                          .reproducible = s.reproducible,
+                                          .part_bytes = 2048},
+                               .optimizer = kAdamW});
   const int data_rank = mesh.axis("dp_replicate").rank() * s.shards + mesh.axis("dp_shard").rank();
   Trained trained;
   for (int step = 0; step < kSteps; ++step) {
     const double count = CountOfStep(s, step);
     const auto leaf_of = [&](int k) { return data_rank * s.leaves_of_rank() + k; };
-    const parallel::PipelineStep done = pipeline->Run([&](int k) {
+    const parallel::PipelineStep done = staged.pipeline->Run([&](int k) {
       return parallel::PipelineMicroBatch{MakeBatch(s, step, leaf_of(k)), 1 / count};
     });
     // Each rank's in their places, and zero from all others: sums of one term.
@@ -166,14 +157,14 @@ Trained Train(const Setting& s, const comm::Communicator& world) {
     }
     world.AllReduce(comm::BufferOf(absl::MakeSpan(losses)));
     trained.losses.insert(trained.losses.end(), losses.begin(), losses.end());
-    trained.norms.push_back(optimizer.Step({.clip_norm = kClip}).gradient_norm);
+    trained.norms.push_back(staged.optimizer->Step({.clip_norm = kClip}).gradient_norm);
     EXPECT_GT(trained.norms.back(), kClip) << "clipping is not tested";
   }
-  dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
+  staged.dp->VisitUnsharded([&](const models::ParameterUnit& unit) {
     for (const models::ParameterSpec& p : unit.parameters)
       trained.parameters[p.name] = p.tensor.detach().clone();
   });
-  dp->WaitForParameters();
+  staged.dp->WaitForParameters();
   return trained;
 }
 

@@ -48,6 +48,17 @@ class NumbersTest(runs.ReportTest):
         # The median of the two medians lies between 1 and 1.25 times the first.
         self.assertAlmostEqual(ranks["spread"], 1.25 / 1.125, delta=1e-14)
 
+    def test_axes_of_one_rank_are_left_out(self):
+        self.write("run", "run.h5")
+        run = self.report_json("run.h5")["runs"][0]
+        self.assertEqual(list(run["axes"]), ["dp"])
+        self.assertEqual([name for name in run["metrics"] if "tp" in name], [])
+        self.assertIn("comm_bytes_dp", run["metrics"])
+        self.report("run.h5", "--plots=none", "--html=" + self.path("page.html"))
+        self.assertNotIn(b"_tp", self.bytes("page.html"))
+        # Unless they are asked for.
+        self.assertIn("comm_bytes_tp", self.report("run.h5", "--metrics=comm_bytes_tp", "--plots=none"))
+
     def test_statistics_over_ranks_stand_beside_their_mean(self):
         self.write("run", "run.h5")
         text = self.report("run.h5", "--plots=none", "--columns=160", "--skip=1")

@@ -60,6 +60,10 @@ void WriteRun(const std::string& path, std::int64_t draws, double scale, const s
   Need(history->Declare({"comm_bytes_dp", "bytes", "sent by a rank"}));
   Need(history->Declare({"comm_in_flight_dp", "s", "all-reduce under way"}));
   Need(history->Declare({"comm_exposed_dp", "s", "of it, not behind other work"}));
+  // Of an axis of one rank.
+  Need(history->Declare({"comm_bytes_tp", "bytes", "sent by a rank", "mean over ranks"}));
+  Need(history->Declare({"comm_bytes_tp_max", "bytes", "sent by a rank", "maximum over ranks"}));
+  Need(history->Declare({"comm_in_flight_tp", "s", "in flight"}));
   Need(history->Declare({.name = "dt_per_rank", .units = "s", .dimension = "rank", .length = 2}));
   for (std::int64_t i = 0; i < draws; ++i) {
     // 1.0, 1.1, ... 1.9 ms, again and again.
@@ -76,7 +80,10 @@ void WriteRun(const std::string& path, std::int64_t draws, double scale, const s
                           {"sps_world", 128 / dt},
                           {"comm_bytes_dp", 3350528},
                           {"comm_in_flight_dp", 0.5 * dt},
-                          {"comm_exposed_dp", 0.125 * dt}},
+                          {"comm_exposed_dp", 0.125 * dt},
+                          {"comm_bytes_tp", 0},
+                          {"comm_bytes_tp_max", 0},
+                          {"comm_in_flight_tp", 0}},
                          {{"dt_per_rank", per_rank}}));
   }
   Need(history->Close());

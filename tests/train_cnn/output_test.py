@@ -21,7 +21,7 @@ def log_probabilities(model, images):
 
 class OutputTest(runs.CnnTest):
     def test_lines_history_and_model(self):
-        run, model = self.model("--epochs=3")
+        run, model = self.model("--epochs=3", "--strategy=ddp")
         epochs = run.epochs()
         self.assertEqual([epoch["epoch"] for epoch in epochs], ["1", "2", "3"])
         for epoch in epochs:
@@ -39,6 +39,11 @@ class OutputTest(runs.CnnTest):
             self.assertTrue(numpy.allclose(history[name], numbers, rtol=0, atol=5e-7), name)
         self.assertTrue(numpy.allclose(history["lr"], [1e-3, 7e-4, 4.9e-4], rtol=1e-12))
         self.assertEqual({name: tensor.shape for name, tensor in model.items()}, runs.MODEL)
+        # All-reduced by 2 ranks: each sends 4 bytes per parameter, and each tensor begins at 64 bytes.
+        steps, least = -(-runs.TRAIN // 16), 4 * sum(tensor.size for tensor in model.values())
+        for sent in history["comm_bytes_dp_replicate"] / steps:
+            self.assertTrue(least <= sent <= least + 2 * 64 * (len(model) + 4 * 2), (sent, least))
+        self.assertNotIn("comm_bytes_dp_shard", history)
 
     def test_numbers_are_those_of_the_saved_model(self):
         run, model = self.model("--dtype=float64")

@@ -11,11 +11,11 @@ TOLERANCE = 1e-11
 
 
 class RanksTest(runs.CnnTest):
-    def compare(self, *flags, ranks, name):
-        # 24 samples in a step; the last one of an epoch has 10.
-        run, model = self.model(*runs.PLAIN, *flags, f"--batch-size={24 // ranks}", ranks=ranks, name=name)
+    def compare(self, *flags, ranks, name, both=("--dtype=float64",)):
+        # With dropout. 24 samples in a step; the last one of an epoch has 10.
+        run, model = self.model(*both, *flags, f"--batch-size={24 // ranks}", ranks=ranks, name=name)
         if not hasattr(self, "one"):
-            self.one_run, self.one = self.model(*runs.PLAIN, "--batch-size=24", ranks=1, name="one")
+            self.one_run, self.one = self.model(*both, "--batch-size=24", ranks=1, name="one")
         self.assertLess(self.difference(self.one, model), TOLERANCE, flags)
         for a, b in zip(self.one_run.epochs(), run.epochs()):
             self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
@@ -26,7 +26,7 @@ class RanksTest(runs.CnnTest):
 
     def test_ranks_without_samples(self):
         # 27 = 24 + 3: in the second step, and in the test's second pass, one of four ranks has none.
-        few = [*runs.PLAIN, "--max-samples=27"]
+        few = ["--dtype=float64", "--max-samples=27"]
         run, model = self.model(*few, "--batch-size=6", "--test-batch-size=6", ranks=4, name="four")
         _, single = self.model(*few, "--batch-size=24", "--test-batch-size=24", ranks=1, name="one")
         self.assertLess(self.difference(single, model), TOLERANCE)
@@ -35,7 +35,9 @@ class RanksTest(runs.CnnTest):
             self.assertAlmostEqual(correct, round(correct), delta=1e-4)
 
     def test_micro_batches(self):
-        self.compare("--gradient-accumulation-steps=3", "--global-batch-size=8", ranks=2, name="micro")
+        # Micro-batches have masks of their own.
+        self.compare("--gradient-accumulation-steps=3", "--global-batch-size=8", ranks=2, name="micro",
+                     both=("--dtype=float64", "--dropout1=0", "--dropout2=0"))
 
     def test_ranks_with_different_flags_are_told(self):
         one = [runs.PROGRAM, "--data=" + self.images, "--no-plots", "--outputs=" + self.path("out")]

@@ -53,9 +53,9 @@ class ResumeTest(runs.CnnTest):
         self.assertEqual(list(numbers["epoch"]), [1, 2, 3])
 
     def test_on_another_mesh_and_strategy(self):
-        self.train(*runs.PLAIN, "--epochs=1", "--checkpoint-dir=" + self.path("kept"), "--strategy=zero1")
-        _, model = self.model(*runs.PLAIN, "--epochs=3", "--resume=" + self.path("kept"), "--batch-size=16", ranks=1)
-        _, whole = self.model(*runs.PLAIN, "--epochs=3", "--batch-size=16", ranks=1, name="one")
+        self.train("--dtype=float64", "--epochs=1", "--checkpoint-dir=" + self.path("kept"), "--strategy=zero1")
+        _, model = self.model("--dtype=float64", "--epochs=3", "--resume=" + self.path("kept"), "--batch-size=16", ranks=1)
+        _, whole = self.model("--dtype=float64", "--epochs=3", "--batch-size=16", ranks=1, name="one")
         self.assertLess(self.difference(whole, model), 1e-10)  # as in ranks_test.py
 
     def test_settings_come_from_the_checkpoint(self):

@@ -3,14 +3,10 @@ import json
 import os
 import random
 import re
-import resource
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
 
-TRAIN, GENERATE, PRINT_HISTORY = (os.path.abspath(path) for path in sys.argv[1:4])
+import program_runs
+
+TRAIN, GENERATE, PRINT_HISTORY = program_runs.programs(3)
 
 # Small enough for milliseconds a step: 7 blocks of 16 tokens in two micro-batches, unequal parts on 2 ranks.
 SMALL = ["--n-layer=2", "--n-head=2", "--n-embd=32", "--block-size=16", "--global-batch-size=7",
@@ -25,42 +21,22 @@ def text_of_words(count=3000, seed=5):
     return "".join(numbers.choice(words) + numbers.choice("  \n.,") for _ in range(count))
 
 
-class Run:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-        self.lines = out.splitlines()
-
+class Run(program_runs.Run):
     def steps(self):
         """The lines of the steps as dictionaries."""
-        lines = re.findall(r"\]\[INFO\]\[\w+:\d+\] - ((?:step|iter)=.*)", self.out)
-        return [{key: float(value) for key, value in (part.split("=") for part in line.split())} for line in lines]
-
-    def errors(self):
-        """Lines of standard error without mpirun's own words about a failed job."""
-        own = re.split(r"-{20,}", self.err)[::2]
-        return [line for line in "".join(own).splitlines() if line.strip() and "mpirun" not in line]
+        return [{key: float(value) for key, value in (part.split("=") for part in line.split())}
+                for line in self.logged("(?:step|iter)=")]
 
 
-class TrainTest(unittest.TestCase):
+class TrainTest(program_runs.ProgramTest):
+    run_class = Run
     small = SMALL
     history_name = "history.h5"
     same = ("step", "loss", "gradient_norm", "lr", "train_loss", "val_loss")  # what must not depend on time
 
-    @classmethod
-    def setUpClass(cls):
-        cls.cache = tempfile.mkdtemp(prefix="cache")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.cache)
-
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="train")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.write("input.txt", text_of_words())
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def write(self, name, text):
         with open(self.path(name), "w", encoding="utf-8") as file:
@@ -68,27 +44,10 @@ class TrainTest(unittest.TestCase):
         return self.path(name)
 
     def environment(self):
-        """Little of this one, so that its settings and GPUs do not matter."""
-        keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
-        return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": self.cache,
-                "CUDA_VISIBLE_DEVICES": ""}
+        return {**super().environment(), "XDG_CACHE_HOME": self.shared}
 
     def start(self, program, flags, largest_file=None):
-        """`largest_file`: in bytes; a write beyond it fails, as on a full disk."""
-        def limit():
-            if largest_file is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-        return subprocess.Popen([program] + list(flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                stdin=subprocess.DEVNULL, encoding="utf-8", errors="backslashreplace",
-                                env=self.environment(), cwd=self.folder,
-                                preexec_fn=limit, restore_signals=False)
-
-    def finish(self, process, code):
-        out, err = process.communicate(timeout=200)
-        run = Run(process.returncode, out.replace("\r\n", "\n"), err.replace("\r\n", "\n"))
-        if code is not None:
-            self.assertEqual(run.code, code, run.out + run.err)
-        return run
+        return super().start([program, *flags], largest_file)
 
     def train(self, *flags, code=0, outputs="out", small=None, data="input.txt"):
         """Later flags win."""
@@ -101,10 +60,12 @@ class TrainTest(unittest.TestCase):
         return self.finish(self.start(GENERATE, flags), code)
 
     def history(self, outputs="out"):
-        """Numbers by name, as text that shows every bit."""
-        text = subprocess.run([PRINT_HISTORY, self.path(os.path.join(outputs, self.history_name))], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout
-        return {line.split()[0]: line.split()[1:] for line in text.splitlines()}
+        return program_runs.print_history(PRINT_HISTORY, self.path(os.path.join(outputs, self.history_name)))
+
+    def axes_in(self, history):
+        """Axes of the mesh that the history has columns for."""
+        columns = (re.fullmatch("comm_bytes_(.*)(?<!_min|_max|_std)", name) for name in history)
+        return sorted(column[1] for column in columns if column)
 
     def numbers(self, outputs="out"):
         history = self.history(outputs)
@@ -132,4 +93,4 @@ class TrainTest(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=2)
+    program_runs.main(3)

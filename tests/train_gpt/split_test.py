@@ -58,11 +58,12 @@ class SplitTest(runs.TrainTest):
             # Hidden states, or their gradients, and the gradient of a part of the embedding.
             "pp": micro_batches * stream + vocabulary // 2 * width * number,
             # A block of each stage, the embedding or the head, and the losses of the last stage.
-            "tp": micro_batches * ((4 + 1) * stream + 3 * rows * number / 2),
-            "cp": 0, "dp_shard": 0, "dp_replicate": 0}
+            "tp": micro_batches * ((4 + 1) * stream + 3 * rows * number / 2)}
         history = self.history()
         for axis, sent in expected.items():
             self.assertEqual([float.fromhex(x) for x in history["comm_bytes_" + axis]], 3 * [sent], axis)
+        # Other axes have one rank.
+        self.assertEqual(self.axes_in(history), sorted(expected))
 
     def test_bad_input(self):
         table = [

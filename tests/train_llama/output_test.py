@@ -30,7 +30,7 @@ class OutputTest(llama_runs.LlamaTest):
         self.assertEqual(run.errors(), [])
 
     def test_steps_and_history(self):
-        run = self.train("--nproc=2")
+        run = self.train("--nproc=1")
         steps = run.steps()
         self.assertEqual([step["iter"] for step in steps], list(range(8)))
         for step in steps:
@@ -38,10 +38,22 @@ class OutputTest(llama_runs.LlamaTest):
             self.assertAlmostEqual(step["dtf"] + step["dtb"], step["dt"], delta=3e-6)
         self.near_the_loss_of_initial_values(steps[0]["loss"], 50, 7 * 8)
         history = self.history()
-        self.assertEqual(set(history), {"iter", "loss", "dt", "dtf", "dtb"})
+        self.assertEqual(set(history), {"iter", "loss", "dt", "dtf", "dtb"})  # one rank sends nothing
         for name, values in history.items():
             for value, step in zip(values, steps, strict=True):
                 self.assertAlmostEqual(float.fromhex(value), step[name], delta=5.1e-7)
+
+    def test_bytes_of_a_step(self):
+        self.train("--nproc=2", "--strategy=ddp")
+        history = self.history()
+        self.assertEqual(self.axes_in(history), ["dp_replicate"])
+        # All-reduced by 2 ranks: each sends 4 bytes per parameter, of which each of 21 begins at 64 bytes.
+        least = 4 * llama_runs.parameters(50)
+        for sent in history["comm_bytes_dp_replicate"]:
+            self.assertGreaterEqual(float.fromhex(sent), least)
+            self.assertLessEqual(float.fromhex(sent), least + 2 * 64 * (21 + 4 * 2))
+        for name in ("comm_in_flight_dp_replicate", "comm_exposed_dp_replicate"):
+            self.assertTrue(all(float.fromhex(seconds) >= 0 for seconds in history[name]))
 
     def test_plots(self):
         self.train("--nproc=1", "--plots")
@@ -64,7 +76,7 @@ class OutputTest(llama_runs.LlamaTest):
         for step in run.steps():
             estimated = ["train_loss", "val_loss"] if step["iter"] in (3, 7) else []
             self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "mfu"] + estimated)
-        self.assertEqual(set(self.history()), {"iter", "loss", "dt", "dtf", "dtb", "train_loss", "val_loss"})
+        self.assertLessEqual({"train_loss", "val_loss"}, set(self.history()))
         # A model may have more tokens than the text.
         run = self.train("--nproc=1", *self.TEXT, "--vocab-size=100", outputs="more")
         self.assertIn(f"Total params: {llama_runs.parameters(100):,}\n", run.out)

@@ -77,7 +77,7 @@ class OutputTest(runs.VitTest):
 
     def test_lines_and_history(self):
         run = self.train("--epochs=2")
-        lines = run.lines("loss")
+        lines = run.steps()
         self.assertEqual([line["iter"] for line in lines], [str(i) for i in range(10)])
         for line in lines:
             self.assertEqual(list(line), ["iter", "loss", "dt", "dtf", "dtb"])
@@ -106,6 +106,10 @@ class OutputTest(runs.VitTest):
         # Images are float32.
         self.assertAlmostEqual(float(test["test_loss"]), losses.mean(), delta=2e-6)
         self.assertAlmostEqual(float(test["test_acc"]), 100 * numpy.mean(scores.argmax(1) == labels), delta=1e-6)
+        # All-reduced by 2 ranks: each sends 8 bytes per parameter, and each tensor begins at 64 bytes.
+        history, least = self.history("model_out"), 8 * sum(tensor.size for tensor in model.values())
+        self.assertTrue(all(least <= sent <= least + 2 * 64 * (len(model) + 4 * 2) for sent in history["comm_bytes_dp_replicate"]))
+        self.assertNotIn("comm_bytes_dp_shard", history)
 
     def test_learns_made_up_images(self):
         run = self.train("--data=fake", "--epochs=0", "--max-iters=60", "--batch-size=16", "--classes=4")

@@ -21,10 +21,8 @@ Sizes SizesOf(const cnn::CnnOptions& o) {
 
 std::int64_t ActivationBytes(const cnn::CnnOptions& options, at::ScalarType type) {
   const Sizes n = SizesOf(options);
-  // At the end of forward: the image, what both relus gave, dropout's factors and results, and the pool's
-  // places (int64).
-  const std::int64_t kept =
-      n.image + n.first + n.second + 2 * n.pooled + 3 * options.hidden + options.classes;
+  // At the end of forward: the image, what the relus gave, dropout's results, and the pool's places (int64).
+  const std::int64_t kept = n.image + n.first + n.second + n.pooled + 2 * options.hidden + options.classes;
   // In backward through the second relu: gradients on both sides of it.
   const std::int64_t relu = n.image + n.first + 3 * n.second;
   // In backward through the second convolution: gradients on both sides of it, and oneDNN's copies of what

@@ -62,7 +62,9 @@ std::string CnnTask::Position() const { return absl::StrCat(sampler_.Position(),
 
 training::MicroBatch CnnTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
-  return {.batch = train_.Make(mine), .nominal_count = sampler_.step_samples()};
+  training::MicroBatch micro = {.batch = train_.Make(mine), .nominal_count = sampler_.step_samples()};
+  micro.batch.random.first_sample = sampler_.first_sample();
+  return micro;
 }
 
 absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates) {

@@ -35,8 +35,8 @@ absl::Status CnnSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(Between("lr", lr, 0, 1e30));
   PLAIT_RETURN_IF_ERROR(Between("gamma", gamma, 0, 1));
   PLAIT_RETURN_IF_ERROR(Between("weight-decay", weight_decay, 0, 1e3));
-  PLAIT_RETURN_IF_ERROR(Between("dropout1", dropout1, 0, 1));
-  PLAIT_RETURN_IF_ERROR(Between("dropout2", dropout2, 0, 1));
+  PLAIT_RETURN_IF_ERROR(training::Fraction("dropout1", dropout1));
+  PLAIT_RETURN_IF_ERROR(training::Fraction("dropout2", dropout2));
   return CheckShared(axes);
 }
 

@@ -13,67 +13,39 @@ namespace {
 using rank_history::RankStatistics;
 using text_training::StepNumbers;
 
-// Metrics of the communication along an axis.
-struct AxisMetrics {
-  const char *axis, *bytes, *in_flight, *exposed;
-};
-constexpr AxisMetrics kAxisMetrics[] = {
-    {"dp_replicate", "comm_bytes_dp_replicate", "comm_in_flight_dp_replicate", "comm_exposed_dp_replicate"},
-    {"dp_shard", "comm_bytes_dp_shard", "comm_in_flight_dp_shard", "comm_exposed_dp_shard"},
-    {"pp", "comm_bytes_pp", "comm_in_flight_pp", "comm_exposed_pp"},
-    {"cp", "comm_bytes_cp", "comm_in_flight_cp", "comm_exposed_cp"},
-    {"tp", "comm_bytes_tp", "comm_in_flight_tp", "comm_exposed_tp"}};
-
 std::vector<training::Recorded> Metrics() {
-  std::vector<training::Recorded> metrics = {
-      {{"step", "1", "steps done"}},
-      {{"loss", "1", "cross entropy of the whole batch"}},
-      {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
-      {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
-      {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
-      {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
-      {{"sps", "1/s", "samples per second of all ranks"}},
-      {{"tps", "1/s", "tokens per second of all ranks"}},
-      {{"mfu", "percent", "model flops utilization"}, RankStatistics::kStatistics},
-      {{"lr", "1", "learning rate"}},
-      {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
-      {{"train_loss", "1", "estimate on training text, after the step"}},
-      {{"val_loss", "1", "estimate on validation text, after the step"}},
-      {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics}};
-  for (const AxisMetrics& m : kAxisMetrics) {
-    metrics.push_back({{m.bytes, "bytes", "sent by a rank"}, RankStatistics::kStatistics});
-    metrics.push_back(
-        {{m.in_flight, "s", "messages and collectives in flight, added up"}, RankStatistics::kStatistics});
-    metrics.push_back({{m.exposed, "s", "of that, a rank stood still"}, RankStatistics::kStatistics});
-  }
-  return metrics;
+  return {{{"step", "1", "steps done"}},
+          {{"loss", "1", "cross entropy of the whole batch"}},
+          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+          {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+          {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+          {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
+          {{"sps", "1/s", "samples per second of all ranks"}},
+          {{"tps", "1/s", "tokens per second of all ranks"}},
+          {{"mfu", "percent", "model flops utilization"}, RankStatistics::kStatistics},
+          {{"lr", "1", "learning rate"}},
+          {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
+          {{"train_loss", "1", "estimate on training text, after the step"}},
+          {{"val_loss", "1", "estimate on validation text, after the step"}},
+          {{"dt_eval", "s", "estimates and sample after the step, not in dt"}, RankStatistics::kStatistics}};
 }
 
 std::vector<data::Scalar> ScalarsOf(const StepNumbers& n) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  std::vector<data::Scalar> scalars = {{"step", static_cast<double>(n.report.step)},
-                                       {"loss", n.report.loss},
-                                       {"dt", n.report.dt_seconds},
-                                       {"dtf", n.report.forward_seconds},
-                                       {"dtb", n.report.backward_seconds},
-                                       {"dto", n.report.optimizer_seconds},
-                                       {"sps", n.samples_per_second()},
-                                       {"tps", n.tokens_per_second()},
-                                       {"mfu", n.mfu_percent},
-                                       {"lr", n.report.learning_rate},
-                                       {"gradient_norm", n.report.gradient_norm},
-                                       {"train_loss", n.losses ? n.losses->train : kNone},
-                                       {"val_loss", n.losses ? n.losses->validation : kNone},
-                                       {"dt_eval", n.evaluation_seconds}};
-  for (const AxisMetrics& m : kAxisMetrics) {
-    const auto found = n.report.traffic.find(m.axis);
-    const training::AxisTraffic traffic =
-        found == n.report.traffic.end() ? training::AxisTraffic() : found->second;
-    scalars.push_back({m.bytes, traffic.bytes});
-    scalars.push_back({m.in_flight, traffic.in_flight_seconds});
-    scalars.push_back({m.exposed, traffic.exposed_seconds});
-  }
-  return scalars;
+  return {{"step", static_cast<double>(n.report.step)},
+          {"loss", n.report.loss},
+          {"dt", n.report.dt_seconds},
+          {"dtf", n.report.forward_seconds},
+          {"dtb", n.report.backward_seconds},
+          {"dto", n.report.optimizer_seconds},
+          {"sps", n.samples_per_second()},
+          {"tps", n.tokens_per_second()},
+          {"mfu", n.mfu_percent},
+          {"lr", n.report.learning_rate},
+          {"gradient_norm", n.report.gradient_norm},
+          {"train_loss", n.losses ? n.losses->train : kNone},
+          {"val_loss", n.losses ? n.losses->validation : kNone},
+          {"dt_eval", n.evaluation_seconds}};
 }
 
 training::HistoryPlots Plots() {

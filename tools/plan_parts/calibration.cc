@@ -20,6 +20,7 @@
 #include "comm/tensor_collectives.h"
 #include "models/linear/linear.h"
 #include "parallel/plan/available_memory.h"
+#include "parallel/plan/pass_memory.h"
 #include "parallel/plan/step_time.h"
 
 namespace plait::planning {
@@ -99,12 +100,14 @@ double PassSeconds(const comm::Communicator& world, const CalibrationModel& mode
   });
 }
 
-double ActivationBandwidth(const comm::Communicator& world, const CalibrationModel& model, double flops) {
+absl::StatusOr<double> ActivationBandwidth(const comm::Communicator& world, const CalibrationModel& model,
+                                           double flops) {
+  parallel::PassMemory passes(model.planned);
+  PLAIT_ASSIGN_OR_RETURN(const parallel::PassBytes* const pass, passes.Of({.micro_batch = model.samples}));
   const double block = (PassSeconds(world, model, 3) - PassSeconds(world, model, 1)) / 2;
   const double samples = static_cast<double>(model.samples);
   const double beside = block - samples * model.planned.block_flops / flops;
-  const double bytes = 4 * samples * static_cast<double>(model.planned.block_activations);
-  return bytes / std::max(beside, 0.05 * block);
+  return static_cast<double>(pass->block.kept) / std::max(beside, 0.05 * block);
 }
 
 double MemoryBandwidth(const comm::Communicator& world) {
@@ -190,7 +193,8 @@ absl::StatusOr<Cluster> Calibrate(const comm::Communicator& world, const Calibra
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     cluster.flops[parallel::TypeName(type)] = Flops(world, model, type);
   }
-  cluster.activation_bandwidth = ActivationBandwidth(world, model, cluster.flops.at("float32"));
+  PLAIT_ASSIGN_OR_RETURN(cluster.activation_bandwidth,
+                         ActivationBandwidth(world, model, cluster.flops.at("float32")));
   cluster.memory_bandwidth = MemoryBandwidth(world);
   PLAIT_RETURN_IF_ERROR(MeasureLinks(world, place, cluster));
   return cluster;

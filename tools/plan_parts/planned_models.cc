@@ -1,5 +1,6 @@
 #include "tools/plan_parts/planned_models.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 
@@ -15,9 +16,6 @@ namespace plait::planning {
 namespace {
 
 using parallel::PlannedModel;
-
-// Rows of the residual stream that a block keeps: the results of both norms and both sums.
-constexpr std::int64_t kResidualRows = 4;
 
 gpt::GptOptions WithBlocks(gpt::GptOptions o, std::int64_t blocks) {
   o.n_layer = blocks;
@@ -37,6 +35,12 @@ constexpr std::int64_t kFewTokens = 64;
 
 at::TensorOptions Meta(at::ScalarType type) { return at::TensorOptions(at::kMeta).dtype(type); }
 
+// Of models of one block.
+template <typename Model, typename Options>
+std::function<std::shared_ptr<models::BlockModel>(at::ScalarType type)> MakerOf(const Options& o) {
+  return [one = WithBlocks(o, 1)](at::ScalarType type) { return std::make_shared<Model>(one, Meta(type)); };
+}
+
 PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
   return {.name = "gpt",
           .model = std::make_shared<gpt::Gpt>(WithBlocks(o, 1), Meta(master)),
@@ -44,7 +48,8 @@ PlannedModel ShapeOf(const gpt::GptOptions& o, at::ScalarType master) {
           .width = o.n_embd,
           .heads = o.n_head,
           .key_heads = o.n_head,
-          .head_width = o.n_embd / o.n_head};
+          .head_width = o.n_embd / o.n_head,
+          .make = MakerOf<gpt::Gpt>(o)};
 }
 
 PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
@@ -54,7 +59,8 @@ PlannedModel ShapeOf(const llama::LlamaOptions& o, at::ScalarType master) {
           .width = o.dim,
           .heads = o.n_heads,
           .key_heads = o.n_kv_heads,
-          .head_width = o.dim / o.n_heads};
+          .head_width = o.dim / o.n_heads,
+          .make = MakerOf<llama::Llama>(o)};
 }
 
 }  // namespace
@@ -67,11 +73,10 @@ PlannedModel Planned(const text_training::ModelOptions& options, std::int64_t se
   model.epilogue_flops = 6 * tokens * static_cast<double>(text_training::VocabularyOf(options) * model.width);
   model.block_flops =
       (text_training::FlopsPerToken(options, sequence) * tokens - model.epilogue_flops) / blocks;
-  model.end_activations = text_training::EndBytesPerSample(options, sequence, /*element_bytes=*/1);
-  const std::int64_t all =
-      text_training::ActivationBytesPerSample(options, sequence, 1, /*checkpointed_blocks=*/0);
-  model.block_activations = (all - model.end_activations) / model.blocks;
-  model.residual_activations = kResidualRows * sequence * model.width;
+  model.batch = [sequence](std::int64_t samples, at::ScalarType) {
+    const auto tokens = [&] { return at::empty({samples, sequence}, Meta(at::kLong)); };
+    return models::Batch{tokens(), tokens()};
+  };
   return model;
 }
 
@@ -84,15 +89,16 @@ PlannedModel Planned(const vit::VitOptions& o, at::ScalarType master) {
                         .heads = o.heads,
                         .key_heads = o.heads,
                         .head_width = o.head_dim,
-                        .images = true};
+                        .images = true,
+                        .make = MakerOf<vit::Vit>(o)};
+  model.batch = [o](std::int64_t samples, at::ScalarType type) {
+    return models::Batch{at::empty({samples, o.channels, o.image_size, o.image_size}, Meta(type)),
+                         at::empty({samples}, Meta(at::kLong))};
+  };
   model.prologue_flops = 6.0 * static_cast<double>(o.patches() * o.patch_dim() * o.dim);
   model.epilogue_flops = 6.0 * static_cast<double>(o.dim * o.classes);
   model.block_flops =
       (vit::FlopsPerImage(o) - model.prologue_flops - model.epilogue_flops) / static_cast<double>(o.depth);
-  model.end_activations = 2 * (o.tokens() * o.dim + o.channels * o.image_size * o.image_size);
-  const std::int64_t all = vit_training::ActivationBytesPerImage(o, /*element_bytes=*/1, 0);
-  model.block_activations = (all - model.end_activations) / o.depth;
-  model.residual_activations = kResidualRows * o.tokens() * o.dim;
   return model;
 }
 

@@ -161,6 +161,23 @@ AxisTraffic& AxisNamed(const std::string& axis, RunNumbers& run) {
   return run.traffic.back();
 }
 
+// A history may have columns for axes that the run's mesh does not use: nothing was ever sent along them.
+void LeaveOutIdleAxes(RunNumbers& run) {
+  std::set<std::string> idle;
+  for (const MetricNumbers& numbers : run.metrics) {
+    absl::string_view axis = numbers.metric.name;
+    if (!absl::ConsumePrefix(&axis, "comm_bytes_")) continue;
+    if (numbers.summary.finite == 0 || numbers.summary.max != 0) continue;
+    for (const char* number : {"bytes", "in_flight", "exposed"}) {
+      for (const char* suffix : {"", "_min", "_max", "_std"}) {
+        idle.insert(absl::StrCat("comm_", number, "_", axis, suffix));
+      }
+    }
+  }
+  const auto is_idle = [&](const MetricNumbers& numbers) { return idle.count(numbers.metric.name) > 0; };
+  run.metrics.erase(std::remove_if(run.metrics.begin(), run.metrics.end(), is_idle), run.metrics.end());
+}
+
 void AddTraffic(RunNumbers& run) {
   for (const MetricNumbers& numbers : run.metrics) {
     // The spread over ranks of these has names of its own: comm_bytes_dp_max.
@@ -260,6 +277,7 @@ absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& op
                     .table = shared};
   PLAIT_ASSIGN_OR_RETURN(const std::vector<const TableMetric*> chosen, Chosen(table, options.metrics));
   for (const TableMetric* metric : chosen) PLAIT_RETURN_IF_ERROR(AddMetric(table, *metric, options, run));
+  if (options.metrics.empty()) LeaveOutIdleAxes(run);
   AddRates(run);
   AddTraffic(run);
   AddNotes(table, run);

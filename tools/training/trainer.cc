@@ -1,7 +1,5 @@
 #include "tools/training/trainer.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
@@ -24,34 +22,6 @@ namespace {
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Of the device's generator. Different in every block of every pass of every data-parallel rank, the same on
-// ranks along lp, on whichever stage of a pipeline the block is, and in every run. The prologue is block -1.
-void SeedDropout(at::Device device, std::uint64_t seed, std::int64_t step, std::int64_t pass_of_rank,
-                 int block) {
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  const std::uint64_t of_step = base::DeriveSeed(seed, "dropout", static_cast<std::uint64_t>(step));
-  const std::uint64_t of_pass = base::DeriveSeed(of_step, "pass", static_cast<std::uint64_t>(pass_of_rank));
-  generator.set_current_seed(base::DeriveSeed(of_pass, "block", static_cast<std::uint64_t>(block + 1)));
-}
-
-// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
-// resumed run counts what the run without the interruption counts.
-std::map<std::string, AxisTraffic> TrafficSoFar(const comm::Communicator& world, bool first_step) {
-  std::map<std::string, AxisTraffic> traffic;
-  for (const auto& [axis, operations] : world.stats()) {
-    // Both ends of a pipeline sum the gradients that they share.
-    AxisTraffic& sum = traffic[axis == parallel::kEndsAxis ? "pp" : axis];
-    for (std::size_t kind = 0; kind < operations.size(); ++kind) {
-      if (first_step && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
-      const comm::OperationStats& operation = operations[kind];
-      sum.bytes += static_cast<double>(operation.wire_bytes);
-      sum.in_flight_seconds += operation.in_flight_seconds;
-      sum.exposed_seconds += operation.exposed_seconds;
-    }
-  }
-  return traffic;
 }
 
 absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::LossScaler& scaler) {
@@ -87,6 +57,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
     : run_(run),
       task_(task),
       settings_(run.settings),
+      traffic_(run.mesh),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
@@ -183,6 +154,12 @@ absl::Status Trainer::Restore() {
   return absl::OkStatus();
 }
 
+std::vector<Recorded> Trainer::Metrics() const {
+  std::vector<Recorded> metrics = task_.metrics();
+  for (Recorded& metric : traffic_.metrics()) metrics.push_back(std::move(metric));
+  return metrics;
+}
+
 absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
   const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
@@ -197,7 +174,7 @@ absl::Status Trainer::OpenOutputs() {
                         .history = base::FromUser(s.history),
                         .history_name = s.history_name,
                         .trace = s.trace,
-                        .metrics = task_.metrics(),
+                        .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
                         .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
@@ -249,24 +226,17 @@ void Trainer::ReportProgress() {
   run_.console.Update(progress.done);
 }
 
-// Number of this rank's pass over micro-batch k among those of all data ranks; of a leaf: its own, on any mesh.
-std::int64_t Trainer::PassOf(int k) const {
-  const std::int64_t ranks = run_.data.size(), rank = run_.data.rank();
-  return settings_.reproducible ? rank * settings_.MicroBatches(run_.data.size()) + k : k * ranks + rank;
-}
-
 parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
   MicroBatch micro = task_.Next(k);
+  // With --reproducible a leaf is named by its number among those of all ranks, which is the same on any mesh.
+  const int leaf =
+      settings_.reproducible ? run_.data.rank() * settings_.MicroBatches(run_.data.size()) + k : k;
   const std::uint64_t of_step =
       base::DeriveSeed(settings_.seed, "dropout", static_cast<std::uint64_t>(step_));
-  const std::int64_t pass = PassOf(k);
-  const auto name = static_cast<std::uint64_t>(settings_.reproducible ? pass : k);
-  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", name);
+  micro.batch.random.seed = base::DeriveSeed(of_step, "micro-batch", static_cast<std::uint64_t>(leaf));
   passes.nominal_count = micro.nominal_count;
-  return {
-      .batch = model_->OnDevice(micro.batch),
-      .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count),
-      .before = [this, pass](int block) { SeedDropout(run_.device, settings_.seed, step_, pass, block); }};
+  return {.batch = model_->OnDevice(micro.batch),
+          .loss_factor = scaler_.scale() / static_cast<double>(micro.nominal_count)};
 }
 
 Trainer::Passes Trainer::RunPasses() {
@@ -289,8 +259,7 @@ Trainer::Passes Trainer::RunPasses() {
 }
 
 absl::StatusOr<StepReport> Trainer::Step() {
-  const bool first_step = std::exchange(begins_, false);
-  const std::map<std::string, AxisTraffic> before = TrafficSoFar(run_.world, first_step);
+  traffic_.BeginStep();
   const double begin = NowSeconds();
   parallel::ShardedOptimizer& optimizer = model_->optimizer();
   optimizer.set_lr(task_.LearningRate());
@@ -315,12 +284,7 @@ absl::StatusOr<StepReport> Trainer::Step() {
                        .optimizer_seconds = end - backward_end,
                        .learning_rate = optimizer.lr(),
                        .gradient_norm = result.gradient_norm};
-  for (const auto& [axis, now] : TrafficSoFar(run_.world, first_step)) {
-    const auto found = before.find(axis);
-    const AxisTraffic then = found == before.end() ? AxisTraffic() : found->second;
-    report.traffic[axis] = {now.bytes - then.bytes, now.in_flight_seconds - then.in_flight_seconds,
-                            now.exposed_seconds - then.exposed_seconds};
-  }
+  traffic_.EndStep();
   double slowest[1] = {report.dt_seconds};
   run_.world.AllReduce(comm::BufferOf(absl::MakeSpan(slowest)), comm::ReduceOp::kMax);
   report.slowest_seconds = slowest[0];
@@ -374,7 +338,10 @@ void Trainer::CountIdleTime() {
 }
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
-  return outputs_.has_value() ? outputs_->history().Append(scalars) : absl::OkStatus();
+  if (!outputs_.has_value()) return absl::OkStatus();
+  std::vector<data::Scalar> all(scalars.begin(), scalars.end());
+  traffic_.TakeScalars(all);
+  return outputs_->history().Append(all);
 }
 
 std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t count, std::size_t sums,

@@ -20,7 +20,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +32,7 @@
 #include "parallel/checkpoint/async_saver.h"
 #include "parallel/checkpoint/save_policy.h"
 #include "parallel/optim/loss_scaler.h"
+#include "tools/training/axis_traffic.h"
 #include "tools/training/device_sums.h"
 #include "tools/training/dry_run.h"
 #include "tools/training/program.h"
@@ -44,11 +44,6 @@ namespace plait::training {
 struct MicroBatch {
   models::Batch batch;             // this rank's part
   std::int64_t nominal_count = 0;  // targets of the whole step: all micro-batches and data-parallel ranks
-};
-
-// Communication along one axis of the mesh during a step.
-struct AxisTraffic {
-  double bytes = 0, in_flight_seconds = 0, exposed_seconds = 0;
 };
 
 struct StepReport {
@@ -64,7 +59,6 @@ struct StepReport {
   double slowest_seconds = 0;    // dt of the slowest rank
   double learning_rate = 0;
   double gradient_norm = 0;
-  std::map<std::string, AxisTraffic> traffic = {};  // by axis
 };
 
 // For the progress bar.
@@ -132,7 +126,8 @@ class Trainer {
 
   ShardedModel& model() { return *model_; }
   bool stopped() const { return run_.stopped; }
-  // Nothing where the program writes no files.
+  // A draw of the history: metrics of the task, and what was sent since the last draw (axis_traffic.h). Nothing where
+  // the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 
   // Runs `one` for batches 0 to `count` - 1 without autograd and dropout, and sums what it adds to `sums`
@@ -149,10 +144,10 @@ class Trainer {
   absl::Status PlanMemory();
   absl::Status DryRunOnly();
   absl::Status Restore();
+  std::vector<Recorded> Metrics() const;
   absl::Status OpenOutputs();
   absl::Status Steps();
   Passes RunPasses();
-  std::int64_t PassOf(int k) const;
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;
@@ -170,12 +165,12 @@ class Trainer {
   TrainedModel trained_;
   std::unique_ptr<ShardedModel> model_;
   std::optional<RunOutputs> outputs_;
+  AxisTraffic traffic_;
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;
   std::int64_t step_ = 0;                       // steps done
   std::int64_t history_draws_ = -1;             // of the checkpoint; -1: the run begins
-  bool begins_ = true;                          // no step was taken by this program
   std::vector<parallel::ActionTime> timeline_;  // of the last step
   std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
   double save_begin_seconds_ = 0;

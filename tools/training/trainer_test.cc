@@ -91,9 +91,7 @@ class ToyTask final : public TrainingTask {
   double LearningRate() const override { return settings_.network ? 1e-3 : 0; }
   MicroBatch Next(int k) override {
     if (k == 0) device::testing::TrafficOfHostDevice().Reset();
-    const models::Batch batch = BatchOf(settings_.network, step_, k);
-    // Batches are drawn from the generator that dropout draws from: seeded alike on both devices.
-    return {.batch = batch, .nominal_count = 1000};
+    return {.batch = BatchOf(settings_.network, step_, k), .nominal_count = 1000};
   }
   bool EvaluationIsDue() const override { return step_ + 1 == settings_.steps; }
   absl::Status EndStep(const StepReport& report, bool evaluates) override {
@@ -233,7 +231,7 @@ TEST(Trainer, WaitsForTheDeviceOnceForTheLossAndOnceForTheNorm) {
   }
 }
 
-TEST(Trainer, DropoutOfADeviceIsSeededForEachPass) {
+TEST(Trainer, DropoutOfADeviceIsThatOfTheHost) {
   const Recording host = Train(at::kCPU, {"--gradient-accumulation-steps=2"}, true);
   const Recording device = Train(device::testing::HostDevice(), {"--gradient-accumulation-steps=2"}, true);
   ASSERT_EQ(host.losses.size(), device.losses.size());

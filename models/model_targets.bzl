@@ -1,0 +1,63 @@
+"""What models have beside the library of their own name.
+
+    load("//models:model_targets.bzl", "hugging_face_files", "layer_table")
+
+    hugging_face_files(model = "gpt")
+    layer_table(model = "gpt")
+"""
+
+load("//:unit_test.bzl", "unit_test")
+
+def hugging_face_files(model, deps = []):
+    """:safetensors, which joins the model and data/safetensors, and its test."""
+    native.cc_library(
+        name = "safetensors",
+        srcs = [
+            "safetensors.cc",
+            "safetensors_config.cc",
+        ],
+        hdrs = ["safetensors.h"],
+        visibility = ["//:models_users"],
+        deps = deps + [
+            ":" + model,
+            ":options",
+            "//base:status_macros",
+            "//data/hdf5:atomic_file",
+            "//data/safetensors",
+            "//models/hugging_face:config",
+            "//models/hugging_face:safetensors",
+            "@libtorch//:aten",
+            "@system_libraries//:absl",
+        ],
+    )
+    unit_test(
+        name = "safetensors_test",
+        deps = [
+            ":safetensors",
+            "//data/safetensors",
+            "//models/hugging_face:safetensors_files",
+            "@libtorch//:aten",
+        ],
+    )
+
+def layer_table(model):
+    """:summary, the rows of the table of layers, and its test."""
+    native.cc_library(
+        name = "summary",
+        srcs = ["summary.cc"],
+        hdrs = ["summary.h"],
+        visibility = ["//:models_users"],
+        deps = [
+            ":options",
+            "//models/summary:model_table",
+        ],
+    )
+    unit_test(
+        name = "summary_test",
+        deps = [
+            ":" + model,
+            ":summary",
+            "//models:block_model",
+            "@libtorch//:aten",
+        ],
+    )

@@ -1,7 +1,0 @@
-#!/bin/sh
-# run_test.sh TEST.py LAUNCH BEHAVE [ARGUMENT...]
-set -eu
-test=$1
-shift
-export PYTHONDONTWRITEBYTECODE=1
-exec python3 "$test" "$@"

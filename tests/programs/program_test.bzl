@@ -1,0 +1,23 @@
+"""A Python test that runs programs: NAME.py, usually on a module runs.py.
+
+    load("//tests/programs:program_test.bzl", "program_test")
+
+    program_test(
+        name = "output_test",
+        programs = ["//tools:train_cnn"],
+    )
+"""
+
+def program_test(name, programs, data = ["runs.py"], size = "medium", tags = ["cpu:2"]):
+    """`programs` are the test's first arguments; `data`: what it reads besides."""
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["//tests/programs:run_test.sh"],
+        args = ["$(location %s)" % path for path in [name + ".py"] + programs],
+        data = data + programs + [
+            name + ".py",
+            "//tests/programs:modules",
+        ],
+        tags = tags,
+    )

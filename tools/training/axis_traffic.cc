@@ -1,0 +1,66 @@
+#include "tools/training/axis_traffic.h"
+
+#include "absl/strings/str_cat.h"
+#include "parallel/pipeline/stage_split.h"
+
+namespace plait::training {
+
+AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh) : world_(mesh.world()) {
+  for (const comm::MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
+    axes_[axis.name].columns = {absl::StrCat("comm_bytes_", axis.name),
+                                absl::StrCat("comm_in_flight_", axis.name),
+                                absl::StrCat("comm_exposed_", axis.name)};
+  }
+}
+
+std::vector<Recorded> AxisTraffic::metrics() const {
+  constexpr auto kStatistics = rank_history::RankStatistics::kStatistics;
+  std::vector<Recorded> metrics;
+  for (const auto& [name, axis] : axes_) {
+    metrics.push_back({{axis.columns[kBytes], "bytes", "sent by a rank"}, kStatistics});
+    metrics.push_back(
+        {{axis.columns[kInFlight], "s", "messages and collectives in flight, added up"}, kStatistics});
+    metrics.push_back({{axis.columns[kExposed], "s", "of that, a rank stood still"}, kStatistics});
+  }
+  return metrics;
+}
+
+// In the first step of a program the engine broadcasts the order of its reductions: that is set-up, so that a
+// resumed run counts what the run without the interruption counts.
+std::map<std::string, AxisTraffic::Numbers> AxisTraffic::SoFar() const {
+  std::map<std::string, Numbers> traffic;
+  for (const auto& [axis, operations] : world_.stats()) {
+    // Both ends of a pipeline sum the gradients that they share.
+    Numbers& sum = traffic[axis == parallel::kEndsAxis ? "pp" : axis];
+    for (std::size_t kind = 0; kind < operations.size(); ++kind) {
+      if (first_step_ && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
+      sum[kBytes] += static_cast<double>(operations[kind].wire_bytes);
+      sum[kInFlight] += operations[kind].in_flight_seconds;
+      sum[kExposed] += operations[kind].exposed_seconds;
+    }
+  }
+  return traffic;
+}
+
+void AxisTraffic::BeginStep() { before_ = SoFar(); }
+
+void AxisTraffic::EndStep() {
+  std::map<std::string, Numbers> now = SoFar();
+  for (auto& [name, axis] : axes_) {
+    for (std::size_t i = 0; i < kNumbers; ++i) axis.sums[i] += now[name][i] - before_[name][i];
+  }
+  first_step_ = false;
+  ++steps_;
+}
+
+void AxisTraffic::TakeScalars(std::vector<data::Scalar>& scalars) {
+  if (steps_ == 0) return;
+  for (auto& [name, axis] : axes_) {
+    for (std::size_t i = 0; i < kNumbers; ++i) scalars.push_back({axis.columns[i], axis.sums[i]});
+    axis.sums = {};
+  }
+  steps_ = 0;
+}
+
+}  // namespace plait::training

@@ -1,0 +1,52 @@
+// What a rank sends along each axis of its mesh while it trains: columns of the history of every program.
+//
+//   comm_bytes_tp, comm_in_flight_tp, comm_exposed_tp
+//
+// Axes of one rank have none. Evaluations and checkpoints are not counted. Local.
+#ifndef PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
+#define PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/device_mesh.h"
+#include "data/history/metric.h"
+#include "tools/training/run_outputs.h"
+
+namespace plait::training {
+
+class AxisTraffic {
+ public:
+  explicit AxisTraffic(const comm::DeviceMesh& mesh);
+
+  std::vector<Recorded> metrics() const;
+
+  // Around each step.
+  void BeginStep();
+  void EndStep();
+
+  // Appends sums over the steps since the last call; nothing where there was none. The names of the scalars live as
+  // long as this object.
+  void TakeScalars(std::vector<data::Scalar>& scalars);
+
+ private:
+  static constexpr std::size_t kBytes = 0, kInFlight = 1, kExposed = 2, kNumbers = 3;
+  using Numbers = std::array<double, kNumbers>;
+  struct Axis {
+    std::array<std::string, kNumbers> columns;
+    Numbers sums = {};
+  };
+  std::map<std::string, Numbers> SoFar() const;
+
+  comm::Communicator world_;
+  std::map<std::string, Axis> axes_;
+  std::map<std::string, Numbers> before_;
+  bool first_step_ = true;
+  int steps_ = 0;  // since the last TakeScalars
+};
+
+}  // namespace plait::training
+
+#endif  // PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
