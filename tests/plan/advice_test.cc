@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tools/plan_parts/planned_models.h"
 
 namespace plait::planning {
@@ -54,6 +55,7 @@ TEST(Advice, OneRankThatIsTooSmallOffloads) {
   Cluster cluster = ClusterOf(1, 1, 0.5 * kStates, kFast);
   EXPECT_EQ(AdviceFor(cluster).decision, Decision::kOffload);
   EXPECT_FALSE(AdviceFor(cluster).best.has_value());
+  ASSERT_EQ(AdviceFor(cluster).reasons.size(), 3u);
   EXPECT_EQ(AdviceFor(cluster).reasons[2],
             "For offload there are 0.000 GB: too little; take disks, or more ranks.");
   cluster.offload_bytes = 1e12;
@@ -176,6 +178,37 @@ TEST(Advice, SaysWhatItHasDecided) {
   EXPECT_EQ(choice(4, 4, 0.9 * kStates, kFast).substr(0, 26), "ZeRO (no change of the mod");
   EXPECT_EQ(choice(4, 4, 10 * kStates, kSlow).substr(0, 13), "DDP or ZeRO-1");
   EXPECT_EQ(choice(4, 4, 0.9 * kStates, kSlow).substr(0, 15), "data x pipeline");
+}
+
+parallel::Estimate Fitting(const parallel::MeshSizes& mesh, parallel::Strategy strategy) {
+  parallel::Estimate estimate;
+  estimate.run = {.mesh = mesh, .strategy = strategy};
+  estimate.fits = true;
+  return estimate;
+}
+
+// Of meshes that all fit, the first one of the choice.
+TEST(Advice, PassesOverMeshesOfOtherChoices) {
+  using enum parallel::Strategy;
+  const parallel::PlannedModel model = Planned(kLlama, 128, at::kFloat);
+  const auto best = [&](const Cluster& cluster, const std::vector<parallel::Estimate>& ranked) {
+    const auto advice = Advise(model, {}, {.samples = 64}, cluster, ranked);
+    EXPECT_TRUE(advice.ok()) << advice.status();
+    return advice->best.has_value()
+               ? absl::StrCat(ToText(advice->best->run.mesh), " ", Name(advice->best->run.strategy))
+               : "none";
+  };
+  EXPECT_EQ(best(ClusterOf(1, 8, 0.9 * kStates, kSlow), {Fitting({.tp = 8}, kDdp), Fitting({.pp = 8}, kDdp)}),
+            "pp=8 ddp");
+  EXPECT_EQ(
+      best(ClusterOf(4, 4, 10 * kStates, kSlow),
+           {Fitting({.pp = 16}, kDdp), Fitting({.dp_shard = 16}, kZero2), Fitting({.dp_shard = 16}, kZero1)}),
+      "dp_shard=16 zero1");
+  EXPECT_EQ(best(ClusterOf(4, 4, 0.9 * kStates, kSlow),
+                 {Fitting({.dp_shard = 4, .tp = 4}, kZero1), Fitting({.pp = 4, .dp_shard = 4}, kFsdp),
+                  Fitting({.pp = 4, .dp_shard = 4}, kZero1)}),
+            "pp=4,dp_shard=4 zero1");
+  EXPECT_EQ(best(ClusterOf(1, 1, 0.5 * kStates, kFast), {Fitting({}, kDdp)}), "none");
 }
 
 // Never across nodes, whatever the links.
