@@ -78,6 +78,10 @@ refuse 'plan: rank 0 would take [0-9.]+ GB, but 2.000 GB are there .*' \
   "$plan" gpt --preset=gpt2-xl --cluster=cluster.txt --mesh=dp_replicate=2 --dry-run
 refuse 'plan: --activation-checkpointing=full: not in an estimate; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --activation-checkpointing=full
+refuse 'plan: --reproducible: not in an estimate; expected --dry-run, or ordinary sums' \
+  "$plan" llama --cluster=cluster.txt --reproducible
+refuse 'plan: --offload=disk: not in an estimate; expected --dry-run, or none' \
+  "$plan" llama --cluster=cluster.txt --offload=disk
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9
 refuse 'plan: --samples-per-step=10: expected a multiple of 4, .*' \
   "$plan" llama --cluster=cluster.txt --mesh=dp_shard=4 --samples-per-step=10

@@ -84,10 +84,17 @@ absl::Status CheckPlan(const PlanSettings& s) {
     return absl::InvalidArgumentError("expected --cluster=FILE, or --calibrate=FILE to write one");
   }
   const training::Settings& trainer = *s.trainer;
-  if (trainer.dry_run || trainer.activation_checkpointing == "none") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--activation-checkpointing=", trainer.activation_checkpointing,
-                   ": not in an estimate; expected --dry-run, or none"));
+  if (trainer.dry_run) return absl::OkStatus();
+  const auto refused = [](absl::string_view flag, absl::string_view expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, ": not in an estimate; expected --dry-run, or ", expected));
+  };
+  if (trainer.activation_checkpointing != "none") {
+    return refused("activation-checkpointing=" + trainer.activation_checkpointing, "none");
+  }
+  if (trainer.offload != "none") return refused("offload=" + trainer.offload, "none");
+  if (trainer.reproducible) return refused("reproducible", "ordinary sums");
+  return absl::OkStatus();
 }
 
 }  // namespace
