@@ -70,10 +70,8 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto& holder = static_cast<OptionsHolder&>(*context->saved_data["options"].toCapsule());
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& out = saved[3];
-    const at::Tensor delta = (out * gradients[0].to(out.scalar_type())).sum(3);
-    const PartGradients part =
-        GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options), gradients[0], saved[4], delta);
+    const PartGradients part = GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options),
+                                               gradients[0], {saved[3], saved[4]});
     const at::ScalarType type = saved[0].scalar_type();
     return {part.queries.to(type), part.keys.to(type), part.values.to(type), {}};
   }
@@ -85,26 +83,29 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   };
   static PartInput Whole(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
                          const AttentionOptions& options) {
-    const at::Tensor positions =
-        at::arange(query.size(2), at::TensorOptions(at::kLong).device(query.device()));
-    return {query, keys, values, positions, positions, options.causal, options.length, options.dropout};
+    const auto positions = [](const at::Tensor& x) {
+      return at::arange(x.size(2), at::TensorOptions(at::kLong).device(x.device()));
+    };
+    return {.queries = query,
+            .keys = keys,
+            .values = values,
+            .causal = options.causal,
+            .query_positions = positions(query),
+            .key_positions = positions(keys),
+            .length = options.length,
+            .dropout = options.dropout};
   }
 };
 
 // LibTorch's operator on whole sequences, of which `options.length` tokens are keys.
 at::Tensor WholeAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const AttentionOptions& options) {
-  const std::int64_t heads = query.size(1), length = options.length;
-  const at::Tensor keys = PerQueryHead(key, heads), values = PerQueryHead(value, heads);
-  if (options.dropout.has_value()) return DroppingFunction::apply(query, keys, values, options);
   // Under a causal mask no token looks at padding, which is behind all of them.
-  std::optional<at::Tensor> mask;
-  if (!options.causal && length < key.size(2)) {
-    mask = at::arange(key.size(2), at::TensorOptions(at::kLong).device(key.device()))
-               .lt(length)
-               .expand({query.size(2), -1});
-  }
-  return FusedAttention(query, keys, values, mask, options.causal);
+  const std::int64_t heads = query.size(1), length = options.causal ? key.size(2) : options.length;
+  const auto keys_of = [&](const at::Tensor& x) { return PerQueryHead(x.narrow(2, 0, length), heads); };
+  const at::Tensor keys = keys_of(key), values = keys_of(value);
+  if (options.dropout.has_value()) return DroppingFunction::apply(query, keys, values, options);
+  return FusedAttention(query, keys, values, std::nullopt, options.causal);
 }
 
 at::Tensor UlyssesAttention(const ContextAxis& axis, const at::Tensor& query, const at::Tensor& key,

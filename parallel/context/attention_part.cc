@@ -4,9 +4,12 @@
 #include <ATen/ops/logaddexp.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 
 #include <cmath>
 #include <limits>
+
+#include "parallel/context/fused_attention.h"
 
 namespace plait::context_parallel {
 namespace {
@@ -22,10 +25,9 @@ double ScaleOf(const at::Tensor& queries) { return 1 / std::sqrt(static_cast<dou
 at::Tensor Scores(const PartInput& in) {
   const at::ScalarType type = SumType(in.queries);
   at::Tensor scores = at::matmul(in.queries.to(type) * ScaleOf(in.queries), in.keys.to(type).transpose(2, 3));
-  at::Tensor hidden = in.key_positions.ge(in.length).unsqueeze(0);
-  if (in.causal)
-    hidden = hidden.logical_or(in.key_positions.unsqueeze(0).gt(in.query_positions.unsqueeze(1)));
-  return scores.masked_fill_(hidden, -kInfinity);
+  if (!in.causal) return scores;
+  const std::int64_t keys = in.keys.size(2);
+  return scores.masked_fill_(at::ones({keys, keys}, scores.options().dtype(at::kBool)).triu_(1), -kInfinity);
 }
 
 at::Tensor Dropped(const PartInput& in, const at::Tensor& of_probabilities) {
@@ -34,14 +36,19 @@ at::Tensor Dropped(const PartInput& in, const at::Tensor& of_probabilities) {
                                     in.length);
 }
 
-// exp(x - log_sum), 0 where there is nothing to sum: -inf - -inf is no number.
-at::Tensor ExpDifference(const at::Tensor& x, const at::Tensor& log_sum) {
-  return (x - log_sum.masked_fill(log_sum.eq(-kInfinity), 0)).exp_();
+at::Tensor ExpDifference(const at::Tensor& x, const at::Tensor& log_sum) { return (x - log_sum).exp_(); }
+
+bool IsFused(const PartInput& in) {
+  return !in.dropout.has_value() && (in.queries.is_cpu() || in.queries.is_meta());
 }
 
 }  // namespace
 
 PartOutput AttendToPart(const PartInput& input) {
+  if (IsFused(input)) {
+    const auto [out, log_sum] = FusedForward(input.queries, input.keys, input.values, input.causal);
+    return {out, log_sum};
+  }
   const at::Tensor scores = Scores(input);
   const at::Tensor log_sum = at::logsumexp(scores, {3});
   const at::Tensor probabilities = ExpDifference(scores, log_sum.unsqueeze(3));
@@ -56,10 +63,16 @@ void Merge(const PartOutput& part, PartOutput& sum) {
 }
 
 PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient,
-                              const at::Tensor& log_sum, const at::Tensor& delta) {
-  const at::Tensor probabilities = ExpDifference(Scores(input), log_sum.unsqueeze(3));
+                              const PartOutput& whole) {
+  if (IsFused(input)) {
+    const auto [queries, keys, values] = FusedBackward(out_gradient, input.queries, input.keys, input.values,
+                                                       whole.out, whole.log_sum, input.causal);
+    return {queries, keys, values};
+  }
+  const at::Tensor probabilities = ExpDifference(Scores(input), whole.log_sum.unsqueeze(3));
   const at::ScalarType type = probabilities.scalar_type();
   const at::Tensor gradient = out_gradient.to(type);
+  const at::Tensor delta = (whole.out * gradient).sum(3);
   const at::Tensor of_probabilities =
       Dropped(input, at::matmul(gradient, input.values.to(type).transpose(2, 3)));
   const at::Tensor of_scores =

@@ -14,31 +14,31 @@ namespace plait::context_parallel {
 // and `values` have the heads of the queries.
 struct PartInput {
   at::Tensor queries, keys, values;
-  // Of queries and keys. A query sees a key that is not later (causal) and before `length`.
-  at::Tensor query_positions, key_positions;
+  // A query sees its own and earlier keys: there are as many keys as queries, of the same positions, which ascend.
+  // Otherwise every query sees all keys.
   bool causal = true;
-  std::int64_t length = 0;
+  at::Tensor query_positions, key_positions;                // for dropout
+  std::int64_t length = 0;                                  // of the whole sequence, for dropout
   std::optional<dropout::ProbabilityDropout> dropout = {};  // of the whole softmax
 };
 
 struct PartOutput {
-  at::Tensor out;      // softmax over these keys, times values; 0 where a query sees none
-  at::Tensor log_sum;  // of the exponentials of their scores; -inf where a query sees none
+  at::Tensor out;      // softmax over these keys, times values
+  at::Tensor log_sum;  // of the exponentials of their scores; float32, or float64 for inputs of float64
 };
 
-// In float32 for half-precision inputs, else in their type.
+// By LibTorch's fused kernel on processors, which keeps no probabilities; with dropout and on other devices by products.
 PartOutput AttendToPart(const PartInput& input);
 
-// Adds a part to what queries have so far: both become those of all keys seen.
+// Adds a part to what queries have so far, zeros and -inf at first: both become those of all keys seen.
 void Merge(const PartOutput& part, PartOutput& sum);
 
 struct PartGradients {
   at::Tensor queries, keys, values;
 };
-// `delta` (batch, heads, seq): the sum over the width of the whole output times its gradient. `log_sum`: of the
-// whole. Dao et al., arXiv:2205.14135, appendix B.2.
+// `whole`: of all keys. Dao et al., arXiv:2205.14135, appendix B.2.
 PartGradients GradientsOfPart(const PartInput& input, const at::Tensor& out_gradient,
-                              const at::Tensor& log_sum, const at::Tensor& delta);
+                              const PartOutput& whole);
 
 }  // namespace plait::context_parallel
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -71,14 +72,20 @@ at::Tensor PerKeyHead(const at::Tensor& gradient, std::int64_t count) {
   return gradient.view({s[0], count, s[1] / count, s[2], s[3]}).sum(2);
 }
 
-// Which queries of this rank and keys of rank `from` form a part: under a causal mask late chunks see all of the
-// keys, or all queries see the early chunk.
+// Which queries of this rank and keys of rank `from` form a part. Under a causal mask late chunks see all of the keys,
+// or all queries see the early chunk; otherwise all queries see the keys before the sequence's end, which come first.
 struct PartRanges {
   std::int64_t first_query = 0, queries = 0, keys = 0;
 };
 PartRanges RangesOf(const Ring& ring, int from, std::int64_t local) {
-  if (!ring.options.causal || from == ring.axis.rank()) return {0, local, local};
   const std::int64_t chunk = local / 2;
+  if (!ring.options.causal) {
+    const auto before_end = [&](std::int64_t of_chunk) {
+      return std::clamp<std::int64_t>(ring.options.length - of_chunk * chunk, 0, chunk);
+    };
+    return {0, local, before_end(from) + before_end(2 * ring.axis.size() - 1 - from)};
+  }
+  if (from == ring.axis.rank()) return {0, local, local};
   return from < ring.axis.rank() ? PartRanges{0, local, chunk} : PartRanges{chunk, chunk, local};
 }
 
@@ -89,10 +96,10 @@ PartInput PartOf(const Ring& ring, int from, const at::Tensor& queries, const at
       .queries = queries.narrow(2, r.first_query, r.queries),
       .keys = PerQueryHead(keys_values[0].narrow(2, 0, r.keys), heads),
       .values = PerQueryHead(keys_values[1].narrow(2, 0, r.keys), heads),
+      .causal = ring.options.causal && from == ring.axis.rank(),
       .query_positions =
           PositionsOf(ring, ring.axis.rank(), local, queries.device()).narrow(0, r.first_query, r.queries),
       .key_positions = PositionsOf(ring, from, local, queries.device()).narrow(0, 0, r.keys),
-      .causal = ring.options.causal,
       .length = ring.options.length,
       .dropout = ring.options.dropout};
 }
@@ -122,6 +129,7 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
                                query.options().dtype(type))};
     ForAllKeys(ring, keys_values, [&](int from, const at::Tensor& keys) {
       const PartRanges r = RangesOf(ring, from, query.size(2));
+      if (r.keys == 0) return;
       PartOutput seen = {sum.out.narrow(2, r.first_query, r.queries),
                          sum.log_sum.narrow(2, r.first_query, r.queries)};
       Merge(AttendToPart(PartOf(ring, from, query, keys)), seen);
@@ -135,19 +143,20 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
     const Ring& ring = static_cast<RingHolder&>(*context->saved_data["ring"].toCapsule()).ring;
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &query = saved[0], &keys_values = saved[1], &out = saved[2], &log_sum = saved[3];
-    const at::Tensor delta = (out * gradients[0].to(out.scalar_type())).sum(3);
     at::Tensor of_query = at::zeros_like(out);
     // Of the keys that came from elsewhere: goes on with them, and is at home after the last rank.
     at::Tensor own, travelling;
     ForAllKeys(ring, keys_values, [&](int from, const at::Tensor& keys) {
       const PartRanges r = RangesOf(ring, from, query.size(2));
       const auto rows = [&r](const at::Tensor& x) { return x.narrow(2, r.first_query, r.queries); };
-      const PartGradients part =
-          GradientsOfPart(PartOf(ring, from, query, keys), rows(gradients[0]), rows(log_sum), rows(delta));
-      rows(of_query).add_(part.queries);
       at::Tensor of_keys = at::zeros(keys.sizes(), out.options());
-      of_keys[0].narrow(2, 0, r.keys).copy_(PerKeyHead(part.keys, keys.size(2)));
-      of_keys[1].narrow(2, 0, r.keys).copy_(PerKeyHead(part.values, keys.size(2)));
+      if (r.keys > 0) {
+        const PartGradients part =
+            GradientsOfPart(PartOf(ring, from, query, keys), rows(gradients[0]), {rows(out), rows(log_sum)});
+        rows(of_query).add_(part.queries);
+        of_keys[0].narrow(2, 0, r.keys).copy_(PerKeyHead(part.keys, keys.size(2)));
+        of_keys[1].narrow(2, 0, r.keys).copy_(PerKeyHead(part.values, keys.size(2)));
+      }
       if (from == ring.axis.rank()) {
         own = of_keys;
         return;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <vector>
 
+#include "parallel/context/fused_attention.h"
 #include "parallel/plan/meta_kernels.h"
 
 namespace plait::parallel {
@@ -85,6 +86,41 @@ TEST(MetaKernels, HaveTheSizesOfTheProcessor) {
     EXPECT_EQ(found.sizes(), expected.sizes()) << i;
     EXPECT_EQ(found.scalar_type(), expected.scalar_type()) << i;
   }
+}
+
+// The stand-in for the processor's kernel: the same tensors, and as many bytes from forward to backward.
+TEST(MetaMemory, OfFusedAttentionIsThatOfTheKernel) {
+  using Tensors = std::vector<at::Tensor>;
+  const auto tensors_of = [](at::Device device, at::ScalarType type, bool tokens_first) {
+    const at::TensorOptions options = at::device(device).dtype(type);
+    const at::Tensor x =
+        tokens_first ? at::ones({2, 7, 3, 4}, options).transpose(1, 2) : at::ones({2, 3, 7, 4}, options);
+    const auto [out, log_sum] = context_parallel::FusedForward(x, x, x, /*causal=*/true);
+    const auto [query, key, value] =
+        context_parallel::FusedBackward(x, x, x, x, out, log_sum, /*causal=*/true);
+    return Tensors{out, log_sum, query, key, value};
+  };
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    for (const bool tokens_first : {false, true}) {
+      const Tensors real = tensors_of(at::kCPU, type, tokens_first);
+      const Tensors meta = tensors_of(at::kMeta, type, tokens_first);
+      for (std::size_t i = 0; i < real.size(); ++i) {
+        EXPECT_EQ(meta[i].sizes(), real[i].sizes()) << i;
+        EXPECT_EQ(meta[i].strides(), real[i].strides()) << i;
+        EXPECT_EQ(meta[i].scalar_type(), real[i].scalar_type()) << i;
+      }
+    }
+  }
+  MetaMemory& memory = MetaMemory::Install();
+  const auto leaf = [] { return at::empty({2, 3, 7, 4}, at::device(at::kMeta)).requires_grad_(); };
+  const Tensors inputs = {leaf(), leaf(), leaf()};
+  const std::int64_t before = memory.live_bytes();
+  const at::Tensor sum =
+      context_parallel::FusedAttention(inputs[0], inputs[1], inputs[2], {}, /*causal=*/true).sum();
+  const std::int64_t state = 4 * 2 * 3 * 7 * 4, log_sum = 4 * 2 * 3 * 7, scalar = 4;
+  EXPECT_EQ(memory.live_bytes() - before, state + log_sum + scalar) << "output and sums are kept";
+  sum.backward();
+  EXPECT_EQ(memory.live_bytes() - before, 3 * state + scalar) << "a gradient each";
 }
 
 }  // namespace
