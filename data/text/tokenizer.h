@@ -1,4 +1,4 @@
-// Text to token ids and back: what the two tokenizers have in common.
+// Text to token ids and back: what all tokenizers have in common.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> ids, tokenizer.Encode("To be"));
 //   PLAIT_ASSIGN_OR_RETURN(const std::string text, tokenizer.Decode(ids));

@@ -32,12 +32,12 @@ void Bind(Request& r, training::SettingsTable& table) {
   table.Group("Model");
   table.Add("checkpoint", &r.checkpoint,
             "checkpoint of train_gpt or train_llama, or directory of checkpoints");
-  table.Add(
-      "model", &r.model,
-      "directory with GPT-2 or Llama in Hugging Face's layout: config.json, model.safetensors, vocab.json, "
-      "merges.txt");
+  table.Add("model", &r.model,
+            "directory with GPT-2 or Llama in Hugging Face's layout: config.json, model.safetensors, and "
+            "vocab.json "
+            "with merges.txt or tokenizer.model");
   table.Add("bpe_folder", &r.bpe_folder,
-            "directory with GPT-2's vocab.json and merges.txt, if they are not with the model");
+            "directory with the tokenizer's files, if they are not with the model");
   table.Add("dtype", &r.dtype, "compute dtype: float32, bfloat16 or float64");
   table.Group("Samples");
   table.Add("prompt", &r.prompt, "text that samples continue");

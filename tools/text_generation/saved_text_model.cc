@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/text/byte_pair_tokenizer.h"
+#include "data/text/sentence_piece_tokenizer.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/pieces_of_tensor.h"
 #include "parallel/checkpoint/step_folders.h"
@@ -49,6 +50,20 @@ absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const models::Bloc
   return absl::OkStatus();
 }
 
+// A Llama's file, or the two of GPT-2.
+absl::StatusOr<std::unique_ptr<data::Tokenizer>> OpenTokenizer(const std::string& folder) {
+  absl::StatusOr<data::SentencePieceTokenizer> pieces = data::SentencePieceTokenizer::Load(folder);
+  if (pieces.ok()) return std::make_unique<data::SentencePieceTokenizer>(*std::move(pieces));
+  if (!absl::IsNotFound(pieces.status())) return pieces.status();
+  absl::StatusOr<data::BytePairTokenizer> pairs = data::BytePairTokenizer::Load(folder);
+  if (pairs.ok()) return std::make_unique<data::BytePairTokenizer>(*std::move(pairs));
+  if (!absl::IsNotFound(pairs.status())) return pairs.status();
+  return absl::NotFoundError(
+      absl::StrCat(folder,
+                   ": no tokenizer; expected tokenizer.model (SentencePiece, as Llama's), or "
+                   "vocab.json with merges.txt (GPT-2's); --bpe-folder says where else"));
+}
+
 }  // namespace
 
 absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
@@ -69,17 +84,17 @@ absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const s
 absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                                c10::ScalarType type) {
   PLAIT_ASSIGN_OR_RETURN(const text_training::InitialModel files, text_training::OpenHuggingFace(folder));
-  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs,
-                         data::BytePairTokenizer::Load(bpe_folder.empty() ? folder : bpe_folder));
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
+                         OpenTokenizer(bpe_folder.empty() ? folder : bpe_folder));
   const std::int64_t vocabulary = text_training::VocabularyOf(files.options);
   // Some models have rows beyond the vocabulary, to round their number.
-  if (pairs.vocabulary_size() > vocabulary) {
-    return absl::FailedPreconditionError(absl::StrCat(folder, ": the model has ", vocabulary,
-                                                      " tokens, its vocabulary ", pairs.vocabulary_size()));
+  if (tokenizer->vocabulary_size() > vocabulary) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, ": the model has ", vocabulary, " tokens, its vocabulary ", tokenizer->vocabulary_size()));
   }
   SavedTextModel loaded = {.model = text_training::MakeModel(files.options, type),
                            .positions = text_training::PositionsOf(files.options),
-                           .tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs)),
+                           .tokenizer = std::move(tokenizer),
                            .source = folder};
   PLAIT_RETURN_IF_ERROR(files.weights->ReadAll(*loaded.model));
   return loaded;

@@ -35,8 +35,9 @@ absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const s
                                               c10::ScalarType type);
 
 // A folder with GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama), as
-// config.json says. The vocabulary is the folder's
-// where `bpe_folder` is empty. FailedPrecondition where it has more tokens than the model.
+// config.json says. The tokenizer is the folder's
+// where `bpe_folder` is empty: tokenizer.model, or GPT-2's two files. FailedPrecondition where it has more tokens than
+// the model.
 absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                                c10::ScalarType type);
 
