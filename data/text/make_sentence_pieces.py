@@ -8,6 +8,7 @@ FOLDER/tokenizer.model has byte pairs, the 256 bytes and texts unchanged, as Lla
 of each text, of that model and of changed ones (VARIANTS), which the test makes by itself.
 """
 
+import io
 import json
 import random
 import sys
@@ -57,12 +58,14 @@ def texts():
     return SAMPLES + ["".join(numbers.choice(ALPHABET) for _ in range(picks)) for picks in [10, 20, 150]]
 
 
-def train(folder):
+def train():
+    model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_prefix=folder + "/tokenizer", model_type="bpe", vocab_size=400,
+        sentence_iterator=iter(SENTENCES), model_writer=model, model_type="bpe", vocab_size=400,
         byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False, num_threads=1,
         split_by_whitespace=False, allow_whitespace_only_pieces=True, character_coverage=1.0, minloglevel=2,
         user_defined_symbols=["<user>", "<use", "中"])
+    return model.getvalue()
 
 
 def encoded(model, text):
@@ -70,22 +73,18 @@ def encoded(model, text):
     return processor.encode(text)
 
 
-def write_ids(folder):
-    with open(folder + "/tokenizer.model", "rb") as file:
-        bytes_of_model = file.read()
+def main():
+    trained = train()
+    with open(sys.argv[1] + "/tokenizer.model", "wb") as file:
+        file.write(trained)
     cases = []
     for name, change in VARIANTS.items():
-        model = sentencepiece_model_pb2.ModelProto.FromString(bytes_of_model)
+        model = sentencepiece_model_pb2.ModelProto.FromString(trained)
         change(model)
         assert encoded(model, b"a\xff\xc0\x80b") == encoded(model, "a\ufffd\ufffd\ufffdb")
         cases += [{"model": name, "text": text, "ids": encoded(model, text)} for text in texts()]
-    with open(folder + "/sentence_piece_ids.json", "w", encoding="utf-8") as file:
+    with open(sys.argv[1] + "/sentence_piece_ids.json", "w", encoding="utf-8") as file:
         file.write("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
-
-
-def main():
-    train(sys.argv[1])
-    write_ids(sys.argv[1])
 
 
 if __name__ == "__main__":
