@@ -49,8 +49,13 @@ def equal_scores(model):
         piece.score = 0
 
 
+def joined(model):
+    model.pieces[300].piece = "▁a<user>"
+    model.pieces[301].piece = "<use<user>"
+
+
 VARIANTS = {"as it is": lambda model: None, "squeezed": squeezed, "without prefix": without_prefix,
-            "without bytes": without_bytes, "equal scores": equal_scores}
+            "without bytes": without_bytes, "equal scores": equal_scores, "joined": joined}
 
 
 def texts():
