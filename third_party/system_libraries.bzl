@@ -16,7 +16,6 @@ _MODULES = {
     "mpi": "ompi",
     "nlohmann_json": "nlohmann_json",
     "protobuf": "protobuf",
-    "sentencepiece": "sentencepiece",
     "spdlog": "spdlog",
     "zlib": "zlib",
 }

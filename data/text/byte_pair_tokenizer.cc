@@ -1,10 +1,9 @@
 #include "data/text/byte_pair_tokenizer.h"
 
-#include <functional>
-#include <queue>
-#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/text/merge_pairs.h"
 #include "data/text/pieces.h"
 
 namespace plait::data {
@@ -14,37 +13,6 @@ namespace {
 // memory.
 constexpr std::size_t kCachedPieceBytes = 64;
 constexpr std::size_t kCachedPieces = 1 << 16;
-
-// Tokens of a piece as a doubly linked list within arrays: a merge keeps the left place and takes out the
-// right one.
-struct Places {
-  explicit Places(std::vector<std::int32_t> ids) : id(std::move(ids)), before(id.size()), after(id.size()) {
-    const int count = id.size();
-    for (int i = 0; i < count; ++i) before[i] = i - 1, after[i] = i + 1 < count ? i + 1 : -1;
-  }
-  void Merge(int left, std::int32_t merged) {
-    const int right = after[left];
-    id[left] = merged;
-    id[right] = kGone;
-    after[left] = after[right];
-    if (after[left] >= 0) before[after[left]] = left;
-  }
-
-  static constexpr std::int32_t kGone = -1;
-  std::vector<std::int32_t> id;
-  std::vector<int> before, after;
-};
-
-// A wish to merge, good as long as both places still hold what they held. The most wanted is at the top, the
-// leftmost among equals.
-struct Wish {
-  std::int32_t rank;
-  int left;
-  std::int32_t left_id, right_id, merged;
-  friend bool operator>(const Wish& a, const Wish& b) {
-    return std::tie(a.rank, a.left) > std::tie(b.rank, b.left);
-  }
-};
 
 }  // namespace
 
@@ -56,25 +24,11 @@ const BytePairTokenizer::Merge* BytePairTokenizer::FindMerge(std::int32_t left, 
 std::vector<std::int32_t> BytePairTokenizer::EncodePiece(absl::string_view piece) const {
   std::vector<std::int32_t> bytes;
   for (const char byte : piece) bytes.push_back(id_of_byte_[static_cast<std::uint8_t>(byte)]);
-  Places places(std::move(bytes));
-  std::priority_queue<Wish, std::vector<Wish>, std::greater<Wish>> wishes;
-  const auto wish = [&](int left) {
-    if (left < 0 || places.after[left] < 0) return;
-    const std::int32_t a = places.id[left], b = places.id[places.after[left]];
-    if (const Merge* merge = FindMerge(a, b)) wishes.push({merge->rank, left, a, b, merge->id});
-  };
-  for (std::size_t i = 0; i < piece.size(); ++i) wish(i);
-  while (!wishes.empty()) {
-    const Wish best = wishes.top();
-    wishes.pop();
-    const int right = places.after[best.left];
-    if (places.id[best.left] != best.left_id || right < 0 || places.id[right] != best.right_id) continue;
-    places.Merge(best.left, best.merged);
-    wish(places.before[best.left]);
-    wish(best.left);
-  }
-  std::erase(places.id, Places::kGone);
-  return std::move(places.id);
+  using Found = std::optional<PairMerge<std::int32_t>>;
+  return MergePairs(std::move(bytes), [this](std::int32_t left, std::int32_t right) {
+    const Merge* merge = FindMerge(left, right);
+    return merge == nullptr ? Found() : Found({static_cast<double>(merge->rank), merge->id});
+  });
 }
 
 absl::StatusOr<std::vector<std::int32_t>> BytePairTokenizer::Encode(absl::string_view text) const {

@@ -34,8 +34,7 @@ void Bind(Request& r, training::SettingsTable& table) {
             "checkpoint of train_gpt or train_llama, or directory of checkpoints");
   table.Add("model", &r.model,
             "directory with GPT-2 or Llama in Hugging Face's layout: config.json, model.safetensors, and "
-            "vocab.json "
-            "with merges.txt or tokenizer.model");
+            "vocab.json with merges.txt or tokenizer.model");
   table.Add("bpe_folder", &r.bpe_folder,
             "directory with the tokenizer's files, if they are not with the model");
   table.Add("dtype", &r.dtype, "compute dtype: float32, bfloat16 or float64");

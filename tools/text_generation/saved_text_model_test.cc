@@ -8,13 +8,14 @@
 #include <fstream>
 #include <string>
 
-#include "data/text/testing/sentence_piece_files.h"
 #include "models/llama/llama.h"
 #include "models/llama/safetensors.h"
 #include "tools/text_generation/samples.h"
 
 namespace plait::text_generation {
 namespace {
+
+constexpr char kTokenizer[] = "data/text/testing/tokenizer.model";  // 400 tokens
 
 std::string SavedLlama(const std::string& name, std::int64_t vocabulary) {
   std::string folder = ::testing::TempDir() + "/" + name;
@@ -33,8 +34,8 @@ std::string SavedLlama(const std::string& name, std::int64_t vocabulary) {
 }
 
 TEST(SavedTextModel, OfALlamaHasItsTokenizer) {
-  const std::string folder = SavedLlama("llama", data::testing::kSentencePieces);
-  data::testing::WriteSentencePieceModel(folder);
+  const std::string folder = SavedLlama("llama", 400);
+  std::filesystem::copy_file(kTokenizer, folder + "/tokenizer.model");
   absl::StatusOr<SavedTextModel> saved = LoadHuggingFace(folder, "", at::kFloat);
   ASSERT_TRUE(saved.ok()) << saved.status();
   EXPECT_EQ(saved->tokenizer->name(), "SentencePiece");
@@ -60,10 +61,10 @@ TEST(SavedTextModel, WithoutATokenizerSaysWhatIsMissing) {
 }
 
 TEST(SavedTextModel, AVocabularyThatIsTooLargeIsRefused) {
-  const std::string folder = SavedLlama("small", data::testing::kSentencePieces - 1);
-  data::testing::WriteSentencePieceModel(folder);
+  const std::string folder = SavedLlama("small", 399);
+  std::filesystem::copy_file(kTokenizer, folder + "/tokenizer.model");
   EXPECT_EQ(LoadHuggingFace(folder, "", at::kFloat).status().message(),
-            folder + ": the model has 299 tokens, its vocabulary 300");
+            folder + ": the model has 399 tokens, its vocabulary 400");
 }
 
 TEST(SavedTextModel, ADamagedTokenizerIsNamed) {
