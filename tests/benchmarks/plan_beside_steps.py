@@ -42,7 +42,8 @@ MODELS = {
         (4, "pp=4", ["--strategy=ddp", "--batch-size=2", "--gradient-accumulation-steps=8"]),
         (8, "pp=2,dp_shard=2,tp=2", ["--strategy=fsdp", "--batch-size=2", "--gradient-accumulation-steps=4"]),
     ]),
-    "gpt": (["--n-layer=6", "--n-embd=256", "--n-head=8", "--block-size=128", "--dropout=0", "--eval-interval=0"], [
+    "gpt": (["--n-layer=6", "--n-embd=256", "--n-head=8", "--block-size=128", "--dropout=0", "--eval-interval=0",
+             "--log-interval=1"], [
         (1, "", ["--batch-size=16"]),
         (2, "dp_shard=2", ["--strategy=zero1", "--batch-size=8"]),
         (2, "tp=2", ["--strategy=ddp", "--batch-size=16", "--sequence-parallel"]),
@@ -135,9 +136,10 @@ def main():
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     begin = time.time()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [row for model in args.models.split(",") for row in compare(args, model, folder)]
-    print("| mesh | predicted ms | measured ms (least step) | predicted / measured |\n|---|---|---|---|")
-    print("\n".join(rows))
+        for model in args.models.split(","):
+            rows = compare(args, model, folder)
+            print("| mesh | predicted ms | measured ms (least step) | predicted / measured |\n|---|---|---|---|")
+            print("\n".join(rows), flush=True)
     print(f"{time.time() - begin:.0f} s, load", os.getloadavg())
 
 
