@@ -53,11 +53,14 @@ BlockState DataParallel::Run(std::size_t block, std::size_t count, const models:
       !(requires_grad(output.hidden) || requires_grad(output.auxiliary_loss))) {
     return output;
   }
-  // Without stages the last block's backward comes next: it stays.
-  const bool is_last = !engine.stage.has_value() && block + count == engine.blocks.size();
-  const bool stays = !engine.options.reshard_after_forward || is_last;
+  // Where the last block's backward comes next, it stays: held from now on, or as what follows the stage.
+  const bool staged = engine.stage.has_value();
+  const std::ptrdiff_t last = staged ? engine.stage->following + 1 : std::ssize(engine.blocks);
+  const bool is_next = end == last;
+  const bool stays = !engine.options.reshard_after_forward || (is_next && !staged);
   engine.RecordUse(units, static_cast<std::ptrdiff_t>(block), stays, {output.hidden, output.auxiliary_loss});
-  if (is_last) engine.PrefetchBlock(static_cast<std::ptrdiff_t>(block) - 1);
+  const auto before = static_cast<std::ptrdiff_t>(block) - 1;
+  if (is_next && engine.IsInStage(before)) engine.PrefetchBlock(before);
   return output;
 }
 

@@ -74,6 +74,11 @@ struct Program {
   }
   ~Program() { dp->WaitForParameters(); }
 
+  // As a pipeline's executor does it.
+  void BeginStage(std::ptrdiff_t following) const {
+    if (staged) dp->BeginStage({.first = 0, .count = TestingModel::kBlocks, .following = following});
+  }
+
   at::Tensor Loss(std::uint64_t seed) {
     const at::Tensor x = TestNumbers({3, TestingModel::kWidth}, seed, setting.compute_type);
     const at::Tensor y = TestNumbers({3, TestingModel::kWidth}, seed + 1, setting.compute_type);
@@ -82,7 +87,9 @@ struct Program {
   double Backward(int step) {
     double loss = 0;
     for (int pass = 0; pass < setting.passes; ++pass) {
+      BeginStage(TestingModel::kBlocks - 1);
       const at::Tensor part = Loss(1000 * World().rank() + 10 * step + 5 * pass);
+      BeginStage(pass + 1 == setting.passes ? -1 : 0);
       dp->Backward(part, {.last = pass + 1 == setting.passes, .reduce_every_micro_batch = false});
       loss += part.item<double>();
     }
@@ -112,6 +119,7 @@ struct Program {
   }
 
   Setting setting;
+  bool staged = false;
   TestingModel model;
   std::unique_ptr<DataParallel> dp;
   std::unique_ptr<ShardedOptimizer> optimizer;
@@ -210,14 +218,17 @@ TEST(OffloadTest, EveryReadBeginsBeforeItIsWanted) {
     }
   }
   for (const Setting& s : settings) {
-    SCOPED_TRACE(TextOf(s));
-    Program program(s, InFile(), /*parameters=*/s.strategy == Strategy::kFsdp, InFile());
-    const std::int64_t before = program.dp->unexpected_reads();
-    for (int step = 0; step < 3; ++step) {
-      program.Backward(step);
-      EXPECT_TRUE(program.optimizer->Step().status.ok());
+    for (const bool staged : {false, true}) {
+      SCOPED_TRACE(TextOf(s) + (staged ? " staged" : ""));
+      Program program(s, InFile(), /*parameters=*/s.strategy == Strategy::kFsdp, InFile());
+      program.staged = staged;
+      const std::int64_t before = program.dp->unexpected_reads();
+      for (int step = 0; step < 3; ++step) {
+        program.Backward(step);
+        EXPECT_TRUE(program.optimizer->Step().status.ok());
+      }
+      EXPECT_LE(program.dp->unexpected_reads() - before, 1);
     }
-    EXPECT_LE(program.dp->unexpected_reads() - before, 1);
   }
 }
 
