@@ -115,6 +115,11 @@ std::vector<Case> Cases() {
       {{.pp = 2, .dp_shard = 2, .tp = 2}, kFsdp, 4, true},
       {{.pp = 2, .dp_shard = 2, .tp = 2}, kZero1, 4, true},
       {{.pp = 2, .dp_replicate = 2, .tp = 2}, kDdp, 4, false, ScheduleKind::kInterleaved},
+      // One block on a rank and many samples: what a block's passes need for a moment counts most.
+      {{.pp = 8}, kDdp, 1, false, ScheduleKind::k1F1B, false, false, 64},
+      {{.pp = 8}, kDdp, 8, false, ScheduleKind::kZbH1, false, false, 64},
+      {{.pp = 8, .tp = 2}, kDdp, 2, true, ScheduleKind::k1F1B, false, false, 64},
+      {{.dp_shard = 8}, kFsdp, 1, false, ScheduleKind::k1F1B, false, false, 64},
       {{.dp_shard = 2, .cp = 2, .tp = 2}, kFsdp, 1, true},
       {{.pp = 2, .dp_replicate = 2, .dp_shard = 2, .cp = 2, .tp = 2}, kFsdp, 4, true},
   };
