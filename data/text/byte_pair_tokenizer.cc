@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "data/text/merge_pairs.h"
 #include "data/text/pieces.h"
 
@@ -51,16 +50,6 @@ absl::StatusOr<std::vector<std::int32_t>> BytePairTokenizer::Encode(absl::string
   return ids;
 }
 
-absl::StatusOr<std::string> BytePairTokenizer::Decode(absl::Span<const std::int32_t> ids) const {
-  std::string text;
-  for (const std::int32_t id : ids) {
-    if (id < 0 || id >= vocabulary_size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", id, " is unknown: the vocabulary is 0..", vocabulary_size() - 1));
-    }
-    text += bytes_of_[id];
-  }
-  return text;
-}
+void BytePairTokenizer::AppendBytes(std::int32_t id, std::string& text) const { text += bytes_of_[id]; }
 
 }  // namespace plait::data

@@ -41,9 +41,9 @@ class BytePairTokenizer : public Tokenizer {
   std::uint32_t digest() const override { return digest_; }
   // Never fails. Linear in the text, but for a piece of n bytes seen the first time: n log n.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
-  absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const override;
 
  private:
+  void AppendBytes(std::int32_t id, std::string& text) const override;
   friend class BytePairReader;
   struct Merge {
     std::int32_t rank;  // from 0, the most wanted first

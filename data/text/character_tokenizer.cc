@@ -66,16 +66,8 @@ absl::StatusOr<std::vector<std::int32_t>> CharacterTokenizer::Encode(absl::strin
   return ids;
 }
 
-absl::StatusOr<std::string> CharacterTokenizer::Decode(absl::Span<const std::int32_t> ids) const {
-  std::string text;
-  for (const std::int32_t id : ids) {
-    if (id < 0 || id >= vocabulary_size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", id, " is unknown: the vocabulary is 0..", vocabulary_size() - 1));
-    }
-    base::AppendUtf8(code_points_[id], text);
-  }
-  return text;
+void CharacterTokenizer::AppendBytes(std::int32_t id, std::string& text) const {
+  base::AppendUtf8(code_points_[id], text);
 }
 
 }  // namespace plait::data

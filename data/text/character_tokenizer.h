@@ -27,9 +27,9 @@ class CharacterTokenizer : public Tokenizer {
   std::int32_t vocabulary_size() const override { return code_points_.size(); }
   std::uint32_t digest() const override;
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
-  absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const override;
 
  private:
+  void AppendBytes(std::int32_t id, std::string& text) const override;
   explicit CharacterTokenizer(std::vector<std::int32_t> code_points);
 
   std::vector<std::int32_t> code_points_;

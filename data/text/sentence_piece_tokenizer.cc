@@ -216,16 +216,11 @@ absl::StatusOr<std::vector<std::int32_t>> SentencePieceTokenizer::Encode(absl::s
 }
 
 absl::StatusOr<std::string> SentencePieceTokenizer::Decode(absl::Span<const std::int32_t> ids) const {
-  std::string text;
-  for (const std::int32_t id : ids) {
-    if (id < 0 || id >= vocabulary_size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", id, " is unknown: the vocabulary is 0..", vocabulary_size() - 1));
-    }
-    text += bytes_of_[id];
-  }
+  PLAIT_ASSIGN_OR_RETURN(std::string text, Tokenizer::Decode(ids));
   const bool prefixed = adds_prefix_ && !ids.empty() && begin_ == ids[0] && absl::StartsWith(text, " ");
   return prefixed ? text.substr(1) : text;
 }
+
+void SentencePieceTokenizer::AppendBytes(std::int32_t id, std::string& text) const { text += bytes_of_[id]; }
 
 }  // namespace plait::data

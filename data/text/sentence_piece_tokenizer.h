@@ -43,6 +43,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
  private:
   friend class SentencePieceReader;
+  void AppendBytes(std::int32_t id, std::string& text) const override;
   struct Piece {
     std::int32_t id;
     float score;  // the highest is merged first

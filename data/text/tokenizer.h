@@ -32,7 +32,11 @@ class Tokenizer {
   virtual absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const = 0;
   // Inverse of Encode. InvalidArgument for an id outside the vocabulary. The bytes of a few ids need not be
   // whole UTF-8 characters.
-  virtual absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const = 0;
+  virtual absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const;
+
+ private:
+  // Appends the bytes that a token of the vocabulary stands for.
+  virtual void AppendBytes(std::int32_t id, std::string& text) const = 0;
 };
 
 }  // namespace plait::data

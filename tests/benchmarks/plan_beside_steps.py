@@ -5,7 +5,7 @@
 
 For each model `plan --calibrate` first measures this machine on 2 ranks with that model's products. Then each mesh is planned and run in
 turn, in rounds. A line per mesh: predicted milliseconds per step, the median over the rounds of a run's median and
-least step, and predicted / measured. One round of all models takes some six minutes on two cores.
+least step, and predicted / measured. One round of all models takes two minutes on two cores.
 """
 
 import argparse
