@@ -1,0 +1,67 @@
+// The multilayer perceptrons of several experts on rows that are sorted by expert.
+//
+//   SavedExperts saved;
+//   at::Tensor y = ForwardExperts(options, weights, rows, offsets, &saved);    // rows [offsets[e], offsets[e + 1]) by expert e
+//   ExpertGradients g = BackwardExperts(options, weights, saved, offsets, gradient_of_y, {.rows = true, .weights = true});
+//
+//   plain    y = out f(in x + in_bias) + out_bias
+//   gated    y = out (f(gate x) * (in x)) + ...                               (Shazeer, arXiv:2002.05202)
+//
+// Backends compute the same function: a reference of LibTorch's operators, a product for each expert, and grouped
+// products (models/linear/grouped.h), which pad nothing and copy no weight. Experts without rows are legal: gradients of
+// their weights are zero. Not recorded by autograd (layer.h does that). Local.
+#ifndef PLAIT_PARALLEL_MOE_EXPERTS_H_
+#define PLAIT_PARALLEL_MOE_EXPERTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace plait::moe {
+
+// Of `experts` experts, one behind the other; all of one type. Undefined: there is none.
+struct ExpertWeights {
+  at::Tensor in;             // (experts, hidden, width)
+  at::Tensor in_bias = {};   // (experts, hidden)
+  at::Tensor gate = {};      // (experts, hidden, width): a gated expert
+  at::Tensor gate_bias = {};
+  at::Tensor out;            // (experts, width, hidden)
+  at::Tensor out_bias = {};  // (experts, width)
+};
+
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+enum class ExpertBackend { kReference, kLoop, kGrouped };
+
+struct ExpertsOptions {
+  Activation activation = Activation::kGelu;
+  ExpertBackend backend = ExpertBackend::kGrouped;
+};
+
+// What the backward pass needs of the forward pass. Tensors, so that autograd can keep them.
+struct SavedExperts {
+  at::Tensor rows;      // (rows, width)
+  at::Tensor in;        // (rows, hidden), before the activation
+  at::Tensor gate = {}; // (rows, hidden), before the activation
+};
+
+// rows (rows, width), offsets (experts + 1), from 0 to rows; `saved` may be null.
+at::Tensor ForwardExperts(const ExpertsOptions& options, const ExpertWeights& weights, const at::Tensor& rows,
+                          absl::Span<const std::int64_t> offsets, SavedExperts* saved);
+
+struct WantedGradients {
+  bool rows = true;
+  bool weights = true;
+};
+struct ExpertGradients {
+  at::Tensor rows;        // undefined where it is not wanted, as are the weights'
+  ExpertWeights weights;  // of the shapes of the weights; those that are undefined stay so
+};
+ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeights& weights,
+                                const SavedExperts& saved, absl::Span<const std::int64_t> offsets,
+                                const at::Tensor& gradient, const WantedGradients& wanted);
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_PARALLEL_MOE_EXPERTS_H_

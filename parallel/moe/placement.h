@@ -1,0 +1,85 @@
+// Where experts are computed: every expert at home on one rank, hot ones on others too.
+//
+//   ExpertPlacement placement(/*ranks=*/4, /*experts=*/32);          // expert e on rank e / 8
+//   placement.AddReplica(/*expert=*/5, /*rank=*/2);
+//   ShareRows(census, placement);                                     // which rows go to which of them
+//   for (const RowShare& share : placement.shares(source, expert)) ...
+//
+// Logical experts are the model: routing, gradients, optimizer states and checkpoints know them alone. A rank's
+// slots are its home experts, in order, then its replicas, in the order in which they were added: read-only
+// copies of weights, whose gradients go to the home rank. Which ranks compute an expert changes no result but by
+// the rounding of sums. Local; plain data, the same on all ranks of the expert-parallel group, because all make it
+// from the same census.
+#ifndef PLAIT_PARALLEL_MOE_PLACEMENT_H_
+#define PLAIT_PARALLEL_MOE_PLACEMENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace plait::moe {
+
+// How many rows each rank sends to each expert: the only thing that plans are made of.
+class Census {
+ public:
+  Census(int ranks, int experts) : ranks_(ranks), experts_(experts), rows_(std::size_t(ranks) * experts) {}
+  // `rows`: (ranks, experts), row-major.
+  Census(int ranks, int experts, std::vector<std::int64_t> rows);
+
+  int ranks() const { return ranks_; }
+  int experts() const { return experts_; }
+  std::int64_t& at(int rank, int expert) { return rows_[std::size_t(rank) * experts_ + expert]; }
+  std::int64_t at(int rank, int expert) const { return rows_[std::size_t(rank) * experts_ + expert]; }
+  std::int64_t OfExpert(int expert) const;  // of all ranks
+  std::int64_t total() const;
+
+ private:
+  int ranks_, experts_;
+  std::vector<std::int64_t> rows_;
+};
+
+// Of the rows that one rank sends to one expert, in their order: the next `rows` go to this slot.
+struct RowShare {
+  int rank = 0;
+  int slot = 0;
+  std::int64_t rows = 0;
+};
+
+class ExpertPlacement {
+ public:
+  // Home ranks alone, as many consecutive experts on each as can be: rank r has those from experts r / ranks on, to
+  // experts (r + 1) / ranks. All rows go home.
+  ExpertPlacement(int ranks, int experts);
+
+  int ranks() const { return static_cast<int>(slots_.size()); }
+  int experts() const { return experts_; }
+  int home_rank(int expert) const { return home_ranks_[expert]; }
+  int first_home_expert(int rank) const;
+  int home_experts(int rank) const { return first_home_expert(rank + 1) - first_home_expert(rank); }
+  // The expert of each slot; home experts first.
+  absl::Span<const int> slots(int rank) const { return slots_[rank]; }
+  int replicas(int rank) const { return static_cast<int>(slots_[rank].size()) - home_experts(rank); }
+  int SlotOf(int expert, int rank) const;  // -1: the rank does not have it
+
+  // A rank that has the expert already is a programming error.
+  void AddReplica(int expert, int rank);
+
+  // Where the rows of `source` to `expert` go, in their order; the counts are the census's. Without shares: all go home.
+  absl::Span<const RowShare> shares(int source, int expert) const;
+  void SetShares(int source, int expert, std::vector<RowShare> shares);
+  // Rows that a rank computes, by slot.
+  std::vector<std::int64_t> RowsOfSlots(int rank, const Census& census) const;
+
+  friend bool operator==(const ExpertPlacement&, const ExpertPlacement&);
+
+ private:
+  int experts_;
+  std::vector<int> home_ranks_;          // by expert
+  std::vector<std::vector<int>> slots_;  // by rank
+  std::vector<std::vector<RowShare>> shares_;  // (source, expert); empty: home
+};
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_PARALLEL_MOE_PLACEMENT_H_
