@@ -123,6 +123,25 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
   return view;
 }
 
+absl::StatusOr<DeviceMesh> DeviceMesh::WithView(const std::vector<std::string>& from,
+                                                std::vector<MeshAxis> into) const {
+  std::vector<MeshAxis> both = axes_;
+  both.insert(both.end(), into.begin(), into.end());
+  if (absl::Status names = CheckNames(both); !names.ok()) return names;
+  const absl::StatusOr<DeviceMesh> folded = Fold(from, into);
+  if (!folded.ok()) return folded.status();
+  DeviceMesh view = *this;
+  for (const MeshAxis& axis : into) {
+    const int index = folded->IndexOf(axis.name);
+    view.axes_.push_back(folded->axes_[index]);
+    view.communicators_.push_back(folded->communicators_[index]);
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      view.coordinates_[rank].push_back(folded->coordinates_[rank][index]);
+    }
+  }
+  return view;
+}
+
 absl::StatusOr<DeviceMesh> DeviceMesh::WithSubset(absl::string_view axis, const std::vector<int>& members,
                                                   const std::string& name) const {
   const int along = IndexOf(axis);
