@@ -59,10 +59,12 @@ struct GateContext {
 };
 
 struct Routing {
-  at::Tensor experts;        // (tokens, k) of int64, best first; -1: none (a row with a logit that is not finite, GShard's drop)
-  at::Tensor weights;        // (tokens, k) of the logits' type, recorded by autograd; NaN for rows that are not finite, else 0 at -1
-  at::Tensor probabilities;  // (tokens, experts), recorded: what balance losses are made of
-  at::Tensor logits;         // (tokens, experts), recorded; with noise in kNoisyTopK
+  at::Tensor
+      experts;  // (tokens, k) of int64, best first; -1: none (a row with a logit that is not finite, GShard's drop)
+  at::Tensor
+      weights;  // (tokens, k) of the logits' type, recorded by autograd; NaN for rows that are not finite, else 0 at -1
+  at::Tensor probabilities;     // (tokens, experts), recorded: what balance losses are made of
+  at::Tensor logits;            // (tokens, experts), recorded; with noise in kNoisyTopK
   std::int64_t not_finite = 0;  // tokens with a logit that is not finite: they have no expert
 };
 
