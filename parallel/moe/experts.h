@@ -23,9 +23,9 @@ namespace plait::moe {
 
 // Of `experts` experts, one behind the other; all of one type. Undefined: there is none.
 struct ExpertWeights {
-  at::Tensor in;             // (experts, hidden, width)
-  at::Tensor in_bias = {};   // (experts, hidden)
-  at::Tensor gate = {};      // (experts, hidden, width): a gated expert
+  at::Tensor in;            // (experts, hidden, width)
+  at::Tensor in_bias = {};  // (experts, hidden)
+  at::Tensor gate = {};     // (experts, hidden, width): a gated expert
   at::Tensor gate_bias = {};
   at::Tensor out;            // (experts, width, hidden)
   at::Tensor out_bias = {};  // (experts, width)
@@ -41,9 +41,9 @@ struct ExpertsOptions {
 
 // What the backward pass needs of the forward pass. Tensors, so that autograd can keep them.
 struct SavedExperts {
-  at::Tensor rows;      // (rows, width)
-  at::Tensor in;        // (rows, hidden), before the activation
-  at::Tensor gate = {}; // (rows, hidden), before the activation
+  at::Tensor rows;       // (rows, width)
+  at::Tensor in;         // (rows, hidden), before the activation
+  at::Tensor gate = {};  // (rows, hidden), before the activation
 };
 
 // rows (rows, width), offsets (experts + 1), from 0 to rows; `saved` may be null.
