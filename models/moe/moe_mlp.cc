@@ -83,7 +83,8 @@ MoeMlp::MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t 
     shared_in_.emplace(*shared, "in", width, options.shared_hidden, options.bias, tensor_options);
     shared_out_.emplace(*shared, "out", options.shared_hidden, width, options.bias, tensor_options);
   }
-  UseRanks({});
+  const MoeRanks alone;
+  UseRanks(alone);
 }
 
 bool MoeMlp::training() const { return module_->is_training(); }
