@@ -1,5 +1,4 @@
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/softmax.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -16,17 +15,19 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Sum of logsumexp^2 over the rows. The gradient's softmax is computed row by row, so that its bits do not depend on the
-// number of rows, as those of LibTorch's logsumexp may.
+// Sum of logsumexp^2 over the rows. By the softmax, which LibTorch computes row by row: bits of gradients do not
+// depend on the number of rows.
 struct SquaredLogSumExp : torch::autograd::Function<SquaredLogSumExp> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits) {
-    const at::Tensor z = at::logsumexp(logits, 1, /*keepdim=*/true);
-    context->save_for_backward({logits, z});
+    const at::Tensor p = at::softmax(logits, 1);
+    // Of the largest, whose probability is at least 1 / E.
+    const at::Tensor z = logits.amax(1, /*keepdim=*/true) - p.amax(1, /*keepdim=*/true).log();
+    context->save_for_backward({p, z});
     return z.square().sum();
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {at::softmax(saved[0], 1) * (saved[1] * (2 * gradients[0]))};
+    return {saved[0] * (saved[1] * (2 * gradients[0]))};
   }
 };
 

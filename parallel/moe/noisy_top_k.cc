@@ -2,7 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "base/check.h"
@@ -34,9 +33,10 @@ at::Tensor SelectionProbabilities(const at::Tensor& logits, const NoisyLogits& n
   if (ranking.size(1) == k) return noisy.values.detach() * 0 + 1;
   const at::Tensor columns = ranking.clamp_min(0);
   const at::Tensor selected =
-      at::zeros_like(noisy.values, at::kBool).scatter_(1, columns.narrow(1, 0, k), /*value=*/1);
+      at::zeros_like(noisy.values.detach()).scatter_(1, columns.narrow(1, 0, k), /*value=*/1);
   const at::Tensor bounds = noisy.values.gather(1, columns.narrow(1, k - 1, 2));
-  const at::Tensor bound = at::where(selected, bounds.narrow(1, 1, 1), bounds.narrow(1, 0, 1));
+  // Exactly the one or the other.
+  const at::Tensor bound = bounds.narrow(1, 0, 1).lerp(bounds.narrow(1, 1, 1), selected);
   return NormalCdf((logits - bound) / noisy.deviations.clamp_min(kLeastDeviation));
 }
 
@@ -54,12 +54,11 @@ at::Tensor ImportanceAndLoad(const Routing& routing, const at::Tensor& selection
 
 at::Tensor VariationLoss(const at::Tensor& sums, const at::Tensor& local, std::int64_t local_tokens,
                          std::int64_t tokens) {
-  const at::Tensor mean = sums.mean(1, /*keepdim=*/true);
-  // Without tokens: all balanced.
-  const at::Tensor deviations = at::where(mean.eq(0), 0., sums / mean - 1);
+  if (tokens == 0) return local.sum();  // 0
+  const at::Tensor deviations = sums / sums.mean(1, /*keepdim=*/true) - 1;
   const at::Tensor variation = deviations.square().mean(1, /*keepdim=*/true);
-  // d CV^2 / d sum_e = 2 (deviation_e - CV^2) / (E mean) = 2 (deviation_e - CV^2) / sum of sums.
-  const at::Tensor slope = at::where(mean.eq(0), 0., (deviations - variation) * 2 / sums.sum(1, true));
+  // d CV^2 / d sum_e = 2 (deviation_e - CV^2) / (E mean).
+  const at::Tensor slope = (deviations - variation) * 2 / sums.sum(1, /*keepdim=*/true);
   return variation.sum() * static_cast<double>(local_tokens) +
          (slope * (local - local.detach())).sum() * static_cast<double>(tokens);
 }
