@@ -78,9 +78,8 @@ struct Routing {
   // (tokens, experts), recorded: softmax of the logits, with noise in kNoisyTopK; kBias's scores.
   at::Tensor probabilities;
   at::Tensor logits;  // (tokens, experts), recorded; without noise
-  // (tokens, experts), recorded: P(x, e) of Shazeer et al., eq. 9, that another draw of the noise selects
-  // expert e. kNoisyTopK in training.
-  at::Tensor selection_probabilities = {};
+  // What the balance loss needs of all ranks beside their rows (see LossStatistics), of this rank's tokens; recorded.
+  at::Tensor sums = {};
   std::int64_t not_finite = 0;  // rows with a logit that is not finite
 };
 
@@ -98,10 +97,10 @@ struct GlobalLoad {
   at::Tensor statistics = {};  // sum over the ranks of LossStatistics; undefined where that is
 };
 
-// Further sums over this rank's tokens that the balance loss needs, of float64, without a gradient: importance and
-// load of kNoisyTopK (2 experts), first choices of kGShard (experts), before DropOverCapacity; undefined for other
-// gates. The caller sums them over the ranks.
-at::Tensor LossStatistics(const GateOptions& options, const Routing& routing);
+// Sums over this rank's tokens, of float64, without a gradient: importance and load (eq. 6 and 10) of kNoisyTopK
+// (2, experts), first choices of kGShard (experts); undefined for other gates and without a balance loss. The caller
+// sums them over the ranks, in place if it likes.
+at::Tensor LossStatistics(const Routing& routing);
 
 // Balance and z losses, weighted, as a sum over this rank's tokens, recorded: the sum over all ranks, divided by the
 // tokens of all ranks, is the loss of the whole batch, and so are its gradients. Undefined where the gate has none.
@@ -114,12 +113,12 @@ at::Tensor BalanceLoss(const GateOptions& options, const Routing& routing, const
 void MoveBias(const GateOptions& options, const at::Tensor& rows_of_expert, at::Tensor& bias);
 
 // Rows that an expert takes of a batch of so many tokens of all ranks: k tokens / experts times the factor, rounded
-// up; -1: no limit.
+// up; 1 to `tokens`, which are all that can come, and which are the capacity where the factor is 0.
 std::int64_t Capacity(const GateOptions& options, std::int64_t tokens);
 
 // Of each expert's rows, in the order of tokens, those from number `capacity` on are dropped. `rows_before`
 // (experts) of int64: rows of the ranks whose tokens come before this one's. routing.experts becomes -1 and weights
-// 0 there.
+// 0 there; the losses stay as they are.
 void DropOverCapacity(Routing& routing, const at::Tensor& rows_before, std::int64_t capacity);
 
 }  // namespace plait::moe
