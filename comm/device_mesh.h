@@ -73,6 +73,9 @@ class DeviceMesh {
   std::vector<MeshAxis> axes_;
   std::vector<std::vector<int>> coordinates_;  // by world rank
   std::vector<Communicator> communicators_;    // by axis
+  // By axis: whether it follows from others (WithView, WithSubset), so that ranks that differ along another axis may
+  // differ along it too.
+  std::vector<bool> follows_;
 };
 
 }  // namespace plait::comm

@@ -76,6 +76,10 @@ TEST(DeviceMesh, AViewStandsBesideWhatItIsMadeOf) {
   EXPECT_EQ(view->axes()[4].size, 4);
   EXPECT_EQ(Members(view->axis("ep_shard")), (Ranks{World().rank()}));
   EXPECT_EQ(Members(view->axis("cp")), Members(mesh.axis("cp")));
+  const auto two = view->WithView({"cp", "tp"}, {{"pair", 4}});
+  EXPECT_EQ(Members(two->axis("pair")).size(), 4u);
+  EXPECT_EQ(Members(two->Fold({"tp"}, {{"split", 2}})->axis("split")), Members(mesh.axis("tp")));
+  EXPECT_EQ(Members(view->WithSubset("tp", {1, 0}, "ends")->axis("ends")).size(), 2u);
   EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"cp", 4}}).ok());
   EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"ep", 3}}).ok());
 }

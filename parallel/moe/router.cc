@@ -76,7 +76,7 @@ RoutedTokens RouteTokens(const GateOptions& options, const TokenRanks& ranks, co
   if (context.training) {
     GlobalLoad load = {.rows_of_expert = TensorOf(routed.rows_of_expert).to(logits.device()),
                        .tokens = routed.tokens,
-                       .statistics = LossStatistics(options, routed.routing)};
+                       .statistics = LossStatistics(routed.routing)};
     if (load.statistics.defined()) comm::AllReduce(ranks.data, load.statistics);
     routed.loss = BalanceLoss(options, routed.routing, load);
   }
