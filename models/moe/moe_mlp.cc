@@ -14,6 +14,7 @@
 #include "base/seed.h"
 #include "models/initial_values.h"
 #include "models/rowwise/rowwise.h"
+#include "parallel/context/context_axis.h"
 #include "parallel/moe/load.h"
 #include "parallel/tensor/collectives.h"
 #include "parallel/tensor/linear.h"
@@ -48,6 +49,14 @@ at::Tensor Activated(Activation activation, const at::Tensor& x) {
     case Activation::kSilu: return x * x.sigmoid();
   }
   return x;
+}
+
+// Which of the positions of a part are tokens, where some are padding; undefined: all.
+at::Tensor RealTokens(const models::SequencePart& sequence) {
+  if (sequence.axis == nullptr) return {};
+  const std::int64_t padded = sequence.axis->PaddedLength(sequence.length);
+  if (padded == sequence.length) return {};
+  return sequence.axis->Positions(padded).lt(sequence.length);
 }
 
 void Add(std::vector<std::int64_t>& sums, const std::vector<std::int64_t>& more) {
@@ -104,11 +113,10 @@ MoeMlp::Output MoeMlp::Forward(const Residual& rows, const Call& call) {
   at::Tensor indices = transformer::TokenIndices(tensor_parallel::TensorAxis(), all.size(0), call.batch,
                                                  call.context.random, call.context.sequence, all.device());
   at::Tensor y;
-  const models::SequencePart& sequence = call.context.sequence;
-  if (sequence.positions.defined() && !all.is_meta() && sequence.positions.ge(sequence.length).any().item<bool>()) {
+  const at::Tensor real = RealTokens(call.context.sequence);
+  if (real.defined() && !all.is_meta()) {
     // Padding goes to no expert.
-    const at::Tensor real = sequence.positions.to(all.device()).lt(sequence.length);
-    const at::Tensor kept = real.repeat({call.batch}).nonzero().squeeze(1);
+    const at::Tensor kept = real.repeat({call.batch}).nonzero().squeeze(1).to(all.device());
     const at::Tensor some = ThroughExperts(all.index_select(0, kept), call, indices.index_select(0, kept), out.loss);
     y = at::zeros(all.sizes(), some.options()).index_add(0, kept, some);
   } else {
