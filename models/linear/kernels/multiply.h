@@ -8,6 +8,7 @@
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 
+#include <algorithm>
 #include <type_traits>
 
 #include "models/linear/kernels/operands.h"
@@ -167,6 +168,36 @@ void Multiply(const typename Kind::Product& p, const ForRanges& for_ranges) {
   for_ranges(Panels(p.columns), [&](Index first, Index last) {
     const Room panel = RoomFor(PanelRoom<Elements>(p.inner));
     ComputePanels<Kind>(p, left, first, last, panel.get());
+  });
+}
+
+// What a panel costs, in multiplications by a column; packing it is worth those of a few rows.
+template <typename P>
+Index CostOfPanel(const P& p) {
+  constexpr Index kRowsOfPacking = 8;
+  return (p.rows + kRowsOfPacking) * (p.inner + 1);
+}
+
+// All panels in a row, each as long as its cost. Ranges of the row are computed by different threads, each of which
+// computes the panels that begin in its range, and reads the left operands of their products for itself.
+template <typename Kind>
+void MultiplyEach(const typename Kind::Product* products, Index count, const ForRanges& for_ranges) {
+  using Elements = typename Kind::Elements;
+  Index length = 0, panel_room = 0, left_room = 0;
+  for (Index i = 0; i < count; ++i) {
+    length += Panels(products[i].columns) * CostOfPanel(products[i]);
+    panel_room = std::max(panel_room, PanelRoom<Elements>(products[i].inner));
+    left_room = std::max(left_room, LeftRoom<Elements>(products[i]));
+  }
+  for_ranges(length, [&](Index begin, Index end) {
+    const Room panel = RoomFor(panel_room), room = RoomFor(left_room);
+    for (const auto* p = products; p != products + count && end > 0; ++p) {
+      const Index panels = Panels(p->columns), cost = CostOfPanel(*p);
+      const Index first = (begin + cost - 1) / cost, last = std::min(panels, (end + cost - 1) / cost);
+      if (first < last) ComputePanels<Kind>(*p, LeftOf<Elements>(*p, room.get()), first, last, panel.get());
+      begin = std::max<Index>(0, begin - panels * cost);
+      end -= panels * cost;
+    }
   });
 }
 
