@@ -119,7 +119,7 @@ at::Tensor ForwardExperts(const ExpertsOptions& options, const ExpertWeights& we
   const bool gated = weights.gate.defined();
   const std::int64_t hidden_size = weights.in.size(1);
   const std::vector<Chunk> chunks = ChunksOf(offsets, rows);
-  const HiddenRoom room(chunks, rows, hidden_size), in_room(saved == nullptr ? chunks : std::vector<Chunk>(), rows, hidden_size);
+  const HiddenRoom room(chunks, rows, hidden_size), in_room(gated && saved == nullptr ? chunks : std::vector<Chunk>(), rows, hidden_size);
   if (saved != nullptr) {
     saved->in = at::empty({rows.size(0), hidden_size}, rows.options());
     if (gated) saved->gate = at::empty_like(saved->in);
