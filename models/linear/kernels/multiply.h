@@ -103,9 +103,14 @@ void LastTile(const PanelWork<Kind>& work, Index row, Index rows) {
 }
 
 template <typename Kind, int kVectors>
-void ComputePanel(const PanelWork<Kind>& work, Index last_row) {
+void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead) {
   Index row = work.first_row;
-  for (; row + kTileRows <= last_row; row += kTileRows) ComputeTile<Kind, kTileRows, kVectors>(work, row);
+  const Index lines_of_tile = ahead.lines() / ((last_row - row + kTileRows - 1) / kTileRows) + 1;
+  for (; row + kTileRows <= last_row; row += kTileRows) {
+    ahead.Fetch(lines_of_tile);
+    ComputeTile<Kind, kTileRows, kVectors>(work, row);
+  }
+  ahead.Fetch(lines_of_tile);
   if (row < last_row) LastTile<Kind, kVectors>(work, row, last_row - row);
 }
 
@@ -133,7 +138,10 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
                                  .first_row = first_row,
                                  .begins = begin == 0,
                                  .ends = end == places};
-      width == kWide ? ComputePanel<Kind, 1>(work, last_row) : ComputePanel<Kind, 2>(work, last_row);
+      constexpr Index kPair = Kind::Elements::Products::kPair;
+      const Index next = column + kPanelColumns;
+      const PanelAhead ahead = i + 1 == last ? PanelAhead() : PanelAhead(p, begin * kPair, Least(end * kPair, p.inner), next, Least(p.columns - next, kPanelColumns));
+      width == kWide ? ComputePanel<Kind, 1>(work, last_row, ahead) : ComputePanel<Kind, 2>(work, last_row, ahead);
     }
     begin = end;
   } while (begin < places);

@@ -85,6 +85,38 @@ void PackPanel(const P& p, Index first, Index last, Index column, Index count, I
   }
 }
 
+// The memory that a panel is packed from, fetched into the second-level cache line by line while tiles pass over the
+// panel before it: weights of many experts come from memory, and packing alone would wait for them.
+class PanelAhead {
+ public:
+  PanelAhead() = default;
+  // Numbers [first, last) of k, columns [column, column + count).
+  template <typename P>
+  PanelAhead(const P& p, Index first, Index last, Index column, Index count) {
+    constexpr Index kNumber = sizeof(*p.right.data);
+    const bool together = p.right.column_stride == 1;
+    from_ = reinterpret_cast<const char*>(p.right.data + first * p.right.row_stride + column * p.right.column_stride);
+    stride_ = kNumber * (together ? p.right.row_stride : p.right.column_stride);
+    runs_ = together ? last - first : count;
+    lines_ = (kNumber * (together ? count : last - first) + kLine - 1) / kLine;
+  }
+  Index lines() const { return runs_ * lines_; }
+  void Fetch(Index count) {
+    for (; count > 0 && runs_ > 0; --count) {
+      __builtin_prefetch(from_ + line_ * kLine, 0, 2);
+      if (++line_ < lines_) continue;
+      line_ = 0;
+      --runs_;
+      from_ += stride_;
+    }
+  }
+
+ private:
+  static constexpr Index kLine = 64;
+  const char* from_ = nullptr;
+  Index stride_ = 0, runs_ = 0, lines_ = 0, line_ = 0;
+};
+
 // Place (i, k) is data[i * row_stride + k * place_stride].
 struct LeftPlaces {
   const float* data = nullptr;
