@@ -31,7 +31,9 @@
 
 ABSL_FLAG(int, rounds, 5, "rounds; the first one counts, too");
 ABSL_FLAG(bool, wait, false, "begin each round at a line of standard input");
-ABSL_FLAG(std::string, only, "", "programs whose names contain this");
+ABSL_FLAG(std::string, only, "", "one program alone");
+ABSL_FLAG(std::string, dtype, "", "float32 or bfloat16 alone");
+ABSL_FLAG(int, experts, 0, "8, 32 or 64 alone");
 
 namespace plait::benchmarks {
 namespace {
@@ -128,16 +130,22 @@ double RunMilliseconds(const Program& program) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// Whether a flag that may name one alone leaves this one.
+template <typename T>
+bool Left(const absl::Flag<T>& only, const T& name) {
+  return absl::GetFlag(only) == T() || absl::GetFlag(only) == name;
+}
+
 void RunRound() {
-  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+  for (const std::string dtype : {"float32", "bfloat16"}) {
     for (const int experts : {8, 32, 64}) {
       for (const bool zipf : {false, true}) {
-        for (const Program& program : ProgramsOf({type, experts, zipf})) {
-          if (program.name.find(absl::GetFlag(FLAGS_only)) == std::string::npos) continue;
+        if (!Left(FLAGS_dtype, dtype) || !Left(FLAGS_experts, experts)) continue;
+        for (const Program& program : ProgramsOf({dtype == "float32" ? at::kFloat : at::kBFloat16, experts, zipf})) {
+          if (!Left(FLAGS_only, program.name)) continue;
           program.run();  // into the caches, as far as they hold it
           std::printf("moe_experts program=%s dtype=%s experts=%d sizes=%s ms=%.3f\n", program.name.c_str(),
-                      type == at::kFloat ? "float32" : "bfloat16", experts, zipf ? "zipf" : "uniform",
-                      RunMilliseconds(program));
+                      dtype.c_str(), experts, zipf ? "zipf" : "uniform", RunMilliseconds(program));
         }
       }
     }

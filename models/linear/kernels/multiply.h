@@ -68,6 +68,18 @@ PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Ki
   }
 }
 
+// Brings the lines that a tile's results go to: weight gradients of many experts are written to memory, with few
+// multiplications each.
+template <typename Kind, int kRows, int kVectors>
+PLAIT_INLINE void FetchResults(const PanelWork<Kind>& work, Index row) {
+  const auto* to = work.product->out + row * work.product->out_stride + work.column;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    __builtin_prefetch(to + i * work.product->out_stride, 1);
+    if (kVectors * kWide * sizeof(*to) > 64) __builtin_prefetch(to + i * work.product->out_stride + kWide, 1);
+  }
+}
+
 template <typename Kind, int kRows, int kVectors>
 void ComputeTile(const PanelWork<Kind>& work, Index row) {
   SumsOf<kRows, kVectors> sums;
@@ -81,6 +93,7 @@ void ComputeTile(const PanelWork<Kind>& work, Index row) {
         sums.wide[i][j] = simd::Load<WideF32>(kept + i * kPanelColumns + j * kWide);
     }
   }
+  if (work.ends) FetchResults<Kind, kRows, kVectors>(work, row);
   const LeftPlaces& left = *work.left;
   const float* from = left.data + row * left.row_stride + work.first_place * left.place_stride;
   simd::Accumulate<typename Kind::Elements::Products, false>(
