@@ -106,25 +106,32 @@ void ComputeTile(const PanelWork<Kind>& work, Index row) {
   }
 }
 
-// Tiles of kTileRows rows, then one of what is left.
 template <typename Kind, int kVectors, int kRows = kTileRows>
-void LastTile(const PanelWork<Kind>& work, Index row, Index rows) {
+void ComputeTileOf(const PanelWork<Kind>& work, Index row, Index rows) {
   if constexpr (kRows > 0) {
     if (rows == kRows) return ComputeTile<Kind, kRows, kVectors>(work, row);
-    LastTile<Kind, kVectors, kRows - 1>(work, row, rows);
+    ComputeTileOf<Kind, kVectors, kRows - 1>(work, row, rows);
   }
 }
 
+// Tiles of kTileRows rows, then one of what is left; if that is so little that its few sums would wait for each other,
+// it takes half of the last whole tile's rows.
 template <typename Kind, int kVectors>
 void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead) {
+  constexpr Index kFewRows = 4;
   Index row = work.first_row;
   const Index lines_of_tile = ahead.lines() / ((last_row - row + kTileRows - 1) / kTileRows) + 1;
-  for (; row + kTileRows <= last_row; row += kTileRows) {
+  while (row < last_row) {
+    const Index left = last_row - row;
     ahead.Fetch(lines_of_tile);
-    ComputeTile<Kind, kTileRows, kVectors>(work, row);
+    const Index rows = left > kTileRows && left < kTileRows + kFewRows ? (left + 1) / 2 : Least(left, kTileRows);
+    if (rows == kTileRows) {
+      ComputeTile<Kind, kTileRows, kVectors>(work, row);
+    } else {
+      ComputeTileOf<Kind, kVectors, kTileRows - 1>(work, row, rows);
+    }
+    row += rows;
   }
-  ahead.Fetch(lines_of_tile);
-  if (row < last_row) LastTile<Kind, kVectors>(work, row, last_row - row);
 }
 
 // Panels [first, last), no more than a group, for a block of rows.
