@@ -45,6 +45,14 @@ std::int64_t RowBalance::RemoteRows(int rank, int expert) const {
   return std::max<std::int64_t>(0, rows(rank, expert) - census_->at(rank, expert));
 }
 
+int RowBalance::RankOfMostRemoteRows(int expert) const {
+  const auto copies =
+      std::find_if(copies_.begin(), copies_.end(), [&](const Copies& c) { return c.expert == expert; });
+  if (copies == copies_.end()) return home_rank(expert);
+  return *std::max_element(copies->ranks.begin(), copies->ranks.end(),
+                           [&](int a, int b) { return RemoteRows(a, expert) < RemoteRows(b, expert); });
+}
+
 std::int64_t RowBalance::RowsToMove(int expert, int from, int to, Movable which) const {
   if (!Has(from, expert) || !Has(to, expert)) return 0;
   if (which == Movable::kAny) return rows(from, expert);
