@@ -44,12 +44,10 @@ class RowBalance {
     int expert;
     std::vector<int> ranks;  // home first
   };
-  // Rows that may go from a rank to another: first those that become local there, then those that are local on neither,
-  // then any.
-  enum class Movable { kToTheirSource, kRemote, kAny };
+  enum class Movable { kRemote, kAny };  // rows that may go from a rank to another
 
   std::size_t Index(int rank, int expert) const { return std::size_t(rank) * census_->experts() + expert; }
-  std::int64_t RowsToMove(int expert, int from, int to, Movable which) const;
+  std::int64_t RowsToMove(int expert, int from, Movable which) const;
   void Insert(int expert, int rank);
   void Transfer(int expert, int from, int to, std::int64_t rows);
   void Balance();
