@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "parallel/moe/policies.h"
-#include "parallel/moe/row_balance.h"
 
 namespace plait::moe {
 namespace {
@@ -58,9 +57,17 @@ absl::Status Validate(const PlannerOptions& options) {
   return options.policy == PlacementPolicy::kShadow ? Validate(options.cost) : absl::OkStatus();
 }
 
+Sharing SharingOf(PlacementPolicy policy) {
+  return policy == PlacementPolicy::kBalanced ? Sharing::kEqual : Sharing::kLocalFirst;
+}
+
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,
                               const ExpertPlacement* previous) {
   PLAIT_CHECK_OK(Validate(options));
+  PLAIT_CHECK(previous == nullptr ||
+              (previous->ranks() == census.ranks() && previous->experts() == census.experts()))
+      << "a previous placement of " << previous->experts() << " experts on " << previous->ranks()
+      << " ranks, a census of " << census.experts() << " and " << census.ranks();
   ExpertPlacement placement =
       previous == nullptr ? ExpertPlacement(census.ranks(), census.experts()) : WithoutShares(*previous);
   switch (options.policy) {
@@ -76,8 +83,7 @@ ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& censu
       AddBalancingReplicas(options, census, placement);
       break;
   }
-  ShareRows(census, options.policy == PlacementPolicy::kBalanced ? Sharing::kEqual : Sharing::kLocalFirst,
-            placement);
+  ShareRows(census, SharingOf(options.policy), placement);
   return placement;
 }
 

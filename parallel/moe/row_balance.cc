@@ -45,12 +45,16 @@ std::int64_t RowBalance::RemoteRows(int rank, int expert) const {
   return std::max<std::int64_t>(0, rows(rank, expert) - census_->at(rank, expert));
 }
 
-std::int64_t RowBalance::RowsToMove(int expert, int from, int to, Movable which) const {
-  if (!Has(from, expert) || !Has(to, expert)) return 0;
-  if (which == Movable::kAny) return rows(from, expert);
-  const std::int64_t remote = RemoteRows(from, expert);
-  if (which == Movable::kRemote) return remote;
-  return std::clamp<std::int64_t>(census_->at(to, expert) - rows(to, expert), 0, remote);
+int RowBalance::RankOfMostRemoteRows(int expert) const {
+  const auto copies =
+      std::find_if(copies_.begin(), copies_.end(), [&](const Copies& c) { return c.expert == expert; });
+  if (copies == copies_.end()) return home_rank(expert);
+  return *std::max_element(copies->ranks.begin(), copies->ranks.end(),
+                           [&](int a, int b) { return RemoteRows(a, expert) < RemoteRows(b, expert); });
+}
+
+std::int64_t RowBalance::RowsToMove(int expert, int from, Movable which) const {
+  return which == Movable::kAny ? rows(from, expert) : RemoteRows(from, expert);
 }
 
 // The rank takes its own rows from those that are local nowhere; there are enough, since nobody else can keep them.
@@ -60,7 +64,8 @@ void RowBalance::Insert(int expert, int rank) {
   if (copies == copies_.end()) copies = copies_.insert(copies_.end(), {expert, {home_rank(expert)}});
   has_[Index(rank, expert)] = 1;
   for (const int from : copies->ranks) {
-    Transfer(expert, from, rank, RowsToMove(expert, from, rank, Movable::kToTheirSource));
+    const std::int64_t own = census_->at(rank, expert) - rows(rank, expert);
+    Transfer(expert, from, rank, std::min(own, RemoteRows(from, expert)));
   }
   copies->ranks.push_back(rank);
   ++loads_[rank].replicas;
@@ -93,9 +98,7 @@ void RowBalance::SetCapacities(Movable which) {
   capacities_.assign(ranks * ranks, 0);
   for (const Copies& copies : copies_) {
     for (const int from : copies.ranks) {
-      const std::int64_t rows =
-          which == Movable::kAny ? this->rows(from, copies.expert) : RemoteRows(from, copies.expert);
-      if (rows == 0) continue;
+      const std::int64_t rows = RowsToMove(copies.expert, from, which);
       for (const int to : copies.ranks) capacities_[from * ranks + to] += rows;
     }
   }
@@ -131,16 +134,10 @@ bool RowBalance::Improve(Movable which) {
   return most >= 0;
 }
 
-// As many rows as make one of the two ranks average, where they are on both sides of that, else half of the difference.
+// Half of the difference, where there are as many rows to move.
 void RowBalance::MoveAlongPath(int from, int to, Movable which) {
-  const auto ranks = static_cast<std::int64_t>(loads_.size());
-  const std::int64_t total =
-      std::accumulate(loads_.begin(), loads_.end(), std::int64_t{0},
-                      [](std::int64_t sum, const RankLoad& l) { return sum + l.rows; });
-  const std::int64_t above = loads_[from].rows - (total + ranks - 1) / ranks,
-                     below = total / ranks - loads_[to].rows;
-  std::int64_t rows = std::min(above, below);
-  if (rows <= 0) rows = (loads_[from].rows - loads_[to].rows) / 2;
+  const std::size_t ranks = loads_.size();
+  std::int64_t rows = (loads_[from].rows - loads_[to].rows) / 2;
   for (int rank = from; rank != to; rank = next_[rank]) {
     rows = std::min(rows, capacities_[rank * ranks + next_[rank]]);
   }
@@ -148,13 +145,11 @@ void RowBalance::MoveAlongPath(int from, int to, Movable which) {
 }
 
 void RowBalance::Move(int from, int to, std::int64_t rows, Movable which) {
-  for (const Movable now : {Movable::kToTheirSource, Movable::kRemote, Movable::kAny}) {
-    if (now > which) break;
-    for (const Copies& copies : copies_) {
-      const std::int64_t part = std::min(rows, RowsToMove(copies.expert, from, to, now));
-      if (part > 0) Transfer(copies.expert, from, to, part);
-      rows -= part;
-    }
+  for (const Copies& copies : copies_) {
+    if (!Has(from, copies.expert) || !Has(to, copies.expert)) continue;
+    const std::int64_t part = std::min(rows, RowsToMove(copies.expert, from, which));
+    Transfer(copies.expert, from, to, part);
+    rows -= part;
   }
   PLAIT_CHECK(rows == 0) << rows << " rows too many from rank " << from << " to " << to;
 }

@@ -31,6 +31,10 @@ class RowBalance {
   bool Has(int rank, int expert) const { return has_[Index(rank, expert)] != 0; }
   // Of `expert`, computed on `rank`.
   std::int64_t rows(int rank, int expert) const { return rows_[Index(rank, expert)]; }
+  // Those of them that come from other ranks.
+  std::int64_t RemoteRows(int rank, int expert) const;
+  // That computes most of these.
+  int RankOfMostRemoteRows(int expert) const;
   // By rank, as LoadOfRanks.
   const std::vector<RankLoad>& loads() const { return loads_; }
   int home_rank(int expert) const { return home_ranks_[expert]; }
@@ -40,13 +44,10 @@ class RowBalance {
     int expert;
     std::vector<int> ranks;  // home first
   };
-  // Rows that may go from a rank to another: first those that become local there, then those that are local on neither,
-  // then any.
-  enum class Movable { kToTheirSource, kRemote, kAny };
+  enum class Movable { kRemote, kAny };  // rows that may go from a rank to another
 
   std::size_t Index(int rank, int expert) const { return std::size_t(rank) * census_->experts() + expert; }
-  std::int64_t RemoteRows(int rank, int expert) const;
-  std::int64_t RowsToMove(int expert, int from, int to, Movable which) const;
+  std::int64_t RowsToMove(int expert, int from, Movable which) const;
   void Insert(int expert, int rank);
   void Transfer(int expert, int from, int to, std::int64_t rows);
   void Balance();
