@@ -123,8 +123,9 @@ TEST(Elementwise, IsPrecise) {
       const double epsilon = type == at::kFloat ? 0x1p-23 : 0x1p-52;
       for (std::int64_t i = 0; i < x.numel(); ++i) {
         const double argument = in[i].item<double>(), expected = exact(argument);
-        // An argument's rounding, here and in the formula, counts `argument` times where the function is an exponential, and its square's for
-        // a normal distribution's tail; below the least normal number it is absolute.
+        // An argument's rounding, here and in the formula, counts `argument` times where the function is an
+        // exponential, and its square's for a normal distribution's tail; below the least normal number it
+        // is absolute.
         const double relative = (8 + 2 * argument * argument) * epsilon * expected;
         ASSERT_NEAR(y[i].item<double>(), expected, relative + (type == at::kFloat ? 1e-38 : 1e-300))
             << argument;
