@@ -1,5 +1,6 @@
-// Random numbers that are a function of a seed and an index, not of a generator's state: the same for any split of
-// work over ranks. The counter-based generator "squares" (Widynski, arXiv:2004.06278, four rounds).
+// Random numbers that are a function of a seed and an index, not of a generator's state: the same for any
+// split of work over ranks. The counter-based generator "squares" (Widynski, arXiv:2004.06278, four
+// rounds).
 //
 //   // Elements (i, j) of a tensor whose rows have these indices in the tensor of the whole batch.
 //   at::Tensor u = dropout::UniformNumbers(seed, row_indices, columns);
@@ -34,9 +35,9 @@ inline std::uint32_t RandomBits(std::uint64_t key, std::uint64_t index) {
 // The same for each of `indices` of int64, by LibTorch's integer operators, on any device; of int64.
 at::Tensor RandomBits(std::uint64_t key, const at::Tensor& indices);
 
-// (rows, columns) of float64, on the device of `row_indices` (rows) of int64. Number (i, j) is that of index
-// row_indices[i] * columns + j. Uniform in (0, 1), a multiple of 2^-32 and a half; normal with mean 0 and variance 1,
-// by the inverse of the distribution function.
+// (rows, columns) of float64, on the device of `row_indices` (rows) of int64. Number (i, j) is that of
+// index row_indices[i] * columns + j. Uniform in (0, 1), a multiple of 2^-32 and a half; normal with mean 0
+// and variance 1, by the inverse of the distribution function.
 at::Tensor UniformNumbers(std::uint64_t seed, const at::Tensor& row_indices, std::int64_t columns);
 at::Tensor NormalNumbers(std::uint64_t seed, const at::Tensor& row_indices, std::int64_t columns);
 

@@ -15,8 +15,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Sum of logsumexp^2 over the rows. By the softmax, which LibTorch computes row by row: bits of gradients do not
-// depend on the number of rows.
+// Sum of logsumexp^2 over the rows. By the softmax, which LibTorch computes row by row: bits of gradients
+// do not depend on the number of rows.
 struct SquaredLogSumExp : torch::autograd::Function<SquaredLogSumExp> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits) {
     const at::Tensor p = at::softmax(logits, 1);

@@ -18,13 +18,13 @@
 //                sign of the load error after each step (Wang et al., arXiv:2408.15664, algorithm 1); sigmoid
 //                or softmax scores
 //
-// Of equal values the expert with the lower number wins. Randomness is a function of (seed, token index, expert),
-// not of a generator, and every row is computed by itself: experts, weights and gradients of a token are bitwise
-// equal whichever rank has it. In evaluation nothing is random.
+// Of equal values the expert with the lower number wins. Randomness is a function of (seed, token index,
+// expert), not of a generator, and every row is computed by itself: experts, weights and gradients of a
+// token are bitwise equal whichever rank has it. In evaluation nothing is random.
 //
-// A row with a logit that is not finite has no expert; its weights and its logits' gradient are NaN, and so are
-// the values of the losses. Gradients of the other rows are those of a batch in which this token chose no expert.
-// All local; on any device. On the meta device results have shapes alone.
+// A row with a logit that is not finite has no expert; its weights and its logits' gradient are NaN, and so
+// are the values of the losses. Gradients of the other rows are those of a batch in which this token chose
+// no expert. All local; on any device. On the meta device results have shapes alone.
 #ifndef PLAIT_PARALLEL_MOE_GATE_H_
 #define PLAIT_PARALLEL_MOE_GATE_H_
 
@@ -78,7 +78,8 @@ struct Routing {
   // (tokens, experts), recorded: softmax of the logits, with noise in kNoisyTopK; kBias's scores.
   at::Tensor probabilities;
   at::Tensor logits;  // (tokens, experts), recorded; without noise
-  // What the balance loss needs of all ranks beside their rows (see LossStatistics), of this rank's tokens; recorded.
+  // What the balance loss needs of all ranks beside their rows (see LossStatistics), of this rank's tokens;
+  // recorded.
   at::Tensor sums = {};
   std::int64_t not_finite = 0;  // rows with a logit that is not finite
 };
@@ -86,8 +87,8 @@ struct Routing {
 // `logits` (tokens, experts) of float32 or float64, by rank; no tokens at all is legal.
 Routing Route(const GateOptions& options, const at::Tensor& logits, const GateContext& context);
 
-// x (tokens, width), floating, times a uniform number of (1 - amount, 1 + amount) for each (seed, token index,
-// column); recorded. For the router's input, in training.
+// x (tokens, width), floating, times a uniform number of (1 - amount, 1 + amount) for each (seed, token
+// index, column); recorded. For the router's input, in training.
 at::Tensor Jitter(const at::Tensor& x, double amount, std::uint64_t seed, const at::Tensor& token_indices);
 
 // What a gate's losses need of all ranks.
@@ -97,13 +98,14 @@ struct GlobalLoad {
   at::Tensor statistics = {};  // sum over the ranks of LossStatistics; undefined where that is
 };
 
-// Sums over this rank's tokens, of float64, without a gradient: importance and load (eq. 6 and 10) of kNoisyTopK
-// (2, experts), first choices of kGShard (experts); undefined for other gates and without a balance loss. The caller
-// sums them over the ranks, in place if it likes.
+// Sums over this rank's tokens, of float64, without a gradient: importance and load (eq. 6 and 10) of
+// kNoisyTopK (2, experts), first choices of kGShard (experts); undefined for other gates and without a
+// balance loss. The caller sums them over the ranks, in place if it likes.
 at::Tensor LossStatistics(const Routing& routing);
 
-// Balance and z losses, weighted, as a sum over this rank's tokens, recorded: the sum over all ranks, divided by the
-// tokens of all ranks, is the loss of the whole batch, and so are its gradients. Undefined where the gate has none.
+// Balance and z losses, weighted, as a sum over this rank's tokens, recorded: the sum over all ranks,
+// divided by the tokens of all ranks, is the loss of the whole batch, and so are its gradients. Undefined
+// where the gate has none.
 //   kTopK, kSwitch  E sum_e f_e P_e: f_e is the share of all ranks' rows, P_e the mean probability; 1 if balanced
 //   kGShard         the same with the share of first choices: E^2 times the paper's
 //   kNoisyTopK      CV(importance)^2 + CV(load)^2; load of evaluation is the number of rows
@@ -112,13 +114,13 @@ at::Tensor BalanceLoss(const GateOptions& options, const Routing& routing, const
 // kBias: after a step. bias (experts) += rate * sign(mean of rows - rows of this expert).
 void MoveBias(const GateOptions& options, const at::Tensor& rows_of_expert, at::Tensor& bias);
 
-// Rows that an expert takes of a batch of so many tokens of all ranks: k tokens / experts times the factor, rounded
-// up; 1 to `tokens`, which are all that can come, and which are the capacity where the factor is 0.
+// Rows that an expert takes of a batch of so many tokens of all ranks: k tokens / experts times the factor,
+// rounded up; 1 to `tokens`, which are all that can come, and which are the capacity where the factor is 0.
 std::int64_t Capacity(const GateOptions& options, std::int64_t tokens);
 
 // Of each expert's rows, in the order of tokens, those from number `capacity` on are dropped. `rows_before`
-// (experts) of int64: rows of the ranks whose tokens come before this one's. routing.experts becomes -1 and weights
-// 0 there; the losses stay as they are.
+// (experts) of int64: rows of the ranks whose tokens come before this one's. routing.experts becomes -1 and
+// weights 0 there; the losses stay as they are.
 void DropOverCapacity(Routing& routing, const at::Tensor& rows_before, std::int64_t capacity);
 
 }  // namespace plait::moe

@@ -114,6 +114,29 @@ TEST(GateSplit, ElementsHaveTheSameBitsAnywhere) {
   }
 }
 
+// A few roundings, also where the value is small.
+TEST(Elementwise, IsPrecise) {
+  const at::Tensor x = at::arange(-4000, 4000, at::kDouble) / 50;
+  const auto check = [&](at::Tensor (*function)(const at::Tensor&), double (*exact)(double)) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+      const at::Tensor in = x.to(type), y = function(in).to(at::kDouble);
+      const double epsilon = type == at::kFloat ? 0x1p-23 : 0x1p-52;
+      for (std::int64_t i = 0; i < x.numel(); ++i) {
+        const double argument = in[i].item<double>(), expected = exact(argument);
+        // An argument's rounding, here and in the formula, counts `argument` times where the function is an
+        // exponential, and its square's for a normal distribution's tail; below the least normal number it
+        // is absolute.
+        const double relative = (8 + 2 * argument * argument) * epsilon * expected;
+        ASSERT_NEAR(y[i].item<double>(), expected, relative + (type == at::kFloat ? 1e-38 : 1e-300))
+            << argument;
+      }
+    }
+  };
+  check(Sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); });
+  check(Softplus, [](double v) { return v > 0 ? v + std::log1p(std::exp(-v)) : std::log1p(std::exp(v)); });
+  check(NormalCdf, [](double v) { return std::erfc(-v / std::numbers::sqrt2) / 2; });
+}
+
 TEST(GatePermutation, OfTokens) {
   const at::Tensor order = at::tensor({4, 0, 6, 2, 1, 5, 3}, at::kLong);
   for (const GateCase& gate : AllGates(6, 2)) {

@@ -80,8 +80,8 @@ at::Tensor Objective(const GateOptions& options, const Routing& routing) {
   return loss.defined() ? sum + loss : sum;
 }
 
-// Sums of at most `tokens` * `experts` terms, each of size 10 at most and made by some ten operations; the noise's
-// deviations, at least 0.05 here, divide some.
+// Sums of at most `tokens` * `experts` terms, each of size 10 at most and made by some ten operations; the
+// noise's deviations, at least 0.05 here, divide some.
 double Tolerance(const at::Tensor& logits) {
   return 1000 * std::numeric_limits<double>::epsilon() * static_cast<double>(logits.numel());
 }

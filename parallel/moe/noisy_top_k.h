@@ -14,17 +14,19 @@ struct NoisyLogits {
 };
 NoisyLogits AddNoise(const at::Tensor& logits, const at::Tensor& noise_logits, const GateContext& context);
 
-// P(x, e) (eq. 9): that expert e is among the k largest if its noise is drawn again and the others' stay. `ranking`
-// (tokens, k + 1): columns of the largest noisy logits, best first; with k = E it has k, and all are 1.
+// P(x, e) (eq. 9): that expert e is among the k largest if its noise is drawn again and the others' stay.
+// `ranking` (tokens, k + 1): columns of the largest noisy logits, best first; with k = E it has k, and all
+// are 1.
 at::Tensor SelectionProbabilities(const at::Tensor& logits, const NoisyLogits& noisy,
                                   const at::Tensor& ranking, int k);
 
-// Importance (eq. 6: the sum of weights) and load (eq. 10: the sum of P(x, e); of rows where `selection` is undefined,
-// without noise) of this rank's tokens: (2, experts) of float64, recorded. Rows that are not finite count in neither.
+// Importance (eq. 6: the sum of weights) and load (eq. 10: the sum of P(x, e); of rows where `selection` is
+// undefined, without noise) of this rank's tokens: (2, experts) of float64, recorded. Rows that are not
+// finite count in neither.
 at::Tensor ImportanceAndLoad(const Routing& routing, const at::Tensor& selection);
 
-// CV(importance)^2 + CV(load)^2 of sums over all ranks (2, experts), as this rank's share of tokens times it, with the
-// gradient of (all tokens) times it by `local`, this rank's part of the sums.
+// CV(importance)^2 + CV(load)^2 of sums over all ranks (2, experts), as this rank's share of tokens times
+// it, with the gradient of (all tokens) times it by `local`, this rank's part of the sums.
 at::Tensor VariationLoss(const at::Tensor& sums, const at::Tensor& local, std::int64_t local_tokens,
                          std::int64_t tokens);
 

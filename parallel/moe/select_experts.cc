@@ -16,9 +16,10 @@
 namespace plait::moe {
 namespace {
 
-// Inserts column e behind all that are at least as large: `columns` and `values` have `count` entries and room for k.
+// Inserts column e behind all that are at least as large: `columns` and `values` have `count` entries and
+// room for k.
 template <typename T>
-void Insert(T value, std::int64_t e, int count, int k, T* values, std::int64_t* columns) {
+inline void Insert(T value, std::int64_t e, int count, int k, T* values, std::int64_t* columns) {
   int place = count < k ? count : k - 1;
   for (; place > 0 && values[place - 1] < value; --place) {
     values[place] = values[place - 1];
