@@ -69,6 +69,8 @@ class MoeMlp {
   // After a step: biases move, and the load of the step can be read.
   void EndStep();
   const LayerLoad& load() const { return load_of_step_; }
+  const LayerLoad& load_so_far() const { return load_; }  // since EndStep
+  std::int64_t layer() const { return layer_; }
 
   // Values as one process draws them, an expert at a time. `out_deviation`: of what adds to the residual stream. Router and shared
   // expert belong to the block's unit, experts to one of their own.
