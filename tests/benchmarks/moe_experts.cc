@@ -66,9 +66,10 @@ using Layer = std::function<at::Tensor(const at::Tensor&, const at::Tensor&, con
 using Function = std::function<at::Tensor(const at::Tensor&)>;
 
 // Two layers, and gradients of all inputs.
-std::function<void()> DensePair(std::int64_t rows, at::ScalarType type, const Layer& layer, const Function& between) {
-  const at::Tensor x = Leaf({rows, kWidth}, type), w1 = Leaf({kHidden, kWidth}, type), b1 = Leaf({kHidden}, type),
-                   w2 = Leaf({kWidth, kHidden}, type), b2 = Leaf({kWidth}, type),
+std::function<void()> DensePair(std::int64_t rows, at::ScalarType type, const Layer& layer,
+                                const Function& between) {
+  const at::Tensor x = Leaf({rows, kWidth}, type), w1 = Leaf({kHidden, kWidth}, type),
+                   b1 = Leaf({kHidden}, type), w2 = Leaf({kWidth, kHidden}, type), b2 = Leaf({kWidth}, type),
                    of_y = Leaf({rows, kWidth}, type).detach();
   return [=] {
     const at::Tensor y = layer(between(layer(x, w1, b1)), w2, b2);
@@ -97,24 +98,31 @@ std::vector<Program> ProgramsOf(const Setting& s) {
                                       .out = random({s.experts, kWidth, kHidden}),
                                       .out_bias = random({s.experts, kWidth})};
   const std::vector<std::int64_t> offsets = OffsetsOf(count, s.experts, s.zipf);
-  const at::Tensor rows = random({count, kWidth}), of_rows = random({count, kWidth}), tokens = random({tokens_count, kWidth}),
-                   of_tokens = random({tokens_count, kWidth}), shares = random({count, 1});
+  const at::Tensor rows = random({count, kWidth}), of_rows = random({count, kWidth}),
+                   tokens = random({tokens_count, kWidth}), of_tokens = random({tokens_count, kWidth}),
+                   shares = random({count, 1});
   // Which token each row is of.
   const at::Tensor token = at::arange(count, at::kLong).mul(1237).remainder(count).div(kPerToken, "floor");
   const auto experts = [=](moe::ExpertBackend backend) {
     return [=] { RunExperts({.backend = backend}, weights, rows, offsets, of_rows); };
   };
   const auto none = [](const at::Tensor& x) { return x; };
-  const auto own = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) { return linear::Linear(x, w, b); };
-  const auto theirs = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) { return at::linear(x, w, b); };
+  const auto own = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+    return linear::Linear(x, w, b);
+  };
+  const auto theirs = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+    return at::linear(x, w, b);
+  };
   return {
-      {"dense", DensePair(count, s.type, own, [](const at::Tensor& x) { return rowwise::Gelu(x, rowwise::GeluKind::kExact); })},
+      {"dense", DensePair(count, s.type, own,
+                          [](const at::Tensor& x) { return rowwise::Gelu(x, rowwise::GeluKind::kExact); })},
       {"experts", experts(moe::ExpertBackend::kGrouped)},
       {"dense-libtorch", DensePair(count, s.type, theirs, [](const at::Tensor& x) { return at::gelu(x); })},
       {"experts-and-rows",
        [=] {
          moe::SavedExperts saved;
-         const at::Tensor y = moe::ForwardExperts({}, weights, tokens.index_select(0, token), offsets, &saved);
+         const at::Tensor y =
+             moe::ForwardExperts({}, weights, tokens.index_select(0, token), offsets, &saved);
          at::zeros_like(tokens).index_add_(0, token, y * shares);
          const at::Tensor of_y = of_tokens.index_select(0, token) * shares;
          const moe::ExpertGradients g = moe::BackwardExperts({}, weights, saved, offsets, of_y, {});
@@ -143,7 +151,8 @@ void RunRound() {
     for (const int experts : {8, 32, 64}) {
       for (const bool zipf : {false, true}) {
         if (!Left(FLAGS_dtype, dtype) || !Left(FLAGS_experts, experts)) continue;
-        for (const Program& program : ProgramsOf({dtype == "float32" ? at::kFloat : at::kBFloat16, experts, zipf})) {
+        for (const Program& program :
+             ProgramsOf({dtype == "float32" ? at::kFloat : at::kBFloat16, experts, zipf})) {
           if (!Left(FLAGS_only, program.name)) continue;
           program.run();  // into the caches, as far as they hold it
           std::printf("moe_experts program=%s dtype=%s experts=%d sizes=%s ms=%.3f\n", program.name.c_str(),
@@ -161,12 +170,13 @@ void RunRound() {
 
 int main(int argc, char** argv) {
   using namespace plait;
-  base::ParseFlagsOrExit(argc, argv,
-                         {.name = "moe_experts",
-                          .summary = "Forward and backward passes of experts' MLPs, timed beside dense layers.",
-                          .examples = {"moe_experts --rounds=9"},
-                          .groups = {}},
-                         0);
+  base::ParseFlagsOrExit(
+      argc, argv,
+      {.name = "moe_experts",
+       .summary = "Forward and backward passes of experts' MLPs, timed beside dense layers.",
+       .examples = {"moe_experts --rounds=9"},
+       .groups = {}},
+      0);
   base::KeepFreedMemory();
   at::set_num_threads(1);
   std::string line;
