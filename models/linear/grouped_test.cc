@@ -5,13 +5,14 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/keep_freed_memory.h"
+#include "models/linear/kernels/product.h"
 #include "models/linear/multiply.h"
 
 namespace plait::linear {
@@ -226,6 +227,58 @@ TEST(GroupedBitsTest, RowsDoNotDependOnTheGrouping) {
       EXPECT_TRUE(parts.equal(whole)) << type;
     }
   }
+}
+
+// Each as (rows, inner, columns); the left operand's rows lie apart in the second one.
+template <typename T>
+std::vector<at::Tensor> MultiplyInRanges(const std::vector<std::int64_t>& cuts, at::ScalarType type) {
+  at::manual_seed(4);
+  const std::vector<std::vector<std::int64_t>> sizes = {{5, 40, 100}, {64, 9, 33}, {1, 3, 1}, {30, 17, 64}};
+  std::vector<at::Tensor> kept, results;
+  std::vector<Product<T>> products;
+  const auto data = [](const at::Tensor& t) { return static_cast<T*>(t.mutable_data_ptr()); };
+  for (const auto& s : sizes) {
+    const bool apart = results.size() == 1;
+    kept.push_back(at::randn({s[0], s[1]}).to(type));
+    kept.push_back(at::randn({s[1], s[2]}).to(type));
+    results.push_back(NanLike(at::empty({s[0], s[2]}, kept[0].options())));
+    const T *left = data(kept[kept.size() - 2]), *right = data(kept.back());
+    products.push_back({.rows = s[0],
+                        .columns = s[2],
+                        .inner = s[1],
+                        .left = {left, apart ? 1 : s[1], apart ? s[0] : 1},
+                        .right = {right, s[2], 1},
+                        .out = data(results.back()),
+                        .out_stride = s[2]});
+  }
+  const ForRanges in_ranges = [&](std::int64_t count,
+                                  const std::function<void(std::int64_t, std::int64_t)>& body) {
+    std::int64_t last = count;  // the last range first
+    for (const std::int64_t cut : cuts) {
+      body(count * cut / 1000, last);
+      last = count * cut / 1000;
+    }
+    body(0, last);
+  };
+  UsableProducts<T>()->multiply_each(products.data(), static_cast<std::int64_t>(products.size()), in_ranges);
+  return results;
+}
+
+// However the panels of all products are shared among threads, each is computed once, from its own operands.
+TEST(GroupedKernelsTest, RangesMayBeCutAnywhere) {
+  const auto compare = [&]<typename T>(T, at::ScalarType type) {
+    if (UsableProducts<T>() == nullptr) return;
+    const auto whole = MultiplyInRanges<T>({}, type);
+    for (std::int64_t cut = 1; cut < 1000; cut += 7) {
+      const auto cuts =
+          cut > 500 ? std::vector<std::int64_t>{cut, cut - 100, cut - 101, 13} : std::vector{cut};
+      const auto parts = MultiplyInRanges<T>(cuts, type);
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        ASSERT_TRUE(parts[i].equal(whole[i])) << i << ", " << cut;
+    }
+  };
+  compare(float{}, at::kFloat);
+  compare(BFloat16{}, at::kBFloat16);
 }
 
 TEST(GroupedMetaTest, ShapesAreChecked) {
