@@ -77,7 +77,7 @@ void MultiplyEach(const at::Tensor& out, const Add& add) {
     UsableProducts<T>()->multiply_each(
         products.data(), static_cast<std::int64_t>(products.size()),
         [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
-          at::parallel_for(0, count, 1, body);
+          at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) { body(first, last); });
         });
   };
   out.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});

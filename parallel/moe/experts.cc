@@ -36,7 +36,7 @@ struct Chunk {
 // One expert after another on one thread, so that its hidden rows stay in the cache; with several, as many together as
 // give each thread some rows. All at once on other devices.
 std::vector<Chunk> ChunksOf(Offsets offsets, const at::Tensor& rows) {
-  constexpr std::int64_t kRowsOfThread = 64;
+  constexpr std::int64_t kRowsOfThread = 256;
   const bool together = !rows.is_cpu() && !rows.is_meta();
   const std::int64_t enough = kRowsOfThread * (at::get_num_threads() - 1) + 1;
   const auto experts = static_cast<std::int64_t>(offsets.size()) - 1;

@@ -1,4 +1,4 @@
-// Forward and backward passes of experts' MLPs beside dense layers of the same arithmetic, on one thread:
+// Forward and backward passes of experts' MLPs beside dense layers of the same arithmetic:
 //
 //   moe_experts program=experts dtype=float32 experts=64 sizes=zipf ms=71.25
 //
@@ -34,6 +34,7 @@ ABSL_FLAG(bool, wait, false, "begin each round at a line of standard input");
 ABSL_FLAG(std::string, only, "", "one program alone");
 ABSL_FLAG(std::string, dtype, "", "float32 or bfloat16 alone");
 ABSL_FLAG(std::int64_t, tokens, 2048, "each goes to two experts");
+ABSL_FLAG(int, threads, 1, "of LibTorch and of the kernels");
 ABSL_FLAG(int, experts, 0, "8, 32 or 64 alone");
 
 namespace plait::benchmarks {
@@ -58,8 +59,10 @@ struct Program {
   std::function<void()> run;
 };
 
+// Experts have the same weights: drawing so many numbers would take longer than what is timed.
 at::Tensor Leaf(at::IntArrayRef shape, at::ScalarType type) {
-  return (at::randn(shape) * 0.1).to(type).requires_grad_();
+  const at::Tensor drawn = at::randn(shape.size() == 3 ? shape.slice(1) : shape);
+  return (drawn * 0.1).to(type).expand(shape).clone(at::MemoryFormat::Contiguous).requires_grad_();
 }
 
 using Layer = std::function<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&)>;
@@ -178,7 +181,7 @@ int main(int argc, char** argv) {
        .groups = {}},
       0);
   base::KeepFreedMemory();
-  at::set_num_threads(1);
+  at::set_num_threads(absl::GetFlag(FLAGS_threads));
   std::string line;
   for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
     if (absl::GetFlag(FLAGS_wait) && !std::getline(std::cin, line)) break;
