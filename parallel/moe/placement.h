@@ -6,7 +6,7 @@
 //   for (const RowShare& share : placement.shares(source, expert)) ...
 //
 // Logical experts are the model: routing, gradients, optimizer states and checkpoints know them alone. A rank's
-// slots are its home experts, in order, then its replicas, in the order in which they were added: read-only
+// slots are its home experts, in order, then its replicas, in order: read-only
 // copies of weights, whose gradients go to the home rank. Which ranks compute an expert changes no result but by
 // the rounding of sums. Local; plain data, the same on all ranks of the expert-parallel group, because all make it
 // from the same census.
@@ -44,6 +44,8 @@ struct RowShare {
   int rank = 0;
   int slot = 0;
   std::int64_t rows = 0;
+
+  friend bool operator==(const RowShare&, const RowShare&) = default;
 };
 
 class ExpertPlacement {
@@ -62,21 +64,22 @@ class ExpertPlacement {
   int replicas(int rank) const { return static_cast<int>(slots_[rank].size()) - home_experts(rank); }
   int SlotOf(int expert, int rank) const;  // -1: the rank does not have it
 
-  // A rank that has the expert already is a programming error.
+  // A rank that has the expert already is a programming error. The rank's slots of others stay.
   void AddReplica(int expert, int rank);
 
-  // Where the rows of `source` to `expert` go, in their order; the counts are the census's. Without shares: all go home.
+  // Where the rows of `source` to `expert` go, in their order; the counts are the census's. Empty: all go home.
   absl::Span<const RowShare> shares(int source, int expert) const;
+  // Each of at least one row, to a slot that has the expert; another is a programming error.
   void SetShares(int source, int expert, std::vector<RowShare> shares);
-  // Rows that a rank computes, by slot.
+  // Rows that a rank computes, by slot. Shares of another census are a programming error.
   std::vector<std::int64_t> RowsOfSlots(int rank, const Census& census) const;
 
   friend bool operator==(const ExpertPlacement&, const ExpertPlacement&);
 
  private:
   int experts_;
-  std::vector<int> home_ranks_;          // by expert
-  std::vector<std::vector<int>> slots_;  // by rank
+  std::vector<int> home_ranks_;                // by expert
+  std::vector<std::vector<int>> slots_;        // by rank
   std::vector<std::vector<RowShare>> shares_;  // (source, expert); empty: home
 };
 

@@ -1,0 +1,56 @@
+// How long a mixture-of-experts layer takes on given ranks, and when a replica pays.
+//
+//   const MoeCostModel cost = {.link_bytes_per_second = 20e9, .rank_flops_per_second = 300e12, .width = 1024, .hidden = 4096};
+//   PredictSeconds(cost, LoadOfRanks(census, placement)).total();
+//
+// With d the width, h an expert's hidden size, b bytes of a number, n = 2 weight matrices (gated: 3), forward and backward of a
+// micro-batch take
+//
+//   compute    6 n d h FLOPs for each row of the rank that has most rows (forward 2 n d h, backward twice that)
+//   exchange   4 times (dispatch, combine, their gradients): d b bytes for each row that the busiest rank sends or receives,
+//              and ranks - 1 latencies
+//   replicas   twice (weights in, gradients out): n d h b bytes for each that the busiest rank sends or receives, and as
+//              many latencies; divided by the micro-batches that one fetch serves
+//
+// A rank sends and receives at the same time; nothing is hidden behind anything. So a replica moves 2 n d h b bytes and a
+// row that it keeps on its rank saves 4 d b: in bytes it pays where the rank sends the expert more than n h / 2 rows,
+// that is h, gated 1.5 h (in the micro-batches of a fetch). Biases, gate and permutation are left out.
+#ifndef PLAIT_PARALLEL_MOE_COST_MODEL_H_
+#define PLAIT_PARALLEL_MOE_COST_MODEL_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "parallel/moe/load.h"
+
+namespace plait::moe {
+
+struct MoeCostModel {
+  double link_bytes_per_second = 0;  // of a rank, each way
+  double latency_seconds = 0;        // of a message
+  double rank_flops_per_second = 0;  // that products of experts reach
+  std::int64_t width = 0, hidden = 0;
+  bool gated = false;
+  int element_bytes = 4;
+  int micro_batches =
+      1;  // that one fetch of a replica serves: those of the step that remain, this one included
+
+  double row_flops() const { return 3.0 * 2 * matrices() * static_cast<double>(width * hidden); }
+  double row_bytes() const { return static_cast<double>(width * element_bytes); }
+  double replica_bytes() const { return static_cast<double>(matrices() * width * hidden * element_bytes); }
+  int matrices() const { return gated ? 3 : 2; }
+};
+// INVALID_ARGUMENT, one line, for rates and sizes that are not positive and finite.
+absl::Status Validate(const MoeCostModel& cost);
+
+struct MoeSeconds {
+  double compute = 0, exchange = 0, replicas = 0;
+  double total() const { return compute + exchange + replicas; }
+};
+// Of one micro-batch, forward and backward, its part of the replicas included.
+MoeSeconds PredictSeconds(const MoeCostModel& cost, absl::Span<const RankLoad> ranks);
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_PARALLEL_MOE_COST_MODEL_H_
