@@ -62,7 +62,7 @@ class MoeMlp {
   };
   struct Output {
     tensor_parallel::Residual added;
-    at::Tensor loss;  // a sum over this rank's tokens (gate.h); undefined: none
+    at::Tensor loss;  // scalar: a sum over this rank's tokens (gate.h); 0 where there is none
   };
   Output Forward(const tensor_parallel::Residual& rows, const Call& call);
 
