@@ -126,6 +126,18 @@ absl::Status GptSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   return CheckText(axes);
 }
 
+void GptSettings::ChooseTraining(gpt::GptOptions& options) const {
+  options.dropout = dropout;
+  const moe::MoeOptions experts = Experts();
+  moe::GateOptions& gate = options.moe.gate;
+  gate.balance_weight = experts.gate.balance_weight;
+  gate.z_weight = experts.gate.z_weight;
+  gate.bias_rate = experts.gate.bias_rate;
+  gate.capacity_factor = experts.gate.capacity_factor;
+  options.moe.chunks = experts.chunks;
+  options.moe.planner = experts.planner;
+}
+
 text_training::ModelOptions GptSettings::Options(std::int64_t vocabulary_size) const {
   return gpt::GptOptions{.vocab_size = vocabulary_size,
                          .block_size = sequence,

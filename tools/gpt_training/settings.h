@@ -46,6 +46,8 @@ struct GptSettings final : text_training::TextSettings {
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;
+  // What of a model's options says how it is trained, whatever a checkpoint or files say that the model is.
+  void ChooseTraining(gpt::GptOptions& options) const;
   // Of the model's experts; none without --moe.
   moe::MoeOptions Experts() const;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp", "ep"}; }
