@@ -69,7 +69,10 @@ std::vector<int> Unflatten(int index, const std::vector<MeshAxis>& axes) {
 
 DeviceMesh::DeviceMesh(Communicator world, std::vector<MeshAxis> axes,
                        std::vector<std::vector<int>> coordinates)
-    : world_(std::move(world)), axes_(std::move(axes)), coordinates_(std::move(coordinates)) {}
+    : world_(std::move(world)),
+      axes_(std::move(axes)),
+      coordinates_(std::move(coordinates)),
+      follows_(axes_.size(), false) {}
 
 absl::StatusOr<DeviceMesh> DeviceMesh::Create(const Communicator& world, std::vector<MeshAxis> axes) {
   if (absl::Status names = CheckNames(axes); !names.ok()) return names;
@@ -102,9 +105,11 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
     const bool folded = std::count(sources.begin(), sources.end(), i) > 0;
     if (i == sources.front()) {
       view.axes_.insert(view.axes_.end(), into.begin(), into.end());
+      view.follows_.resize(view.axes_.size(), false);
       old_index.insert(old_index.end(), into.size(), -1);
     } else if (!folded) {
       view.axes_.push_back(axes_[i]);
+      view.follows_.push_back(follows_[i]);
       old_index.push_back(i);
     }
   }
@@ -119,6 +124,26 @@ absl::StatusOr<DeviceMesh> DeviceMesh::Fold(const std::vector<std::string>& from
   }
   for (int i = 0; i < static_cast<int>(view.axes_.size()); ++i) {
     view.communicators_.push_back(old_index[i] < 0 ? view.MakeAxis(i) : communicators_[old_index[i]]);
+  }
+  return view;
+}
+
+absl::StatusOr<DeviceMesh> DeviceMesh::WithView(const std::vector<std::string>& from,
+                                                std::vector<MeshAxis> into) const {
+  std::vector<MeshAxis> both = axes_;
+  both.insert(both.end(), into.begin(), into.end());
+  if (absl::Status names = CheckNames(both); !names.ok()) return names;
+  const absl::StatusOr<DeviceMesh> folded = Fold(from, into);
+  if (!folded.ok()) return folded.status();
+  DeviceMesh view = *this;
+  for (const MeshAxis& axis : into) {
+    const int index = folded->IndexOf(axis.name);
+    view.axes_.push_back(folded->axes_[index]);
+    view.follows_.push_back(true);
+    view.communicators_.push_back(folded->communicators_[index]);
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      view.coordinates_[rank].push_back(folded->coordinates_[rank][index]);
+    }
   }
   return view;
 }
@@ -145,8 +170,9 @@ absl::StatusOr<DeviceMesh> DeviceMesh::WithSubset(absl::string_view axis, const 
   const int mine = place(world_.rank());
   int color = mine < 0 ? -1 : 0;
   for (int i = 0; mine >= 0 && i < static_cast<int>(axes_.size()); ++i) {
-    if (i != along) color = color * axes_[i].size + Coordinates()[i];
+    if (i != along && !follows_[i]) color = color * axes_[i].size + Coordinates()[i];
   }
+  view.follows_.push_back(true);
   view.axes_.push_back({name, mine < 0 ? 1 : static_cast<int>(members.size())});
   view.communicators_.push_back(world_.Split(color, mine, name));
   return view;
@@ -156,7 +182,7 @@ Communicator DeviceMesh::MakeAxis(int index) const {
   // The other coordinates, as one number, are the same for all ranks of the group.
   int color = 0;
   for (int i = 0; i < static_cast<int>(axes_.size()); ++i) {
-    if (i != index) color = color * axes_[i].size + Coordinates()[i];
+    if (i != index && !follows_[i]) color = color * axes_[i].size + Coordinates()[i];
   }
   return world_.Split(color, Coordinates()[index], axes_[index].name);
 }

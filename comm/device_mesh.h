@@ -38,6 +38,10 @@ class DeviceMesh {
   // communicators stay. INVALID_ARGUMENT if an axis is unknown or the products differ.
   absl::StatusOr<DeviceMesh> Fold(const std::vector<std::string>& from, std::vector<MeshAxis> into) const;
 
+  // Collective. This mesh with Fold's new axes besides those that they are made of: both views of the same ranks at once.
+  // INVALID_ARGUMENT as Fold, and if a name of `into` is not new.
+  absl::StatusOr<DeviceMesh> WithView(const std::vector<std::string>& from, std::vector<MeshAxis> into) const;
+
   // Collective. The view with a further axis `name`, along which the ranks at the coordinates `members` of
   // `axis` are, in this order; ranks elsewhere are alone on it. For what some of the ranks of an axis share: a
   // weight that is tied between the first and the last pipeline stage. INVALID_ARGUMENT if `axis` is unknown,
@@ -69,6 +73,9 @@ class DeviceMesh {
   std::vector<MeshAxis> axes_;
   std::vector<std::vector<int>> coordinates_;  // by world rank
   std::vector<Communicator> communicators_;    // by axis
+  // By axis: whether it follows from others (WithView, WithSubset), so that ranks that differ along another axis may
+  // differ along it too.
+  std::vector<bool> follows_;
 };
 
 }  // namespace plait::comm

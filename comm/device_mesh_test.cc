@@ -66,6 +66,24 @@ TEST(DeviceMesh, FoldsInTheGivenOrderAndIntoSeveralAxes) {
   EXPECT_EQ(Members(view->axis("ep")), (Ranks{cp, 4 + cp, 1 + cp, 5 + cp}));
 }
 
+TEST(DeviceMesh, AViewStandsBesideWhatItIsMadeOf) {
+  const DeviceMesh mesh = Mesh222();
+  const auto view = mesh.WithView({"dp_shard", "cp"}, {{"ep_shard", 1}, {"ep", -1}});
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->Coordinates(6), (Coordinates{1, 1, 0, 0, 3}));
+  const std::int64_t tp = World().rank() % 2;
+  EXPECT_EQ(Members(view->axis("ep")), (Ranks{tp, 2 + tp, 4 + tp, 6 + tp}));
+  EXPECT_EQ(view->axes()[4].size, 4);
+  EXPECT_EQ(Members(view->axis("ep_shard")), (Ranks{World().rank()}));
+  EXPECT_EQ(Members(view->axis("cp")), Members(mesh.axis("cp")));
+  const auto two = view->WithView({"cp", "tp"}, {{"pair", 4}});
+  EXPECT_EQ(Members(two->axis("pair")).size(), 4u);
+  EXPECT_EQ(Members(two->Fold({"tp"}, {{"split", 2}})->axis("split")), Members(mesh.axis("tp")));
+  EXPECT_EQ(Members(view->WithSubset("tp", {1, 0}, "ends")->axis("ends")).size(), 2u);
+  EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"cp", 4}}).ok());
+  EXPECT_FALSE(mesh.WithView({"dp_shard", "cp"}, {{"ep", 3}}).ok());
+}
+
 TEST(DeviceMesh, ASubsetOfAnAxisIsAnAxisOfItsOwn) {
   const auto mesh = *DeviceMesh::Create(World(), {{"pp", 4}, {"dp", 2}});
   const auto view = mesh.WithSubset("pp", {3, 0}, "ends");

@@ -7,11 +7,22 @@
 namespace plait::models {
 
 std::vector<ParameterUnit> ModuleModel::units() const {
-  std::vector<ParameterUnit> units = UnitsByPrefix(module_->named_parameters().pairs(), block_names_);
-  for (ParameterUnit& unit : units) {
-    for (ParameterSpec& spec : unit.parameters) spec.placement = PlacementOf(spec.tensor);
+  std::vector<std::string> names = block_names_;
+  for (const ParameterUnit& unit : further_units_) names.push_back(unit.name);
+  std::vector<ParameterUnit> units = UnitsByPrefix(module_->named_parameters().pairs(), names);
+  for (std::size_t i = 0; i < further_units_.size(); ++i) {
+    ParameterUnit& unit = units[1 + blocks_.size() + i];
+    unit.block = further_units_[i].block;
+    unit.replicate_axis = further_units_[i].replicate_axis;
+    unit.shard_axis = further_units_[i].shard_axis;
   }
-  const std::vector<ParameterUnit> buffers = UnitsByPrefix(module_->named_buffers().pairs(), block_names_);
+  for (ParameterUnit& unit : units) {
+    for (ParameterSpec& spec : unit.parameters) {
+      spec.placement = PlacementOf(spec.tensor);
+      if (never_decay_.count(spec.tensor.unsafeGetTensorImpl()) > 0) spec.decays = false;
+    }
+  }
+  const std::vector<ParameterUnit> buffers = UnitsByPrefix(module_->named_buffers().pairs(), names);
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (ParameterSpec buffer : buffers[unit].parameters) {
       buffer.decays = false;
@@ -44,6 +55,15 @@ void ModuleModel::SetUsedBy(UsedBy end, const std::vector<std::string>& names) {
 void ModuleModel::SetTraining(bool training) { module_->train(training); }
 
 std::vector<at::Tensor> ModuleModel::parameters() const { return module_->parameters(); }
+
+void ModuleModel::AddUnit(const std::string& name, int block, const std::string& replicate_axis,
+                          const std::string& shard_axis) {
+  further_units_.push_back({.name = name,
+                            .parameters = {},
+                            .block = block,
+                            .replicate_axis = replicate_axis,
+                            .shard_axis = shard_axis});
+}
 
 void ModuleModel::AddBlock(const std::string& name, std::shared_ptr<Block> block) {
   block_names_.push_back(name);

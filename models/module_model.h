@@ -19,6 +19,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,11 @@ class ModuleModel : public BlockModel {
 
   // `name`: of the block's module in the state dict, "transformer.h.0".
   void AddBlock(const std::string& name, std::shared_ptr<Block> block);
+  // Parameters and modules of block `block` whose names begin with `name` and "." are a unit of their own, behind those of all
+  // blocks, with other axes: experts.
+  void AddUnit(const std::string& name, int block, const std::string& replicate_axis, const std::string& shard_axis);
+  // Weight decay does not act on it, though it has two dimensions.
+  void NeverDecay(const at::Tensor& parameter) { never_decay_.insert(parameter.unsafeGetTensorImpl()); }
   // Root parameters and modules, by name, that one end of the model alone reads.
   void SetUsedBy(UsedBy end, const std::vector<std::string>& names);
 
@@ -64,6 +70,8 @@ class ModuleModel : public BlockModel {
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<std::string> block_names_;
   std::map<const c10::TensorImpl*, Placement> placements_;
+  std::vector<ParameterUnit> further_units_;  // without parameters
+  std::set<const c10::TensorImpl*> never_decay_;
   std::vector<std::pair<std::string, UsedBy>> ends_;
 };
 

@@ -47,6 +47,14 @@ transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
           .out_deviation = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(o.n_layer))};
 }
 
+const Block& BlockOf(const std::shared_ptr<models::Block>& block) { return static_cast<const Block&>(*block); }
+
+// Its gradients are those of `loss` too, its value is its own.
+at::Tensor WithGradientsOf(const at::Tensor& sum, const at::Tensor& loss) {
+  if (!loss.defined()) return sum;
+  return sum + (loss - loss.detach()).to(sum.scalar_type());
+}
+
 }  // namespace
 
 Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
@@ -57,15 +65,35 @@ Gpt::Gpt(const GptOptions& options, const at::TensorOptions& tensor_options)
   wpe_ = transformer::Embedding(*parts, "wpe", options.block_size, options.n_embd, tensor_options);
   const auto h = Container(*parts, "h");
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
+    transformer::BlockOptions of_block = BlockOptionsOf(options);
+    if (options.HasExperts(i)) of_block.moe = options.moe;
     AddBlock(absl::StrCat("transformer.h.", i),
-             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, BlockOptionsOf(options), kNames,
-                                     tensor_options));
+             std::make_shared<Block>(Container(*h, absl::StrCat(i)), i, of_block, kNames, tensor_options));
   }
   ln_f_ = std::make_shared<transformer::Norm>(*parts, "ln_f", options.n_embd, options.bias, kNormEps,
                                               tensor_options);
   SetUsedBy(models::UsedBy::kPrologue, {"transformer.wpe"});
   SetUsedBy(models::UsedBy::kEpilogue, {"transformer.ln_f"});
-  for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
+  for (std::size_t i = 0; i < blocks().size(); ++i) {
+    const Block& block = BlockOf(blocks()[i]);
+    if (block.moe() == nullptr) continue;
+    AddUnit(absl::StrCat("transformer.h.", i, ".", block.experts_name()), static_cast<int>(i), "ep_replicate",
+            "ep_shard");
+    for (const at::Tensor& bias : block.moe()->NeverDecay()) NeverDecay(bias);
+    with_experts_.push_back(i);
+  }
+  const std::size_t units = 1 + blocks().size() + with_experts_.size();
+  for (std::size_t unit = 0; unit < units; ++unit) ResetParameters(unit);
+}
+
+std::vector<moe::MoeMlp*> Gpt::moe_layers() const {
+  std::vector<moe::MoeMlp*> layers;
+  for (const std::size_t block : with_experts_) layers.push_back(BlockOf(blocks()[block]).moe());
+  return layers;
+}
+
+void Gpt::EndStep() {
+  for (moe::MoeMlp* layer : moe_layers()) layer->EndStep();
 }
 
 models::BlockState Gpt::Prologue(const models::Batch& batch, const models::BlockContext& context) {
@@ -112,8 +140,10 @@ at::Tensor Gpt::Output(const models::BlockState& state) {
 
 models::LossSum Gpt::Epilogue(const models::BlockState& state, const models::Batch& batch) {
   CheckTargets(batch.targets, state.hidden);
-  return CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size, batch.targets.reshape({-1}),
-                         batch.valid_targets);
+  models::LossSum loss = CrossEntropySum(table_axis_, Logits(state.hidden), options_.vocab_size,
+                                         batch.targets.reshape({-1}), batch.valid_targets);
+  loss.sum = WithGradientsOf(loss.sum, state.auxiliary_loss);
+  return loss;
 }
 
 std::vector<tensor_parallel::SplitGroup> Gpt::SplitGroups(int /*ranks*/) {
@@ -132,8 +162,12 @@ std::vector<tensor_parallel::SplitGroup> Gpt::SplitGroups(int /*ranks*/) {
 }
 
 void Gpt::ResetParameters(std::size_t unit) {
-  PLAIT_CHECK(unit <= blocks().size()) << "unit " << unit << " of " << blocks().size() + 1;
-  if (unit > 0) return static_cast<const Block&>(*blocks()[unit - 1]).ResetParameters(*this);
+  const std::size_t first_experts = 1 + blocks().size();
+  PLAIT_CHECK(unit < first_experts + with_experts_.size()) << "unit " << unit;
+  if (unit >= first_experts) {
+    return BlockOf(blocks()[with_experts_[unit - first_experts]]).ResetExperts(*this);
+  }
+  if (unit > 0) return BlockOf(blocks()[unit - 1]).ResetParameters(*this);
   models::DrawNormal(wte_, PlacementOf(wte_), kInitialDeviation);
   models::DrawNormal(wpe_, PlacementOf(wpe_), kInitialDeviation);
   ln_f_->Reset();
@@ -145,11 +179,22 @@ std::int64_t ParameterCount(const GptOptions& options, bool with_positions) {
   // c_attn, c_proj, c_fc, c_proj: 3 + 1 + 4 + 4 squares, 3 + 1 + 4 + 1 widths of biases.
   const std::int64_t block = 2 * norm + 12 * width * width + bias * 9 * width;
   const std::int64_t positions = with_positions ? options.block_size * width : 0;
-  return options.vocab_size * width + positions + options.n_layer * block + norm;
+  const std::int64_t mlp = 8 * width * width + bias * 5 * width;
+  std::int64_t blocks = options.n_layer * block;
+  for (std::int64_t i = 0; i < options.n_layer; ++i) {
+    if (options.HasExperts(i)) blocks += moe::ParameterCount(options.moe, width, options.moe.gate.experts) - mlp;
+  }
+  return options.vocab_size * width + positions + blocks + norm;
 }
 
 double FlopsPerToken(const GptOptions& options, std::int64_t seq) {
-  return 6.0 * static_cast<double>(ParameterCount(options, false)) +
+  std::int64_t unused = 0;  // by a token: all experts but k
+  for (std::int64_t i = 0; i < options.n_layer; ++i) {
+    if (!options.HasExperts(i)) continue;
+    unused += moe::ParameterCount(options.moe, options.n_embd, options.moe.gate.experts) -
+              moe::ParameterCount(options.moe, options.n_embd, options.moe.gate.k);
+  }
+  return 6.0 * static_cast<double>(ParameterCount(options, false) - unused) +
          12.0 * static_cast<double>(options.n_layer * options.n_embd * seq);
 }
 

@@ -21,7 +21,8 @@
 //
 // The loss is the cross entropy of the next tokens; negative targets are ignored. A block with step size dt
 // is x + dt attention(x), then that + dt mlp(that). With a cache (models/key_value_cache.h) the tokens are
-// the positions behind those that it holds. The root unit holds wte, wpe and ln_f. Initial values are
+// the positions behind those that it holds. The root unit holds wte, wpe and ln_f. With a mixture of experts (options.h)
+// gradients are those of the loss and the gates' balance losses; the loss that is returned has none of these. Initial values are
 // nanoGPT's: normal of deviation 0.02, of 0.02 / sqrt(2 n_layer) for both c_proj, biases 0. Local.
 #ifndef PLAIT_MODELS_GPT_GPT_H_
 #define PLAIT_MODELS_GPT_GPT_H_
@@ -35,6 +36,7 @@
 #include <vector>
 
 #include "models/gpt/options.h"
+#include "models/moe/distribute.h"
 #include "models/split_module_model.h"
 #include "parallel/tensor/values.h"
 
@@ -44,7 +46,7 @@ struct Norm;
 
 namespace plait::gpt {
 
-class Gpt final : public models::SplitModuleModel {
+class Gpt final : public models::SplitModuleModel, public moe::ExpertModel {
  public:
   // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options that
   // Validate() refuses are a programming error.
@@ -59,6 +61,9 @@ class Gpt final : public models::SplitModuleModel {
 
   // Attention with its heads, mlp by its width, the tied table by its vocabulary.
   std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
+  std::vector<moe::MoeMlp*> moe_layers() const override;
+  models::SplitModuleModel& split_model() override { return *this; }
+  void EndStep() override;
 
   const GptOptions& options() const { return options_; }
 
@@ -69,6 +74,7 @@ class Gpt final : public models::SplitModuleModel {
                           const models::SequencePart& sequence) const;
 
   GptOptions options_;
+  std::vector<std::size_t> with_experts_;  // blocks
   tensor_parallel::TensorAxis table_axis_;
   at::Tensor wte_, wpe_;
   std::shared_ptr<const transformer::Norm> ln_f_;
@@ -78,7 +84,7 @@ class Gpt final : public models::SplitModuleModel {
 std::int64_t ParameterCount(const GptOptions& options, bool with_positions);
 
 // Floating point operations of one token's step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B),
-// N parameters without positions, sequences of T = seq.
+// N parameters without positions, of experts the k that a token goes to, sequences of T = seq.
 double FlopsPerToken(const GptOptions& options, std::int64_t seq);
 
 }  // namespace plait::gpt

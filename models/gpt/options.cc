@@ -59,7 +59,11 @@ absl::Status Validate(const GptOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("dropout is ", options.dropout, "; expected 0 to below 1"));
   }
-  return absl::OkStatus();
+  if (options.moe_every < 1 || options.moe_every > options.n_layer) {
+    return absl::InvalidArgumentError(absl::StrCat("moe_every is ", options.moe_every, "; expected 1 to n_layer, which is ",
+                                                   options.n_layer));
+  }
+  return moe::Validate(options.moe);
 }
 
 absl::StatusOr<GptOptions> PresetNamed(absl::string_view name) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/moe/options.h"
 
 namespace plait::gpt {
 
@@ -29,6 +30,11 @@ struct GptOptions {
   double dropout = 0;         // 0 to 1, without 1
   bool bias = true;           // in linear layers and norms
   Gelu gelu = Gelu::kExact;
+  // In place of the mlp of every `moe_every`-th block, from number moe_every - 1 on.
+  moe::MoeOptions moe = {};
+  std::int64_t moe_every = 1;
+
+  bool HasExperts(std::int64_t block) const { return moe.used() && (block + 1) % moe_every == 0; }
 
   friend bool operator==(const GptOptions&, const GptOptions&) = default;
 };

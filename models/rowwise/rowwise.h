@@ -15,11 +15,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/rowwise/kernels/row_functions.h"
-
 namespace plait::rowwise {
 
 at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon);
+
+// Hendrycks and Gimpel, arXiv:1606.08415: exact, or by their formula with tanh.
+enum class GeluKind { kExact, kTanh };
 
 at::Tensor Gelu(const at::Tensor& x, GeluKind kind);
 

@@ -13,7 +13,6 @@
 namespace plait::simd {
 namespace {
 
-using HalfWords = std::uint16_t __attribute__((vector_size(32)));
 using Words = std::uint32_t __attribute__((vector_size(64)));
 
 struct BFloat16Elements {
@@ -28,7 +27,8 @@ struct BFloat16Elements {
     return (WideF32)_mm512_maskz_loadu_epi16(first, from);
   }
   static PLAIT_INLINE Words Widened(const BFloat16* from, Index lanes) {
-    return __builtin_convertvector((HalfWords)_mm256_maskz_loadu_epi16(First(lanes), from), Words);
+    const __mmask16 first = First(lanes);
+    return (Words)_mm512_maskz_cvtepu16_epi32(first, _mm256_maskz_loadu_epi16(first, from));
   }
   // Without a next row the second half of a place is zero.
   static PLAIT_INLINE WideF32 PlaceRows(const BFloat16* row, const BFloat16* next, Index lanes) {

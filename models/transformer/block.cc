@@ -28,10 +28,15 @@ Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, cons
            tensor_options),
       attention_out_(*attention_, names.attention_out, options.heads * options.head_width, options.width,
                      options.bias, tensor_options),
-      norm_2_(*module_, names.norm_2, options.width, options.bias, options.norm_eps, tensor_options),
-      mlp_(Container(*module_, names.mlp)),
-      mlp_in_(*mlp_, names.mlp_in, options.width, options.hidden, options.bias, tensor_options),
-      mlp_out_(*mlp_, names.mlp_out, options.hidden, options.width, options.bias, tensor_options) {}
+      norm_2_(*module_, names.norm_2, options.width, options.bias, options.norm_eps, tensor_options) {
+  if (options.moe.used()) {
+    moe_ = std::make_unique<moe::MoeMlp>(*module_, names.mlp, layer, options.width, options.moe, tensor_options);
+    return;
+  }
+  mlp_ = Container(*module_, names.mlp);
+  mlp_in_.emplace(*mlp_, names.mlp_in, options.width, options.hidden, options.bias, tensor_options);
+  mlp_out_.emplace(*mlp_, names.mlp_out, options.hidden, options.width, options.bias, tensor_options);
+}
 
 bool Block::dropping() const { return options_.dropout > 0 && module_->is_training(); }
 
@@ -40,9 +45,17 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   const std::int64_t batch = input.hidden.size(0);
   const Shard<1> attended = Attention(norm_1_.Forward(rows), batch, context);
   const Residual middle = AddProjected(attention_axis_, rows, attended, attention_out_, context, batch);
-  const Shard<1> wide = Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_.parameters()})[0],
+  if (moe_ != nullptr) {
+    const moe::MoeMlp::Output mixed = moe_->Forward(norm_2_.Forward(middle), {batch, context});
+    const Residual output = AddDropped(attention_axis_, middle, mixed.added, "mlp", context, batch);
+    const bool both = input.auxiliary_loss.defined() && mixed.loss.defined();
+    return {output.local().view(input.hidden.sizes()),
+            both ? input.auxiliary_loss + mixed.loss
+                 : mixed.loss.defined() ? mixed.loss : input.auxiliary_loss};
+  }
+  const Shard<1> wide = Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_->parameters()})[0],
                             [this](const at::Tensor& x) { return rowwise::Gelu(x, options_.gelu); });
-  const Residual output = AddProjected(mlp_axis_, middle, wide, mlp_out_, context, batch);
+  const Residual output = AddProjected(mlp_axis_, middle, wide, *mlp_out_, context, batch);
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
@@ -80,8 +93,12 @@ Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, c
                              const Linear& projection, const models::BlockContext& context,
                              std::int64_t batch) const {
   if (context.dt == 1 && !dropping()) return AddRowLinear(axis, residual, rows, projection.parameters());
-  Residual added = RowLinear(axis, rows, projection.parameters());
   const char* site = &projection == &attention_out_ ? "attention" : "mlp";
+  return AddDropped(axis, residual, RowLinear(axis, rows, projection.parameters()), site, context, batch);
+}
+
+Residual Block::AddDropped(const TensorAxis& axis, const Residual& residual, Residual added, const char* site,
+                           const models::BlockContext& context, std::int64_t batch) const {
   if (dropping())
     added = DropRows(axis, added, batch, options_.dropout, context.random, context.sequence, site, layer_);
   return Add(residual, added, context.dt);
@@ -106,14 +123,20 @@ std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& n
       layer(attention + "." + names_.attention_out, Split::kRows, attention_out_);
   in.sections = 3;
   in.granularity = out.granularity = options_.head_width;
-  return {{.name = attention,
-           .layers = {in, out},
-           .equal_parts = true,
-           .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }},
-          {.name = mlp,
-           .layers = {layer(mlp + "." + names_.mlp_in, Split::kColumns, mlp_in_),
-                      layer(mlp + "." + names_.mlp_out, Split::kRows, mlp_out_)},
-           .use = [this](const TensorAxis& axis) { mlp_axis_ = axis; }}};
+  std::vector<tensor_parallel::SplitGroup> groups = {
+      {.name = attention,
+       .layers = {in, out},
+       .equal_parts = true,
+       .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }}};
+  if (moe_ != nullptr) {
+    for (tensor_parallel::SplitGroup& group : moe_->SplitGroups(mlp)) groups.push_back(std::move(group));
+    return groups;
+  }
+  groups.push_back({.name = mlp,
+                    .layers = {layer(mlp + "." + names_.mlp_in, Split::kColumns, *mlp_in_),
+                               layer(mlp + "." + names_.mlp_out, Split::kRows, *mlp_out_)},
+                    .use = [this](const TensorAxis& axis) { mlp_axis_ = axis; }});
+  return groups;
 }
 
 void Block::ResetParameters(const models::ModuleModel& model) const {
@@ -121,8 +144,13 @@ void Block::ResetParameters(const models::ModuleModel& model) const {
   norm_2_.Reset();
   qkv_.Reset(model, options_.deviation);
   attention_out_.Reset(model, options_.out_deviation);
-  mlp_in_.Reset(model, options_.deviation);
-  mlp_out_.Reset(model, options_.out_deviation);
+  if (moe_ != nullptr) return moe_->ResetBlock(model, options_.deviation, options_.out_deviation);
+  mlp_in_->Reset(model, options_.deviation);
+  mlp_out_->Reset(model, options_.out_deviation);
+}
+
+void Block::ResetExperts(const models::ModuleModel& model) const {
+  moe_->ResetExperts(model, options_.deviation, options_.out_deviation);
 }
 
 }  // namespace plait::transformer

@@ -2,7 +2,7 @@
 //
 //   y = x + dt dropout(out(attention(qkv(norm_1(x))))),    y + dt dropout(mlp_out(gelu(mlp_in(norm_2(y)))))
 //
-// GPT and ViT differ in sizes, in whether attention is causal, and in the names of the state dict. Its layers
+// or with a mixture of experts (models/moe) in place of the mlp. GPT and ViT differ in sizes, in whether attention is causal, and in the names of the state dict. Its layers
 // can be split over the tensor axis (parallel/tensor), attention by heads.
 #ifndef PLAIT_MODELS_TRANSFORMER_BLOCK_H_
 #define PLAIT_MODELS_TRANSFORMER_BLOCK_H_
@@ -11,10 +11,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/block_model.h"
+#include "models/moe/moe_mlp.h"
+#include "models/moe/options.h"
 #include "models/rowwise/rowwise.h"
 #include "models/transformer/layers.h"
 #include "parallel/dropout/dropout.h"
@@ -36,6 +39,7 @@ struct BlockOptions {
   rowwise::GeluKind gelu = rowwise::GeluKind::kExact;
   double dropout = 0;  // 0 to 1, without 1
   bool causal = true;
+  moe::MoeOptions moe = {};          // in place of the mlp, where it is used
   bool keeps_probabilities = false;  // models/attention/attention.h
   std::int64_t capacity = 0;         // positions of a cache
   // Of initial weights; `out_deviation` of the two that add to the residual stream.
@@ -55,10 +59,19 @@ class Block final : public models::Block {
   void ResetParameters(const models::ModuleModel& model) const;
   // `name`: of the block, "transformer.h.0".
   std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name);
+  // Of a block that has experts: they are a unit of their own, `name`.experts_name(). Null: it has none.
+  moe::MoeMlp* moe() const { return moe_.get(); }
+  std::string experts_name() const { return std::string(names_.mlp) + ".experts"; }
+  void ResetExperts(const models::ModuleModel& model) const;
 
  private:
   tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
                                       const models::BlockContext& context) const;
+  // residual + dt what is to be added, after dropout.
+  tensor_parallel::Residual AddDropped(const tensor_parallel::TensorAxis& axis,
+                                       const tensor_parallel::Residual& residual,
+                                       tensor_parallel::Residual added, const char* site,
+                                       const models::BlockContext& context, std::int64_t batch) const;
   // residual + dt projection(rows).
   tensor_parallel::Residual AddProjected(const tensor_parallel::TensorAxis& axis,
                                          const tensor_parallel::Residual& residual,
@@ -79,8 +92,9 @@ class Block final : public models::Block {
   std::shared_ptr<torch::nn::Module> attention_;
   Linear qkv_, attention_out_;
   Norm norm_2_;
+  std::unique_ptr<moe::MoeMlp> moe_;  // or the layers below
   std::shared_ptr<torch::nn::Module> mlp_;
-  Linear mlp_in_, mlp_out_;
+  std::optional<Linear> mlp_in_, mlp_out_;
 };
 
 }  // namespace plait::transformer

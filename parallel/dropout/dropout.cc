@@ -12,27 +12,13 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/seed.h"
+#include "parallel/dropout/random_numbers.h"
 
 namespace plait::dropout {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// "Squares" (Widynski, 2020), the 32-bit function of four rounds.
-inline std::uint32_t Squares(std::uint64_t counter, std::uint64_t key) {
-  const auto swap_halves = [](std::uint64_t x) { return (x >> 32) | (x << 32); };
-  std::uint64_t x = counter * key;
-  const std::uint64_t y = x, z = y + key;
-  x = swap_halves(x * x + y);
-  x = swap_halves(x * x + z);
-  x = swap_halves(x * x + y);
-  return static_cast<std::uint32_t>((x * x + z) >> 32);
-}
-
-// Keys are odd.
-std::uint64_t KeyOf(std::uint64_t seed) { return base::DeriveSeed(seed, "dropout mask") | 1; }
 
 std::uint32_t ThresholdOf(double probability) {
   return static_cast<std::uint32_t>(std::llround(std::ldexp(probability, 32)));
@@ -45,7 +31,7 @@ template <typename T, typename Column>
 void ScaleRow(const T* in, T* out, std::int64_t columns, std::uint64_t row, std::uint64_t key,
               std::uint32_t threshold, T scale, const Column& column) {
   for (std::int64_t j = 0; j < columns; ++j) {
-    const bool kept = Squares(row + static_cast<std::uint64_t>(column(j)), key) >= threshold;
+    const bool kept = RandomBits(key, row + static_cast<std::uint64_t>(column(j))) >= threshold;
     out[j] = kept ? static_cast<T>(in[j] * scale) : T(0);
   }
 }
@@ -113,21 +99,12 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
 namespace internal {
 
 at::Tensor Kept(const at::Tensor& x, const Mask& mask, const Elements& elements) {
-  const auto key = static_cast<std::int64_t>(KeyOf(mask.seed));
   const at::Tensor rows = elements.row_indices.to(x.device(), at::kLong);
   const at::Tensor columns = elements.column_indices.defined()
                                  ? elements.column_indices.to(rows.options())
                                  : at::arange(x.size(1), rows.options()) + elements.first_column;
-  // 64-bit integers wrap around, as the generator wants it.
-  const auto swap_halves = [](const at::Tensor& t) {
-    return t.__rshift__(32).bitwise_and_(0xffffffffLL).bitwise_or_(t.__lshift__(32));
-  };
-  const at::Tensor y = (rows.unsqueeze(1) * elements.whole_columns + columns) * key, z = y + key;
-  at::Tensor n = swap_halves(y * y + y);
-  n = swap_halves(n * n + z);
-  n = swap_halves(n * n + y);
-  n = (n * n + z).__rshift__(32).bitwise_and_(0xffffffffLL);
-  return n.ge(static_cast<std::int64_t>(ThresholdOf(mask.probability)));
+  const at::Tensor bits = RandomBits(KeyOf(mask.seed), rows.unsqueeze(1) * elements.whole_columns + columns);
+  return bits.ge(static_cast<std::int64_t>(ThresholdOf(mask.probability)));
 }
 
 }  // namespace internal

@@ -5,11 +5,13 @@
 //   ExpertGradients g = BackwardExperts(options, weights, saved, offsets, gradient_of_y, {.rows = true, .weights = true});
 //
 //   plain    y = out f(in x + in_bias) + out_bias
-//   gated    y = out (f(gate x) * (in x)) + ...                               (Shazeer, arXiv:2002.05202)
+//   gated    y = out (f(gate x + gate_bias) * (in x + in_bias)) + out_bias    (Shazeer, arXiv:2002.05202)
 //
-// Backends compute the same function: a reference of LibTorch's operators, a product for each expert, and grouped
-// products (models/linear/grouped.h), which pad nothing and copy no weight. Experts without rows are legal: gradients of
-// their weights are zero. Not recorded by autograd (layer.h does that). Local.
+// Backends compute the same function: a reference of LibTorch's operators and its autograd, a loop of LibTorch's
+// products, and grouped products (models/linear/grouped.h), which pad nothing and copy no weight. The latter two go
+// expert by expert, so that hidden rows are used while they are in the cache; the activation's values are computed
+// again in the backward pass. Experts without rows are legal: gradients of their weights are zero. Not recorded by
+// autograd (layer.h does that). Local. Tensors of other shapes abort.
 #ifndef PLAIT_PARALLEL_MOE_EXPERTS_H_
 #define PLAIT_PARALLEL_MOE_EXPERTS_H_
 
@@ -18,20 +20,22 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "models/rowwise/activation.h"
 
 namespace plait::moe {
 
+using rowwise::Activation;  // kGelu, kGeluTanh, kRelu, kSilu
+
 // Of `experts` experts, one behind the other; all of one type. Undefined: there is none.
 struct ExpertWeights {
-  at::Tensor in;            // (experts, hidden, width)
-  at::Tensor in_bias = {};  // (experts, hidden)
-  at::Tensor gate = {};     // (experts, hidden, width): a gated expert
+  at::Tensor in;             // (experts, hidden, width)
+  at::Tensor in_bias = {};   // (experts, hidden)
+  at::Tensor gate = {};      // (experts, hidden, width): a gated expert
   at::Tensor gate_bias = {};
   at::Tensor out;            // (experts, width, hidden)
   at::Tensor out_bias = {};  // (experts, width)
 };
 
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 enum class ExpertBackend { kReference, kLoop, kGrouped };
 
 struct ExpertsOptions {
@@ -39,10 +43,11 @@ struct ExpertsOptions {
   ExpertBackend backend = ExpertBackend::kGrouped;
 };
 
-// What the backward pass needs of the forward pass. Tensors, so that autograd can keep them.
+// What the backward pass needs of the forward pass. Tensors, so that autograd can keep them; of the reference, rows
+// alone.
 struct SavedExperts {
-  at::Tensor rows;       // (rows, width)
-  at::Tensor in;         // (rows, hidden), before the activation
+  at::Tensor rows;       // (rows, width): as they were given, not a copy
+  at::Tensor in = {};    // (rows, hidden), before the activation
   at::Tensor gate = {};  // (rows, hidden), before the activation
 };
 

@@ -6,7 +6,7 @@
 //   for (const RowShare& share : placement.shares(source, expert)) ...
 //
 // Logical experts are the model: routing, gradients, optimizer states and checkpoints know them alone. A rank's
-// slots are its home experts, in order, then its replicas, in the order in which they were added: read-only
+// slots are its home experts, in order, then its replicas, in order: read-only
 // copies of weights, whose gradients go to the home rank. Which ranks compute an expert changes no result but by
 // the rounding of sums. Local; plain data, the same on all ranks of the expert-parallel group, because all make it
 // from the same census.

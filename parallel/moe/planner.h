@@ -46,7 +46,7 @@ const char* Name(PlacementPolicy policy);
 Sharing SharingOf(PlacementPolicy policy);
 
 // With the shares of all rows. `previous`, of the micro-batch before in the same step: its replicas have their weights and
-// parts of gradients, so they stay, in their slots, and cost nothing more; null: none.
+// parts of gradients, so they stay and cost nothing more; null: none.
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,
                               const ExpertPlacement* previous = nullptr);
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include "absl/strings/match.h"
 
 namespace plait::parity {
 
@@ -19,7 +20,9 @@ SerialAdamW::SerialAdamW(const NamedTensors& parameters, const parallel::Sharded
   for (const auto& [name, p] : parameters) {
     parameters_.push_back(p);
     const bool position = name == "pos_embed" || name == "cls_token";
-    (p.dim() >= 2 && !position ? decayed : others).push_back(p);
+    // Those of experts are matrices.
+    const bool bias = absl::EndsWith(name, "bias");
+    (p.dim() >= 2 && !position && !bias ? decayed : others).push_back(p);
   }
   const auto options = [&settings](double decay) {
     auto o = std::make_unique<torch::optim::AdamWOptions>(settings.lr);

@@ -8,6 +8,7 @@
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 
+#include <algorithm>
 #include <type_traits>
 
 #include "models/linear/kernels/operands.h"
@@ -67,6 +68,18 @@ PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Ki
   }
 }
 
+// Brings the lines that a tile's results go to: weight gradients of many experts are written to memory, with few
+// multiplications each.
+template <typename Kind, int kRows, int kVectors>
+PLAIT_INLINE void FetchResults(const PanelWork<Kind>& work, Index row) {
+  const auto* to = work.product->out + row * work.product->out_stride + work.column;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    __builtin_prefetch(to + i * work.product->out_stride, 1);
+    if (kVectors * kWide * sizeof(*to) > 64) __builtin_prefetch(to + i * work.product->out_stride + kWide, 1);
+  }
+}
+
 template <typename Kind, int kRows, int kVectors>
 void ComputeTile(const PanelWork<Kind>& work, Index row) {
   SumsOf<kRows, kVectors> sums;
@@ -80,6 +93,7 @@ void ComputeTile(const PanelWork<Kind>& work, Index row) {
         sums.wide[i][j] = simd::Load<WideF32>(kept + i * kPanelColumns + j * kWide);
     }
   }
+  if (work.ends) FetchResults<Kind, kRows, kVectors>(work, row);
   const LeftPlaces& left = *work.left;
   const float* from = left.data + row * left.row_stride + work.first_place * left.place_stride;
   simd::Accumulate<typename Kind::Elements::Products, false>(
@@ -92,20 +106,32 @@ void ComputeTile(const PanelWork<Kind>& work, Index row) {
   }
 }
 
-// Tiles of kTileRows rows, then one of what is left.
 template <typename Kind, int kVectors, int kRows = kTileRows>
-void LastTile(const PanelWork<Kind>& work, Index row, Index rows) {
+void ComputeTileOf(const PanelWork<Kind>& work, Index row, Index rows) {
   if constexpr (kRows > 0) {
     if (rows == kRows) return ComputeTile<Kind, kRows, kVectors>(work, row);
-    LastTile<Kind, kVectors, kRows - 1>(work, row, rows);
+    ComputeTileOf<Kind, kVectors, kRows - 1>(work, row, rows);
   }
 }
 
+// Tiles of kTileRows rows, then one of what is left; if that is so little that its few sums would wait for each other,
+// it takes half of the last whole tile's rows.
 template <typename Kind, int kVectors>
-void ComputePanel(const PanelWork<Kind>& work, Index last_row) {
+void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead) {
+  constexpr Index kFewRows = 4;
   Index row = work.first_row;
-  for (; row + kTileRows <= last_row; row += kTileRows) ComputeTile<Kind, kTileRows, kVectors>(work, row);
-  if (row < last_row) LastTile<Kind, kVectors>(work, row, last_row - row);
+  const Index lines_of_tile = ahead.lines() / ((last_row - row + kTileRows - 1) / kTileRows) + 1;
+  while (row < last_row) {
+    const Index left = last_row - row;
+    ahead.Fetch(lines_of_tile);
+    const Index rows = left > kTileRows && left < kTileRows + kFewRows ? (left + 1) / 2 : Least(left, kTileRows);
+    if (rows == kTileRows) {
+      ComputeTile<Kind, kTileRows, kVectors>(work, row);
+    } else {
+      ComputeTileOf<Kind, kVectors, kTileRows - 1>(work, row, rows);
+    }
+    row += rows;
+  }
 }
 
 // Panels [first, last), no more than a group, for a block of rows.
@@ -132,7 +158,10 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
                                  .first_row = first_row,
                                  .begins = begin == 0,
                                  .ends = end == places};
-      width == kWide ? ComputePanel<Kind, 1>(work, last_row) : ComputePanel<Kind, 2>(work, last_row);
+      constexpr Index kPair = Kind::Elements::Products::kPair;
+      const Index next = column + kPanelColumns;
+      const PanelAhead ahead = i + 1 == last ? PanelAhead() : PanelAhead(p, begin * kPair, Least(end * kPair, p.inner), next, Least(p.columns - next, kPanelColumns));
+      width == kWide ? ComputePanel<Kind, 1>(work, last_row, ahead) : ComputePanel<Kind, 2>(work, last_row, ahead);
     }
     begin = end;
   } while (begin < places);
@@ -167,6 +196,36 @@ void Multiply(const typename Kind::Product& p, const ForRanges& for_ranges) {
   for_ranges(Panels(p.columns), [&](Index first, Index last) {
     const Room panel = RoomFor(PanelRoom<Elements>(p.inner));
     ComputePanels<Kind>(p, left, first, last, panel.get());
+  });
+}
+
+// What a panel costs, in multiplications by a column; packing it is worth those of a few rows.
+template <typename P>
+Index CostOfPanel(const P& p) {
+  constexpr Index kRowsOfPacking = 8;
+  return (p.rows + kRowsOfPacking) * (p.inner + 1);
+}
+
+// All panels in a row, each as long as its cost. Ranges of the row are computed by different threads, each of which
+// computes the panels that begin in its range, and reads the left operands of their products for itself.
+template <typename Kind>
+void MultiplyEach(const typename Kind::Product* products, Index count, const ForRanges& for_ranges) {
+  using Elements = typename Kind::Elements;
+  Index length = 0, panel_room = 0, left_room = 0;
+  for (Index i = 0; i < count; ++i) {
+    length += Panels(products[i].columns) * CostOfPanel(products[i]);
+    panel_room = std::max(panel_room, PanelRoom<Elements>(products[i].inner));
+    left_room = std::max(left_room, LeftRoom<Elements>(products[i]));
+  }
+  for_ranges(length, [&](Index begin, Index end) {
+    const Room panel = RoomFor(panel_room), room = RoomFor(left_room);
+    for (const auto* p = products; p != products + count && end > 0; ++p) {
+      const Index panels = Panels(p->columns), cost = CostOfPanel(*p);
+      const Index first = (begin + cost - 1) / cost, last = std::min(panels, (end + cost - 1) / cost);
+      if (first < last) ComputePanels<Kind>(*p, LeftOf<Elements>(*p, room.get()), first, last, panel.get());
+      begin = std::max<Index>(0, begin - panels * cost);
+      end -= panels * cost;
+    }
   });
 }
 

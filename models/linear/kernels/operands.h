@@ -42,7 +42,8 @@ constexpr Index Places(Index inner) {
 // P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector)
 // apart, from places [first, last) of k and columns [column, column + count). What lies behind the last
 // column and the last k is zero.
-template <typename Elements, typename P>
+// kWhole: `count` is `width`.
+template <typename Elements, bool kWhole, typename P>
 void PackColumnsTogether(const P& p, Index first, Index last, Index column, Index count, Index width,
                          float* to) {
   constexpr Index kPair = Elements::Products::kPair;
@@ -50,9 +51,28 @@ void PackColumnsTogether(const P& p, Index first, Index last, Index column, Inde
     const auto* row = p.right.data + place * kPair * p.right.row_stride + column;
     const auto* next = place * kPair + kPair - 1 < p.inner ? row + (kPair - 1) * p.right.row_stride : nullptr;
     for (Index j = 0; j < width; j += kWide, to += kWide) {
-      const Index lanes = Least(count - j, kWide);
+      const Index lanes = kWhole ? kWide : Least(count - j, kWide);
       simd::Store(to, Elements::PlaceRows(row + j, next == nullptr ? nullptr : next + j, lanes));
     }
+  }
+}
+
+// Up to kWide places of `columns` columns from `from` on, `numbers` of them in memory, as rows of `to`. kWhole: all
+// are there.
+template <typename Elements, bool kWhole, typename T>
+PLAIT_INLINE void PackSquare(const T* from, Index stride, Index columns, Index numbers, float* to, Index width,
+                             Index places) {
+  WideF32 rows[kWide];
+#pragma GCC unroll 16
+  for (Index lane = 0; lane < kWide; ++lane) {
+    rows[lane] = kWhole           ? Elements::LoadPlaces(from + lane * stride, kWide * Elements::Products::kPair)
+                 : lane < columns ? Elements::LoadPlaces(from + lane * stride, numbers)
+                                  : WideF32{};
+  }
+  simd::Transpose(rows);
+#pragma GCC unroll 16
+  for (Index lane = 0; lane < kWide; ++lane) {
+    if (kWhole || lane < places) simd::Store(to + lane * width, rows[lane]);
   }
 }
 
@@ -60,30 +80,63 @@ template <typename Elements, typename P>
 void PackColumnsApart(const P& p, Index first, Index last, Index column, Index count, Index width,
                       float* to) {
   constexpr Index kPair = Elements::Products::kPair;
+  const Index stride = p.right.column_stride;
   for (Index j = 0; j < width; j += kWide) {
+    const auto* columns = p.right.data + (column + j) * stride;
     for (Index place = first; place < last; place += kWide) {
-      WideF32 rows[kWide];
-      for (Index lane = 0; lane < kWide; ++lane) {
-        const auto* from = p.right.data + (column + j + lane) * p.right.column_stride + place * kPair;
-        const bool inside = j + lane < count;
-        rows[lane] = inside ? Elements::LoadPlaces(from, p.inner - place * kPair) : WideF32{};
-      }
-      simd::Transpose(rows);
       float* at = to + (place - first) * width + j;
-      for (Index lane = 0; lane < Least(kWide, last - place); ++lane)
-        simd::Store(at + lane * width, rows[lane]);
+      const Index numbers = p.inner - place * kPair, places = Least(kWide, last - place);
+      if (j + kWide <= count && places == kWide && numbers >= kWide * kPair) {
+        PackSquare<Elements, true>(columns + place * kPair, stride, kWide, numbers, at, width, places);
+      } else {
+        PackSquare<Elements, false>(columns + place * kPair, stride, count - j, numbers, at, width, places);
+      }
     }
   }
 }
 
 template <typename Elements, typename P>
 void PackPanel(const P& p, Index first, Index last, Index column, Index count, Index width, float* to) {
-  if (p.right.column_stride == 1) {
-    PackColumnsTogether<Elements>(p, first, last, column, count, width, to);
-  } else {
+  if (p.right.column_stride != 1) {
     PackColumnsApart<Elements>(p, first, last, column, count, width, to);
+  } else if (count == width) {
+    PackColumnsTogether<Elements, true>(p, first, last, column, count, width, to);
+  } else {
+    PackColumnsTogether<Elements, false>(p, first, last, column, count, width, to);
   }
 }
+
+// The memory that a panel is packed from, fetched into the second-level cache line by line while tiles pass over the
+// panel before it: weights of many experts come from memory, and packing alone would wait for them.
+class PanelAhead {
+ public:
+  PanelAhead() = default;
+  // Numbers [first, last) of k, columns [column, column + count).
+  template <typename P>
+  PanelAhead(const P& p, Index first, Index last, Index column, Index count) {
+    constexpr Index kNumber = sizeof(*p.right.data);
+    const bool together = p.right.column_stride == 1;
+    from_ = reinterpret_cast<const char*>(p.right.data + first * p.right.row_stride + column * p.right.column_stride);
+    stride_ = kNumber * (together ? p.right.row_stride : p.right.column_stride);
+    runs_ = together ? last - first : count;
+    lines_ = (kNumber * (together ? count : last - first) + kLine - 1) / kLine;
+  }
+  Index lines() const { return runs_ * lines_; }
+  void Fetch(Index count) {
+    for (; count > 0 && runs_ > 0; --count) {
+      __builtin_prefetch(from_ + line_ * kLine, 0, 2);
+      if (++line_ < lines_) continue;
+      line_ = 0;
+      --runs_;
+      from_ += stride_;
+    }
+  }
+
+ private:
+  static constexpr Index kLine = 64;
+  const char* from_ = nullptr;
+  Index stride_ = 0, runs_ = 0, lines_ = 0, line_ = 0;
+};
 
 // Place (i, k) is data[i * row_stride + k * place_stride].
 struct LeftPlaces {

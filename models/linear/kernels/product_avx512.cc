@@ -6,7 +6,8 @@
 namespace plait::linear {
 
 const ProductKernels<float>* Avx512Products() {
-  static constexpr ProductKernels<float> kKernels{"avx512", &Multiply<ProductKind<simd::FloatElements>>};
+  using Kind = ProductKind<simd::FloatElements>;
+  static constexpr ProductKernels<float> kKernels{"avx512", &Multiply<Kind>, &MultiplyEach<Kind>};
   return &kKernels;
 }
 

@@ -6,8 +6,8 @@
 namespace plait::linear {
 
 const ProductKernels<BFloat16>* Avx512PairProducts() {
-  static constexpr ProductKernels<BFloat16> kKernels{"avx512 pairs",
-                                                     &Multiply<ProductKind<simd::BFloat16Elements>>};
+  using Kind = ProductKind<simd::BFloat16Elements>;
+  static constexpr ProductKernels<BFloat16> kKernels{"avx512 pairs", &Multiply<Kind>, &MultiplyEach<Kind>};
   return &kKernels;
 }
 

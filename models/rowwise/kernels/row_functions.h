@@ -1,4 +1,4 @@
-// Layer norm and GELU on arrays, forward and backward, as kernels of a processor family compute them.
+// Layer norm and activations on arrays, forward and backward, as kernels of a processor family compute them.
 //
 // Numbers are float or bfloat16; all is computed in float32 and rounded once. Every row, and every column of
 // a sum over rows, has the same bits whatever is computed beside it.
@@ -42,9 +42,29 @@ struct LayerNormBackward {
   T* of_bias = nullptr;    // (width), or none
 };
 
-// Hendrycks and Gimpel, arXiv:1606.08415: x times the normal distribution's function at x, exact (within 2e-7
-// of it) or by their formula with tanh.
-enum class GeluKind { kExact, kTanh };
+// kGelu: x times the normal distribution's function at x (Hendrycks and Gimpel, arXiv:1606.08415), exact (within
+// 2e-7 of it); kGeluTanh: by their formula with tanh. kSilu: x sigmoid(x).
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+
+// y = f(x) factor
+template <typename T>
+struct ActivationForward {
+  Activation f = Activation::kGelu;
+  const T* x = nullptr;
+  const T* factor = nullptr;  // or none
+  T* y = nullptr;
+};
+
+template <typename T>
+struct ActivationBackward {
+  Activation f = Activation::kGelu;
+  const T* x = nullptr;
+  const T* factor = nullptr;  // or none
+  const T* of_y = nullptr;
+  T* of_x = nullptr;       // may be of_y itself
+  T* of_factor = nullptr;  // where there is a factor; may be of_y itself
+  T* y = nullptr;          // the values again, or none
+};
 
 template <typename T>
 struct RowKernels {
@@ -55,8 +75,10 @@ struct RowKernels {
   // Columns [first, last); `first` is a multiple of kColumnsTogether.
   void (*layer_norm_of_parameters)(const LayerNormBackward<T>& norm, std::int64_t first,
                                    std::int64_t last) = nullptr;
-  void (*gelu)(GeluKind kind, const T* x, std::int64_t count, T* y) = nullptr;
-  void (*gelu_of_x)(GeluKind kind, const T* x, const T* of_y, std::int64_t count, T* of_x) = nullptr;
+  // Numbers [first, last).
+  void (*activate)(const ActivationForward<T>& pass, std::int64_t first, std::int64_t last) = nullptr;
+  void (*activate_backward)(const ActivationBackward<T>& pass, std::int64_t first,
+                            std::int64_t last) = nullptr;
 };
 
 constexpr std::int64_t kColumnsTogether = 64;

@@ -1,6 +1,6 @@
 #include "models/simd/avx512.h"
 
-#include "models/rowwise/kernels/compute_gelu.h"
+#include "models/rowwise/kernels/compute_activation.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
 #include "models/simd/float_elements.h"
 
@@ -13,8 +13,8 @@ const RowKernels<float>* Avx512Rows() {
       &LayerNormRows<Elements, float>,
       &LayerNormOfX<Elements, float>,
       &LayerNormOfParameters<Elements, float>,
-      &GeluArray<Elements, float>,
-      &GeluArrayOfX<Elements, float>,
+      &Activate<Elements, float>,
+      &ActivateBackward<Elements, float>,
   };
   return &kKernels;
 }

@@ -1,6 +1,6 @@
 #include "models/simd/avx512.h"
 
-#include "models/rowwise/kernels/compute_gelu.h"
+#include "models/rowwise/kernels/compute_activation.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
 #include "models/simd/bfloat16_elements_avx512.h"
 
@@ -13,8 +13,8 @@ const RowKernels<BFloat16>* Avx512PairRows() {
       &LayerNormRows<Elements, BFloat16>,
       &LayerNormOfX<Elements, BFloat16>,
       &LayerNormOfParameters<Elements, BFloat16>,
-      &GeluArray<Elements, BFloat16>,
-      &GeluArrayOfX<Elements, BFloat16>,
+      &Activate<Elements, BFloat16>,
+      &ActivateBackward<Elements, BFloat16>,
   };
   return &kKernels;
 }

@@ -1,0 +1,337 @@
+#include "parallel/moe/layer.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "parallel/moe/layer_chunk.h"
+#include "parallel/moe/replicas.h"
+
+namespace plait::moe {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Rows of home experts, and of replicas behind them.
+struct Parts {
+  Parts(const ExpertPlacement& placement, int rank, const std::vector<std::int64_t>& offsets)
+      : home(offsets.begin(), offsets.begin() + placement.home_experts(rank) + 1),
+        replicas(offsets.begin() + placement.home_experts(rank), offsets.end()) {
+    for (std::int64_t& offset : replicas) offset -= home.back();
+  }
+  std::int64_t home_rows() const { return home.back(); }
+  std::int64_t replica_rows() const { return replicas.back(); }
+  std::vector<std::int64_t> home, replicas;
+};
+
+// What a chunk's backward needs of its forward.
+struct ChunkState {
+  at::Tensor scales, outputs;  // of sorted places
+  SavedExperts home, replicas;
+};
+
+constexpr at::Tensor ExpertWeights::*kMembers[] = {&ExpertWeights::in,   &ExpertWeights::in_bias,
+                                                   &ExpertWeights::gate, &ExpertWeights::gate_bias,
+                                                   &ExpertWeights::out,  &ExpertWeights::out_bias};
+
+// What autograd keeps of a forward pass, besides parameters.
+struct PassTensors {
+  ExpertWeights replicas;
+  std::vector<ChunkState> chunks;
+
+  // In a fixed order.
+  std::vector<at::Tensor*> All() {
+    std::vector<at::Tensor*> all;
+    for (const auto member : kMembers) all.push_back(&(replicas.*member));
+    for (ChunkState& chunk : chunks) {
+      for (at::Tensor* tensor : {&chunk.scales, &chunk.outputs}) all.push_back(tensor);
+      for (SavedExperts* saved : {&chunk.home, &chunk.replicas}) {
+        for (at::Tensor* tensor : {&saved->rows, &saved->in, &saved->gate}) all.push_back(tensor);
+      }
+    }
+    return all;
+  }
+};
+
+// A forward pass, until its graph is freed.
+struct Pass {
+  ExchangeRanks ranks;
+  ExpertLayerOptions options;
+  ExpertPlacement placement;
+  std::vector<Chunk> chunks;
+  std::vector<at::Tensor ExpertWeights::*> members;  // that the experts have
+  std::int64_t k = 0;
+  bool records = false;
+  // Of each chunk's outputs, from a backward for inputs alone until that for parameters.
+  std::vector<at::Tensor> gradients;
+
+  int rank() const { return ranks.comm().rank(); }
+  Parts PartsOf(const Chunk& chunk) const { return {placement, rank(), chunk.offsets}; }
+};
+
+struct PassHolder final : torch::CustomClassHolder {
+  explicit PassHolder(std::shared_ptr<Pass> p) : pass(std::move(p)) {}
+  std::shared_ptr<Pass> pass;
+};
+
+ExpertWeights WeightsOf(const Pass& pass, at::TensorList parameters) {
+  ExpertWeights weights;
+  for (std::size_t i = 0; i < pass.members.size(); ++i) weights.*pass.members[i] = parameters[i].detach();
+  return weights;
+}
+
+at::Tensor Joined(const std::vector<at::Tensor>& parts) { return parts.size() == 1 ? parts[0] : at::cat(parts); }
+
+at::Tensor Select(const at::Tensor& values, const RowNumbers& index) {
+  return GatherRows(values.reshape({-1, 1}), index).squeeze(1);
+}
+
+at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas, const Chunk& chunk,
+                      const at::Tensor& rows, ChunkState& state) {
+  const Parts parts = pass.PartsOf(chunk);
+  const auto run = [&](const ExpertWeights& weights, const at::Tensor& x,
+                       const std::vector<std::int64_t>& offsets, SavedExperts& saved) {
+    return ForwardExperts(pass.options.mlp, weights, x, offsets, pass.records ? &saved : nullptr);
+  };
+  std::vector<at::Tensor> outputs = {
+      run(home, rows.narrow(0, 0, parts.home_rows()), parts.home, state.home)};
+  if (parts.replica_rows() > 0) {
+    outputs.push_back(run(replicas, rows.narrow(0, parts.home_rows(), parts.replica_rows()), parts.replicas,
+                          state.replicas));
+  }
+  return Joined(outputs);
+}
+
+// The messages of a chunk travel while another one is computed.
+class Dispatches {
+ public:
+  Dispatches(const Pass& pass, const at::Tensor& rows) : pass_(pass), rows_(rows), next_(Start(0)) {}
+  // Of chunk `c`, in order.
+  at::Tensor Wait(std::size_t c) {
+    const at::Tensor received = next_.Wait();
+    if (c + 1 < pass_.chunks.size()) next_ = Start(c + 1);
+    return received;
+  }
+
+ private:
+  RowExchange::Pending Start(std::size_t c) const {
+    const Chunk& chunk = pass_.chunks[c];
+    return chunk.exchange.StartDispatch(rows_.narrow(0, chunk.first, chunk.tokens));
+  }
+  const Pass& pass_;
+  const at::Tensor rows_;
+  RowExchange::Pending next_;
+};
+
+at::Tensor WaitForAll(std::vector<RowExchange::Pending>& pending) {
+  std::vector<at::Tensor> results;
+  for (RowExchange::Pending& one : pending) results.push_back(one.Wait());
+  return Joined(results);
+}
+
+at::Tensor RunForward(const Pass& pass, const at::Tensor& x, const at::Tensor& weights,
+                      at::TensorList parameters, PassTensors& tensors) {
+  const ExpertWeights home = WeightsOf(pass, parameters);
+  ReplicaFetch fetch(pass.ranks.comm(), pass.placement, home);
+  Dispatches dispatches(pass, x);
+  tensors.replicas = fetch.Wait();
+  tensors.chunks.resize(pass.chunks.size());
+  std::vector<RowExchange::Pending> combining;
+  for (std::size_t c = 0; c < pass.chunks.size(); ++c) {
+    const Chunk& chunk = pass.chunks[c];
+    ChunkState& state = tensors.chunks[c];
+    const at::Tensor of_choices = Select(weights.narrow(0, chunk.first, chunk.tokens), chunk.choices);
+    state.scales = Select(chunk.exchange.DispatchPlaces(of_choices), chunk.sorted);
+    const at::Tensor rows = GatherRows(dispatches.Wait(c), chunk.rows);
+    state.outputs = RunExperts(pass, home, tensors.replicas, chunk, rows, state);
+    combining.push_back(chunk.exchange.StartCombine(
+        SumRows(state.outputs, chunk.rows, chunk.exchange.received_rows(), state.scales)));
+    if (!pass.records) state = {};
+  }
+  return WaitForAll(combining);
+}
+
+void AddTo(ExpertWeights& sum, const ExpertWeights& more) {
+  ForEachTensor(more, sum, [](const at::Tensor& addend, at::Tensor& total) {
+    if (total.defined()) {
+      total.add_(addend);
+    } else {
+      total = addend;
+    }
+  });
+}
+
+ExpertWeights ZerosLike(const ExpertWeights& weights) {
+  ExpertWeights zeros;
+  ForEachTensor(weights, zeros, [](const at::Tensor& weight, at::Tensor& zero) {
+    zero = at::zeros(weight.sizes(), weight.options());
+  });
+  return zeros;
+}
+
+struct Wanted {
+  bool x = false, weights = false, experts = false;
+  // A backward in two parts asks for the gradients of inputs first.
+  bool is_first_part() const { return x && !experts; }
+  bool is_second_part() const { return experts && !x && !weights; }
+};
+
+// A backward pass over the chunks.
+class PassBackward {
+ public:
+  PassBackward(Pass& pass, at::TensorList parameters, const PassTensors& tensors, const Wanted& wanted)
+      : pass_(pass), home_(WeightsOf(pass, parameters)), tensors_(tensors), wanted_(wanted) {}
+
+  void Run(const at::Tensor& gradient) {
+    std::optional<Dispatches> dispatches;
+    const std::vector<at::Tensor> kept = std::exchange(pass_.gradients, {});
+    const bool has_kept = wanted_.is_second_part() && !kept.empty();
+    if (!has_kept) dispatches.emplace(pass_, gradient);
+    std::vector<RowExchange::Pending> combining;
+    for (std::size_t c = 0; c < pass_.chunks.size(); ++c) {
+      const Chunk& chunk = pass_.chunks[c];
+      const at::Tensor of_outputs = has_kept ? kept[c] : OfOutputs(c, dispatches->Wait(c));
+      if (wanted_.is_first_part()) pass_.gradients.push_back(of_outputs);
+      const at::Tensor of_rows = ThroughExperts(c, of_outputs);
+      if (!wanted_.x) continue;
+      combining.push_back(
+          chunk.exchange.StartCombine(SumRows(of_rows, chunk.rows, chunk.exchange.received_rows())));
+    }
+    if (wanted_.experts && HasReplicas(pass_.placement)) {
+      if (!of_replicas_.in.defined()) of_replicas_ = ZerosLike(tensors_.replicas);
+      ReduceToHome(pass_.ranks.comm(), pass_.placement, of_replicas_, of_home);
+    }
+    if (wanted_.x) of_x = WaitForAll(combining);
+    if (wanted_.weights) of_weights = Joined(of_weights_);
+  }
+
+  at::Tensor of_x, of_weights;
+  ExpertWeights of_home;
+
+ private:
+  // The gradient of a chunk's outputs; that of its weights goes back to where they came from.
+  at::Tensor OfOutputs(std::size_t c, const at::Tensor& received) {
+    const Chunk& chunk = pass_.chunks[c];
+    const ChunkState& state = tensors_.chunks[c];
+    const ScaledRowGradients of = SumRowsBackward(received, chunk.rows, state.outputs, state.scales);
+    if (!wanted_.weights) return of.rows;
+    const auto places = static_cast<std::int64_t>(chunk.sorted.size());
+    const at::Tensor by_place = SumRows(of.scale.unsqueeze(1), chunk.sorted, places).squeeze(1);
+    const at::Tensor of_choices = chunk.exchange.CombinePlaces(by_place).unsqueeze(1);
+    of_weights_.push_back(
+        SumRows(of_choices, chunk.choices, chunk.tokens * pass_.k).view({chunk.tokens, pass_.k}));
+    return of.rows;
+  }
+
+  // The gradient of the rows that the chunk's experts had.
+  at::Tensor ThroughExperts(std::size_t c, const at::Tensor& gradient) {
+    const Parts parts = pass_.PartsOf(pass_.chunks[c]);
+    const ChunkState& state = tensors_.chunks[c];
+    const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved, const at::Tensor& of_outputs,
+                         const std::vector<std::int64_t>& offsets, ExpertWeights& sum) {
+      const ExpertGradients of = BackwardExperts(pass_.options.mlp, weights, saved, offsets, of_outputs,
+                                                 {.rows = wanted_.x, .weights = wanted_.experts});
+      if (wanted_.experts) AddTo(sum, of.weights);
+      return of.rows;
+    };
+    std::vector<at::Tensor> of_rows = {
+        run(home_, state.home, gradient.narrow(0, 0, parts.home_rows()), parts.home, of_home)};
+    if (parts.replica_rows() > 0) {
+      of_rows.push_back(run(tensors_.replicas, state.replicas,
+                            gradient.narrow(0, parts.home_rows(), parts.replica_rows()), parts.replicas,
+                            of_replicas_));
+    }
+    return wanted_.x ? Joined(of_rows) : at::Tensor();
+  }
+
+  Pass& pass_;
+  const ExpertWeights home_;
+  const PassTensors& tensors_;
+  const Wanted wanted_;
+  std::vector<at::Tensor> of_weights_;
+  ExpertWeights of_replicas_;
+};
+
+// Inputs: x, the weights of choices, then the parameters that the experts have.
+struct LayerFunction : torch::autograd::Function<LayerFunction> {
+  static at::Tensor forward(AutogradContext* context, const std::shared_ptr<Pass>& pass, const at::Tensor& x,
+                            const at::Tensor& weights, at::TensorList parameters) {
+    PassTensors tensors;
+    const at::Tensor y = RunForward(*pass, x, weights, parameters, tensors);
+    variable_list saved(parameters.begin(), parameters.end());
+    for (at::Tensor* tensor : tensors.All()) saved.push_back(std::move(*tensor));
+    context->save_for_backward(std::move(saved));
+    context->saved_data["pass"] = c10::IValue::make_capsule(c10::make_intrusive<PassHolder>(pass));
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    Pass& pass = *static_cast<PassHolder&>(*context->saved_data["pass"].toCapsule()).pass;
+    const variable_list saved = context->get_saved_variables();
+    const std::size_t count = pass.members.size();
+    PassTensors tensors;
+    tensors.chunks.resize(pass.chunks.size());
+    auto next = saved.begin() + static_cast<std::ptrdiff_t>(count);
+    for (at::Tensor* tensor : tensors.All()) *tensor = *next++;
+    Wanted wanted = {.x = context->needs_input_grad(0), .weights = context->needs_input_grad(1)};
+    for (std::size_t i = 0; i < count; ++i) wanted.experts = wanted.experts || context->needs_input_grad(2 + i);
+    PassBackward backward(pass, at::TensorList(saved).slice(0, count), tensors, wanted);
+    backward.Run(gradients[0]);
+    variable_list of_inputs = {at::Tensor(), backward.of_x, backward.of_weights};
+    for (const auto member : pass.members) of_inputs.push_back(backward.of_home.*member);
+    return of_inputs;
+  }
+};
+
+// Experts taken in turn: what a plan of memory and traffic assumes.
+at::Tensor InTurn(at::IntArrayRef shape, std::int64_t experts) {
+  return at::arange(shape[0] * shape[1], at::TensorOptions(at::kLong)).remainder_(experts).view(shape);
+}
+
+}  // namespace
+
+ExpertLayer::ExpertLayer(ExchangeRanks ranks, const ExpertLayerOptions& options)
+    : ranks_(std::move(ranks)), options_(options) {
+  PLAIT_CHECK(options.experts > 0 && options.chunks > 0)
+      << options.experts << " experts, " << options.chunks << " chunks";
+}
+
+at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, const at::Tensor& weights,
+                                const ExpertWeights& home, const ExpertPlacement& placement) const {
+  PLAIT_CHECK(x.dim() == 2 && experts.dim() == 2 && weights.sizes() == experts.sizes() &&
+              experts.size(0) == x.size(0) && experts.scalar_type() == at::kLong)
+      << "x of shape " << x.sizes() << ", experts " << experts.sizes() << ", weights " << weights.sizes()
+      << "; expected (tokens, width), (tokens, k) of int64, (tokens, k)";
+  PLAIT_CHECK(placement.ranks() == ranks_.comm().size() && placement.experts() == options_.experts &&
+              home.in.size(0) == placement.home_experts(ranks_.comm().rank()))
+      << "a placement of " << placement.experts() << " experts on " << placement.ranks() << " ranks, weights of "
+      << home.in.size(0) << "; the layer has " << options_.experts << " on " << ranks_.comm().size();
+  const at::Tensor on_host = experts.is_meta() ? InTurn(experts.sizes(), options_.experts)
+                                               : experts.to(at::kCPU).contiguous();
+  auto pass = std::make_shared<Pass>(Pass{.ranks = ranks_,
+                                          .options = options_,
+                                          .placement = placement,
+                                          .chunks = MakeChunks(ranks_, placement, on_host, options_.chunks),
+                                          .members = {},
+                                          .k = experts.size(1),
+                                          .records = at::GradMode::is_enabled(),
+                                          .gradients = {}});
+  variable_list parameters;
+  for (const auto member : kMembers) {
+    if (!(home.*member).defined()) continue;
+    pass->members.push_back(member);
+    parameters.push_back(home.*member);
+  }
+  return LayerFunction::apply(pass, x.contiguous(), weights, at::TensorList(parameters));
+}
+
+}  // namespace plait::moe

@@ -1,0 +1,159 @@
+#include "parallel/moe/rows.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/check.h"
+
+namespace plait::moe {
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 64;
+
+bool OnHost(const at::Tensor& tensor) { return tensor.is_cpu(); }
+
+at::Tensor IndexOn(const at::Tensor& like, const RowNumbers& index) {
+  const at::Tensor host = at::from_blob(const_cast<std::int64_t*>(index.data()),
+                                        {static_cast<std::int64_t>(index.size())}, at::kLong);
+  return host.to(like.device(), at::kLong, /*non_blocking=*/false, /*copy=*/true);
+}
+
+// Sums of half precision are made in float32.
+template <typename T>
+using SumType = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// For each of `count` rows, which i add to it, in ascending order.
+struct Addends {
+  Addends(const RowNumbers& index, std::int64_t count) : first(count + 1), of_row(index.size()) {
+    for (const std::int64_t row : index) ++first[row + 1];
+    for (std::int64_t row = 0; row < count; ++row) first[row + 1] += first[row];
+    RowNumbers next(first.begin(), first.end() - 1);
+    for (std::size_t i = 0; i < index.size(); ++i)
+      of_row[next[index[i]]++] = static_cast<std::int64_t>(i);
+  }
+  RowNumbers first, of_row;
+};
+
+template <typename T>
+void AddScaled(SumType<T>* sum, const T* row, std::int64_t width, SumType<T> scale) {
+  for (std::int64_t j = 0; j < width; ++j) sum[j] += scale * static_cast<SumType<T>>(row[j]);
+}
+
+template <typename T, typename Scale>
+void SumOnHost(const at::Tensor& rows, const Addends& addends, const Scale* scale, const at::Tensor& out) {
+  const std::int64_t width = rows.size(1);
+  const T* const from = rows.const_data_ptr<T>();
+  T* const to = out.mutable_data_ptr<T>();
+  at::parallel_for(0, out.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<SumType<T>> sum(width);
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::fill(sum.begin(), sum.end(), SumType<T>{0});
+      for (std::int64_t a = addends.first[row]; a < addends.first[row + 1]; ++a) {
+        const std::int64_t i = addends.of_row[a];
+        AddScaled(sum.data(), from + i * width, width,
+                  scale == nullptr ? SumType<T>{1} : static_cast<SumType<T>>(scale[i]));
+      }
+      for (std::int64_t j = 0; j < width; ++j) to[row * width + j] = static_cast<T>(sum[j]);
+    }
+  });
+}
+
+template <typename T, typename Scale>
+void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
+                    const Scale* scale, const ScaledRowGradients& out) {
+  const std::int64_t width = rows.size(1);
+  const T *const from = gradient.const_data_ptr<T>(), *const row_data = rows.const_data_ptr<T>();
+  T* const to = out.rows.mutable_data_ptr<T>();
+  Scale* const of_scale = out.scale.mutable_data_ptr<Scale>();
+  at::parallel_for(0, rows.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T *const g = from + index[i] * width, *const r = row_data + i * width;
+      const auto factor = static_cast<SumType<T>>(scale[i]);
+      SumType<T> dot = 0;
+#pragma GCC ivdep
+      for (std::int64_t j = 0; j < width; ++j) {
+        const auto value = static_cast<SumType<T>>(g[j]);
+        dot += value * static_cast<SumType<T>>(r[j]);
+        to[i * width + j] = static_cast<T>(factor * value);
+      }
+      of_scale[i] = static_cast<Scale>(dot);
+    }
+  });
+}
+
+void CheckRows(const at::Tensor& rows, const RowNumbers& index) {
+  PLAIT_CHECK(rows.dim() == 2 && rows.size(0) == static_cast<std::int64_t>(index.size()))
+      << "rows of shape " << rows.sizes() << " for " << index.size() << " numbers";
+}
+
+}  // namespace
+
+at::Tensor GatherRows(const at::Tensor& rows, const RowNumbers& index) {
+  PLAIT_CHECK(rows.dim() == 2) << "rows of shape " << rows.sizes();
+  const auto count = static_cast<std::int64_t>(index.size());
+  if (!OnHost(rows) && !rows.is_meta()) return at::index_select(rows, 0, IndexOn(rows, index));
+  const at::Tensor out = at::empty({count, rows.size(1)}, rows.options());
+  if (rows.is_meta()) return out;
+  const at::Tensor source = rows.contiguous();
+  const std::size_t bytes = rows.size(1) * rows.element_size();
+  const char* const from = static_cast<const char*>(source.const_data_ptr());
+  char* const to = static_cast<char*>(out.mutable_data_ptr());
+  at::parallel_for(0, count, kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + index[i] * bytes, bytes);
+  });
+  return out;
+}
+
+at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t count,
+                   const at::Tensor& scale) {
+  CheckRows(rows, index);
+  if (!OnHost(rows) && !rows.is_meta()) {
+    const at::Tensor scaled = scale.defined() ? rows.to(scale.scalar_type()) * scale.unsqueeze(1) : rows;
+    const at::Tensor sum = at::zeros({count, rows.size(1)}, scaled.options());
+    return sum.index_add_(0, IndexOn(rows, index), scaled).to(rows.scalar_type());
+  }
+  const at::Tensor out = at::empty({count, rows.size(1)}, rows.options());
+  if (rows.is_meta()) return out;
+  const at::Tensor source = rows.contiguous();
+  const Addends addends(index, count);
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, rows.scalar_type(), "SumRows", [&] {
+    using T = scalar_t;
+    if (!scale.defined()) return SumOnHost<T, float>(source, addends, nullptr, out);
+    AT_DISPATCH_FLOATING_TYPES(scale.scalar_type(), "SumRows of scales", [&] {
+      SumOnHost<T, scalar_t>(source, addends, scale.contiguous().template const_data_ptr<scalar_t>(), out);
+    });
+  });
+  return out;
+}
+
+ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
+                                   const at::Tensor& scale) {
+  CheckRows(rows, index);
+  if (!OnHost(rows) && !rows.is_meta()) {
+    const at::Tensor gathered = at::index_select(gradient, 0, IndexOn(rows, index)).to(scale.scalar_type());
+    return {(gathered * scale.unsqueeze(1)).to(rows.scalar_type()),
+            (gathered * rows.to(scale.scalar_type())).sum(1)};
+  }
+  const ScaledRowGradients out = {at::empty(rows.sizes(), rows.options()),
+                                  at::empty({rows.size(0)}, scale.options())};
+  if (rows.is_meta()) return out;
+  const at::Tensor dense = gradient.contiguous(), values = rows.contiguous(), scales = scale.contiguous();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, rows.scalar_type(), "SumRowsBackward", [&] {
+    using T = scalar_t;
+    AT_DISPATCH_FLOATING_TYPES(scale.scalar_type(), "SumRowsBackward of scales", [&] {
+      BackwardOnHost<T, scalar_t>(dense, index, values, scales.template const_data_ptr<scalar_t>(), out);
+    });
+  });
+  return out;
+}
+
+}  // namespace plait::moe

@@ -1,0 +1,38 @@
+// Copies and sums of rows by number: what moves tokens to experts and back.
+//
+//   at::Tensor sorted = GatherRows(rows, index);                     // row i is rows[index[i]]
+//   at::Tensor back = SumRows(sorted, index, rows.size(0));          // its transpose
+//
+// Numbers are on the host. Sums are made in the order of i, in float32 for half precision, and rounded once: the same bits
+// every time. Tensors on the meta device have shapes only. Not recorded by autograd. Local.
+#ifndef PLAIT_PARALLEL_MOE_ROWS_H_
+#define PLAIT_PARALLEL_MOE_ROWS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace plait::moe {
+
+using RowNumbers = std::vector<std::int64_t>;
+
+// rows (n, width) -> (index.size(), width).
+at::Tensor GatherRows(const at::Tensor& rows, const RowNumbers& index);
+
+// (count, width): to row index[i] is added scale[i] * rows[i]; rows that nothing is added to are zero. `scale`
+// (index.size()) of any floating type, or undefined: 1.
+at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t count,
+                   const at::Tensor& scale = {});
+
+// The gradient of SumRows with a scale. `gradient` (count, width) of its result, `rows` what it was called with.
+struct ScaledRowGradients {
+  at::Tensor rows;   // (index.size(), width): scale[i] * gradient[index[i]]
+  at::Tensor scale;  // (index.size()): of the scale's type
+};
+ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
+                                   const at::Tensor& scale);
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_PARALLEL_MOE_ROWS_H_

@@ -1,0 +1,176 @@
+// Forward and backward passes of experts' MLPs beside dense layers of the same arithmetic, on one thread:
+//
+//   moe_experts program=experts dtype=float32 experts=64 sizes=zipf ms=71.25
+//
+// Each round runs every program once at every setting. With --wait a round begins at a line of standard input, so that
+// experts_beside_pytorch.py can take turns.
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "base/flags.h"
+#include "base/keep_freed_memory.h"
+#include "models/linear/linear.h"
+#include "models/rowwise/rowwise.h"
+#include "parallel/moe/experts.h"
+
+ABSL_FLAG(int, rounds, 5, "rounds; the first one counts, too");
+ABSL_FLAG(bool, wait, false, "begin each round at a line of standard input");
+ABSL_FLAG(std::string, only, "", "one program alone");
+ABSL_FLAG(std::string, dtype, "", "float32 or bfloat16 alone");
+ABSL_FLAG(int, experts, 0, "8, 32 or 64 alone");
+
+namespace plait::benchmarks {
+namespace {
+
+constexpr std::int64_t kWidth = 256, kHidden = 1024, kTokens = 2048, kPerToken = 2, kRows = kTokens * kPerToken;
+
+// Shares 1 / experts, or proportional to 1 / (e + 1); experts_beside_pytorch.py has the same.
+std::vector<std::int64_t> OffsetsOf(int experts, bool zipf) {
+  double total = 0, sum = 0;
+  for (int e = 0; e < experts; ++e) total += zipf ? 1.0 / (e + 1) : 1;
+  std::vector<std::int64_t> offsets = {0};
+  for (int e = 0; e < experts; ++e) {
+    sum += zipf ? 1.0 / (e + 1) : 1;
+    offsets.push_back(std::llround(std::floor(kRows * (sum / total) + 0.5)));
+  }
+  return offsets;
+}
+
+struct Program {
+  std::string name;
+  std::function<void()> run;
+};
+
+at::Tensor Leaf(at::IntArrayRef shape, at::ScalarType type) {
+  return (at::randn(shape) * 0.1).to(type).requires_grad_();
+}
+
+using Layer = std::function<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&)>;
+using Function = std::function<at::Tensor(const at::Tensor&)>;
+
+// Two layers, and gradients of all inputs.
+std::function<void()> DensePair(at::ScalarType type, const Layer& layer, const Function& between) {
+  const at::Tensor x = Leaf({kRows, kWidth}, type), w1 = Leaf({kHidden, kWidth}, type), b1 = Leaf({kHidden}, type),
+                   w2 = Leaf({kWidth, kHidden}, type), b2 = Leaf({kWidth}, type),
+                   of_y = Leaf({kRows, kWidth}, type).detach();
+  return [=] {
+    const at::Tensor y = layer(between(layer(x, w1, b1)), w2, b2);
+    torch::autograd::grad({y}, {x, w1, b1, w2, b2}, {of_y});
+  };
+}
+
+struct Setting {
+  at::ScalarType type;
+  int experts;
+  bool zipf;
+};
+
+void RunExperts(const moe::ExpertsOptions& options, const moe::ExpertWeights& weights, const at::Tensor& rows,
+                const std::vector<std::int64_t>& offsets, const at::Tensor& of_y) {
+  moe::SavedExperts saved;
+  moe::ForwardExperts(options, weights, rows, offsets, &saved);
+  moe::BackwardExperts(options, weights, saved, offsets, of_y, {});
+}
+
+std::vector<Program> ProgramsOf(const Setting& s) {
+  const auto random = [&](at::IntArrayRef shape) { return Leaf(shape, s.type).detach(); };
+  const moe::ExpertWeights weights = {.in = random({s.experts, kHidden, kWidth}),
+                                      .in_bias = random({s.experts, kHidden}),
+                                      .out = random({s.experts, kWidth, kHidden}),
+                                      .out_bias = random({s.experts, kWidth})};
+  const std::vector<std::int64_t> offsets = OffsetsOf(s.experts, s.zipf);
+  const at::Tensor rows = random({kRows, kWidth}), of_rows = random({kRows, kWidth}), tokens = random({kTokens, kWidth}),
+                   of_tokens = random({kTokens, kWidth}), shares = random({kRows, 1});
+  // Which token each row is of.
+  const at::Tensor token = at::arange(kRows, at::kLong).mul(1237).remainder(kRows).div(kPerToken, "floor");
+  const auto experts = [=](moe::ExpertBackend backend) {
+    return [=] { RunExperts({.backend = backend}, weights, rows, offsets, of_rows); };
+  };
+  const auto none = [](const at::Tensor& x) { return x; };
+  const auto own = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) { return linear::Linear(x, w, b); };
+  const auto theirs = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) { return at::linear(x, w, b); };
+  return {
+      {"dense", DensePair(s.type, own, [](const at::Tensor& x) { return rowwise::Gelu(x, rowwise::GeluKind::kExact); })},
+      {"experts", experts(moe::ExpertBackend::kGrouped)},
+      {"dense-libtorch", DensePair(s.type, theirs, [](const at::Tensor& x) { return at::gelu(x); })},
+      {"experts-and-rows",
+       [=] {
+         moe::SavedExperts saved;
+         const at::Tensor y = moe::ForwardExperts({}, weights, tokens.index_select(0, token), offsets, &saved);
+         at::zeros_like(tokens).index_add_(0, token, y * shares);
+         const at::Tensor of_y = of_tokens.index_select(0, token) * shares;
+         const moe::ExpertGradients g = moe::BackwardExperts({}, weights, saved, offsets, of_y, {});
+         at::zeros_like(tokens).index_add_(0, token, g.rows);
+       }},
+      {"products", DensePair(s.type, own, none)},
+      {"products-libtorch", DensePair(s.type, theirs, none)},
+      {"loop", experts(moe::ExpertBackend::kLoop)},
+  };
+}
+
+double RunMilliseconds(const Program& program) {
+  const auto begin = std::chrono::steady_clock::now();
+  program.run();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Whether a flag that may name one alone leaves this one.
+template <typename T>
+bool Left(const absl::Flag<T>& only, const T& name) {
+  return absl::GetFlag(only) == T() || absl::GetFlag(only) == name;
+}
+
+void RunRound() {
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    for (const int experts : {8, 32, 64}) {
+      for (const bool zipf : {false, true}) {
+        if (!Left(FLAGS_dtype, dtype) || !Left(FLAGS_experts, experts)) continue;
+        for (const Program& program : ProgramsOf({dtype == "float32" ? at::kFloat : at::kBFloat16, experts, zipf})) {
+          if (!Left(FLAGS_only, program.name)) continue;
+          program.run();  // into the caches, as far as they hold it
+          std::printf("moe_experts program=%s dtype=%s experts=%d sizes=%s ms=%.3f\n", program.name.c_str(),
+                      dtype.c_str(), experts, zipf ? "zipf" : "uniform", RunMilliseconds(program));
+        }
+      }
+    }
+  }
+  std::printf("moe_experts round-ends\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace plait::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace plait;
+  base::ParseFlagsOrExit(argc, argv,
+                         {.name = "moe_experts",
+                          .summary = "Forward and backward passes of experts' MLPs, timed beside dense layers.",
+                          .examples = {"moe_experts --rounds=9"},
+                          .groups = {}},
+                         0);
+  base::KeepFreedMemory();
+  at::set_num_threads(1);
+  std::string line;
+  for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
+    if (absl::GetFlag(FLAGS_wait) && !std::getline(std::cin, line)) break;
+    benchmarks::RunRound();
+  }
+  return 0;
+}
