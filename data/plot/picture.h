@@ -6,15 +6,11 @@
 
 #include "absl/strings/string_view.h"
 #include "data/plot/gnuplot.h"
+#include "data/plot/picture_frame.h"
 #include "data/plot/plot.h"
 #include "data/plot/view.h"
 
 namespace plait::data {
-
-enum class PictureFormat { kSvg, kPng, kPage };
-
-inline constexpr int kPictureWidth = 800;
-inline constexpr int kPageChartWidth = 360;
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format);
 

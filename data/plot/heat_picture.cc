@@ -1,0 +1,56 @@
+#include "data/plot/heat_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "data/plot/heat_view.h"
+#include "data/plot/view.h"
+
+namespace plait::data {
+namespace {
+
+// Of cells: what a picture can show of them.
+constexpr std::size_t kMostColumns = 600, kMostRows = 400;
+
+// Viridis (matplotlib): equal steps look equal, also without colours and to colour-blind readers.
+constexpr char kPalette[] =
+    "set palette defined (0 '#440154', 1 '#472d7b', 2 '#3b528b', 3 '#2c728e', 4 '#21918c', 5 '#28ae80', "
+    "6 '#5ec962', 7 '#addc30', 8 '#fde725')\n";
+
+// gnuplot's images have at least two columns and rows: a single one is doubled.
+std::string ImageCommands(const HeatView& view) {
+  const std::size_t rows = std::max<std::size_t>(2, view.rows), columns = std::max<std::size_t>(2, view.columns);
+  std::string matrix;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t cell = row * view.rows / rows * view.columns + column * view.columns / columns;
+      const double position = view.cells.empty() ? std::nan("") : view.cells[cell];
+      absl::StrAppend(&matrix, std::isnan(position) ? "NaN" : absl::StrFormat("%.5g", position),
+                      column + 1 == columns ? "\n" : " ");
+    }
+  }
+  return absl::StrFormat(
+      "$cells << END_OF_DATA\n%sEND_OF_DATA\n"
+      "plot $cells matrix using (($1+0.5)/%d):(($2+0.5)/%d):3 with image notitle",
+      matrix, columns, rows);
+}
+
+}  // namespace
+
+absl::StatusOr<GnuplotPage> HeatPage(const HeatMap& map, PictureFormat format) {
+  PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatViewOf(map, kMostColumns, kMostRows));
+  const std::string letters = absl::StrCat(" textcolor rgb '", kFileColours.letters, "'");
+  std::string commands = FrameCommands(view.x, view.y, kFileColours, 8, 10);
+  commands += LetterCommands({.title = map.title, .x_label = map.x_label, .y_label = map.y_label}, view.notes,
+                             format);
+  absl::StrAppend(&commands, "unset grid\nset rmargin 16\nset cbrange [0:1]\n", kPalette,
+                  TickCommand("cb", view.value, 8), "set cblabel ",
+                  Quoted(AxisLabel(map.value_label, map.unit)), letters, "\n");
+  return GnuplotPage{Terminal(format), commands + ImageCommands(view)};
+}
+
+}  // namespace plait::data
