@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "data/plot/heat_view.h"
 #include "data/plot/view.h"
 
@@ -15,11 +16,22 @@ namespace {
 
 // Of cells: what a picture can show of them.
 constexpr std::size_t kMostColumns = 600, kMostRows = 400;
+constexpr int kMostTicks = 8;
 
 // Viridis (matplotlib): equal steps look equal, also without colours and to colour-blind readers.
 constexpr char kPalette[] =
     "set palette defined (0 '#440154', 1 '#472d7b', 2 '#3b528b', 3 '#2c728e', 4 '#21918c', 5 '#28ae80', "
     "6 '#5ec962', 7 '#addc30', 8 '#fde725')\n";
+
+// The bar of colours with its numbers; gnuplot places its label without regard to their length.
+std::string ColourBar(const HeatMap& map, const HeatView& view) {
+  int longest = 1;
+  for (const Tick& tick : Ticks(view.value, kMostTicks)) longest = std::max(longest, base::TextWidth(tick.label));
+  return absl::StrCat("set rmargin ", longest + 2, "\nset cbrange [0:1]\n", kPalette,
+                      TickCommand("cb", view.value, kMostTicks), "set cblabel ",
+                      Quoted(AxisLabel(map.value_label, map.unit)), " offset ", longest - 2,
+                      ",0 textcolor rgb '", kFileColours.letters, "'\n");
+}
 
 // gnuplot's images have at least two columns and rows: a single one is doubled.
 std::string ImageCommands(const HeatView& view) {
@@ -43,14 +55,11 @@ std::string ImageCommands(const HeatView& view) {
 
 absl::StatusOr<GnuplotPage> HeatPage(const HeatMap& map, PictureFormat format) {
   PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatViewOf(map, kMostColumns, kMostRows));
-  const std::string letters = absl::StrCat(" textcolor rgb '", kFileColours.letters, "'");
-  std::string commands = FrameCommands(view.x, view.y, kFileColours, 8, 10);
+  std::string commands = FrameCommands(view.x, view.y, kFileColours, kMostTicks, kMostTicks);
   commands += LetterCommands({.title = map.title, .x_label = map.x_label, .y_label = map.y_label}, view.notes,
                              format);
-  absl::StrAppend(&commands, "unset grid\nset rmargin 16\nset cbrange [0:1]\n", kPalette,
-                  TickCommand("cb", view.value, 8), "set cblabel ",
-                  Quoted(AxisLabel(map.value_label, map.unit)), letters, "\n");
-  return GnuplotPage{Terminal(format), commands + ImageCommands(view)};
+  return GnuplotPage{Terminal(format),
+                     absl::StrCat(commands, "unset grid\n", ColourBar(map, view), ImageCommands(view))};
 }
 
 }  // namespace plait::data
