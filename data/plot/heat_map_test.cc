@@ -320,6 +320,22 @@ TEST(HeatSvg, AllSortsAreDrawn) {
   EXPECT_LT(std::filesystem::file_size(folder + "/svgs/map4.svg"), 200'000u) << "64 rows, 5000 steps";
 }
 
+TEST(HeatPages, TheSameCellsInThePagesColours) {
+  const auto charts = RenderPageHeatMaps(2, [](int) { return ByHand(); });
+  ASSERT_TRUE(charts.ok()) << charts.status();
+  ASSERT_EQ(charts->size(), 2u);
+  const PageChart& chart = charts->at(1);
+  EXPECT_THAT(chart.svg, ::testing::StartsWith("<svg class=\"heat\""));
+  EXPECT_THAT(chart.svg, HasSubstr("aria-label=\"train/expert_load_3\""));
+  EXPECT_THAT(chart.svg, HasSubstr("var(--soft)"));
+  EXPECT_THAT(chart.svg, Not(HasSubstr("rgb(  0,   0,   1)")));
+  EXPECT_THAT(chart.svg, Not(HasSubstr("#ffffff"))) << "no background: pages are light or dark";
+  EXPECT_THAT(chart.svg, HasSubstr("heat1_plot_1"));
+  const Pixels in_page = ImageIn(chart.svg), in_file = ImageIn(Svg(ByHand()));
+  EXPECT_EQ(in_page.bytes, in_file.bytes);
+  EXPECT_THAT(chart.notes, ElementsAre("1 of 12 values is NaN, at step 2, expert 2"));
+}
+
 std::string ErrorOf(const HeatMap& map) { return std::string(RenderText(map, {}).status().message()); }
 
 TEST(HeatMaps, WhatIsNoMapIsRefused) {

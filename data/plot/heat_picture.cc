@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status_macros.h"
 #include "base/text.h"
 #include "data/plot/heat_view.h"
 #include "data/plot/view.h"
@@ -22,6 +21,11 @@ constexpr int kMostTicks = 8;
 constexpr char kPalette[] =
     "set palette defined (0 '#440154', 1 '#472d7b', 2 '#3b528b', 3 '#2c728e', 4 '#21918c', 5 '#28ae80', "
     "6 '#5ec962', 7 '#addc30', 8 '#fde725')\n";
+
+// A border of the bar would have no colour of the page.
+constexpr char kPageMargins[] =
+    "unset grid\nset cbrange [0:1]\nset colorbox noborder\nset lmargin at screen 0.12\n"
+    "set rmargin at screen 0.8\nset tmargin at screen 0.95\nset bmargin at screen 0.13\n";
 
 // The bar of colours with its numbers; gnuplot places its label without regard to their length.
 std::string ColourBar(const HeatMap& map, const HeatView& view) {
@@ -53,13 +57,20 @@ std::string ImageCommands(const HeatView& view) {
 
 }  // namespace
 
-absl::StatusOr<GnuplotPage> HeatPage(const HeatMap& map, PictureFormat format) {
-  PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatViewOf(map, kMostColumns, kMostRows));
+absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map) {
+  return HeatViewOf(map, kMostColumns, kMostRows);
+}
+
+GnuplotPage HeatPage(const HeatMap& map, const HeatView& view, PictureFormat format) {
+  if (format == PictureFormat::kPage) {
+    return {Terminal(format),
+            absl::StrCat(FrameCommands(view.x, view.y, kPageColours, 5, 5), kPageMargins, kPalette,
+                         TickCommand("cb", view.value, 5), ImageCommands(view))};
+  }
   std::string commands = FrameCommands(view.x, view.y, kFileColours, kMostTicks, kMostTicks);
   commands += LetterCommands({.title = map.title, .x_label = map.x_label, .y_label = map.y_label}, view.notes,
                              format);
-  return GnuplotPage{Terminal(format),
-                     absl::StrCat(commands, "unset grid\n", ColourBar(map, view), ImageCommands(view))};
+  return {Terminal(format), absl::StrCat(commands, "unset grid\n", ColourBar(map, view), ImageCommands(view))};
 }
 
 }  // namespace plait::data

@@ -1,16 +1,19 @@
-// A heat map as an SVG or PNG file, drawn by gnuplot. Private to data/plot.
+// A heat map as an SVG or PNG file, or as a chart of a page, drawn by gnuplot. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_HEAT_PICTURE_H_
 #define PLAIT_DATA_PLOT_HEAT_PICTURE_H_
 
 #include "absl/status/statusor.h"
 #include "data/plot/gnuplot.h"
+#include "data/plot/heat_view.h"
 #include "data/plot/picture_frame.h"
 #include "data/plot/plot.h"
 
 namespace plait::data {
 
-// `format`: not kPage. Errors: those of HeatViewOf.
-absl::StatusOr<GnuplotPage> HeatPage(const HeatMap& map, PictureFormat format);
+GnuplotPage HeatPage(const HeatMap& map, const HeatView& view, PictureFormat format);
+
+// With as many cells as a picture can show. Errors: those of HeatViewOf.
+absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map);
 
 }  // namespace plait::data
 

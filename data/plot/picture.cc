@@ -128,6 +128,28 @@ std::string WithoutInnerTitles(absl::string_view svg) {
   return absl::StrCat(kept, svg);
 }
 
+// Placeholders of a page's colours, and its CSS variables.
+std::vector<std::pair<std::string, std::string>> PageVariables() {
+  std::vector<std::pair<std::string, std::string>> changes;
+  const auto colour = [&](int number, const std::string& variable) {
+    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
+                         absl::StrCat("var(--", variable, ")"));
+    changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
+  };
+  colour(1, "soft");
+  colour(2, "line");
+  colour(3, "grid");
+  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
+  return changes;
+}
+
+// Of the <svg> element.
+std::string Inside(const std::string& svg) {
+  const std::size_t begin = std::min(svg.find("<g"), svg.size()),
+                    end = std::min(svg.rfind("</svg>"), svg.size());
+  return svg.substr(begin, end - begin);
+}
+
 }  // namespace
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format) {
@@ -163,17 +185,14 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
        {"\"gnuplot_canvas\"", "\"" + prefix + "canvas\""}});
 }
 
+std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name) {
+  return absl::StrFormat("<svg class=\"heat\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s</svg>",
+                         kPageChartWidth, kPageChartHeight, base::EscapeHtml(title),
+                         Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), PageVariables())));
+}
+
 std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name) {
-  std::vector<std::pair<std::string, std::string>> changes;
-  const auto colour = [&](int number, const std::string& variable) {
-    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
-                         absl::StrCat("var(--", variable, ")"));
-    changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
-  };
-  colour(1, "soft");
-  colour(2, "line");
-  colour(3, "grid");
-  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
+  std::vector<std::pair<std::string, std::string>> changes = PageVariables();
   const std::vector<std::pair<std::size_t, const char*>> kinds =
       DrawingOf(view, PictureFormat::kPage).kinds();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -184,10 +203,8 @@ std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, c
                      base::EscapeHtml(view.curves[series].name), "\" data-values-per-point=\"",
                      view.curves[series].values_per_point, "\""));
   }
-  const std::string file = absl::StrReplaceAll(FileSvg(svg, name, ""), changes);
+  const std::string inside = Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), changes));
   const double top = (1 - kTop) * kPageChartHeight, height = (kTop - kBottom) * kPageChartHeight;
-  const std::size_t begin = std::min(file.find("<g"), file.size()),
-                    end = std::min(file.rfind("</svg>"), file.size());
   return absl::StrFormat(
       "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-left=\"%g\" "
       "data-width=\"%g\" data-top=\"%g\" data-height=\"%g\" data-x0=\"%.9g\" data-x1=\"%.9g\" "
@@ -195,7 +212,7 @@ std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, c
       "y2=\"%g\"/></svg>",
       kPageChartWidth, kPageChartHeight, base::EscapeHtml(plot.title), kLeft * kPageChartWidth,
       (kRight - kLeft) * kPageChartWidth, top, height, view.x.low, view.x.high, view.y.low, view.y.high,
-      base::EscapeHtml(view.y.unit), file.substr(begin, end - begin), top, top + height);
+      base::EscapeHtml(view.y.unit), inside, top, top + height);
 }
 
 }  // namespace plait::data

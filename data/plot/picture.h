@@ -21,6 +21,9 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
 // gnuplot's SVG as RenderPageCharts (plot.h) describes it; ids begin with `name`.
 std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name);
 
+// The same of a heat map.
+std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name);
+
 }  // namespace plait::data
 
 #endif  // PLAIT_DATA_PLOT_PICTURE_H_

@@ -70,8 +70,9 @@ absl::StatusOr<Sheet> SheetOf(const Plot& plot) {
 absl::StatusOr<Sheet> SheetOf(const HeatMap& map) {
   Sheet sheet = {FileName(map.name), map.title};
   PLAIT_ASSIGN_OR_RETURN(sheet.text, RenderText(map, {.rows = kMostRowsInFile}));
-  PLAIT_ASSIGN_OR_RETURN(sheet.svg, HeatPage(map, PictureFormat::kSvg));
-  PLAIT_ASSIGN_OR_RETURN(sheet.png, HeatPage(map, PictureFormat::kPng));
+  PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(map));
+  sheet.svg = HeatPage(map, view, PictureFormat::kSvg);
+  sheet.png = HeatPage(map, view, PictureFormat::kPng);
   return sheet;
 }
 
@@ -156,6 +157,24 @@ absl::StatusOr<std::vector<PageChart>> RenderPageCharts(
     const auto& [drawn, view] = shown[i];
     charts.push_back({PageSvg(svgs[i], drawn, view, absl::StrCat("chart", i)), view.notes});
   }
+  return charts;
+}
+
+absl::StatusOr<std::vector<PageChart>> RenderPageHeatMaps(
+    int count, const std::function<absl::StatusOr<HeatMap>(int)>& map) {
+  std::vector<GnuplotPage> pages;
+  std::vector<PageChart> charts;
+  std::vector<std::string> titles;
+  for (int i = 0; i < count; ++i) {
+    PLAIT_ASSIGN_OR_RETURN(const HeatMap drawn, map(i));
+    PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(drawn));
+    pages.push_back(HeatPage(drawn, view, PictureFormat::kPage));
+    charts.push_back({"", view.notes});
+    titles.push_back(drawn.title);
+  }
+  if (pages.empty()) return charts;
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> svgs, RunGnuplot(pages));
+  for (int i = 0; i < count; ++i) charts[i].svg = PageHeatSvg(svgs[i], titles[i], absl::StrCat("heat", i));
   return charts;
 }
 

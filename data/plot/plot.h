@@ -1,5 +1,5 @@
-// Line plots and heat maps as text for a terminal and as SVG and PNG files, line plots also as charts of an
-// HTML page. gnuplot draws the pictures; text needs nothing.
+// Line plots and heat maps as text for a terminal, as SVG and PNG files, and as charts of an HTML page. gnuplot
+// draws the pictures; text needs nothing.
 //
 //   data::Plot plot = {.name = "dt", .title = "train/dt [2024-07-17-073537]", .x_label = "iter",
 //                      .y_label = "dt", .unit = "s", .series = {{"dt", iterations, seconds}}};
@@ -96,6 +96,11 @@ struct PageChart {
 // Charts of the plots 0 .. count-1, which are asked for one at a time, as they may be large.
 absl::StatusOr<std::vector<PageChart>> RenderPageCharts(
     int count, const std::function<absl::StatusOr<Plot>(int index)>& plot);
+
+// Likewise of heat maps: an <svg class="heat"> without hooks for scripts. Their colours are the same on light and
+// dark pages.
+absl::StatusOr<std::vector<PageChart>> RenderPageHeatMaps(
+    int count, const std::function<absl::StatusOr<HeatMap>(int index)>& map);
 
 // Writes folder/tplots/NAME.txt, folder/svgs/NAME.svg and folder/pngs/NAME.png for every plot and heat map and
 // returns their paths. Missing folders are made; each file appears complete or not at all, replacing an older
