@@ -33,8 +33,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // value(row, step) for steps from 0.
 template <typename Value>
 HeatMap MapOf(int rows, int steps, const Value& value) {
-  HeatMap map = {.name = "expert_load_3", .title = "train/expert_load_3", .x_label = "step",
-                 .y_label = "expert", .value_label = "rows"};
+  HeatMap map = {.name = "expert_load_3",
+                 .title = "train/expert_load_3",
+                 .x_label = "step",
+                 .y_label = "expert",
+                 .value_label = "rows"};
   for (int i = 0; i < steps; ++i) map.x.push_back(i);
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < steps; ++i) map.values.push_back(value(row, i));
@@ -121,7 +124,8 @@ TEST(HeatText, ARowIsALineOfBars) {
 
 TEST(HeatText, WithoutUtf8AndInColour) {
   const std::string ascii = Text(ByHand(), {.utf8 = false});
-  EXPECT_TRUE(std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= 32 && c < 127); }));
+  EXPECT_TRUE(
+      std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= 32 && c < 127); }));
   EXPECT_THAT(ascii, HasSubstr("\nexpert   rows: 0 .:-=+*#%@ 10.5\n"));
   EXPECT_THAT(ascii, HasSubstr("1+" + std::string(76, '@') + "|\n"));
   const std::string coloured = Text(ByHand(), {.colour = true});
@@ -192,10 +196,14 @@ TEST(HeatText, RowsAndStepsHaveWholeNumbers) {
 
 std::vector<HeatMap> Assorted() {
   const auto wave = [](int row, int i) { return 100 * (1 + std::sin(row * 0.7 + i * 0.02)); };
-  std::vector<HeatMap> maps = {MapOf(1, 1, wave),      MapOf(1, 200, wave),
-                               MapOf(64, 1, wave),     MapOf(8, 40, wave),
-                               MapOf(64, 5000, wave),  MapOf(0, 0, wave),
-                               MapOf(4, 6, [](int, int) { return kNan; }), ByHand()};
+  std::vector<HeatMap> maps = {MapOf(1, 1, wave),
+                               MapOf(1, 200, wave),
+                               MapOf(64, 1, wave),
+                               MapOf(8, 40, wave),
+                               MapOf(64, 5000, wave),
+                               MapOf(0, 0, wave),
+                               MapOf(4, 6, [](int, int) { return kNan; }),
+                               ByHand()};
   HeatMap wordy = MapOf(300, 30, [](int row, int i) { return row == 7 ? kNan : 1e-4 * row * i; });
   wordy.values[3] = 1e30;
   wordy.values[4] = kInfinity;
@@ -254,7 +262,8 @@ Pixels Decode(const std::string& png) {
   std::string filtered(pixels.height * (line + 1), 0);
   uLongf size = filtered.size();
   EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(filtered.data()), &size,
-                       reinterpret_cast<const Bytef*>(packed.data()), packed.size()), Z_OK);
+                       reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
+            Z_OK);
   pixels.bytes.resize(pixels.height * line);
   for (std::size_t y = 0; y < pixels.height; ++y) {
     for (std::size_t x = 0; x < line; ++x) {
@@ -264,8 +273,8 @@ Pixels Decode(const std::string& png) {
       };
       const int left = before(4, 0), above = before(0, 1);
       const int predicted[] = {0, left, above, (left + above) / 2, Paeth(left, above, before(4, 1))};
-      pixels.bytes[y * line + x] =
-          static_cast<char>(filtered[y * (line + 1) + 1 + x] + predicted[static_cast<int>(filtered[y * (line + 1)])]);
+      pixels.bytes[y * line + x] = static_cast<char>(filtered[y * (line + 1) + 1 + x] +
+                                                     predicted[static_cast<int>(filtered[y * (line + 1)])]);
     }
   }
   return pixels;

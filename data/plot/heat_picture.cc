@@ -13,8 +13,6 @@
 namespace plait::data {
 namespace {
 
-// Of cells: what a picture can show of them.
-constexpr std::size_t kMostColumns = 600, kMostRows = 400;
 constexpr int kMostTicks = 8;
 
 // Viridis (matplotlib): equal steps look equal, also without colours and to colour-blind readers.
@@ -30,7 +28,8 @@ constexpr char kPageMargins[] =
 // The bar of colours with its numbers; gnuplot places its label without regard to their length.
 std::string ColourBar(const HeatMap& map, const HeatView& view) {
   int longest = 1;
-  for (const Tick& tick : Ticks(view.value, kMostTicks)) longest = std::max(longest, base::TextWidth(tick.label));
+  for (const Tick& tick : Ticks(view.value, kMostTicks))
+    longest = std::max(longest, base::TextWidth(tick.label));
   return absl::StrCat("set rmargin ", longest + 2, "\nset cbrange [0:1]\n", kPalette,
                       TickCommand("cb", view.value, kMostTicks), "set cblabel ",
                       Quoted(AxisLabel(map.value_label, map.unit)), " offset ", longest - 2,
@@ -39,7 +38,8 @@ std::string ColourBar(const HeatMap& map, const HeatView& view) {
 
 // gnuplot's images have at least two columns and rows: a single one is doubled.
 std::string ImageCommands(const HeatView& view) {
-  const std::size_t rows = std::max<std::size_t>(2, view.rows), columns = std::max<std::size_t>(2, view.columns);
+  const std::size_t rows = std::max<std::size_t>(2, view.rows),
+                    columns = std::max<std::size_t>(2, view.columns);
   std::string matrix;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
@@ -57,20 +57,21 @@ std::string ImageCommands(const HeatView& view) {
 
 }  // namespace
 
-absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map) {
-  return HeatViewOf(map, kMostColumns, kMostRows);
+// Cells of at least a pixel: images leave columns out where there are more of them.
+absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map, PictureFormat format) {
+  return format == PictureFormat::kPage ? HeatViewOf(map, 240, 160) : HeatViewOf(map, 560, 360);
 }
 
 GnuplotPage HeatPage(const HeatMap& map, const HeatView& view, PictureFormat format) {
   if (format == PictureFormat::kPage) {
-    return {Terminal(format),
-            absl::StrCat(FrameCommands(view.x, view.y, kPageColours, 5, 5), kPageMargins, kPalette,
-                         TickCommand("cb", view.value, 5), ImageCommands(view))};
+    return {Terminal(format), absl::StrCat(FrameCommands(view.x, view.y, kPageColours, 5, 5), kPageMargins,
+                                           kPalette, TickCommand("cb", view.value, 5), ImageCommands(view))};
   }
   std::string commands = FrameCommands(view.x, view.y, kFileColours, kMostTicks, kMostTicks);
   commands += LetterCommands({.title = map.title, .x_label = map.x_label, .y_label = map.y_label}, view.notes,
                              format);
-  return {Terminal(format), absl::StrCat(commands, "unset grid\n", ColourBar(map, view), ImageCommands(view))};
+  return {Terminal(format),
+          absl::StrCat(commands, "unset grid\n", ColourBar(map, view), ImageCommands(view))};
 }
 
 }  // namespace plait::data

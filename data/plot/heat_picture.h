@@ -13,7 +13,7 @@ namespace plait::data {
 GnuplotPage HeatPage(const HeatMap& map, const HeatView& view, PictureFormat format);
 
 // With as many cells as a picture can show. Errors: those of HeatViewOf.
-absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map);
+absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map, PictureFormat format);
 
 }  // namespace plait::data
 

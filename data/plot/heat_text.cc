@@ -27,7 +27,9 @@ class Ramp {
  public:
   explicit Ramp(const TextStyle& style) : style_(style) {}
 
-  int levels() const { return static_cast<int>(style_.colour || !style_.utf8 ? kAscii.size() : kBars.size()); }
+  int levels() const {
+    return static_cast<int>(style_.colour || !style_.utf8 ? kAscii.size() : kBars.size());
+  }
   // -1: no number.
   int LevelOf(double position) const {
     return std::isnan(position) ? -1 : std::min(levels() - 1, static_cast<int>(position * levels()));
@@ -51,17 +53,14 @@ class Ramp {
 
 // "expert    load: 0 ▁▂▃▄▅▆▇█ 340", what rows are and what the characters mean.
 std::string Heading(const HeatMap& map, const HeatView& view, const Ramp& ramp, const TextStyle& style) {
-  const auto number = [&](double value) {
-    return PlainText(base::FormatQuantity(value, map.unit), style);
-  };
+  const auto number = [&](double value) { return PlainText(base::FormatQuantity(value, map.unit), style); };
   const std::string low = number(view.value.low), high = number(view.value.high);
   const int ramp_columns = TextWidth(low) + TextWidth(high) + ramp.levels() + 2;
   const std::string rows = PlainText(map.y_label, style),
                     value = PlainText(AxisLabel(map.value_label, map.unit), style);
   const int room = style.columns - ramp_columns - 2;
   const absl::string_view shown = base::TextPrefix(value, std::max(0, room));
-  const std::string scale =
-      absl::StrCat(shown, shown.empty() ? "" : ": ", low, " ", ramp.All(), " ", high, "\n");
+  std::string scale = absl::StrCat(shown, shown.empty() ? "" : ": ", low, " ", ramp.All(), " ", high, "\n");
   if (rows.empty()) return scale;
   const bool one_line = TextWidth(rows) + 3 + TextWidth(shown) + 2 + ramp_columns <= style.columns;
   return absl::StrCat(base::TextPrefix(rows, style.columns), one_line ? "   " : "\n", scale);
@@ -91,8 +90,8 @@ absl::StatusOr<std::string> HeatText(const HeatMap& map, const TextStyle& style)
                         {.height = std::max(1, static_cast<int>(view.rows)),
                          .width_step = std::max(1, static_cast<int>(view.columns))});
   const Ramp ramp(style);
-  std::string text = absl::StrCat(frame.Centred(map.title), Heading(map, view, ramp, style),
-                                  frame.Border(true, {}));
+  std::string text =
+      absl::StrCat(frame.Centred(map.title), Heading(map, view, ramp, style), frame.Border(true, {}));
   for (int row = frame.height() - 1; row >= 0; --row) {
     text += frame.Line(row, CellRow(view, row, frame.width(), ramp));
   }

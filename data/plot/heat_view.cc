@@ -28,9 +28,8 @@ struct Cells {
 absl::Status Check(const HeatMap& map) {
   const std::size_t count = map.x.size();
   if (count == 0 ? !map.values.empty() : map.values.size() % count != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("heat map %s: %d values for %d of x, expected whole rows", map.name,
-                        map.values.size(), count));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "heat map %s: %d values for %d of x, expected whole rows", map.name, map.values.size(), count));
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (std::isfinite(map.x[i]) && (i == 0 || map.x[i] > map.x[i - 1])) continue;
@@ -44,7 +43,8 @@ absl::Status Check(const HeatMap& map) {
 Axis XAxisOf(const std::vector<double>& x) {
   if (x.empty()) return {};
   const std::size_t last = x.size() - 1;
-  const double before = last == 0 ? 0.5 : (x[1] - x[0]) / 2, after = last == 0 ? 0.5 : (x[last] - x[last - 1]) / 2;
+  const double before = last == 0 ? 0.5 : (x[1] - x[0]) / 2,
+               after = last == 0 ? 0.5 : (x[last] - x[last - 1]) / 2;
   Axis axis = {x[0] - before, x[last] + after};
   axis.whole = std::all_of(x.begin(), x.end(), [](double value) { return value == std::round(value); });
   return axis;
@@ -56,7 +56,8 @@ std::size_t ColumnCount(const std::vector<double>& x, const Axis& axis, std::siz
   double least = axis.high - axis.low;
   for (std::size_t i = 1; i < x.size(); ++i) least = std::min(least, x[i] - x[i - 1]);
   const double wanted = std::round((axis.high - axis.low) / least);
-  return wanted < static_cast<double>(most) ? static_cast<std::size_t>(wanted) : std::max<std::size_t>(1, most);
+  return wanted < static_cast<double>(most) ? static_cast<std::size_t>(wanted)
+                                            : std::max<std::size_t>(1, most);
 }
 
 std::vector<Range> ColumnRanges(const std::vector<double>& x, const Axis& axis, std::size_t columns) {
@@ -191,8 +192,10 @@ absl::StatusOr<HeatView> HeatViewOf(const HeatMap& map, std::size_t most_columns
     view.cells.push_back(std::isnan(mean) ? kEmpty : std::clamp(view.value.Position(mean), 0.0, 1.0));
   }
   for (const bool above : {true, false}) NoteOutside(map, cells, above, view);
-  NoteLeftOut(map, "NaN", [](double value) { return std::isnan(value); }, view.notes);
-  NoteLeftOut(map, "infinite", [](double value) { return std::isinf(value); }, view.notes);
+  NoteLeftOut(
+      map, "NaN", [](double value) { return std::isnan(value); }, view.notes);
+  NoteLeftOut(
+      map, "infinite", [](double value) { return std::isinf(value); }, view.notes);
   NoteMeans(map, cells, view.notes);
   return view;
 }

@@ -52,7 +52,8 @@ std::string TickCommand(const char* name, const Axis& axis, int most) {
   return absl::StrCat("set ", name, "tics (", absl::StrJoin(list, ", "), ")\n");
 }
 
-std::string FrameCommands(const Axis& x, const Axis& y, const PictureColours& colours, int x_ticks, int y_ticks) {
+std::string FrameCommands(const Axis& x, const Axis& y, const PictureColours& colours, int x_ticks,
+                          int y_ticks) {
   return absl::StrFormat(
              "set border 3 lw 1 lc rgb '%s'\nset tics nomirror out scale 0.5 textcolor rgb '%s'\n"
              "set grid lt 1 lw 0.8 lc rgb '%s'\nset xrange [0:1]\nset yrange [0:1]\nset clip two\n",
@@ -60,19 +61,18 @@ std::string FrameCommands(const Axis& x, const Axis& y, const PictureColours& co
          TickCommand("x", x, x_ticks) + TickCommand("y", y, y_ticks);
 }
 
-std::string LetterCommands(const PictureTexts& texts, const std::vector<std::string>& all_notes, PictureFormat format) {
+std::string LetterCommands(const PictureTexts& texts, const std::vector<std::string>& all_notes,
+                           PictureFormat format) {
   const std::string letters = absl::StrCat(" textcolor rgb '", kFileColours.letters, "'");
   const std::vector<std::string> notes = NoteLines(all_notes);
   std::string text = absl::StrFormat("set rmargin 3\nset bmargin %g\nset xlabel %s%s\nset ylabel %s%s\n",
-                                     3.4 + 1.1 * static_cast<double>(notes.size()),
-                                     Quoted(texts.x_label), letters,
-                                     Quoted(texts.y_label), letters);
+                                     3.4 + 1.1 * static_cast<double>(notes.size()), Quoted(texts.x_label),
+                                     letters, Quoted(texts.y_label), letters);
   // A title of the plot would stand between the legend and the curves.
   absl::StrAppend(&text,
-                  !texts.legend
-                      ? "unset key\nset title "
-                      : "set key outside top center horizontal Left reverse samplen 2 width 1" + letters +
-                            "\nset key title ",
+                  !texts.legend ? "unset key\nset title "
+                                : "set key outside top center horizontal Left reverse samplen 2 width 1" +
+                                      letters + "\nset key title ",
                   Quoted(texts.title), letters, "\n");
   for (std::size_t i = 0; i < notes.size(); ++i) {
     const double y = 14 + 16.0 * static_cast<double>(notes.size() - 1 - i);

@@ -70,7 +70,7 @@ absl::StatusOr<Sheet> SheetOf(const Plot& plot) {
 absl::StatusOr<Sheet> SheetOf(const HeatMap& map) {
   Sheet sheet = {FileName(map.name), map.title};
   PLAIT_ASSIGN_OR_RETURN(sheet.text, RenderText(map, {.rows = kMostRowsInFile}));
-  PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(map));
+  PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(map, PictureFormat::kSvg));
   sheet.svg = HeatPage(map, view, PictureFormat::kSvg);
   sheet.png = HeatPage(map, view, PictureFormat::kPng);
   return sheet;
@@ -167,7 +167,7 @@ absl::StatusOr<std::vector<PageChart>> RenderPageHeatMaps(
   std::vector<std::string> titles;
   for (int i = 0; i < count; ++i) {
     PLAIT_ASSIGN_OR_RETURN(const HeatMap drawn, map(i));
-    PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(drawn));
+    PLAIT_ASSIGN_OR_RETURN(const HeatView view, HeatPictureView(drawn, PictureFormat::kPage));
     pages.push_back(HeatPage(drawn, view, PictureFormat::kPage));
     charts.push_back({"", view.notes});
     titles.push_back(drawn.title);

@@ -56,10 +56,10 @@ struct HeatMap {
   std::string name = "";  // of its files, as of a plot
   std::string title = "";
   std::string x_label = "iter";
-  std::string y_label = "";      // what the rows 0, 1, ... are, the lowest first: "expert"
-  std::string value_label = "";  // what the colours are: "rows"
-  std::string unit = "";         // of the numbers, as in a plot
-  std::vector<double> x = {};    // finite and ascending
+  std::string y_label = "";         // what the rows 0, 1, ... are, the lowest first: "expert"
+  std::string value_label = "";     // what the colours are: "rows"
+  std::string unit = "";            // of the numbers, as in a plot
+  std::vector<double> x = {};       // finite and ascending
   std::vector<double> values = {};  // (row, x); NaN is left empty
   bool robust = true;               // false: the colours span all finite numbers
 };

@@ -69,7 +69,7 @@ std::string TextFrame::Line(int row, const std::string& inside) const {
   const bool is_tick = tick != y_ticks_.end();
   const std::string label = is_tick ? tick->label : "", side = style_.utf8 ? "│" : "|";
   return absl::StrCat(Spaces(gutter_ - TextWidth(label)), label,
-                      !is_tick       ? side
+                      !is_tick      ? side
                       : style_.utf8 ? "┤"
                                     : "+",
                       inside, side, "\n");

@@ -34,9 +34,12 @@ class TextPlotter {
         style_(style),
         letters_(view.curves.size() > 1 && !(style.colour && style.utf8)),
         cell_columns_(!letters_ && style.utf8 ? 2 : 1),
-        cell_rows_(letters_ ? 1 : style.utf8 ? 2 : 3),
-        frame_(view.x, view.y, style,
-               {.height = style.rows - kTextFrameRows, .cell_columns = cell_columns_, .cell_rows = cell_rows_}) {
+        cell_rows_(letters_     ? 1
+                   : style.utf8 ? 2
+                                : 3),
+        frame_(
+            view.x, view.y, style,
+            {.height = style.rows - kTextFrameRows, .cell_columns = cell_columns_, .cell_rows = cell_rows_}) {
     for (const Curve& curve : view.curves) Draw(curve);
   }
 

@@ -296,10 +296,10 @@ std::string Curves(absl::Span<const RunNumbers> runs) {
   return html;
 }
 
-// What rows are, in words: "rows of an expert; from below: expert 0 to 63".
+// "rows of an expert; vertical: expert".
 std::string About(const data::TableMetric& metric) {
-  return absl::StrCat(metric.long_name, metric.long_name.empty() ? "" : "; ", "from below: ",
-                      metric.dimension.empty() ? "entry" : metric.dimension, " 0 to ", metric.width - 1);
+  return absl::StrCat(metric.long_name, metric.long_name.empty() ? "" : "; ",
+                      "vertical: ", metric.dimension.empty() ? "entry" : metric.dimension);
 }
 
 std::string HeatMaps(absl::Span<const RunNumbers> runs) {

@@ -39,8 +39,12 @@ absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::
 }
 
 absl::StatusOr<data::HeatMap> HeatMapOf(const RunNumbers& run, const data::TableMetric& metric) {
-  data::HeatMap map = {.name = metric.name, .title = metric.name, .x_label = "draw", .y_label = metric.dimension,
-                       .value_label = metric.long_name, .unit = metric.units};
+  data::HeatMap map = {.name = metric.name,
+                       .title = metric.name,
+                       .x_label = "draw",
+                       .y_label = metric.dimension,
+                       .value_label = metric.long_name,
+                       .unit = metric.units};
   const std::int64_t draws = run.draws - run.skipped;
   PLAIT_ASSIGN_OR_RETURN(const std::vector<double> rows, run.table->Rows(metric.name, run.skipped, draws));
   for (std::int64_t draw = 0; draw < draws; ++draw) map.x.push_back(static_cast<double>(run.skipped + draw));

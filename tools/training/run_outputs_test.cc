@@ -153,7 +153,8 @@ TEST(RunOutputs, DrawsHeatMapsOfVectors) {
   if (World().rank() != 0) return;
   std::string said;
   const base::Log log = *base::MakeLog({}, [&said](absl::string_view line) { absl::StrAppend(&said, line); });
-  HistoryPlots wanted = {.x = "step", .skips_nan = true, .heat_maps = {"expert_load_3", "expert_load_4", "dt"}};
+  HistoryPlots wanted = {
+      .x = "step", .skips_nan = true, .heat_maps = {"expert_load_3", "expert_load_4", "dt"}};
   run.Draw(wanted, log);
   EXPECT_THAT(said, HasSubstr("plots of 1 metrics saved in"));
   for (const char* file : {"svgs/expert_load_3.svg", "pngs/expert_load_3.png"}) {
