@@ -7,9 +7,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <map>
@@ -23,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "comm/testing/world.h"
+#include "parallel/moe/layer.h"
 #include "parallel/moe/placement.h"
 #include "parallel/moe/replicas.h"
 
@@ -49,10 +52,11 @@ std::string TextOf(const Case& c) {
 
 class Random {
  public:
+  explicit Random(unsigned seed = 17) : state_(seed) {}
   int Below(int n) { return static_cast<int>((state_ = state_ * 1664525 + 1013904223) >> 16) % n; }
 
  private:
-  unsigned state_ = 17;
+  unsigned state_;
 };
 
 Problem MakeProblem(const Case& c) {
@@ -344,6 +348,59 @@ TEST(RowExchangeBytes, AreThoseOfTheFormula) {
       }
     }
     EXPECT_EQ(all.between_nodes, static_cast<std::int64_t>(crossings.size()));
+  }
+}
+
+// Of a whole step of the layer, forward and backward: each row four times, its weight and the weight's gradient once; the same
+// where the backward pass comes in two parts.
+TEST(ExpertLayerBytes, AreThoseOfTheFormula) {
+  const int n = World().size(), me = World().rank();
+  if (n == 1) return;
+  constexpr int kExperts = 8, kK = 3, kChunks = 2;
+  constexpr std::int64_t kTokens = 10, kHidden = 4;
+  for (const Case& c : Cases()) {
+    if (c.most_places != 4) continue;
+    for (const bool two_parts : {false, true}) {
+      SCOPED_TRACE(TextOf(c) + (two_parts ? ", two parts" : ""));
+      const ExpertPlacement placement(n, kExperts);
+      at::Tensor experts = at::zeros({kTokens, kK}, at::kLong);
+      Problem problem(n);
+      for (int rank = 0; rank < n; ++rank) {
+        Random random(rank);
+        for (std::int64_t t = 0; t < kTokens; ++t) {
+          problem[rank].emplace_back();
+          const int first = random.Below(kExperts);
+          for (int j = 0; j < kK; ++j) {
+            const int e = (first + 2 * j) % kExperts;
+            problem[rank].back().emplace_back(placement.home_rank(e), e);
+            if (rank == me) experts[t][j] = e;
+          }
+        }
+      }
+      const auto leaf = [](const at::Tensor& t) { return t.requires_grad_(true); };
+      const at::Tensor x = leaf(Integers({kTokens, kWidth}, me)), weights = leaf(Integers({kTokens, kK}, me));
+      const std::int64_t count = placement.home_experts(me);
+      const ExpertWeights home = {.in = leaf(Integers({count, kHidden, kWidth}, 1)),
+                                  .out = leaf(Integers({count, kWidth, kHidden}, 2))};
+      const ExpertLayer layer(ExchangeRanks(World(), c.nodes), {.experts = kExperts, .chunks = kChunks});
+      const std::int64_t sent = SentBy([&] {
+        const at::Tensor y = layer.Forward(x, experts, weights, home, placement);
+        if (!two_parts) return y.backward(at::ones_like(y));
+        const at::Tensor gradient = at::ones_like(y);
+        torch::autograd::grad({y}, {x, weights}, {gradient}, /*retain_graph=*/true);
+        torch::autograd::grad({y}, {home.in, home.out}, {gradient});
+      });
+      std::int64_t rows = 0, places = 0;
+      for (int rank = 0; rank < n; ++rank) {
+        const Expected of = ExpectedOf(c, problem, rank);
+        rows += of.rows;
+        places += of.places;
+      }
+      const int hops = Route(c).relays ? 2 : 1;
+      EXPECT_EQ(Summed(static_cast<double>(sent)),
+                static_cast<double>(4 * rows * kWidth * kValue + places * (kPlace + 2 * kValue) +
+                                    kChunks * n * hops * (n - 1) * kCounts));
+    }
   }
 }
 
