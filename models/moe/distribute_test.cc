@@ -143,6 +143,16 @@ TEST(DistributeExperts, RanksWithOtherOptionsAreNamed) {
   refused("tolerance 0.25", [](MoeOptions& o) { o.planner.overload_tolerance = 0.25; });
 }
 
+TEST(DistributeExperts, ARankWithoutExpertsIsNamed) {
+  const int ranks = World().size();
+  if (ranks == 1) return;
+  const bool last = World().rank() + 1 == ranks;
+  const auto model = MakeModel(last ? MoeOptions() : Options());
+  const absl::Status status = DistributeExperts(*model, MeshOf(ranks));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("rank ", ranks - 1, " has no experts")));
+}
+
 TEST(ExpertMesh, GroupsThatDoNotDivideAreRefused) {
   const int ranks = World().size();
   const auto mesh = *comm::DeviceMesh::Create(World(), {{"dp_replicate", 1}, {"dp_shard", ranks}, {"tp", 1}});
@@ -168,7 +178,7 @@ TEST(MoeOptions, OnesThatCannotBeAreNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   };
-  refused("k=10", [](MoeOptions& o) { o.gate.k = 10; });
+  refused("k is 10", [](MoeOptions& o) { o.gate.k = 10; });
   refused("0 wide", [](MoeOptions& o) { o.hidden = 0; });
   refused("0 chunks", [](MoeOptions& o) { o.chunks = 0; });
   refused("-1 wide", [](MoeOptions& o) { o.shared_hidden = -1; });
