@@ -46,7 +46,12 @@ bool MakesWeightGradients(const Action& action) {
   return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
 }
 
-InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
+// What stages send follows from it: routers have losses in training alone.
+InputShape ShapeOf(const models::Batch& batch) {
+  InputShape shape = batch.inputs.sizes().vec();
+  shape.push_back(at::GradMode::is_enabled() ? 1 : 0);
+  return shape;
+}
 
 // A tied parameter's gradients are told apart by their order within a leaf: the epilogue's comes first.
 absl::Status CheckReproducible(const Schedule& schedule) {
