@@ -25,6 +25,7 @@ namespace plait::training {
 
 class ExpertLoad {
  public:
+  ExpertLoad() = default;  // of no model
   // `model` outlives this.
   explicit ExpertLoad(models::BlockModel& model);
 
