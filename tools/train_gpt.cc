@@ -106,10 +106,11 @@ int main(int argc, char** argv) {
       {.name = "train_gpt",
        .summary =
            "Trains a GPT on a text, data-parallel in any way: DDP, ZeRO-1, ZeRO-2, FSDP, with or without "
-           "replicas and pipeline stages.",
+           "replicas and pipeline stages; with --moe a mixture of experts.",
        .examples = {"train_gpt --nproc=2 --preset=shakespeare-cpu --strategy=fsdp",
                     "train_gpt --nproc=4 --strategy=fsdp --mesh=dp_replicate=2,dp_shard=2 --data=input.txt",
                     "train_gpt --mesh=pp=4 --gradient-accumulation-steps=8 --pipeline-schedule=zb-h1",
+                    "train_gpt --moe --moe-experts=8 --mesh=dp_replicate=2,ep=2",
                     "mpirun -n 2 train_gpt --preset=gpt2 --batch-size=1 --checkpoint-dir=run --keep-last=3"},
        .settings = settings,
        .run = [&](training::Run& run) { return gpt_training::Train(settings, run); },

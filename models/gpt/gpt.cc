@@ -47,7 +47,9 @@ transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
           .out_deviation = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(o.n_layer))};
 }
 
-const Block& BlockOf(const std::shared_ptr<models::Block>& block) { return static_cast<const Block&>(*block); }
+const Block& BlockOf(const std::shared_ptr<models::Block>& block) {
+  return static_cast<const Block&>(*block);
+}
 
 // Its gradients are those of `loss` too, its value is its own.
 at::Tensor WithGradientsOf(const at::Tensor& sum, const at::Tensor& loss) {
@@ -182,7 +184,8 @@ std::int64_t ParameterCount(const GptOptions& options, bool with_positions) {
   const std::int64_t mlp = 8 * width * width + bias * 5 * width;
   std::int64_t blocks = options.n_layer * block;
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
-    if (options.HasExperts(i)) blocks += moe::ParameterCount(options.moe, width, options.moe.gate.experts) - mlp;
+    if (options.HasExperts(i))
+      blocks += moe::ParameterCount(options.moe, width, options.moe.gate.experts) - mlp;
   }
   return options.vocab_size * width + positions + blocks + norm;
 }

@@ -60,8 +60,8 @@ absl::Status Validate(const GptOptions& options) {
         absl::StrCat("dropout is ", options.dropout, "; expected 0 to below 1"));
   }
   if (options.moe_every < 1 || options.moe_every > options.n_layer) {
-    return absl::InvalidArgumentError(absl::StrCat("moe_every is ", options.moe_every, "; expected 1 to n_layer, which is ",
-                                                   options.n_layer));
+    return absl::InvalidArgumentError(absl::StrCat("moe_every is ", options.moe_every,
+                                                   "; expected 1 to n_layer, which is ", options.n_layer));
   }
   return moe::Validate(options.moe);
 }

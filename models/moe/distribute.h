@@ -31,7 +31,8 @@ class ExpertModel {
 // Collective. INVALID_ARGUMENT, the same on all ranks and with nothing changed, where there are fewer experts than ranks along ep, or
 // fewer hidden columns than ranks along tp, capacity is asked for where cp splits sequences (`splits_sequences`), or
 // the ranks have other options.
-absl::Status DistributeExperts(ExpertModel& model, const comm::DeviceMesh& mesh, bool splits_sequences = false);
+absl::Status DistributeExperts(ExpertModel& model, const comm::DeviceMesh& mesh,
+                               bool splits_sequences = false);
 
 }  // namespace plait::moe
 

@@ -43,10 +43,14 @@ void DrawExperts(const at::Tensor& parameter, const models::Placement& placement
 
 at::Tensor Activated(Activation activation, const at::Tensor& x) {
   switch (activation) {
-    case Activation::kGelu: return rowwise::Gelu(x, rowwise::GeluKind::kExact);
-    case Activation::kGeluTanh: return rowwise::Gelu(x, rowwise::GeluKind::kTanh);
-    case Activation::kRelu: return x.relu();
-    case Activation::kSilu: return x * x.sigmoid();
+    case Activation::kGelu:
+      return rowwise::Gelu(x, rowwise::GeluKind::kExact);
+    case Activation::kGeluTanh:
+      return rowwise::Gelu(x, rowwise::GeluKind::kTanh);
+    case Activation::kRelu:
+      return x.relu();
+    case Activation::kSilu:
+      return x * x.sigmoid();
   }
   return x;
 }
@@ -100,10 +104,9 @@ bool MoeMlp::training() const { return module_->is_training(); }
 
 void MoeMlp::UseRanks(const MoeRanks& ranks) {
   ranks_ = ranks;
-  layer_of_ranks_.emplace(ranks.experts,
-                          ExpertLayerOptions{.experts = options_.gate.experts,
-                                             .mlp = {.activation = options_.activation},
-                                             .chunks = options_.chunks});
+  layer_of_ranks_.emplace(ranks.experts, ExpertLayerOptions{.experts = options_.gate.experts,
+                                                            .mlp = {.activation = options_.activation},
+                                                            .chunks = options_.chunks});
 }
 
 MoeMlp::Output MoeMlp::Forward(const Residual& rows, const Call& call) {
@@ -117,7 +120,8 @@ MoeMlp::Output MoeMlp::Forward(const Residual& rows, const Call& call) {
   if (real.defined() && !all.is_meta()) {
     // Padding goes to no expert.
     const at::Tensor kept = real.repeat({call.batch}).nonzero().squeeze(1).to(all.device());
-    const at::Tensor some = ThroughExperts(all.index_select(0, kept), call, indices.index_select(0, kept), out.loss);
+    const at::Tensor some =
+        ThroughExperts(all.index_select(0, kept), call, indices.index_select(0, kept), out.loss);
     y = at::zeros(all.sizes(), some.options()).index_add(0, kept, some);
   } else {
     y = ThroughExperts(all, call, indices, out.loss);
@@ -134,13 +138,15 @@ MoeMlp::Output MoeMlp::Forward(const Residual& rows, const Call& call) {
 at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const at::Tensor& token_indices,
                                   at::Tensor& loss) {
   const at::ScalarType type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  GateContext gate = {.training = training(),
-                      .seed = base::DeriveSeed(call.context.random.seed, "router", static_cast<std::uint64_t>(layer_)),
-                      .token_indices = token_indices,
-                      .bias = bias_,
-                      .noise_logits = {}};
+  GateContext gate = {
+      .training = training(),
+      .seed = base::DeriveSeed(call.context.random.seed, "router", static_cast<std::uint64_t>(layer_)),
+      .token_indices = token_indices,
+      .bias = bias_,
+      .noise_logits = {}};
   at::Tensor seen = x.to(type);
-  if (gate.training && options_.gate.jitter > 0) seen = Jitter(seen, options_.gate.jitter, gate.seed, token_indices);
+  if (gate.training && options_.gate.jitter > 0)
+    seen = Jitter(seen, options_.gate.jitter, gate.seed, token_indices);
   if (gate.training && noise_.defined()) gate.noise_logits = at::linear(seen, noise_.to(type));
   const at::Tensor logits = at::linear(seen, router_.to(type));
   const RoutedTokens routed = RouteTokens(options_.gate, ranks_.tokens, logits, gate);
@@ -152,7 +158,8 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   loss = routed.loss.defined() ? routed.loss / parts : at::zeros({}, logits.options());
   ExpertWeights weights = experts_;
   if (ranks_.tensor.rank() > 0 && weights.out_bias.defined()) weights.out_bias = weights.out_bias * 0;
-  const at::Tensor y = layer_of_ranks_->Forward(x, routed.routing.experts, routed.routing.weights, weights, placement);
+  const at::Tensor y =
+      layer_of_ranks_->Forward(x, routed.routing.experts, routed.routing.weights, weights, placement);
   if (routed.routing.not_finite == 0) return y;
   // A token whose router failed has no expert; the loss must not hide it.
   const at::Tensor failed = routed.routing.weights.detach().isnan().any(1, true);

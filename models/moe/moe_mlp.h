@@ -89,7 +89,8 @@ class MoeMlp {
   const MoeOptions& options() const { return options_; }
 
  private:
-  at::Tensor ThroughExperts(const at::Tensor& x, const Call& call, const at::Tensor& token_indices, at::Tensor& loss);
+  at::Tensor ThroughExperts(const at::Tensor& x, const Call& call, const at::Tensor& token_indices,
+                            at::Tensor& loss);
   ExpertPlacement PlacementFor(const Census& census);
   void Count(const RoutedTokens& routed, const ExpertPlacement& placement);
   bool training() const;

@@ -11,8 +11,9 @@ namespace plait::moe {
 bool operator==(const MoeOptions& a, const MoeOptions& b) {
   const auto of = [](const MoeOptions& o) {
     const GateOptions& g = o.gate;
-    return std::tuple(g.kind, g.experts, g.k, g.normalizes, g.sigmoid, g.balance_weight, g.z_weight, g.bias_rate,
-                      g.jitter, g.capacity_factor, o.hidden, o.activation, o.gated, o.bias, o.shared_hidden);
+    return std::tuple(g.kind, g.experts, g.k, g.normalizes, g.sigmoid, g.balance_weight, g.z_weight,
+                      g.bias_rate, g.jitter, g.capacity_factor, o.hidden, o.activation, o.gated, o.bias,
+                      o.shared_hidden);
   };
   return of(a) == of(b);
 }
@@ -22,9 +23,9 @@ absl::Status Validate(const MoeOptions& options) {
   PLAIT_RETURN_IF_ERROR(Validate(options.gate));
   PLAIT_RETURN_IF_ERROR(Validate(options.planner));
   if (options.hidden < 1 || options.shared_hidden < 0 || options.chunks < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("experts ", options.hidden, " wide, a shared one ",
-                                                   options.shared_hidden, " wide, ", options.chunks,
-                                                   " chunks; expected positive numbers, and 0 for no shared expert"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("experts ", options.hidden, " wide, a shared one ", options.shared_hidden, " wide, ",
+                     options.chunks, " chunks; expected positive numbers, and 0 for no shared expert"));
   }
   return absl::OkStatus();
 }
@@ -32,9 +33,11 @@ absl::Status Validate(const MoeOptions& options) {
 std::int64_t ParameterCount(const MoeOptions& options, std::int64_t width, std::int64_t experts) {
   const std::int64_t hidden = options.hidden, ins = options.gated ? 2 : 1, bias = options.bias ? 1 : 0;
   const std::int64_t expert = (ins + 1) * hidden * width + bias * (ins * hidden + width);
-  const std::int64_t router = (options.gate.kind == GateKind::kNoisyTopK ? 2 : 1) * options.gate.experts * width;
-  const std::int64_t shared =
-      options.shared_hidden > 0 ? 2 * options.shared_hidden * width + bias * (options.shared_hidden + width) : 0;
+  const std::int64_t router =
+      (options.gate.kind == GateKind::kNoisyTopK ? 2 : 1) * options.gate.experts * width;
+  const std::int64_t shared = options.shared_hidden > 0
+                                  ? 2 * options.shared_hidden * width + bias * (options.shared_hidden + width)
+                                  : 0;
   return experts * expert + router + shared;
 }
 

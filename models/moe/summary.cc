@@ -18,17 +18,18 @@ std::int64_t RowsOf(const std::vector<std::int64_t>& shape) {
 
 std::string DescriptionOf(const MoeOptions& options, std::int64_t width, const std::string& indent) {
   const GateOptions& gate = options.gate;
-  std::string text = absl::StrCat(
-      "MoeMlp(\n", indent, "  (router): Router(in_features=", width, ", experts=", gate.experts, ", top_k=", gate.k,
-      ", gate=", Name(gate.kind), ")\n", indent, "  (experts): Experts(num_experts=", gate.experts,
-      ", in_features=", width, ", hidden_features=", options.hidden, ", activation=",
-      kActivations[static_cast<int>(options.activation)], options.gated ? ", gated" : "", ", bias=",
-      options.bias ? "True" : "False", ")\n");
+  std::string text =
+      absl::StrCat("MoeMlp(\n", indent, "  (router): Router(in_features=", width, ", experts=", gate.experts,
+                   ", top_k=", gate.k, ", gate=", Name(gate.kind), ")\n", indent,
+                   "  (experts): Experts(num_experts=", gate.experts, ", in_features=", width,
+                   ", hidden_features=", options.hidden,
+                   ", activation=", kActivations[static_cast<int>(options.activation)],
+                   options.gated ? ", gated" : "", ", bias=", options.bias ? "True" : "False", ")\n");
   if (options.shared_hidden > 0) {
     absl::StrAppend(&text, indent, "  (shared): MLP(\n", indent,
-                    "    (in): ", models::LinearText(width, options.shared_hidden, options.bias), "\n", indent,
-                    "    (out): ", models::LinearText(options.shared_hidden, width, options.bias), "\n", indent,
-                    "  )\n");
+                    "    (in): ", models::LinearText(width, options.shared_hidden, options.bias), "\n",
+                    indent, "    (out): ", models::LinearText(options.shared_hidden, width, options.bias),
+                    "\n", indent, "  )\n");
   }
   return absl::StrCat(text, indent, ")");
 }

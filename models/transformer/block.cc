@@ -30,7 +30,8 @@ Block::Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, cons
                      options.bias, tensor_options),
       norm_2_(*module_, names.norm_2, options.width, options.bias, options.norm_eps, tensor_options) {
   if (options.moe.used()) {
-    moe_ = std::make_unique<moe::MoeMlp>(*module_, names.mlp, layer, options.width, options.moe, tensor_options);
+    moe_ =
+        std::make_unique<moe::MoeMlp>(*module_, names.mlp, layer, options.width, options.moe, tensor_options);
     return;
   }
   mlp_ = Container(*module_, names.mlp);
@@ -122,10 +123,9 @@ std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& n
   in.sections = 3;
   in.granularity = out.granularity = options_.head_width;
   std::vector<tensor_parallel::SplitGroup> groups = {
-      {.name = attention,
-       .layers = {in, out},
-       .equal_parts = true,
-       .use = [this](const TensorAxis& axis) { attention_axis_ = axis; }}};
+      {.name = attention, .layers = {in, out}, .equal_parts = true, .use = [this](const TensorAxis& axis) {
+         attention_axis_ = axis;
+       }}};
   if (moe_ != nullptr) {
     for (tensor_parallel::SplitGroup& group : moe_->SplitGroups(mlp)) groups.push_back(std::move(group));
     return groups;

@@ -92,8 +92,8 @@ RowExchange::Hop RowExchange::MakeHop(const comm::Communicator& comm, const std:
     Message& to = messages[next[places.ranks[a]]];
     if (to.rows.empty() || to.rows.back() != places.rows[a]) to.rows.push_back(places.rows[a]);
     to.places.push_back(static_cast<std::int64_t>(a));
-    to.fields.insert(to.fields.end(), {static_cast<std::int32_t>(to.rows.size()) - 1, places.ranks[a],
-                                       places.slots[a]});
+    to.fields.insert(to.fields.end(),
+                     {static_cast<std::int32_t>(to.rows.size()) - 1, places.ranks[a], places.slots[a]});
   }
   Hop hop;
   hop.rows = rows;
@@ -137,7 +137,8 @@ RowExchange::Pending RowExchange::StartDispatch(const at::Tensor& rows) const {
   const Hop& hop = hops_[0];
   pending.sent_ = GatherRows(rows, hop.send_rows);
   pending.received_ = at::empty({SumOf(hop.received_rows), rows.size(1)}, rows.options());
-  pending.work_ = comm::AllToAllVAsync(comm_, pending.sent_, hop.sent_rows, pending.received_, hop.received_rows);
+  pending.work_ =
+      comm::AllToAllVAsync(comm_, pending.sent_, hop.sent_rows, pending.received_, hop.received_rows);
   return pending;
 }
 

@@ -96,7 +96,7 @@ class RowExchange {
   struct Hop {
     RowNumbers send_rows, send_places;  // which go, by destination
     std::vector<std::int64_t> sent_rows, received_rows, sent_places, received_places;  // by rank
-    std::int64_t rows = 0;  // here, before it
+    std::int64_t rows = 0;                                                             // here, before it
   };
   static Hop MakeHop(const comm::Communicator& comm, const std::vector<int>& next, RowPlaces& places,
                      std::int64_t& rows);

@@ -32,8 +32,8 @@ class RowSharing {
 
 struct Chunk {
   std::int64_t first = 0, tokens = 0;
-  RowNumbers choices;    // of each place: token * k + choice, from the chunk's first token on
-  RowExchange exchange;  // of its tokens
+  RowNumbers choices;      // of each place: token * k + choice, from the chunk's first token on
+  RowExchange exchange;    // of its tokens
   RowNumbers sorted = {};  // received places, sorted by slot
   RowNumbers rows = {};    // and the received rows that they are places of
   std::vector<std::int64_t> offsets = {};  // of each slot's places

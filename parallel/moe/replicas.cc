@@ -11,7 +11,7 @@ namespace {
 
 // Which of this rank's home experts go to which ranks, and how many replicas come from each.
 struct Transfer {
-  RowNumbers home_slots;  // by destination, in the order of its slots
+  RowNumbers home_slots;                     // by destination, in the order of its slots
   std::vector<std::int64_t> sent, received;  // by rank
 };
 

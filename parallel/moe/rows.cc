@@ -38,8 +38,7 @@ struct Addends {
     for (const std::int64_t row : index) ++first[row + 1];
     for (std::int64_t row = 0; row < count; ++row) first[row + 1] += first[row];
     RowNumbers next(first.begin(), first.end() - 1);
-    for (std::size_t i = 0; i < index.size(); ++i)
-      of_row[next[index[i]]++] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < index.size(); ++i) of_row[next[index[i]]++] = static_cast<std::int64_t>(i);
   }
   RowNumbers first, of_row;
 };
@@ -95,8 +94,8 @@ void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const a
 template <typename T>
 const auto* KernelsFor(const at::Tensor& scale) {
   using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
-  const bool known = (std::is_same_v<T, float> || std::is_same_v<T, at::BFloat16>) &&
-                     (!scale.defined() || scale.scalar_type() == at::kFloat);
+  const bool known = (std::is_same_v<T, float> || std::is_same_v<T, at::BFloat16>)&&(
+      !scale.defined() || scale.scalar_type() == at::kFloat);
   return known ? rowwise::UsableRows<Number>() : nullptr;
 }
 
@@ -106,16 +105,14 @@ bool SumByKernels(const at::Tensor& rows, const Addends& addends, const at::Tens
   const auto* const kernels = KernelsFor<T>(scale);
   if (kernels == nullptr) return false;
   using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
-  const rowwise::RowSums<Number> sums{
-      .width = rows.size(1),
-      .rows = static_cast<const Number*>(rows.const_data_ptr()),
-      .scale = scale.defined() ? scale.const_data_ptr<float>() : nullptr,
-      .first_addend = addends.first.data(),
-      .addends = addends.of_row.data(),
-      .out = static_cast<Number*>(out.mutable_data_ptr())};
-  at::parallel_for(0, out.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
-    kernels->sum_rows(sums, begin, end);
-  });
+  const rowwise::RowSums<Number> sums{.width = rows.size(1),
+                                      .rows = static_cast<const Number*>(rows.const_data_ptr()),
+                                      .scale = scale.defined() ? scale.const_data_ptr<float>() : nullptr,
+                                      .first_addend = addends.first.data(),
+                                      .addends = addends.of_row.data(),
+                                      .out = static_cast<Number*>(out.mutable_data_ptr())};
+  at::parallel_for(0, out.size(0), kRowsPerTask,
+                   [&](std::int64_t begin, std::int64_t end) { kernels->sum_rows(sums, begin, end); });
   return true;
 }
 
@@ -125,14 +122,13 @@ bool BackwardByKernels(const at::Tensor& gradient, const RowNumbers& index, cons
   const auto* const kernels = KernelsFor<T>(scale);
   if (kernels == nullptr) return false;
   using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
-  const rowwise::RowSumsBackward<Number> sums{
-      .width = rows.size(1),
-      .of_out = static_cast<const Number*>(gradient.const_data_ptr()),
-      .row_of = index.data(),
-      .rows = static_cast<const Number*>(rows.const_data_ptr()),
-      .scale = scale.const_data_ptr<float>(),
-      .of_rows = static_cast<Number*>(out.rows.mutable_data_ptr()),
-      .of_scale = out.scale.mutable_data_ptr<float>()};
+  const rowwise::RowSumsBackward<Number> sums{.width = rows.size(1),
+                                              .of_out = static_cast<const Number*>(gradient.const_data_ptr()),
+                                              .row_of = index.data(),
+                                              .rows = static_cast<const Number*>(rows.const_data_ptr()),
+                                              .scale = scale.const_data_ptr<float>(),
+                                              .of_rows = static_cast<Number*>(out.rows.mutable_data_ptr()),
+                                              .of_scale = out.scale.mutable_data_ptr<float>()};
   at::parallel_for(0, rows.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
     kernels->sum_rows_backward(sums, begin, end);
   });
@@ -186,8 +182,8 @@ at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t
   return out;
 }
 
-ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
-                                   const at::Tensor& scale) {
+ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index,
+                                   const at::Tensor& rows, const at::Tensor& scale) {
   CheckRows(rows, index);
   if (!OnHost(rows) && !rows.is_meta()) {
     const at::Tensor gathered = at::index_select(gradient, 0, IndexOn(rows, index)).to(scale.scalar_type());

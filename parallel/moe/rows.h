@@ -30,8 +30,8 @@ struct ScaledRowGradients {
   at::Tensor rows;   // (index.size(), width): scale[i] * gradient[index[i]]
   at::Tensor scale;  // (index.size()): of the scale's type
 };
-ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
-                                   const at::Tensor& scale);
+ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers& index,
+                                   const at::Tensor& rows, const at::Tensor& scale);
 
 }  // namespace plait::moe
 

@@ -57,10 +57,12 @@ TEST(Rows, AreSumsOfLoops) {
       for (const at::ScalarType scale_type : {at::kFloat, at::kDouble}) {
         SCOPED_TRACE(testing::Message() << toString(type) << " " << width);
         const RowNumbers index = numbers.Index();
-        const at::Tensor rows = numbers.Normal({kPlaces, width}, type), x = numbers.Normal({kRows, width}, type);
+        const at::Tensor rows = numbers.Normal({kPlaces, width}, type),
+                         x = numbers.Normal({kRows, width}, type);
         const at::Tensor scale = numbers.Normal({kPlaces}, scale_type);
         at::Tensor sum = at::zeros({kRows, width}, at::kDouble), scaled = at::zeros_like(sum);
-        at::Tensor of_rows = at::zeros({kPlaces, width}, at::kDouble), of_scale = at::zeros({kPlaces}, at::kDouble);
+        at::Tensor of_rows = at::zeros({kPlaces, width}, at::kDouble),
+                   of_scale = at::zeros({kPlaces}, at::kDouble);
         for (std::int64_t i = 0; i < kPlaces; ++i) {
           const at::Tensor row = rows[i].to(at::kDouble), weight = scale[i].to(at::kDouble);
           sum[index[i]].add_(row);
@@ -75,7 +77,9 @@ TEST(Rows, AreSumsOfLoops) {
         ExpectNear(scaled, SumRows(rows, index, kRows, scale), 2 * tolerance);
         const ScaledRowGradients of = SumRowsBackward(x, index, rows, scale);
         ExpectNear(of_rows, of.rows, tolerance);
-        ExpectNear(of_scale, of.scale, static_cast<double>(width) * (scale_type == at::kFloat || type != at::kDouble ? 2e-6 : 1e-14));
+        ExpectNear(
+            of_scale, of.scale,
+            static_cast<double>(width) * (scale_type == at::kFloat || type != at::kDouble ? 2e-6 : 1e-14));
         EXPECT_EQ(of.scale.scalar_type(), scale_type);
         EXPECT_TRUE(GatherRows(x, index).equal(x.index_select(0, at::tensor(index))));
       }

@@ -114,13 +114,15 @@ double Difference(const MoeOptions& moe, const SerialTraining& serial, const Set
   const comm::Communicator cp = mesh.Has("cp") ? mesh.axis("cp") : comm::Communicator::Self();
   const context_parallel::ContextAxis context(cp, setting.context);
   const auto dp = parallel::DataParallel::Create(expert_mesh, model->units(),
-                                                  {.strategy = setting.strategy, .part_bytes = 512});
+                                                 {.strategy = setting.strategy, .part_bytes = 512});
   EXPECT_TRUE(dp.ok()) << dp.status();
   parallel::ShardedOptimizer optimizer(**dp, kAdamW);
   const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& at) {
-    return (*dp)->Run(block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, at); }, x);
+    return (*dp)->Run(
+        block, [&](const BlockState& in) { return model->blocks()[block]->Forward(in, at); }, x);
   };
-  const int copies = tp * cp.size(), data_ranks = World().size() / copies, data_rank = World().rank() / copies;
+  const int copies = tp * cp.size(), data_ranks = World().size() / copies,
+            data_rank = World().rank() / copies;
   double largest = 0;
   for (int step = 0; step < kSteps; ++step) {
     Batch batch = MakeBatch(step, seq);
@@ -151,7 +153,8 @@ double Difference(const MoeOptions& moe, const SerialTraining& serial, const Set
   return largest;
 }
 
-void ExpectOneRank(const MoeOptions& moe, const std::vector<Setting>& settings, std::int64_t seq = kSequence) {
+void ExpectOneRank(const MoeOptions& moe, const std::vector<Setting>& settings,
+                   std::int64_t seq = kSequence) {
   MoeOptions alone = moe;
   alone.planner = {};
   alone.chunks = 1;
@@ -182,7 +185,8 @@ TEST(ExpertParallel, EveryStrategyAndMesh) {
     }
   }
   if (ranks >= 4 && ranks % 4 == 0) {
-    settings.push_back({{{"dp_replicate", 2}, {"dp_shard", ranks / 2}, {"tp", 1}}, ranks / 2, Strategy::kFsdp});
+    settings.push_back(
+        {{{"dp_replicate", 2}, {"dp_shard", ranks / 2}, {"tp", 1}}, ranks / 2, Strategy::kFsdp});
     settings.push_back({{{"dp_replicate", 2}, {"dp_shard", ranks / 2}, {"tp", 1}}, ranks, Strategy::kFsdp});
   }
   ExpectOneRank(Experts(GateKind::kTopK), settings);

@@ -35,7 +35,8 @@ void GptSettings::Bind(training::SettingsTable& table) {
 
 void GptSettings::BindExperts(training::SettingsTable& table) {
   table.Group("Mixture of experts");
-  table.Add("moe", &moe.used, "experts in place of the mlp of blocks; --mesh=...,ep=N spreads them over data ranks",
+  table.Add("moe", &moe.used,
+            "experts in place of the mlp of blocks; --mesh=...,ep=N spreads them over data ranks",
             OnResume::kSame);
   table.Add("moe_experts", &moe.experts, "experts of a block", OnResume::kSame);
   table.Add("moe_top_k", &moe.top_k, "experts that a token goes to", OnResume::kSame);
@@ -43,18 +44,23 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
   table.Add("moe_hidden", &moe.hidden, "width of an expert; 0: four times --n-embd", OnResume::kSame);
   table.Add("moe_shared_hidden", &moe.shared_hidden, "width of an expert that all tokens share; 0: none",
             OnResume::kSame);
-  table.Add("moe_gate", &moe.gate, "top-k, noisy-top-k, switch, gshard, or bias: without a balance loss", OnResume::kSame);
+  table.Add("moe_gate", &moe.gate, "top-k, noisy-top-k, switch, gshard, or bias: without a balance loss",
+            OnResume::kSame);
   table.Add("moe_balance_weight", &moe.balance_weight, "of the gate's balance loss", OnResume::kSame);
   table.Add("moe_z_weight", &moe.z_weight, "of the router's z loss", OnResume::kSame);
   table.Add("moe_bias_rate", &moe.bias_rate, "of the bias gate, for each step", OnResume::kSame);
   table.Add("moe_capacity_factor", &moe.capacity_factor,
-            "rows that an expert takes, over their mean; the others are dropped. 0: none is dropped", OnResume::kSame);
-  table.Add("moe_chunks", &moe.chunks, "parts of a rank's tokens, of which one is sent while another is computed");
-  table.Add("moe_replicas", &moe.replicas,
-            "copies of hot experts on other ranks of ep: home (none), shadow (those that pay), eplb, balanced");
+            "rows that an expert takes, over their mean; the others are dropped. 0: none is dropped",
+            OnResume::kSame);
+  table.Add("moe_chunks", &moe.chunks,
+            "parts of a rank's tokens, of which one is sent while another is computed");
+  table.Add(
+      "moe_replicas", &moe.replicas,
+      "copies of hot experts on other ranks of ep: home (none), shadow (those that pay), eplb, balanced");
   table.Add("moe_replica_slots", &moe.replica_slots, "most copies on a rank");
   table.Add("moe_link_bytes_per_second", &moe.link_bytes_per_second, "of a rank, for --moe-replicas=shadow");
-  table.Add("moe_rank_flops", &moe.rank_flops, "operations per second that products reach, for --moe-replicas=shadow");
+  table.Add("moe_rank_flops", &moe.rank_flops,
+            "operations per second that products reach, for --moe-replicas=shadow");
 }
 
 absl::Status GptSettings::CheckExperts() const {
@@ -63,7 +69,8 @@ absl::Status GptSettings::CheckExperts() const {
   };
   if (!moe.used) {
     if (training::ExpertRanks(mesh) == 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": a model without experts; expected --moe"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--mesh=", mesh, ": a model without experts; expected --moe"));
   }
   PLAIT_RETURN_IF_ERROR(flag("moe-gate", moe.gate, moe::ParseGateKind(moe.gate).status()));
   moe::PlacementPolicy policy;
@@ -78,7 +85,8 @@ absl::Status GptSettings::CheckExperts() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("moe-capacity-factor", moe.capacity_factor, 0));
   if (!save_model.empty() || !initial_model().empty()) {
     return absl::InvalidArgumentError(
-        "--moe: GPT-2's files have no experts; leave --save-model and --init-from out, and keep --checkpoint-dir");
+        "--moe: GPT-2's files have no experts; leave --save-model and --init-from out, and keep "
+        "--checkpoint-dir");
   }
   return base::Prefixed(moe::Validate(Experts()), "--moe");
 }

@@ -38,7 +38,8 @@ std::vector<Recorded> ExpertLoad::metrics() const {
        RankStatistics::kStatistics},
       {{"moe_max_violation", "1", "rows of the busiest expert over their mean, less 1, worst block"},
        RankStatistics::kStatistics},
-      {{"moe_dead_experts", "1", "experts without a row, of all blocks of a rank"}, RankStatistics::kStatistics},
+      {{"moe_dead_experts", "1", "experts without a row, of all blocks of a rank"},
+       RankStatistics::kStatistics},
       {{"moe_dropped", "1", "share of rows that capacity dropped"}, RankStatistics::kStatistics}};
   for (const Layer& layer : layers_) {
     data::Metric rows = {.name = layer.name,

@@ -17,10 +17,13 @@ constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shar
 
 // Every axis, in the order of the mesh, and what a program lacks that does not have it. Ranks that talk most
 // are neighbours.
-constexpr std::pair<const char*, const char*> kAxes[] = {
-    {"pp", "pipeline parallelism"}, {"dp_replicate", ""},          {"dp_shard", ""},
-    {"cp", "context parallelism"},  {"lp", "layer-parallel solver"}, {"tp", "tensor parallelism"},
-    {"ep", "expert parallelism"}};
+constexpr std::pair<const char*, const char*> kAxes[] = {{"pp", "pipeline parallelism"},
+                                                         {"dp_replicate", ""},
+                                                         {"dp_shard", ""},
+                                                         {"cp", "context parallelism"},
+                                                         {"lp", "layer-parallel solver"},
+                                                         {"tp", "tensor parallelism"},
+                                                         {"ep", "expert parallelism"}};
 
 absl::Status Invalid(const std::string& mesh, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": ", what));
@@ -101,7 +104,9 @@ absl::Status TakeExpertRanks(const std::string& mesh, const MeshOptions& options
                              std::vector<comm::MeshAxis>& axes) {
   const int* const ep = SizeOf(axes, "ep");
   if (ep == nullptr) return absl::OkStatus();
-  const auto size = [&axes](const char* name) { return SizeOf(axes, name) == nullptr ? 1 : *SizeOf(axes, name); };
+  const auto size = [&axes](const char* name) {
+    return SizeOf(axes, name) == nullptr ? 1 : *SizeOf(axes, name);
+  };
   const bool ddp = options.strategy == parallel::Strategy::kDdp;
   const int replicate = size("dp_replicate") * (ddp ? size("cp") : 1);
   const int shard = size("dp_shard") * (ddp ? 1 : size("cp"));

@@ -177,7 +177,8 @@ absl::StatusOr<comm::DeviceMesh> ParameterMesh(const Settings& settings, const c
   return moe::ExpertMesh(data_mesh, settings.expert_ranks());
 }
 
-absl::Status SpreadExperts(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained) {
+absl::Status SpreadExperts(const Settings& settings, const comm::DeviceMesh& mesh,
+                           const TrainedModel& trained) {
   moe::ExpertModel* const model = WithExperts(trained);
   if (model == nullptr) {
     if (settings.expert_ranks() == 1) return absl::OkStatus();
@@ -185,7 +186,8 @@ absl::Status SpreadExperts(const Settings& settings, const comm::DeviceMesh& mes
         absl::StrCat("--mesh=", settings.mesh, ": the model has no experts to spread over ep"));
   }
   if (settings.reproducible) {
-    return absl::InvalidArgumentError("--reproducible: not with experts, whose sums follow from where they are");
+    return absl::InvalidArgumentError(
+        "--reproducible: not with experts, whose sums follow from where they are");
   }
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh expert_mesh, ParameterMesh(settings, mesh, trained));
   return base::Prefixed(moe::DistributeExperts(*model, expert_mesh, RanksAlong(mesh, "cp") > 1), "--mesh");
@@ -352,9 +354,11 @@ void ShardedModel::VisitParameters(
 
 std::string ShardedModel::FirstNonFinite() const {
   const moe::ExpertModel* const with_experts = WithExperts(trained_);
-  for (const moe::MoeMlp* layer : with_experts == nullptr ? std::vector<moe::MoeMlp*>() : with_experts->moe_layers()) {
+  for (const moe::MoeMlp* layer :
+       with_experts == nullptr ? std::vector<moe::MoeMlp*>() : with_experts->moe_layers()) {
     const std::int64_t tokens = layer->load_so_far().not_finite;
-    if (tokens > 0) return absl::StrCat("logits of the router of layer ", layer->layer(), " for ", tokens, " tokens");
+    if (tokens > 0)
+      return absl::StrCat("logits of the router of layer ", layer->layer(), " for ", tokens, " tokens");
   }
   for (std::size_t i = 0; i < engine_->shards().size(); ++i) {
     const parallel::Shard& shard = engine_->shards()[i];

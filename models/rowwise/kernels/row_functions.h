@@ -70,7 +70,7 @@ struct ActivationBackward {
 template <typename T>
 struct RowSums {
   std::int64_t width = 0;
-  const T* rows = nullptr;      // (n, width)
+  const T* rows = nullptr;       // (n, width)
   const float* scale = nullptr;  // (n), or none: 1
   // The addends of row r are addends[first_addend[r]] to addends[first_addend[r + 1] - 1].
   const std::int64_t* first_addend = nullptr;
