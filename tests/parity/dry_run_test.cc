@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,13 +31,13 @@ using training::DryRunRank;
 
 constexpr std::int64_t kSamples = 4, kSequence = 48, kVocabulary = 257;
 
-enum class Kind { kGpt, kDroppingGpt, kLlama, kVit };
-constexpr const char* kNames[] = {"gpt", "gpt with dropout", "llama", "vit"};
+enum class Kind { kGpt, kDroppingGpt, kLlama, kVit, kExperts };
+constexpr const char* kNames[] = {"gpt", "gpt with dropout", "llama", "vit", "gpt with experts"};
 
 struct MeshSettings final : training::Settings {
   void Bind(training::SettingsTable&) override {}
   absl::Status Check(const std::vector<comm::MeshAxis>&) const override { return absl::OkStatus(); }
-  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp"}; }
+  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp", "ep"}; }
 };
 
 struct Case {
@@ -79,13 +80,16 @@ std::shared_ptr<models::BlockModel> MakeModel(Kind kind) {
                                                       .classes = 10},
                                       meta);
   }
+  moe::MoeOptions experts = {.hidden = 256};
+  if (kind == Kind::kExperts) experts.gate.experts = 16;
   return std::make_shared<gpt::Gpt>(gpt::GptOptions{.vocab_size = kVocabulary,
                                                     .block_size = kSequence,
                                                     .n_layer = 8,
                                                     .n_head = 8,
                                                     .n_embd = 64,
                                                     .dropout = kind == Kind::kDroppingGpt ? 0.1 : 0,
-                                                    .bias = true},
+                                                    .bias = true,
+                                                    .moe = experts},
                                     meta);
 }
 
@@ -239,6 +243,28 @@ void ExpectDryRunsAreRuns(Kind kind) {
     const bool splits_sequences = c.mesh.find("cp") != std::string::npos;
     if (splits_sequences && kind == Kind::kVit) continue;
     ExpectDryRunIsTheRun(c);
+  }
+}
+
+// How many rows a rank gets follows from the data: a plan assumes equally many. Experts take most of the memory, and are
+// sharded over other ranks than the rest.
+TEST(DryRun, PlansTheMemoryOfExperts) {
+  const int n = World().size();
+  const std::string shard = absl::StrCat("dp_shard=", n, ",ep="), replicate = absl::StrCat("dp_replicate=", n, ",ep=");
+  for (const auto& [mesh, strategy] : std::vector<std::pair<std::string, std::string>>{
+           {absl::StrCat(shard, n), "fsdp"}, {shard + "2", "fsdp"}, {absl::StrCat(replicate, n), "ddp"}, {shard + "1", "zero1"}}) {
+    const Case c = {Kind::kExperts, mesh, strategy};
+    SCOPED_TRACE(TextOf(c));
+    const MeshSettings settings = SettingsOf(c);
+    const comm::DeviceMesh real = *comm::DeviceMesh::Create(World(), *settings.Axes(n));
+    const auto peak = static_cast<double>(RealRun(c, settings, real).peak_bytes);
+    const DryRunModel split = ModelOn(c, at::kMeta);
+    EXPECT_TRUE(training::SplitLayers(settings, real, split.trained).ok());
+    const auto make = [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> { return ModelOn(c, at::kMeta, samples); };
+    const auto plan = training::PlanByDryRun(settings, real, at::kCPU, split.trained, make);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_LE(static_cast<double>(plan->total_bytes()), 1.1 * peak);
+    EXPECT_GE(static_cast<double>(plan->total_bytes()), 0.9 * peak);
   }
 }
 

@@ -205,7 +205,14 @@ absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, cons
   request.working_bytes = 0;
   const std::int64_t planned = parallel::PlanMemory(request).buffer_bytes();
   request.working_bytes = std::max<std::int64_t>(0, all.parameter_bytes + all.gradient_bytes - planned);
-  return parallel::PlanMemory(request);
+  parallel::MemoryPlan plan = parallel::PlanMemory(request);
+  // Experts are sharded over fewer ranks than the rest, which the formulas do not know.
+  if (plan.moment_bytes > 0) {
+    const double share = static_cast<double>(all.moment_bytes) / static_cast<double>(plan.moment_bytes);
+    plan.save_bytes = static_cast<std::int64_t>(share * static_cast<double>(plan.save_bytes));
+  }
+  plan.moment_bytes = all.moment_bytes;
+  return plan;
 }
 
 absl::Status CheckFits(const DryRunResult& result, const parallel::NodeMemory& limit) {
