@@ -17,6 +17,27 @@ TEST(LayersOf, HasTheModelsParameters) {
   }
 }
 
+// Every kind of expert; with them in every block, and in every second one.
+TEST(LayersOf, HasTheParametersAndOperationsOfExperts) {
+  GptOptions options = {.vocab_size = 65, .block_size = 32, .n_layer = 4, .n_head = 8, .n_embd = 96, .bias = false};
+  for (const std::int64_t every : {1, 2}) {
+    for (const bool gated : {true, false}) {
+      for (const moe::GateKind gate : {moe::GateKind::kTopK, moe::GateKind::kNoisyTopK, moe::GateKind::kBias}) {
+        options.moe = {.hidden = 40, .gated = gated, .bias = gated, .shared_hidden = gated ? 24 : 0};
+        options.moe.gate = {.kind = gate, .experts = 5, .k = 3};
+        options.moe_every = every;
+        const models::Totals totals = models::TotalsOf(LayersOf(options, 4, 16));
+        const Gpt gpt(options, at::TensorOptions(at::kMeta));
+        EXPECT_EQ(totals.parameters, models::CountParameters(gpt.units()));
+        EXPECT_EQ(totals.parameters, ParameterCount(options, /*with_positions=*/true));
+        if (gated) continue;  // biases are no products
+        const double per_token = static_cast<double>(totals.mult_adds) / (4 * 16), norms = 9 * 96;
+        EXPECT_EQ(6 * per_token, FlopsPerToken(options, 16) - 6 * norms);
+      }
+    }
+  }
+}
+
 // A step is three times the forward pass, a mult-add two operations. Norms are not products.
 TEST(LayersOf, HasTheOperationsOfTheFormula) {
   const GptOptions options = {.vocab_size = 65, .bias = false};
