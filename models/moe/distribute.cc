@@ -24,8 +24,8 @@ std::string TextOf(const MoeOptions& o) {
       g.normalizes ? ", normalizes" : "", g.sigmoid ? ", sigmoid" : "", ", balance weight ", g.balance_weight,
       ", z weight ", g.z_weight, ", bias rate ", g.bias_rate, ", jitter ", g.jitter, ", capacity factor ",
       g.capacity_factor, ", shared expert ", o.shared_hidden, " wide, ", o.chunks, " chunks, replicas ",
-      Name(p.policy), " in ", p.replica_slots, " slots, tolerance ", p.overload_tolerance,
-      ", costs ", c.link_bytes_per_second, " ", c.latency_seconds, " ", c.rank_flops_per_second, " ", c.micro_batches);
+      Name(p.policy), " in ", p.replica_slots, " slots, tolerance ", p.overload_tolerance, ", costs ",
+      c.link_bytes_per_second, " ", c.latency_seconds, " ", c.rank_flops_per_second, " ", c.micro_batches);
 }
 
 absl::Status Check(const MoeOptions& options, int ep, int tp, bool splits_sequences) {
@@ -40,7 +40,8 @@ absl::Status Check(const MoeOptions& options, int ep, int tp, bool splits_sequen
   }
   if (splits_sequences && options.gate.capacity_factor > 0) {
     return absl::InvalidArgumentError(
-        "a capacity of experts where cp splits sequences: which rows are dropped would depend on the mesh; expected "
+        "a capacity of experts where cp splits sequences: which rows are dropped would depend on the mesh; "
+        "expected "
         "capacity factor 0");
   }
   return absl::OkStatus();
@@ -78,7 +79,8 @@ void Distribute(models::SplitModuleModel& model, MoeMlp& layer, const MoeRanks& 
   const auto keep = [&](const at::Tensor& parameter, int dimension) {
     if (parameter.defined()) model.SetPlacement(parameter, Keep(parameter, homes, rank, dimension, axis));
   };
-  for (const at::Tensor& of_hidden : {weights.in, weights.in_bias, weights.gate, weights.gate_bias}) keep(of_hidden, 1);
+  for (const at::Tensor& of_hidden : {weights.in, weights.in_bias, weights.gate, weights.gate_bias})
+    keep(of_hidden, 1);
   keep(weights.out, 2);
   if (weights.out_bias.defined()) {
     models::Placement placement = Keep(weights.out_bias, homes, rank, -1, axis);
@@ -86,7 +88,8 @@ void Distribute(models::SplitModuleModel& model, MoeMlp& layer, const MoeRanks& 
     model.SetPlacement(weights.out_bias, std::move(placement));
   }
   for (const at::Tensor& parameter : layer.router_parameters()) {
-    if (axis.split()) model.SetPlacement(parameter, {.shape = {}, .boxes = {}, .replicated = {}, .partial = {"tp"}});
+    if (axis.split())
+      model.SetPlacement(parameter, {.shape = {}, .boxes = {}, .replicated = {}, .partial = {"tp"}});
   }
   layer.UseRanks(ranks);
 }

@@ -38,7 +38,8 @@ MoeOptions Options(int experts = 9) {
 std::shared_ptr<gpt::Gpt> MakeModel(const MoeOptions& moe) {
   at::manual_seed(11);
   return std::make_shared<gpt::Gpt>(
-      gpt::GptOptions{.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8, .moe = moe}, at::kFloat);
+      gpt::GptOptions{.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 8, .moe = moe},
+      at::kFloat);
 }
 
 comm::DeviceMesh MeshOf(int ep, int tp = 1) {
@@ -79,7 +80,17 @@ TEST(DistributeExperts, InitialValuesAreThoseOfOneRank) {
       for (const models::ParameterUnit& unit : model->units()) {
         for (const models::ParameterSpec& p : unit.parameters) {
           EXPECT_TRUE(p.tensor.equal(models::LocalPart(expected.at(p.name), p.placement))) << p.name;
-          if (p.name == "transformer.h.0.mlp.experts.in_weight") experts = p.tensor.size(0);
+          if (p.name != "transformer.h.0.mlp.experts.out_bias") continue;
+          experts = p.tensor.size(0);
+        }
+      }
+      // The home experts of the definition, not of the placement.
+      const int rank = mesh.axis("ep").rank(), first = 9 * rank / ep;
+      EXPECT_EQ(experts, 9 * (rank + 1) / ep - first);
+      for (const models::ParameterUnit& unit : model->units()) {
+        for (const models::ParameterSpec& p : unit.parameters) {
+          if (tp > 1 || p.name.find(".experts.") == std::string::npos) continue;
+          EXPECT_TRUE(p.tensor.equal(expected.at(p.name).narrow(0, first, experts))) << p.name;
         }
       }
       std::int64_t all = experts;
@@ -90,11 +101,13 @@ TEST(DistributeExperts, InitialValuesAreThoseOfOneRank) {
 }
 
 // The refusal, the same on all ranks, and nothing changed.
-void ExpectRefused(const MoeOptions& options, const std::string& text, bool splits_sequences = false, int tp = 1) {
+void ExpectRefused(const MoeOptions& options, const std::string& text, bool splits_sequences = false,
+                   int tp = 1) {
   const auto model = MakeModel(options);
   const comm::DeviceMesh mesh = MeshOf(World().size() / tp, tp);
   if (tp > 1) {
-    ASSERT_TRUE(tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, tp), {}).ok());
+    ASSERT_TRUE(
+        tensor_parallel::Parallelize(*model, mesh, tensor_parallel::DefaultPlan(*model, tp), {}).ok());
   }
   const absl::Status status = DistributeExperts(*model, mesh, splits_sequences);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -131,9 +144,8 @@ TEST(DistributeExperts, RanksWithOtherOptionsAreNamed) {
   refused("gate top-k", [](MoeOptions& o) { o.gate.kind = GateKind::kTopK; });
   refused("12 wide", [](MoeOptions& o) { o.hidden = 12; });
   refused("2 chunks", [](MoeOptions& o) { o.chunks = 2; });
-  refused("replicas eplb in 2 slots", [](MoeOptions& o) {
-    o.planner = {.policy = PlacementPolicy::kEplb, .replica_slots = 2};
-  });
+  refused("replicas eplb in 2 slots",
+          [](MoeOptions& o) { o.planner = {.policy = PlacementPolicy::kEplb, .replica_slots = 2}; });
   refused("gated", [](MoeOptions& o) { o.gated = false; });
   refused("biases", [](MoeOptions& o) { o.bias = false; });
   refused("balance weight 0.5", [](MoeOptions& o) { o.gate.balance_weight = 0.5; });
@@ -203,7 +215,8 @@ TEST(RouteTokens, NotFiniteLogitsOfOneRank) {
 // A view of one element: as large as it says, without its memory.
 TEST(RouteTokensDeathTest, MoreRowsThan32BitsCount) {
   if (World().size() > 1) return;  // MPI does not survive a fork
-  const at::Tensor logits = at::empty({std::int64_t{1} << 30, 4}, at::TensorOptions(at::kMeta).dtype(at::kFloat));
+  const at::Tensor logits =
+      at::empty({std::int64_t{1} << 30, 4}, at::TensorOptions(at::kMeta).dtype(at::kFloat));
   EXPECT_DEATH(RouteTokens({.experts = 4, .k = 2}, {}, logits, {}), "more rows than 32 bits count");
 }
 

@@ -50,15 +50,18 @@ at::Tensor Random(at::IntArrayRef shape, std::uint64_t seed) {
 // A layer with parameters that are all different from zero.
 struct Layer {
   explicit Layer(const MoeOptions& options)
-      : root(std::make_shared<torch::nn::Module>("Root")), moe(*root, "mlp", kLayer, kWidth, options, at::kDouble) {
+      : root(std::make_shared<torch::nn::Module>("Root")),
+        moe(*root, "mlp", kLayer, kWidth, options, at::kDouble) {
     const at::NoGradGuard not_recorded;
     std::uint64_t seed = 1;
-    for (const auto& item : root->named_parameters()) item.value().copy_(Random(item.value().sizes(), ++seed) / 2);
-    for (const auto& item : root->named_buffers()) item.value().copy_(Random(item.value().sizes(), ++seed) / 4);
+    for (const auto& item : root->named_parameters())
+      item.value().copy_(Random(item.value().sizes(), ++seed) / 2);
+    for (const auto& item : root->named_buffers())
+      item.value().copy_(Random(item.value().sizes(), ++seed) / 4);
   }
   MoeMlp::Output Forward(const at::Tensor& x, bool final = true, std::uint64_t seed = kSeed) {
-    const models::BlockContext context = {
-        .final = final, .random = {.seed = seed, .first_sample = kFirstSample}};
+    const models::BlockContext context = {.final = final,
+                                          .random = {.seed = seed, .first_sample = kFirstSample}};
     return moe.Forward(tensor_parallel::Residual(x), {.batch = x.size(0) / kSequence, .context = context});
   }
   // Of the state dict below "mlp.", as leaves of their own.
@@ -104,7 +107,8 @@ at::Tensor KthOfOthers(const at::Tensor& values, int k) {
 
 Choice Choose(const GateOptions& gate, const Parameters& p, const at::Tensor& x, bool training) {
   const std::uint64_t seed = base::DeriveSeed(kSeed, "router", kLayer);
-  const at::Tensor tokens = at::arange(kFirstSample * kSequence, kFirstSample * kSequence + x.size(0), at::kLong);
+  const at::Tensor tokens =
+      at::arange(kFirstSample * kSequence, kFirstSample * kSequence + x.size(0), at::kLong);
   at::Tensor seen = x;
   if (training && gate.jitter > 0) {
     const at::Tensor u = dropout::UniformNumbers(base::DeriveSeed(seed, "gate jitter"), tokens, kWidth);
@@ -115,7 +119,8 @@ Choice Choose(const GateOptions& gate, const Parameters& p, const at::Tensor& x,
   const bool has_noise = training && gate.kind == GateKind::kNoisyTopK;
   if (has_noise) {
     deviation = at::softplus(at::linear(seen, p.at("router.noise_weight")));
-    noisy = logits + deviation * dropout::NormalNumbers(base::DeriveSeed(seed, "gate noise"), tokens, kExperts);
+    noisy =
+        logits + deviation * dropout::NormalNumbers(base::DeriveSeed(seed, "gate noise"), tokens, kExperts);
   }
   const at::Tensor probability = at::softmax(noisy, 1);
   const at::Tensor scores = gate.sigmoid ? at::sigmoid(noisy) : probability;
@@ -134,12 +139,14 @@ Choice Choose(const GateOptions& gate, const Parameters& p, const at::Tensor& x,
   if (gate.kind == GateKind::kGShard) {
     const at::Tensor first = at::zeros_like(order).scatter_(1, ids.narrow(1, 0, 1), 1);
     balance = gate.experts * (first.mean(0) * probability.mean(0)).sum();
-    const at::Tensor u = dropout::UniformNumbers(base::DeriveSeed(seed, "second expert of a gate"), tokens, 1);
+    const at::Tensor u =
+        dropout::UniformNumbers(base::DeriveSeed(seed, "second expert of a gate"), tokens, 1);
     const at::Tensor kept = (2 * weights.detach() > u).to(at::kDouble);
     if (training) weights = weights * (first + (1 - first) * kept);
   }
   if (gate.capacity_factor > 0) {
-    const double rows = std::ceil(gate.k * static_cast<double>(x.size(0)) / gate.experts * gate.capacity_factor);
+    const double rows =
+        std::ceil(gate.k * static_cast<double>(x.size(0)) / gate.experts * gate.capacity_factor);
     weights = weights * mask.cumsum(0).le(rows);
   }
   at::Tensor loss = gate.z_weight * at::logsumexp(logits, 1).square().mean();
@@ -147,22 +154,30 @@ Choice Choose(const GateOptions& gate, const Parameters& p, const at::Tensor& x,
   return {mask, weights, loss * x.size(0)};
 }
 
-at::Tensor EveryExpert(const MoeOptions& options, const Parameters& p, const at::Tensor& x, const at::Tensor& weights) {
-  const auto of = [&](const std::string& name, int e) { return p.count(name) > 0 ? p.at(name)[e] : at::Tensor(); };
+at::Tensor EveryExpert(const MoeOptions& options, const Parameters& p, const at::Tensor& x,
+                       const at::Tensor& weights) {
+  const auto of = [&](const std::string& name, int e) {
+    return p.count(name) > 0 ? p.at(name)[e] : at::Tensor();
+  };
   at::Tensor y = at::zeros_like(x);
   for (int e = 0; e < kExperts; ++e) {
     at::Tensor wide = at::linear(x, of("experts.in_weight", e), of("experts.in_bias", e));
     if (options.gated) {
-      wide = wide * Activated(options.activation, at::linear(x, of("experts.gate_weight", e), of("experts.gate_bias", e)));
+      wide = wide * Activated(options.activation,
+                              at::linear(x, of("experts.gate_weight", e), of("experts.gate_bias", e)));
     } else {
       wide = Activated(options.activation, wide);
     }
-    y = y + weights.narrow(1, e, 1) * at::linear(wide, of("experts.out_weight", e), of("experts.out_bias", e));
+    y = y +
+        weights.narrow(1, e, 1) * at::linear(wide, of("experts.out_weight", e), of("experts.out_bias", e));
   }
   if (options.shared_hidden == 0) return y;
   const at::Tensor none;
-  const auto shared = [&](const std::string& name) { return p.count("shared." + name) > 0 ? p.at("shared." + name) : none; };
-  const at::Tensor wide = Activated(options.activation, at::linear(x, shared("in.weight"), shared("in.bias")));
+  const auto shared = [&](const std::string& name) {
+    return p.count("shared." + name) > 0 ? p.at("shared." + name) : none;
+  };
+  const at::Tensor wide =
+      Activated(options.activation, at::linear(x, shared("in.weight"), shared("in.bias")));
   return y + at::linear(wide, shared("out.weight"), shared("out.bias"));
 }
 
@@ -195,7 +210,8 @@ void ExpectDense(const MoeOptions& options, bool training) {
   Layer layer(options);
   layer.root->train(training);
   const Parameters p = layer.Copies();
-  const at::Tensor x = Random({kTokens, kWidth}, 99).requires_grad_(true), gradient = Random({kTokens, kWidth}, 100);
+  const at::Tensor x = Random({kTokens, kWidth}, 99).requires_grad_(true),
+                   gradient = Random({kTokens, kWidth}, 100);
   const at::Tensor same_x = x.detach().clone().requires_grad_(true);
   const Choice choice = Choose(options.gate, p, same_x, training);
   const at::Tensor expected = EveryExpert(options, p, same_x, choice.weights);
@@ -294,26 +310,26 @@ TEST(MoeMlp, LoadsAndBiasesAreThoseOfFinalCallsInTraining) {
 
 // Without a shared expert nothing but the router sees such a token.
 void ExpectOthersUnspoilt(const MoeOptions& options) {
-    Layer layer(options);
-    const at::Tensor x = Random({kTokens, kWidth}, 99);
-    const at::Tensor whole = layer.Forward(x, /*final=*/false).added.local().detach();
-    at::Tensor spoilt = x.clone();
-    spoilt[4][2] = std::numeric_limits<double>::quiet_NaN();
-    const MoeMlp::Output out = layer.Forward(spoilt);
-    const at::Tensor y = out.added.local().detach();
-    EXPECT_TRUE(y[4].isnan().all().item<bool>());
-    // Products of other numbers of rows round otherwise.
-    ExpectNear(whole.narrow(0, 0, 4), y.narrow(0, 0, 4), "tokens in front");
-    ExpectNear(whole.narrow(0, 5, kTokens - 5), y.narrow(0, 5, kTokens - 5), "tokens behind");
-    EXPECT_TRUE(out.loss.isnan().item<bool>());
-    layer.moe.EndStep();
-    EXPECT_EQ(layer.moe.load().not_finite, 1);
-    // Of the experts, by outputs of the others: the row was not sent to any.
-    at::Tensor gradient = at::ones_like(y);
-    gradient[4].zero_();
-    out.added.local().backward(gradient);
-    EXPECT_TRUE(layer.moe.experts().in.grad().isfinite().all().item<bool>());
-    EXPECT_TRUE(layer.moe.experts().out_bias.grad().isfinite().all().item<bool>());
+  Layer layer(options);
+  const at::Tensor x = Random({kTokens, kWidth}, 99);
+  const at::Tensor whole = layer.Forward(x, /*final=*/false).added.local().detach();
+  at::Tensor spoilt = x.clone();
+  spoilt[4][2] = std::numeric_limits<double>::quiet_NaN();
+  const MoeMlp::Output out = layer.Forward(spoilt);
+  const at::Tensor y = out.added.local().detach();
+  EXPECT_TRUE(y[4].isnan().all().item<bool>());
+  // Products of other numbers of rows round otherwise.
+  ExpectNear(whole.narrow(0, 0, 4), y.narrow(0, 0, 4), "tokens in front");
+  ExpectNear(whole.narrow(0, 5, kTokens - 5), y.narrow(0, 5, kTokens - 5), "tokens behind");
+  EXPECT_TRUE(out.loss.isnan().item<bool>());
+  layer.moe.EndStep();
+  EXPECT_EQ(layer.moe.load().not_finite, 1);
+  // Of the experts, by outputs of the others: the row was not sent to any.
+  at::Tensor gradient = at::ones_like(y);
+  gradient[4].zero_();
+  out.added.local().backward(gradient);
+  EXPECT_TRUE(layer.moe.experts().in.grad().isfinite().all().item<bool>());
+  EXPECT_TRUE(layer.moe.experts().out_bias.grad().isfinite().all().item<bool>());
 }
 
 TEST(MoeMlp, TokensThatAreNotFiniteSpoilNoOthers) {

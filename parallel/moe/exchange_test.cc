@@ -125,9 +125,9 @@ std::vector<Case> Cases() {
   const int n = World().size();
   std::vector<std::vector<int>> layouts = {std::vector<int>(n, 0), {}, {}, {}};
   for (int rank = 0; rank < n; ++rank) {
-    layouts[1].push_back(rank);                    // a rank on each
-    layouts[2].push_back(rank / 2);                // 2 + 2 + ...
-    layouts[3].push_back(rank == 0 ? 0 : 1);       // 1 + the others
+    layouts[1].push_back(rank);               // a rank on each
+    layouts[2].push_back(rank / 2);           // 2 + 2 + ...
+    layouts[3].push_back(rank == 0 ? 0 : 1);  // 1 + the others
   }
   std::vector<Case> cases;
   for (const std::vector<int>& nodes : layouts) {
@@ -141,7 +141,8 @@ std::vector<Case> Cases() {
 // definition: rank number i of a node sends to number i (modulo their count) of each other node.
 struct Route {
   explicit Route(const Case& c) : nodes(c.nodes) {
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank) of_node[nodes[rank]].push_back(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+      of_node[nodes[rank]].push_back(static_cast<int>(rank));
     relays = of_node.size() > 1 && of_node.size() < nodes.size();
   }
   int Relay(int from, int to) const {
@@ -199,7 +200,8 @@ TEST(RowExchange, RowsComeOnceToEachRankAndSlots) {
     std::set<std::pair<int, int>> distinct;
     for (std::int64_t i = 0; i < received.size(0); ++i) {
       EXPECT_EQ(received[i][2].item<double>(), 7);
-      EXPECT_TRUE(distinct.insert({received[i][0].item<int>(), received[i][1].item<int>()}).second) << "twice";
+      EXPECT_TRUE(distinct.insert({received[i][0].item<int>(), received[i][1].item<int>()}).second)
+          << "twice";
     }
     for (std::size_t a = 0; a < places.size(); ++a) {
       EXPECT_EQ(places.ranks[a], me);
@@ -275,13 +277,15 @@ TEST(RowExchange, OrderOfRowsDoesNotMatter) {
     const auto rows = static_cast<std::int64_t>(problem[me].size());
     const at::Tensor x = Integers({rows, kWidth}, 30 + me);
     // What a slot makes of a row: the row times a number of (rank, slot).
-    const auto result = [&](const std::vector<std::vector<std::pair<int, int>>>& targets, const at::Tensor& input) {
+    const auto result = [&](const std::vector<std::vector<std::pair<int, int>>>& targets,
+                            const at::Tensor& input) {
       const RowExchange exchange(ExchangeRanks(World(), c.nodes), PlacesOf(targets), rows);
       const at::Tensor received = exchange.Dispatch(input);
       at::Tensor made = at::zeros(received.sizes(), received.options());
       const RowPlaces& places = exchange.received();
       for (std::size_t a = 0; a < places.size(); ++a) {
-        made[places.rows[a]].add_(received[places.rows[a]] * (1 + places.slots[a] + kSlots * places.ranks[a]));
+        made[places.rows[a]].add_(received[places.rows[a]] *
+                                  (1 + places.slots[a] + kSlots * places.ranks[a]));
       }
       return exchange.Combine(made);
     };
@@ -295,10 +299,12 @@ TEST(RowExchange, OrderOfRowsDoesNotMatter) {
     }
     std::vector<std::vector<std::pair<int, int>>> shuffled(rows);
     for (std::int64_t i = 0; i < rows; ++i) shuffled[i] = problem[me][order[i].item<std::int64_t>()];
-    EXPECT_TRUE(result(problem[me], x).index_select(0, order).equal(result(shuffled, x.index_select(0, order))));
+    EXPECT_TRUE(
+        result(problem[me], x).index_select(0, order).equal(result(shuffled, x.index_select(0, order))));
     at::Tensor expected = at::zeros(x.sizes(), x.options());
     for (std::int64_t row = 0; row < rows; ++row) {
-      for (const auto& [rank, slot] : problem[me][row]) expected[row].add_(x[row] * (1 + slot + kSlots * rank));
+      for (const auto& [rank, slot] : problem[me][row])
+        expected[row].add_(x[row] * (1 + slot + kSlots * rank));
     }
     EXPECT_TRUE(result(problem[me], x).equal(expected));
   }
@@ -318,7 +324,8 @@ TEST(RowExchangeBytes, AreThoseOfTheFormula) {
     EXPECT_EQ(ranks.two_level(), Route(c).relays);
     const int hops = ranks.two_level() ? 2 : 1;
     std::optional<RowExchange> exchange;
-    EXPECT_EQ(SentBy([&] { exchange.emplace(ranks, places, rows); }), hops * (n - 1) * kCounts + expected.places * kPlace);
+    EXPECT_EQ(SentBy([&] { exchange.emplace(ranks, places, rows); }),
+              hops * (n - 1) * kCounts + expected.places * kPlace);
     EXPECT_EQ(exchange->sent_rows(), expected.rows);
     at::Tensor received, of_places;
     const at::Tensor x = Integers({rows, kWidth}, me);
@@ -444,7 +451,8 @@ TEST(ReplicaBytes, AreThoseOfTheFormula) {
   }
   // Each replica's gradient is its rank's number plus one.
   ExpertWeights of_replicas, of_home;
-  ForEachTensor(replicas, of_replicas, [&](const at::Tensor& r, at::Tensor& g) { g = at::full_like(r, me + 1); });
+  ForEachTensor(replicas, of_replicas,
+                [&](const at::Tensor& r, at::Tensor& g) { g = at::full_like(r, me + 1); });
   ForEachTensor(home, of_home, [](const at::Tensor& w, at::Tensor& g) { g = at::full_like(w, 100); });
   EXPECT_EQ(SentBy([&] { ReduceToHome(World(), placement, of_replicas, of_home); }), brought * expert_bytes);
   for (int e = first; e < first + count; ++e) {

@@ -1,9 +1,9 @@
 #include "parallel/moe/layer.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
@@ -90,21 +90,22 @@ ExpertWeights WeightsOf(const Pass& pass, at::TensorList parameters) {
   return weights;
 }
 
-at::Tensor Joined(const std::vector<at::Tensor>& parts) { return parts.size() == 1 ? parts[0] : at::cat(parts); }
+at::Tensor Joined(const std::vector<at::Tensor>& parts) {
+  return parts.size() == 1 ? parts[0] : at::cat(parts);
+}
 
 at::Tensor Select(const at::Tensor& values, const RowNumbers& index) {
   return GatherRows(values.reshape({-1, 1}), index).squeeze(1);
 }
 
-at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas, const Chunk& chunk,
-                      const at::Tensor& rows, ChunkState& state) {
+at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas,
+                      const Chunk& chunk, const at::Tensor& rows, ChunkState& state) {
   const Parts parts = pass.PartsOf(chunk);
   const auto run = [&](const ExpertWeights& weights, const at::Tensor& x,
                        const std::vector<std::int64_t>& offsets, SavedExperts& saved) {
     return ForwardExperts(pass.options.mlp, weights, x, offsets, pass.records ? &saved : nullptr);
   };
-  std::vector<at::Tensor> outputs = {
-      run(home, rows.narrow(0, 0, parts.home_rows()), parts.home, state.home)};
+  std::vector<at::Tensor> outputs = {run(home, rows.narrow(0, 0, parts.home_rows()), parts.home, state.home)};
   if (parts.replica_rows() > 0) {
     outputs.push_back(run(replicas, rows.narrow(0, parts.home_rows(), parts.replica_rows()), parts.replicas,
                           state.replicas));
@@ -238,8 +239,9 @@ class PassBackward {
   at::Tensor ThroughExperts(std::size_t c, const at::Tensor& gradient) {
     const Parts parts = pass_.PartsOf(pass_.chunks[c]);
     const ChunkState& state = tensors_.chunks[c];
-    const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved, const at::Tensor& of_outputs,
-                         const std::vector<std::int64_t>& offsets, ExpertWeights& sum) {
+    const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved,
+                         const at::Tensor& of_outputs, const std::vector<std::int64_t>& offsets,
+                         ExpertWeights& sum) {
       const ExpertGradients of = BackwardExperts(pass_.options.mlp, weights, saved, offsets, of_outputs,
                                                  {.rows = wanted_.x, .weights = wanted_.experts});
       if (wanted_.experts) AddTo(sum, of.weights);
@@ -285,7 +287,8 @@ struct LayerFunction : torch::autograd::Function<LayerFunction> {
     auto next = saved.begin() + static_cast<std::ptrdiff_t>(count);
     for (at::Tensor* tensor : tensors.All()) *tensor = *next++;
     Wanted wanted = {.x = context->needs_input_grad(0), .weights = context->needs_input_grad(1)};
-    for (std::size_t i = 0; i < count; ++i) wanted.experts = wanted.experts || context->needs_input_grad(2 + i);
+    for (std::size_t i = 0; i < count; ++i)
+      wanted.experts = wanted.experts || context->needs_input_grad(2 + i);
     PassBackward backward(pass, at::TensorList(saved).slice(0, count), tensors, wanted);
     backward.Run(gradients[0]);
     variable_list of_inputs = {at::Tensor(), backward.of_x, backward.of_weights};
@@ -315,10 +318,11 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
       << "; expected (tokens, width), (tokens, k) of int64, (tokens, k)";
   PLAIT_CHECK(placement.ranks() == ranks_.comm().size() && placement.experts() == options_.experts &&
               home.in.size(0) == placement.home_experts(ranks_.comm().rank()))
-      << "a placement of " << placement.experts() << " experts on " << placement.ranks() << " ranks, weights of "
-      << home.in.size(0) << "; the layer has " << options_.experts << " on " << ranks_.comm().size();
-  const at::Tensor on_host = experts.is_meta() ? InTurn(experts.sizes(), options_.experts)
-                                               : experts.to(at::kCPU).contiguous();
+      << "a placement of " << placement.experts() << " experts on " << placement.ranks()
+      << " ranks, weights of " << home.in.size(0) << "; the layer has " << options_.experts << " on "
+      << ranks_.comm().size();
+  const at::Tensor on_host =
+      experts.is_meta() ? InTurn(experts.sizes(), options_.experts) : experts.to(at::kCPU).contiguous();
   auto pass = std::make_shared<Pass>(Pass{.ranks = ranks_,
                                           .options = options_,
                                           .placement = placement,

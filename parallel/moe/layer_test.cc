@@ -34,9 +34,10 @@ constexpr std::int64_t kWidth = 6, kHidden = 10;
 
 struct Case {
   int experts = 8, k = 2, chunks = 1;
-  std::int64_t tokens = 37;  // of all ranks
+  std::int64_t tokens = 37;        // of all ranks
   std::string placement = "home";  // "home", "random", "everywhere"
-  std::string routing = "random";  // "random", "one" expert, "few": the first half of experts; "first rank": has all tokens
+  std::string routing =
+      "random";  // "random", "one" expert, "few": the first half of experts; "first rank": has all tokens
   bool biases = true;
   bool exact = false;  // integers
   bool two_level = false;
@@ -45,7 +46,8 @@ struct Case {
 
 std::string TextOf(const Case& c) {
   return absl::StrCat(c.experts, " experts, k=", c.k, ", ", c.chunks, " chunks, ", c.tokens, " tokens, ",
-                      c.placement, ", ", c.routing, c.exact ? ", exact" : "", c.two_level ? ", two levels" : "");
+                      c.placement, ", ", c.routing, c.exact ? ", exact" : "",
+                      c.two_level ? ", two levels" : "");
 }
 
 // Values of the whole problem, the same on every rank.
@@ -79,7 +81,8 @@ class Problem {
     at::Tensor chosen = at::empty({c_.tokens, c_.k}, at::kLong);
     const int most = c_.routing == "few" ? std::max(c_.k, c_.experts / 2) : c_.experts;
     for (std::int64_t t = 0; t < c_.tokens; ++t) {
-      const auto first = c_.routing == "one" ? 0 : at::randint(0, most, {1}, generator_, at::kLong).item<std::int64_t>();
+      const auto first =
+          c_.routing == "one" ? 0 : at::randint(0, most, {1}, generator_, at::kLong).item<std::int64_t>();
       for (int j = 0; j < c_.k; ++j) chosen[t][j] = (first + j) % most;
     }
     if (c_.tokens > 3) chosen[3].fill_(-1);
@@ -99,8 +102,9 @@ struct Result {
 
 // Every expert on every token, weighted: no selection, no permutation.
 Result Dense(const Case& c, const Problem& p) {
-  const at::Tensor x = Leaf(p.x), weights = Leaf(p.weights), in = Leaf(p.parameters.in), out = Leaf(p.parameters.out),
-                   in_bias = Leaf(p.parameters.in_bias), out_bias = Leaf(p.parameters.out_bias);
+  const at::Tensor x = Leaf(p.x), weights = Leaf(p.weights), in = Leaf(p.parameters.in),
+                   out = Leaf(p.parameters.out), in_bias = Leaf(p.parameters.in_bias),
+                   out_bias = Leaf(p.parameters.out_bias);
   at::Tensor y = at::zeros({c.tokens, kWidth}, at::kDouble);
   for (int e = 0; e < c.experts; ++e) {
     at::Tensor wide = at::matmul(x, in[e].t());
@@ -111,8 +115,7 @@ Result Dense(const Case& c, const Problem& p) {
   }
   y.backward(p.gradient);
   const auto gradient = [](const at::Tensor& t) { return t.defined() ? t.grad() : at::Tensor(); };
-  return {y.detach(),   x.grad(),          weights.grad(), in.grad(), gradient(in_bias),
-          out.grad(), gradient(out_bias)};
+  return {y.detach(), x.grad(), weights.grad(), in.grad(), gradient(in_bias), out.grad(), gradient(out_bias)};
 }
 
 std::vector<std::int64_t> TokensOfRanks(const Case& c) {
@@ -127,10 +130,13 @@ ExpertPlacement PlacementOf(const Case& c, const Problem& p, const std::vector<s
   ExpertPlacement placement(n, c.experts);
   if (c.placement == "home") return placement;
   unsigned state = 5;
-  const auto next = [&state](int below) { return static_cast<int>((state = state * 1664525 + 1013904223) >> 16) % below; };
+  const auto next = [&state](int below) {
+    return static_cast<int>((state = state * 1664525 + 1013904223) >> 16) % below;
+  };
   for (int e = 0; e < c.experts; ++e) {
     for (int r = 0; r < n; ++r) {
-      if (r != placement.home_rank(e) && (c.placement == "everywhere" || next(3) == 0)) placement.AddReplica(e, r);
+      if (r != placement.home_rank(e) && (c.placement == "everywhere" || next(3) == 0))
+        placement.AddReplica(e, r);
     }
   }
   for (int source = 0; source < n; ++source) {
@@ -174,9 +180,10 @@ struct LayerPass {
     parameters.in_bias = home(p.parameters.in_bias);
     parameters.out = home(p.parameters.out);
     parameters.out_bias = home(p.parameters.out_bias);
-    const ExpertLayer layer(RanksOf(c), {.experts = c.experts,
-                                         .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
-                                         .chunks = c.chunks});
+    const ExpertLayer layer(RanksOf(c),
+                            {.experts = c.experts,
+                             .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
+                             .chunks = c.chunks});
     y = layer.Forward(x, tokens(p.experts), weights, parameters, placement);
   }
   std::vector<at::Tensor> of_experts() const {
@@ -196,8 +203,8 @@ Result Parallel(const Case& c, const Problem& p) {
   run.y.backward(run.gradient);
   const auto gradient = [](const at::Tensor& t) { return t.defined() ? t.grad() : at::Tensor(); };
   const ExpertWeights& of = run.parameters;
-  return {run.y.detach(),   run.x.grad(),          run.weights.grad(), of.in.grad(), gradient(of.in_bias),
-          of.out.grad(), gradient(of.out_bias)};
+  return {run.y.detach(),       run.x.grad(),  run.weights.grad(),   of.in.grad(),
+          gradient(of.in_bias), of.out.grad(), gradient(of.out_bias)};
 }
 
 void ExpectDense(const Case& c) {
@@ -236,7 +243,8 @@ TEST(ExpertLayer, IsTheSumOverExperts) {
       for (const int k : {1, 2, 4}) {
         for (const char* placement : {"home", "random", "everywhere"}) {
           for (const int chunks : {1, 3}) {
-            ExpectDense({.experts = experts, .k = k, .chunks = chunks, .placement = placement, .exact = exact});
+            ExpectDense(
+                {.experts = experts, .k = k, .chunks = chunks, .placement = placement, .exact = exact});
           }
         }
       }
@@ -247,7 +255,8 @@ TEST(ExpertLayer, IsTheSumOverExperts) {
 TEST(ExpertLayer, RowsThroughRelaysAreTheSame) {
   for (const bool exact : {false, true}) {
     for (const char* placement : {"home", "random"}) {
-      ExpectDense({.experts = 8, .k = 4, .chunks = 2, .placement = placement, .exact = exact, .two_level = true});
+      ExpectDense(
+          {.experts = 8, .k = 4, .chunks = 2, .placement = placement, .exact = exact, .two_level = true});
     }
   }
 }
@@ -259,20 +268,23 @@ TEST(ExpertLayer, Edges) {
       ExpectDense({.k = 2, .chunks = 2, .placement = placement, .routing = routing, .exact = true});
     }
   }
-  ExpectDense({.experts = 4, .k = 4});                       // every expert
-  ExpectDense({.experts = 1, .k = 1});                       // ranks without an expert
-  ExpectDense({.experts = 3, .k = 2, .tokens = 1});          // ranks without a token
+  ExpectDense({.experts = 4, .k = 4});                            // every expert
+  ExpectDense({.experts = 1, .k = 1});                            // ranks without an expert
+  ExpectDense({.experts = 3, .k = 2, .tokens = 1});               // ranks without a token
   ExpectDense({.experts = 8, .k = 1, .chunks = 5, .tokens = 4});  // chunks without a token
   ExpectDense({.experts = 8, .k = 2, .biases = false});
 }
 
-std::vector<at::Tensor> Gradients(const LayerPass& run, const std::vector<at::Tensor>& of, double factor = 1) {
+std::vector<at::Tensor> Gradients(const LayerPass& run, const std::vector<at::Tensor>& of,
+                                  double factor = 1) {
   return torch::autograd::grad({run.y}, of, {run.gradient * factor}, /*retain_graph=*/true);
 }
 
-void ExpectSame(const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual, const char* what) {
+void ExpectSame(const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual,
+                const char* what) {
   ASSERT_EQ(expected.size(), actual.size()) << what;
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(expected[i].equal(actual[i])) << what << " " << i;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(expected[i].equal(actual[i])) << what << " " << i;
 }
 
 // Whatever was asked of the graph before, and with which gradient.
@@ -286,7 +298,8 @@ TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
       std::vector<at::Tensor> all = inputs;
       all.insert(all.end(), experts.begin(), experts.end());
       const std::vector<at::Tensor> whole = Gradients(run, all);
-      std::vector<at::Tensor> of_inputs(whole.begin(), whole.begin() + 2), of_experts(whole.begin() + 2, whole.end());
+      std::vector<at::Tensor> of_inputs(whole.begin(), whole.begin() + 2),
+          of_experts(whole.begin() + 2, whole.end());
       std::vector<at::Tensor> twice;
       for (const at::Tensor& gradient : of_experts) twice.push_back(2 * gradient);
       ExpectSame(whole, Gradients(run, all), "again");
@@ -311,7 +324,8 @@ void Step(const std::vector<at::Tensor>& parameters) {
   for (const at::Tensor& p : parameters) {
     p.sub_(kExactRate * p.grad());
     const at::Tensor scaled = p * std::ldexp(1, 40);
-    ASSERT_TRUE(scaled.equal(scaled.round()) && scaled.abs().lt(std::ldexp(1, 53)).all().item<bool>()) << "not exact";
+    ASSERT_TRUE(scaled.equal(scaled.round()) && scaled.abs().lt(std::ldexp(1, 53)).all().item<bool>())
+        << "not exact";
   }
 }
 
@@ -369,7 +383,8 @@ TEST(ExpertLayer, TrainingHasTheSameBitsOnEveryWorldPlacementAndChunking) {
             run.y.backward(run.gradient);
             Step(run.of_experts());
             // Other ranks' experts are not read.
-            for (const auto member : {&ExpertWeights::in, &ExpertWeights::in_bias, &ExpertWeights::out, &ExpertWeights::out_bias}) {
+            for (const auto member : {&ExpertWeights::in, &ExpertWeights::in_bias, &ExpertWeights::out,
+                                      &ExpertWeights::out_bias}) {
               at::Tensor all = at::empty_like(trained.*member).fill_(std::nan(""));
               home(all).copy_((run.parameters.*member).detach());
               trained.*member = all;

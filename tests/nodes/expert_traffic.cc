@@ -35,7 +35,8 @@ at::Tensor Random(at::IntArrayRef shape, std::uint64_t seed) {
 at::Tensor Routing(const std::string& kind, std::int64_t tokens, int rank) {
   at::Tensor experts = at::empty({tokens, kK}, at::kLong);
   for (std::int64_t t = 0; t < tokens; ++t) {
-    const std::int64_t number = 7 * t + rank, first = kind == "blocks" ? number % (kExperts / kK) * kK : number % kExperts;
+    const std::int64_t number = 7 * t + rank,
+                       first = kind == "blocks" ? number % (kExperts / kK) * kK : number % kExperts;
     for (std::int64_t j = 0; j < kK; ++j) experts[t][j] = (first + j) % kExperts;
   }
   return experts;
@@ -49,14 +50,17 @@ struct Pass {
         experts(Routing(routing, tokens, rank)) {
     const int me = ranks.comm().rank();
     const auto home = [&](const at::Tensor& all) {
-      return all.narrow(0, placement.first_home_expert(me), placement.home_experts(me)).clone().requires_grad_(true);
+      return all.narrow(0, placement.first_home_expert(me), placement.home_experts(me))
+          .clone()
+          .requires_grad_(true);
     };
     weights.in = home(Random({kExperts, kHidden, kWidth}, 1) / 32);
     weights.out = home(Random({kExperts, kWidth, kHidden}, 2) / 3);
   }
   at::Tensor Run() {
     x.mutable_grad() = at::Tensor();
-    const at::Tensor y = layer.Forward(x, experts, at::full(experts.sizes(), 0.25, at::kFloat).requires_grad_(true), weights, placement);
+    const at::Tensor y = layer.Forward(
+        x, experts, at::full(experts.sizes(), 0.25, at::kFloat).requires_grad_(true), weights, placement);
     y.backward(x.detach());
     return y.detach();
   }
@@ -67,13 +71,16 @@ struct Pass {
 };
 
 absl::Status Exchange(const Communicator& world, const std::string& routing, std::int64_t tokens, int calls) {
-  Pass pass(ExchangeRanks(world), routing, tokens, world.rank()), alone(ExchangeRanks(), routing, tokens, world.rank());
+  Pass pass(ExchangeRanks(world), routing, tokens, world.rank()),
+      alone(ExchangeRanks(), routing, tokens, world.rank());
   const at::Tensor expected = alone.Run();
   for (int call = 0; call < calls; ++call) {
     const at::Tensor y = pass.Run();
-    const bool same = at::allclose(y, expected, 1e-4, 1e-5) && at::allclose(pass.x.grad(), alone.x.grad(), 1e-4, 1e-5);
-    const absl::Status mine = same ? absl::OkStatus()
-                                   : absl::InternalError(absl::StrCat("rank ", world.rank(), ": not as one process"));
+    const bool same =
+        at::allclose(y, expected, 1e-4, 1e-5) && at::allclose(pass.x.grad(), alone.x.grad(), 1e-4, 1e-5);
+    const absl::Status mine =
+        same ? absl::OkStatus()
+             : absl::InternalError(absl::StrCat("rank ", world.rank(), ": not as one process"));
     if (absl::Status all = world.Agree(mine); !all.ok()) return all;
   }
   return absl::OkStatus();

@@ -148,10 +148,13 @@ double Summed(double value) {
 class Staged {
  public:
   explicit Staged(const Setting& s)
-      : s_(s), data_axis_(s.strategy == Strategy::kDdp ? "dp_replicate" : "dp_shard"), model_(MakeModel(s, false)) {
+      : s_(s),
+        data_axis_(s.strategy == Strategy::kDdp ? "dp_replicate" : "dp_shard"),
+        model_(MakeModel(s, false)) {
     const auto mesh =
         *comm::DeviceMesh::Create(World(), {{"pp", kStages}, {data_axis_, s.data_ranks()}, {"tp", s.tp}});
-    EXPECT_TRUE(tensor_parallel::Parallelize(*model_, mesh, tensor_parallel::DefaultPlan(*model_, s.tp), {}).ok());
+    EXPECT_TRUE(
+        tensor_parallel::Parallelize(*model_, mesh, tensor_parallel::DefaultPlan(*model_, s.tp), {}).ok());
     mesh_.emplace(*moe::ExpertMesh(mesh, s.ep));
     EXPECT_TRUE(moe::DistributeExperts(*model_, *mesh_).ok());
     std::vector<std::string> names;
@@ -175,12 +178,14 @@ class Staged {
     const parallel::PipelineStep done = training_->pipeline->Run([&](int k) {
       return parallel::PipelineMicroBatch{Mine(MakeBatch(step, k, s_.data_ranks())), 1 / count};
     });
-    EXPECT_GT(training_->optimizer->Step({.clip_norm = kClip}).gradient_norm, kClip) << "clipping is not tested";
+    EXPECT_GT(training_->optimizer->Step({.clip_norm = kClip}).gradient_norm, kClip)
+        << "clipping is not tested";
     model_->EndStep();
     // Of this rank's stages; a forward pass that is repeated does not count.
     for (const moe::MoeMlp* layer : model_->moe_layers()) {
       const std::int64_t tokens = layer->load().tokens;
-      EXPECT_TRUE(tokens == 0 || tokens == static_cast<std::int64_t>(count)) << tokens << " tokens of " << count;
+      EXPECT_TRUE(tokens == 0 || tokens == static_cast<std::int64_t>(count))
+          << tokens << " tokens of " << count;
       tokens_ += tokens;
     }
     EXPECT_GT(Summed(static_cast<double>(tokens_)), 0);
@@ -190,12 +195,15 @@ class Staged {
   }
   double Evaluate() {
     model_->SetTraining(false);
-    return Summed(training_->pipeline->Loss(Mine(MakeBatch(90, 0, s_.data_ranks()))).sum.item<double>()) / s_.tp;
+    return Summed(training_->pipeline->Loss(Mine(MakeBatch(90, 0, s_.data_ranks()))).sum.item<double>()) /
+           s_.tp;
   }
   parallel::DataParallel& engine() { return *training_->dp; }
 
  private:
-  Batch Mine(const Batch& batch) const { return PartOf(batch, mesh_->axis(data_axis_).rank(), s_.data_ranks()); }
+  Batch Mine(const Batch& batch) const {
+    return PartOf(batch, mesh_->axis(data_axis_).rank(), s_.data_ranks());
+  }
 
   Setting s_;
   std::string data_axis_;
@@ -242,7 +250,8 @@ TEST(ExpertPipeline, StrategiesCheckpointsAndReplicas) {
   for (const ScheduleKind schedule : {ScheduleKind::k1F1B, ScheduleKind::kZbH1, ScheduleKind::kZbv}) {
     for (const Strategy strategy : {Strategy::kDdp, Strategy::kZero2, Strategy::kFsdp}) {
       for (const bool checkpoints : {false, true}) {
-        Setting s = {.schedule = schedule, .strategy = strategy, .replicas = !checkpoints, .checkpoints = checkpoints};
+        Setting s = {
+            .schedule = schedule, .strategy = strategy, .replicas = !checkpoints, .checkpoints = checkpoints};
         s.reduce_every_micro_batch = strategy != Strategy::kDdp;
         ExpectOneRank(s);
       }

@@ -77,7 +77,8 @@ class Training {
                              text.narrow(0, begin, mine).narrow(1, 1, kSequence).contiguous()};
       batch.random = {.seed = static_cast<std::uint64_t>(step), .first_sample = begin};
       const auto run = [&](std::size_t block, const BlockState& x, const models::BlockContext& at) {
-        return dp->Run(block, [&](const BlockState& in) { return model_->blocks()[block]->Forward(in, at); }, x);
+        return dp->Run(
+            block, [&](const BlockState& in) { return model_->blocks()[block]->Forward(in, at); }, x);
       };
       dp->Backward(
           dp->Forward([&] { return models::RunModel(*model_, batch, run).sum / (kSamples * kSequence); }));
@@ -109,8 +110,10 @@ Tensors StateOf(Training& training) {
         for (const parallel::FlatSlice& slice : shard.layout->Slices(shard.rank)) {
           const models::ParameterSpec& p = *shard.parameters[slice.parameter];
           for (std::size_t m = 0; m < moments.size(); ++m) {
-            state[absl::StrCat(p.name, " ", m)] =
-                moments[m].narrow(0, slice.shard_offset, slice.end - slice.begin).clone().view(state.at(p.name).sizes());
+            state[absl::StrCat(p.name, " ", m)] = moments[m]
+                                                      .narrow(0, slice.shard_offset, slice.end - slice.begin)
+                                                      .clone()
+                                                      .view(state.at(p.name).sizes());
           }
         }
         return absl::OkStatus();
@@ -148,9 +151,10 @@ void ExpectState(Training& training, const Tensors& expected) {
           const std::string& name = shard.parameters[slice.parameter]->name;
           for (std::size_t m = 0; m < moments.size(); ++m) {
             const at::Tensor& whole = expected.at(absl::StrCat(name, " ", m));
-            ExpectNear(models::LocalPart(whole, placements.at(name)).flatten().slice(0, slice.begin, slice.end),
-                       moments[m].narrow(0, slice.shard_offset, slice.end - slice.begin),
-                       whole.abs().max().item<double>(), absl::StrCat("moment ", m, " of ", name));
+            ExpectNear(
+                models::LocalPart(whole, placements.at(name)).flatten().slice(0, slice.begin, slice.end),
+                moments[m].narrow(0, slice.shard_offset, slice.end - slice.begin),
+                whole.abs().max().item<double>(), absl::StrCat("moment ", m, " of ", name));
             compared += slice.end - slice.begin;
           }
         }
@@ -189,7 +193,8 @@ TEST(ExpertState, IsLoadedOnOtherNumbersOfRanks) {
     }
     for (const Setting& to :
          {Setting{1, 1}, Setting{2, 2, Strategy::kDdp, true}, Setting{2, 1, Strategy::kFsdp}, Setting{3, 3},
-          Setting{3, 3, Strategy::kFsdp, true}, Setting{3, 1, Strategy::kZero1}, Setting{4, 2, Strategy::kFsdp}}) {
+          Setting{3, 3, Strategy::kFsdp, true}, Setting{3, 1, Strategy::kZero1},
+          Setting{4, 2, Strategy::kFsdp}}) {
       if (World().rank() >= to.ranks) continue;
       SCOPED_TRACE(from.Text() + " to " + to.Text());
       Training training(groups[to.ranks - 1], to, /*seed=*/99);
