@@ -46,12 +46,7 @@ bool MakesWeightGradients(const Action& action) {
   return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
 }
 
-// What stages send follows from it: routers have losses in training alone.
-InputShape ShapeOf(const models::Batch& batch) {
-  InputShape shape = batch.inputs.sizes().vec();
-  shape.push_back(at::GradMode::is_enabled() ? 1 : 0);
-  return shape;
-}
+InputShape ShapeOf(const models::Batch& batch) { return batch.inputs.sizes().vec(); }
 
 // A tied parameter's gradients are told apart by their order within a leaf: the epilogue's comes first.
 absl::Status CheckReproducible(const Schedule& schedule) {
