@@ -80,7 +80,17 @@ TEST(DistributeExperts, InitialValuesAreThoseOfOneRank) {
       for (const models::ParameterUnit& unit : model->units()) {
         for (const models::ParameterSpec& p : unit.parameters) {
           EXPECT_TRUE(p.tensor.equal(models::LocalPart(expected.at(p.name), p.placement))) << p.name;
-          if (p.name == "transformer.h.0.mlp.experts.in_weight") experts = p.tensor.size(0);
+          if (p.name != "transformer.h.0.mlp.experts.out_bias") continue;
+          experts = p.tensor.size(0);
+        }
+      }
+      // The home experts of the definition, not of the placement.
+      const int rank = mesh.axis("ep").rank(), first = 9 * rank / ep;
+      EXPECT_EQ(experts, 9 * (rank + 1) / ep - first);
+      for (const models::ParameterUnit& unit : model->units()) {
+        for (const models::ParameterSpec& p : unit.parameters) {
+          if (tp > 1 || p.name.find(".experts.") == std::string::npos) continue;
+          EXPECT_TRUE(p.tensor.equal(expected.at(p.name).narrow(0, first, experts))) << p.name;
         }
       }
       std::int64_t all = experts;

@@ -217,12 +217,14 @@ void ExpectDense(const MoeOptions& options, bool training) {
   const at::Tensor expected = EveryExpert(options, p, same_x, choice.weights);
   const MoeMlp::Output out = layer.Forward(x);
   ExpectNear(expected, out.added.local(), "output");
-  ASSERT_EQ(out.loss.defined(), training);
+  ASSERT_TRUE(out.loss.defined());
   at::Tensor sum = (out.added.local() * gradient).sum(), expected_sum = (expected * gradient).sum();
   if (training) {
     ExpectNear(choice.loss, out.loss, "loss");
     sum = sum + kLossFactor * out.loss;
     expected_sum = expected_sum + kLossFactor * choice.loss;
+  } else {
+    EXPECT_EQ(out.loss.item<double>(), 0);
   }
   sum.backward();
   expected_sum.backward();
@@ -308,31 +310,38 @@ TEST(MoeMlp, LoadsAndBiasesAreThoseOfFinalCallsInTraining) {
   EXPECT_TRUE(layer.Copies().at("router.bias").equal(moved));
 }
 
+// Without a shared expert nothing but the router sees such a token.
+void ExpectOthersUnspoilt(const MoeOptions& options) {
+  Layer layer(options);
+  const at::Tensor x = Random({kTokens, kWidth}, 99);
+  const at::Tensor whole = layer.Forward(x, /*final=*/false).added.local().detach();
+  at::Tensor spoilt = x.clone();
+  spoilt[4][2] = std::numeric_limits<double>::quiet_NaN();
+  const MoeMlp::Output out = layer.Forward(spoilt);
+  const at::Tensor y = out.added.local().detach();
+  EXPECT_TRUE(y[4].isnan().all().item<bool>());
+  // Products of other numbers of rows round otherwise.
+  ExpectNear(whole.narrow(0, 0, 4), y.narrow(0, 0, 4), "tokens in front");
+  ExpectNear(whole.narrow(0, 5, kTokens - 5), y.narrow(0, 5, kTokens - 5), "tokens behind");
+  EXPECT_TRUE(out.loss.isnan().item<bool>());
+  layer.moe.EndStep();
+  EXPECT_EQ(layer.moe.load().not_finite, 1);
+  // Of the experts, by outputs of the others: the row was not sent to any.
+  at::Tensor gradient = at::ones_like(y);
+  gradient[4].zero_();
+  out.added.local().backward(gradient);
+  EXPECT_TRUE(layer.moe.experts().in.grad().isfinite().all().item<bool>());
+  EXPECT_TRUE(layer.moe.experts().out_bias.grad().isfinite().all().item<bool>());
+}
+
 TEST(MoeMlp, TokensThatAreNotFiniteSpoilNoOthers) {
   for (const GateKind kind : kGates) {
-    SCOPED_TRACE(Name(kind));
-    MoeOptions options = Options(kind);
-    options.shared_hidden = 5;
-    Layer layer(options);
-    const at::Tensor x = Random({kTokens, kWidth}, 99);
-    const at::Tensor whole = layer.Forward(x, /*final=*/false).added.local().detach();
-    at::Tensor spoilt = x.clone();
-    spoilt[4][2] = std::numeric_limits<double>::quiet_NaN();
-    const MoeMlp::Output out = layer.Forward(spoilt);
-    const at::Tensor y = out.added.local().detach();
-    EXPECT_TRUE(y[4].isnan().all().item<bool>());
-    // Products of other numbers of rows round otherwise.
-    ExpectNear(whole.narrow(0, 0, 4), y.narrow(0, 0, 4), "tokens in front");
-    ExpectNear(whole.narrow(0, 5, kTokens - 5), y.narrow(0, 5, kTokens - 5), "tokens behind");
-    EXPECT_TRUE(out.loss.isnan().item<bool>());
-    layer.moe.EndStep();
-    EXPECT_EQ(layer.moe.load().not_finite, 1);
-    // Of the experts, by outputs of the others: the row was not sent to any.
-    at::Tensor gradient = at::ones_like(y);
-    gradient[4].zero_();
-    out.added.local().backward(gradient);
-    EXPECT_TRUE(layer.moe.experts().in.grad().isfinite().all().item<bool>());
-    EXPECT_TRUE(layer.moe.experts().out_bias.grad().isfinite().all().item<bool>());
+    for (const std::int64_t shared : {0, 5}) {
+      SCOPED_TRACE(std::string(Name(kind)) + (shared > 0 ? " shared" : ""));
+      MoeOptions options = Options(kind);
+      options.shared_hidden = shared;
+      ExpectOthersUnspoilt(options);
+    }
   }
 }
 

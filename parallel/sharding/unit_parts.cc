@@ -16,7 +16,8 @@ namespace {
 // Of the whole tensor: ranks with unequal parts of it (experts, a vocabulary) take the same parameters as large.
 std::int64_t WholeBytes(const ParameterSpec& p) {
   std::int64_t bytes = static_cast<std::int64_t>(p.tensor.element_size());
-  for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape) bytes *= size;
+  for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape)
+    bytes *= size;
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-// Bytes that each rank sends along tp, cp and pp in a training step, as comm counts them, against formulas of the
+// Bytes that each rank sends along tp, cp, pp and ep in a training step, as comm counts them, against formulas of the
 // layers' shapes: exactly. Bandwidth-optimal collectives of N ranks send 2 P (N-1)/N for an all-reduce of P bytes,
 // P (N-1)/N for a reduce-scatter or an all-to-all, and (N-1) p for an all-gather of parts of p bytes.
 #include <ATen/Context.h>
@@ -18,9 +18,11 @@
 #include "comm/testing/world.h"
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
+#include "models/moe/distribute.h"
 #include "models/vit/vit.h"
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
+#include "parallel/moe/expert_mesh.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
@@ -261,6 +263,31 @@ TEST(ContextAxisBytes, RingAndUlyssesAloneAndWithFsdp) {
       if (World().size() > 2) ExpectContextBytes(kind, key_heads, /*shards=*/2);
     }
   }
+}
+
+// Every token goes to all experts, so that each row goes to each rank, whatever the router says: forward and backward there and
+// back, with a place of three numbers, a weight, and its gradient, for each expert elsewhere. And a census of all ranks.
+TEST(ExpertAxisBytes, EveryRowToEveryRank) {
+  constexpr int kExperts = 8;
+  const int n = World().size();
+  at::manual_seed(11);
+  gpt::Gpt model({.vocab_size = kVocabulary,
+                  .block_size = kSequence,
+                  .n_layer = kLayers,
+                  .n_head = kHeads,
+                  .n_embd = kWidth,
+                  .moe = {.gate = {.experts = kExperts, .k = kExperts}, .hidden = kHidden}},
+                 at::kFloat);
+  const auto mesh = *moe::ExpertMesh(*comm::DeviceMesh::Create(World(), {{"dp_replicate", n}, {"tp", 1}}), n);
+  ASSERT_TRUE(moe::DistributeExperts(model, mesh).ok());
+  const Batch batch = TextBatch(kSequence);
+  const std::int64_t places = kRows * (kExperts - kExperts / n);
+  const std::int64_t of_layer = 4 * (n - 1) * kStream + places * (3 * 4 + 2 * kFloat);
+  const Counter census("tokens");
+  EXPECT_EQ(
+      StepBytes(model, mesh, model.units(), Strategy::kDdp, batch, "ep"),
+      (Sent{{Operation::kAllToAll, kLayers * (n - 1) * 2 * 8}, {Operation::kAllToAllV, kLayers * of_layer}}));
+  EXPECT_EQ(census.Bytes().at(Operation::kAllGather), 2 * kLayers * (n - 1) * (kExperts + 2) * 4);
 }
 
 struct Stages {

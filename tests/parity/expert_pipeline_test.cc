@@ -188,7 +188,7 @@ class Staged {
           << tokens << " tokens of " << count;
       tokens_ += tokens;
     }
-    EXPECT_GT(tokens_, 0);
+    EXPECT_GT(Summed(static_cast<double>(tokens_)), 0);
     double loss = 0;
     for (const models::LossSum& one : done.losses) loss += one.sum.item<double>() / count;
     return Summed(loss) / s_.tp;
