@@ -17,6 +17,7 @@
 
 #include "comm/communicator.h"
 #include "parallel/moe/gate.h"
+#include "parallel/moe/pass_trace.h"
 #include "parallel/moe/placement.h"
 
 namespace plait::moe {
@@ -38,9 +39,9 @@ struct RoutedTokens {
 };
 
 // `logits` (tokens, experts) of float32 or float64. Losses only in training. On the meta device the census is that of
-// experts taken in turn.
+// experts taken in turn. `trace` gets the times of gate and census; null: nothing is timed.
 RoutedTokens RouteTokens(const GateOptions& options, const TokenRanks& ranks, const at::Tensor& logits,
-                         const GateContext& context);
+                         const GateContext& context, PassTrace* trace = nullptr);
 
 }  // namespace plait::moe
 
