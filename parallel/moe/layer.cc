@@ -1,9 +1,9 @@
 #include "parallel/moe/layer.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
@@ -92,23 +92,25 @@ ExpertWeights WeightsOf(const Pass& pass, at::TensorList parameters) {
   return weights;
 }
 
-at::Tensor Joined(const std::vector<at::Tensor>& parts) { return parts.size() == 1 ? parts[0] : at::cat(parts); }
+at::Tensor Joined(const std::vector<at::Tensor>& parts) {
+  return parts.size() == 1 ? parts[0] : at::cat(parts);
+}
 
 at::Tensor Select(const at::Tensor& values, const RowNumbers& index) {
   return GatherRows(values.reshape({-1, 1}), index).squeeze(1);
 }
 
-at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas, const Chunk& chunk,
-                      const at::Tensor& rows, ChunkState& state) {
+at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas,
+                      const Chunk& chunk, const at::Tensor& rows, ChunkState& state) {
   const PhaseClock clock(pass.forward(), &Phases::experts);
   const Parts parts = pass.PartsOf(chunk);
-  if (pass.options.trace != nullptr) pass.options.trace->computed_rows += parts.home_rows() + parts.replica_rows();
+  if (pass.options.trace != nullptr)
+    pass.options.trace->computed_rows += parts.home_rows() + parts.replica_rows();
   const auto run = [&](const ExpertWeights& weights, const at::Tensor& x,
                        const std::vector<std::int64_t>& offsets, SavedExperts& saved) {
     return ForwardExperts(pass.options.mlp, weights, x, offsets, pass.records ? &saved : nullptr);
   };
-  std::vector<at::Tensor> outputs = {
-      run(home, rows.narrow(0, 0, parts.home_rows()), parts.home, state.home)};
+  std::vector<at::Tensor> outputs = {run(home, rows.narrow(0, 0, parts.home_rows()), parts.home, state.home)};
   if (parts.replica_rows() > 0) {
     outputs.push_back(run(replicas, rows.narrow(0, parts.home_rows(), parts.replica_rows()), parts.replicas,
                           state.replicas));
@@ -151,8 +153,8 @@ at::Tensor RunForward(const Pass& pass, const at::Tensor& x, const at::Tensor& w
                       at::TensorList parameters, PassTensors& tensors) {
   const ExpertWeights home = WeightsOf(pass, parameters);
   Phases* const phases = pass.forward();
-  ReplicaFetch fetch = Timed(phases, &Phases::replicas,
-                             [&] { return ReplicaFetch(pass.ranks.comm(), pass.placement, home); });
+  ReplicaFetch fetch =
+      Timed(phases, &Phases::replicas, [&] { return ReplicaFetch(pass.ranks.comm(), pass.placement, home); });
   Dispatches dispatches(pass, x, phases);
   tensors.replicas = Timed(phases, &Phases::replicas, [&] { return fetch.Wait(); });
   tensors.chunks.resize(pass.chunks.size());
@@ -262,8 +264,9 @@ class PassBackward {
     const PhaseClock clock(pass_.backward(), &Phases::experts);
     const Parts parts = pass_.PartsOf(pass_.chunks[c]);
     const ChunkState& state = tensors_.chunks[c];
-    const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved, const at::Tensor& of_outputs,
-                         const std::vector<std::int64_t>& offsets, ExpertWeights& sum) {
+    const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved,
+                         const at::Tensor& of_outputs, const std::vector<std::int64_t>& offsets,
+                         ExpertWeights& sum) {
       const ExpertGradients of = BackwardExperts(pass_.options.mlp, weights, saved, offsets, of_outputs,
                                                  {.rows = wanted_.x, .weights = wanted_.experts});
       if (wanted_.experts) AddTo(sum, of.weights);
@@ -309,7 +312,8 @@ struct LayerFunction : torch::autograd::Function<LayerFunction> {
     auto next = saved.begin() + static_cast<std::ptrdiff_t>(count);
     for (at::Tensor* tensor : tensors.All()) *tensor = *next++;
     Wanted wanted = {.x = context->needs_input_grad(0), .weights = context->needs_input_grad(1)};
-    for (std::size_t i = 0; i < count; ++i) wanted.experts = wanted.experts || context->needs_input_grad(2 + i);
+    for (std::size_t i = 0; i < count; ++i)
+      wanted.experts = wanted.experts || context->needs_input_grad(2 + i);
     PassBackward backward(pass, at::TensorList(saved).slice(0, count), tensors, wanted);
     backward.Run(gradients[0]);
     variable_list of_inputs = {at::Tensor(), backward.of_x, backward.of_weights};
@@ -339,13 +343,13 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
       << "; expected (tokens, width), (tokens, k) of int64, (tokens, k)";
   PLAIT_CHECK(placement.ranks() == ranks_.comm().size() && placement.experts() == options_.experts &&
               home.in.size(0) == placement.home_experts(ranks_.comm().rank()))
-      << "a placement of " << placement.experts() << " experts on " << placement.ranks() << " ranks, weights of "
-      << home.in.size(0) << "; the layer has " << options_.experts << " on " << ranks_.comm().size();
-  const at::Tensor on_host = experts.is_meta() ? InTurn(experts.sizes(), options_.experts)
-                                               : experts.to(at::kCPU).contiguous();
-  std::vector<Chunk> chunks = Timed(ForwardOf(options_.trace), &Phases::places, [&] {
-    return MakeChunks(ranks_, placement, on_host, options_.chunks);
-  });
+      << "a placement of " << placement.experts() << " experts on " << placement.ranks()
+      << " ranks, weights of " << home.in.size(0) << "; the layer has " << options_.experts << " on "
+      << ranks_.comm().size();
+  const at::Tensor on_host =
+      experts.is_meta() ? InTurn(experts.sizes(), options_.experts) : experts.to(at::kCPU).contiguous();
+  std::vector<Chunk> chunks = Timed(ForwardOf(options_.trace), &Phases::places,
+                                    [&] { return MakeChunks(ranks_, placement, on_host, options_.chunks); });
   if (options_.trace != nullptr) {
     for (const Chunk& chunk : chunks) options_.trace->sent_rows += chunk.exchange.sent_rows();
   }

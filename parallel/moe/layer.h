@@ -28,7 +28,7 @@ namespace plait::moe {
 struct ExpertLayerOptions {
   int experts = 0;  // of all ranks
   ExpertsOptions mlp = {};
-  int chunks = 1;  // of the rows of a rank; the same on all ranks
+  int chunks = 1;              // of the rows of a rank; the same on all ranks
   PassTrace* trace = nullptr;  // outlives the layer and its graphs; null: nothing is timed
 };
 

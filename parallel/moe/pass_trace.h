@@ -59,7 +59,9 @@ auto Timed(PassTrace::Phases* phases, double PassTrace::Phases::*phase, const Wo
 }
 
 inline PassTrace::Phases* ForwardOf(PassTrace* trace) { return trace == nullptr ? nullptr : &trace->forward; }
-inline PassTrace::Phases* BackwardOf(PassTrace* trace) { return trace == nullptr ? nullptr : &trace->backward; }
+inline PassTrace::Phases* BackwardOf(PassTrace* trace) {
+  return trace == nullptr ? nullptr : &trace->backward;
+}
 
 }  // namespace plait::moe
 

@@ -30,12 +30,12 @@ struct TokenRanks {
 
 struct RoutedTokens {
   Routing routing;
-  Census census;                      // of the expert-parallel group, behind capacity
-  at::Tensor loss;                    // BalanceLoss; undefined: none
+  Census census;                             // of the expert-parallel group, behind capacity
+  at::Tensor loss;                           // BalanceLoss; undefined: none
   std::vector<std::int64_t> rows_of_expert;  // chosen by the tokens of all ranks, before capacity
-  std::int64_t tokens = 0;            // of all ranks
-  std::int64_t dropped = 0;           // rows over capacity, of all ranks
-  std::int64_t not_finite = 0;        // tokens with a logit that is not finite, of all ranks
+  std::int64_t tokens = 0;                   // of all ranks
+  std::int64_t dropped = 0;                  // rows over capacity, of all ranks
+  std::int64_t not_finite = 0;               // tokens with a logit that is not finite, of all ranks
 };
 
 // `logits` (tokens, experts) of float32 or float64. Losses only in training. On the meta device the census is that of
