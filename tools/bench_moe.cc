@@ -29,7 +29,9 @@ int Main(int argc, char** argv) {
   if (!config.ok()) return Fail(config.status(), rank, kUsageError);
   if (config->placement_table) {
     const int ranks = std::max(config->world, config->nproc);
-    if (rank == 0) std::fputs(PlacementTable(*config, ranks > 0 ? ranks : kTableRanks).c_str(), stdout);
+    const absl::StatusOr<std::string> table = PlacementTable(*config, ranks > 0 ? ranks : kTableRanks);
+    if (!table.ok()) return Fail(table.status(), rank, kUsageError);
+    if (rank == 0) std::fputs(table->c_str(), stdout);
     return 0;
   }
   const absl::StatusOr<int> ranks = CheckedRanks(*config, launcher);

@@ -1,11 +1,13 @@
 #include "tools/moe_bench/config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "tools/training/mesh.h"
 #include "tools/training/settings_table.h"
@@ -178,8 +180,8 @@ absl::Status CheckProduct(const std::string& what, std::initializer_list<double>
   double product = 1;
   for (const double factor : factors) product *= factor;
   if (product <= kMost) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " are ", product, " numbers; expected at most ", kMost, ", which 32 bits count"));
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s are %.0f numbers; expected at most %.0f, which 32 bits count", what, product, kMost));
 }
 
 absl::Status CheckSizes(const Config& c, int ranks) {

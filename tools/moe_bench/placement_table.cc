@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "parallel/moe/load.h"
 #include "parallel/moe/planner.h"
 
@@ -47,7 +48,7 @@ std::vector<Row> Rows(const Config& config, const moe::MoeCostModel& cost) {
 
 }  // namespace
 
-std::string PlacementTable(const Config& config, int ranks) {
+absl::StatusOr<std::string> PlacementTable(const Config& config, int ranks) {
   const moe::MoeCostModel cost = {
       .latency_seconds = config.latency_seconds,
       .rank_flops_per_second = config.rank_flops_per_second > 0 ? config.rank_flops_per_second : kFlops,
@@ -66,13 +67,14 @@ std::string PlacementTable(const Config& config, int ranks) {
       "Zipf  experts  placement        overload factor  remote share  replicas  replica MB  exchanged MB\n");
   for (const double exponent : {0.6, 1.0, 1.4}) {
     for (const int experts : {32, 256}) {
-      const moe::Census census = CensusOf({.workload = moe::Workload::kSpread,
-                                           .seed = config.seed,
-                                           .experts = experts,
-                                           .ranks = ranks,
-                                           .k = config.top,
-                                           .zipf_exponent = exponent},
-                                          config.samples);
+      const moe::WorkloadOptions workload = {.workload = moe::Workload::kSpread,
+                                             .seed = config.seed,
+                                             .experts = experts,
+                                             .ranks = ranks,
+                                             .k = config.top,
+                                             .zipf_exponent = exponent};
+      PLAIT_RETURN_IF_ERROR(base::Prefixed(moe::Validate(workload), "--placement-table"));
+      const moe::Census census = CensusOf(workload, config.samples);
       for (const Row& row : Rows(config, cost)) {
         const moe::LoadReport load = moe::ReportLoad(census, moe::PlanPlacement(row.planner, census));
         const auto rows = static_cast<double>(load.remote_rows);

@@ -4,13 +4,14 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "tools/moe_bench/config.h"
 
 namespace plait::moe_bench {
 
 // Zipf exponents 0.6, 1.0 and 1.4, 32 and 256 experts on `ranks` ranks: a line of the table for each placement. Local.
-// `shadow` plans for two links, which the text names, unless a flag gives one.
-std::string PlacementTable(const Config& config, int ranks);
+// `shadow` plans for two links, which the text names, unless a flag gives one. InvalidArgument where the experts are too few.
+absl::StatusOr<std::string> PlacementTable(const Config& config, int ranks);
 
 }  // namespace plait::moe_bench
 

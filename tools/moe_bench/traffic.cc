@@ -65,8 +65,9 @@ Traffic TrafficOf(const TrafficFacts& f) {
   Traffic traffic;
   if (f.ranks == 1) return traffic;
   traffic.rows = 4 * f.sent_rows * f.row_bytes;
-  traffic.places = f.ranks * (f.ranks - 1) * (kCensusBytes * (f.experts + 2) + kCountBytes * f.chunks) +
-                   f.remote_rows * kPlaceBytes;
+  traffic.places =
+      std::int64_t{1} * f.ranks * (f.ranks - 1) * (kCensusBytes * (f.experts + 2) + kCountBytes * f.chunks) +
+      f.remote_rows * kPlaceBytes;
   if (!f.has_experts) return traffic;
   traffic.places += f.remote_rows * f.weight_bytes * (f.gate_learns ? 2 : 1);
   traffic.replicas = moe::ReplicaBytes(f.replicas, f.expert_bytes);
