@@ -49,6 +49,15 @@ class BadInputTest(runs.BenchTest):
         self.assertEqual(len(run.errors()), 1, run.err)
         self.assertRegex(run.errors()[0], "^bench_moe: --nproc=4.*2 ranks")
 
+    def test_a_rank_with_other_flags(self):
+        small = ["--preset=cpu", "--model-dim=16", "--hidden-size=24", "--samples=32", "--num-local-experts=4"]
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", runs.PROGRAM, *small, "--top=1",
+                   ":", "-n", "1", runs.PROGRAM, *small, "--top=2"]
+        run = self.finish(self.start(command), 1)
+        self.assertEqual(len(run.errors()), 1, run.err)
+        self.assertRegex(run.errors()[0], "--top")
+        self.assertEqual(run.out, "")
+
 
 if __name__ == "__main__":
     runs.main()

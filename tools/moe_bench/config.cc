@@ -232,6 +232,7 @@ absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank) {
   }
   PLAIT_RETURN_IF_ERROR(TakeTexts(texts, config));
   PLAIT_RETURN_IF_ERROR(CheckNumbers(config));
+  config.values = table.Values();
   return config;
 }
 

@@ -13,6 +13,7 @@
 #include "comm/launch/launcher.h"
 #include "parallel/moe/planner.h"
 #include "parallel/moe/workloads.h"
+#include "tools/training/settings_table.h"
 
 namespace plait::moe_bench {
 
@@ -50,6 +51,8 @@ struct Config {
   bool placement_table = false;
 
   int nproc = 0, world = 0, threads = 0;
+
+  training::NamedValues values = {};  // of all flags
 
   int slots() const { return placement == moe::PlacementPolicy::kHome ? 0 : replica_slots; }
   int matrices() const { return gated ? 3 : 2; }

@@ -12,6 +12,7 @@
 #include "tools/moe_bench/exact_check.h"
 #include "tools/moe_bench/lines.h"
 #include "tools/moe_bench/step_report.h"
+#include "tools/training/agreement.h"
 
 namespace plait::moe_bench {
 namespace {
@@ -70,6 +71,7 @@ absl::Status RunConfiguration(const Config& config, int local_experts, const Ben
 
 absl::Status Run(const Config& config, comm::Session& session) {
   const device::DeviceRequest request = {.kind = device::DeviceKind::kCpu, .threads = config.threads};
+  PLAIT_RETURN_IF_ERROR(training::AgreeOnSettings(session.world(), config.values));
   PLAIT_RETURN_IF_ERROR(device::SelectDevice(request, session.world()).status());
   const BenchRanks ranks(session.world());
   session.EnterSteps();
