@@ -129,7 +129,7 @@ class OutputTest(runs.BenchTest):
 
     def test_placement_table(self):
         run = self.run_program("--placement-table", "--samples=2000", "--num-replica-slots=8")
-        rows = [line.split() for line in run.lines[3:]]
+        rows = [line.split() for line in run.lines[4:]]
         self.assertEqual(len(rows), 3 * 2 * 5)
         for zipf, experts, *rest in rows:
             overload, remote, replicas, megabytes, exchanged = map(float, rest[-5:])

@@ -40,8 +40,9 @@ Config ConfigOf() {
 TEST(CombineRanks, TakesTheSlowestRankAndAddsCounts) {
   const int ranks = World().size(), last = ranks - 1;
   const BenchRanks bench(World());
-  const absl::StatusOr<StepNumbers> step = CombineRanks(
-      ConfigOf(), 4, {.ranks = ranks, .experts = 8, .row_bytes = 10, .expert_bytes = 1000}, FactsOf(World().rank()), bench);
+  const absl::StatusOr<StepNumbers> step =
+      CombineRanks(ConfigOf(), 4, {.ranks = ranks, .experts = 8, .row_bytes = 10, .expert_bytes = 1000},
+                   FactsOf(World().rank()), bench);
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(step->step_ms, 10.0 * ranks);
   EXPECT_EQ(step->forward_ms, 3.0 * ranks);
