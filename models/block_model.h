@@ -148,7 +148,7 @@ class BlockModel {
   virtual void ResetParameters(std::size_t unit) = 0;
   // Whether dropout acts and running statistics move.
   virtual void SetTraining(bool training) = 0;
-  // After an optimizer step that was taken: what follows from all batches of a step (biases of routers). Local.
+  // After each optimizer step: what follows from all batches of the step (biases of routers, counts). Local.
   virtual void EndStep() {}
   // Layer by layer, as PyTorch prints modules.
   virtual std::string Description() const = 0;

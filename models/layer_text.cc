@@ -21,8 +21,9 @@ std::string DropoutText(double p) {
   return absl::StrCat("Dropout(p=", number, whole ? ".0" : "", ", inplace=False)");
 }
 
-std::string RepeatText(std::int64_t count) {
-  return count == 1 ? "(0): " : absl::StrCat("(0-", count - 1, "): ", count, " x ");
+std::string RepeatText(std::int64_t count, std::int64_t first) {
+  if (count == 1) return absl::StrCat("(", first, "): ");
+  return absl::StrCat("(", first, "-", first + count - 1, "): ", count, " x ");
 }
 
 }  // namespace plait::models

@@ -13,7 +13,7 @@ std::string LinearText(std::int64_t in, std::int64_t out, bool bias);
 std::string EmbeddingText(std::int64_t count, std::int64_t width);
 std::string DropoutText(double p);
 // What precedes the first of `count` equal entries of a ModuleList: "(0): ", "(0-11): 12 x ".
-std::string RepeatText(std::int64_t count);
+std::string RepeatText(std::int64_t count, std::int64_t first = 0);
 
 }  // namespace plait::models
 

@@ -40,14 +40,14 @@ def hugging_face_files(model, deps = []):
         ],
     )
 
-def layer_table(model):
+def layer_table(model, deps = []):
     """:summary, the rows of the table of layers, and its test."""
     native.cc_library(
         name = "summary",
         srcs = ["summary.cc"],
         hdrs = ["summary.h"],
         visibility = ["//:models_users"],
-        deps = [
+        deps = deps + [
             ":options",
             "//models/summary:model_table",
         ],

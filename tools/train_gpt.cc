@@ -72,7 +72,7 @@ absl::Status Train(GptSettings& settings, Run& run) {
   if (settings.prepare_only) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(text_training::ModelOptions options,
                          text_training::OptionsOf(settings, run, corpus, files));
-  std::get<gpt::GptOptions>(options).dropout = settings.dropout;
+  settings.ChooseTraining(std::get<gpt::GptOptions>(options));
   PLAIT_ASSIGN_OR_RETURN(const auto task,
                          text_training::TextTask::Make(settings, run, corpus, options, files, GptOutput()));
   run.log.Info(

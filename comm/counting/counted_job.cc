@@ -48,6 +48,23 @@ void CopyToAll(ConstBuffer in, Buffer out) {
   }
 }
 
+// Every rank's part for this one is what it has for itself.
+void CopyOwnPart(const Request& request, int rank, int size) {
+  const std::vector<std::int64_t> equal(size, request.in.count / size);
+  const std::vector<std::int64_t>& sent = request.send_counts.empty() ? equal : request.send_counts;
+  const std::vector<std::int64_t>& received = request.receive_counts.empty() ? equal : request.receive_counts;
+  const std::int64_t first = std::accumulate(sent.begin(), sent.begin() + rank, std::int64_t{0});
+  const ConstBuffer own = Slice(request.in, first, sent[rank]);
+  const std::vector<std::byte> part(static_cast<const std::byte*>(own.data),
+                                    static_cast<const std::byte*>(own.data) + own.bytes());
+  std::int64_t next = 0;
+  for (const std::int64_t count : received) {
+    const Buffer to = Slice(request.out, next, count);
+    if (count > 0) std::memcpy(to.data, part.data(), std::min<std::size_t>(to.bytes(), part.size()));
+    next += count;
+  }
+}
+
 bool IsMeta(const Request& request) {
   const auto lacks = [](ConstBuffer buffer) { return buffer.count > 0 && buffer.data == nullptr; };
   return lacks(request.in) || lacks(request.out);
@@ -108,6 +125,7 @@ class CountingBackend final : public Backend {
         return Copy(Slice(request.in, rank_ * request.out.count, request.out.count), request.out);
       case Operation::kAllToAll:
       case Operation::kAllToAllV:
+        return CopyOwnPart(request, rank_, size_);
       case Operation::kReduce:
         return Copy(request.in, request.out);
       case Operation::kSend: {

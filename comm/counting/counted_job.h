@@ -13,7 +13,7 @@
 //   - collectives under way are complete when somebody waits for them and no sooner, as those of the slowest network;
 //     messages are at once;
 //   - with buffers in memory a rank gets what it would get if the others brought what it brings: all-gathers copy
-//     its part, reductions leave its values, and a message received is the latest one of as many bytes that any
+//     its part, an all-to-all gives its own part for itself in every rank's place, reductions leave its values, and a message received is the latest one of as many bytes that any
 //     rank of the job has sent (the stages of a pipeline pass states of one shape).
 // Local.
 #ifndef PLAIT_COMM_COUNTING_COUNTED_JOB_H_

@@ -67,6 +67,16 @@ TEST(CountedJob, OthersBringWhatOneBrings) {
   EXPECT_EQ(value[0], 7);
 }
 
+TEST(CountedJob, PartsOfAnAllToAllAreWhatOneHasForItself) {
+  const CountedJob job(3, {});
+  const Communicator world = job.World(1);
+  std::vector<std::int32_t> parts = {1, 2, 3, 4, 5, 6}, received(6);
+  world.AllToAll(ConstBufferOf(absl::MakeConstSpan(parts)), BufferOf(absl::MakeSpan(received)));
+  EXPECT_EQ(received, (std::vector<std::int32_t>{3, 4, 3, 4, 3, 4}));
+  world.AllToAllV(ConstBufferOf(absl::MakeConstSpan(parts)), {3, 2, 1}, BufferOf(absl::MakeSpan(received)), {2, 2, 2});
+  EXPECT_EQ(received, (std::vector<std::int32_t>{4, 5, 4, 5, 4, 5}));
+}
+
 TEST(CountedJob, MessagesAreTheLatestOfTheirSize) {
   const CountedJob job(kRanks, {});
   const std::vector<std::int64_t> sent = {1, 2};

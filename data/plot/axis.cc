@@ -123,6 +123,16 @@ std::vector<Tick> LinearTicks(const Axis& axis, int most) {
   return ticks;
 }
 
+std::vector<Tick> WholeTicks(const Axis& axis, int most) {
+  std::vector<Tick> ticks;
+  for (const Tick& tick : LinearTicks(axis, most)) {
+    const double whole = std::round(tick.value);
+    if (std::abs(tick.value - whole) > 1e-6) continue;
+    ticks.push_back({whole, std::abs(whole) < 1e6 ? base::FormatCount(std::llround(whole)) : tick.label});
+  }
+  return ticks;
+}
+
 std::string LogLabel(double value, const std::string& unit) {
   if (unit == "s" || unit == "bytes") return base::FormatQuantity(value, unit);
   if (value >= 1e-3 && value < 1e5) return absl::StrFormat("%.6g", value);
@@ -154,6 +164,7 @@ double Axis::Position(double value) const {
 }
 
 std::vector<Tick> Ticks(const Axis& axis, int most) {
+  if (axis.whole) return WholeTicks(axis, most);
   return axis.logarithmic ? LogTicks(axis, most) : LinearTicks(axis, most);
 }
 

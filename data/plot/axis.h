@@ -14,6 +14,7 @@ struct Axis {
   double high = 1;
   bool logarithmic = false;  // low and high are positive
   std::string unit = "";     // ticks of "s" and "bytes" have a prefix that suits their size: "1.5 ms"
+  bool whole = false;        // ticks are whole numbers: steps, rows
 
   // 0 at `low`, 1 at `high`. NaN for NaN, and for values <= 0 on a logarithmic axis.
   double Position(double value) const;

@@ -14,7 +14,6 @@
 namespace plait::data {
 namespace {
 
-constexpr int kPictureHeight = 500, kPageChartHeight = 210;
 // Of a page's chart, as fractions of its size.
 constexpr double kLeft = 0.16, kRight = 0.96, kTop = 0.95, kBottom = 0.13;
 
@@ -22,12 +21,6 @@ constexpr double kLeft = 0.16, kRight = 0.96, kTop = 0.95, kBottom = 0.13;
 constexpr std::array<const char*, 7> kPalette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                  "#E69F00", "#56B4E9", "#000000"};
 
-// Those of a page are placeholders: PageSvg puts CSS variables in their place.
-struct Colours {
-  const char *letters, *frame, *grid;
-};
-constexpr Colours kFileColours = {"#202428", "#80868c", "#e3e6e9"};
-constexpr Colours kPageColours = {"#000001", "#000002", "#000003"};
 constexpr int kFirstPageSeries = 16;
 
 std::string SeriesColour(std::size_t series, PictureFormat format) {
@@ -36,74 +29,12 @@ std::string SeriesColour(std::size_t series, PictureFormat format) {
   return kPalette[series % kPalette.size()];
 }
 
-std::string Terminal(PictureFormat format) {
-  switch (format) {
-    case PictureFormat::kSvg:
-      return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,14' background '#ffffff'",
-                             kPictureWidth, kPictureHeight);
-    case PictureFormat::kPng:
-      return absl::StrFormat("pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background '#ffffff'",
-                             kPictureWidth, kPictureHeight);
-    case PictureFormat::kPage:
-      break;
-  }
-  return absl::StrFormat("svg size %d,%d noenhanced font 'DejaVu Sans,11'", kPageChartWidth,
-                         kPageChartHeight);
-}
-
-std::string TickCommand(const char* name, const Axis& axis, int most) {
-  std::vector<std::string> list;
-  for (const Tick& tick : Ticks(axis, most)) {
-    list.push_back(absl::StrFormat("%s %.7g", Quoted(tick.label), axis.Position(tick.value)));
-  }
-  return absl::StrCat("set ", name, "tics (", absl::StrJoin(list, ", "), ")\n");
-}
-
-std::vector<std::string> NoteLines(const View& view) {
-  constexpr int kColumns = 100;
-  constexpr std::size_t kMost = 6;
-  std::vector<std::string> lines;
-  for (const std::string& note : view.notes) {
-    for (std::string& line : base::WrapText(note, kColumns, 3)) lines.push_back(std::move(line));
-  }
-  if (lines.size() > kMost) {
-    lines.resize(kMost - 1);
-    lines.push_back("and more; the text plot lists them all");
-  }
-  return lines;
-}
-
-// Axes in positions from 0 to 1.
-std::string Frame(const View& view, const Colours& colours, int x_ticks, int y_ticks) {
-  return absl::StrFormat(
-             "set border 3 lw 1 lc rgb '%s'\nset tics nomirror out scale 0.5 textcolor rgb '%s'\n"
-             "set grid lt 1 lw 0.8 lc rgb '%s'\nset xrange [0:1]\nset yrange [0:1]\nset clip two\n",
-             colours.frame, colours.letters, colours.grid) +
-         TickCommand("x", view.x, x_ticks) + TickCommand("y", view.y, y_ticks);
-}
-
-// Labels, title, legend and notes of a file.
 std::string Lettering(const Plot& plot, const View& view, PictureFormat format) {
-  const std::string letters = absl::StrCat(" textcolor rgb '", kFileColours.letters, "'");
-  const std::vector<std::string> notes = NoteLines(view);
-  std::string text = absl::StrFormat("set rmargin 3\nset bmargin %g\nset xlabel %s%s\nset ylabel %s%s\n",
-                                     3.4 + 1.1 * static_cast<double>(notes.size()),
-                                     Quoted(AxisLabel(plot.x_label, plot.x_unit)), letters,
-                                     Quoted(AxisLabel(plot.y_label, plot.unit)), letters);
-  // A title of the plot would stand between the legend and the curves.
-  absl::StrAppend(&text,
-                  view.curves.size() < 2
-                      ? "unset key\nset title "
-                      : "set key outside top center horizontal Left reverse samplen 2 width 1" + letters +
-                            "\nset key title ",
-                  Quoted(plot.title), letters, "\n");
-  for (std::size_t i = 0; i < notes.size(); ++i) {
-    const double y = 14 + 16.0 * static_cast<double>(notes.size() - 1 - i);
-    absl::StrAppendFormat(&text, "set label %d %s at screen %.4f,%.4f left font 'DejaVu Sans,%d'%s\n", i + 1,
-                          Quoted(notes[i]), 10.0 / kPictureWidth, y / kPictureHeight,
-                          format == PictureFormat::kSvg ? 11 : 9, letters);
-  }
-  return text;
+  return LetterCommands({.title = plot.title,
+                         .x_label = AxisLabel(plot.x_label, plot.x_unit),
+                         .y_label = AxisLabel(plot.y_label, plot.unit),
+                         .legend = view.curves.size() > 1},
+                        view.notes, format);
 }
 
 // gnuplot leaves entries out of a legend that would be wider than the picture.
@@ -197,18 +128,40 @@ std::string WithoutInnerTitles(absl::string_view svg) {
   return absl::StrCat(kept, svg);
 }
 
+// Placeholders of a page's colours, and its CSS variables.
+std::vector<std::pair<std::string, std::string>> PageVariables() {
+  std::vector<std::pair<std::string, std::string>> changes;
+  const auto colour = [&](int number, const std::string& variable) {
+    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
+                         absl::StrCat("var(--", variable, ")"));
+    changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
+  };
+  colour(1, "soft");
+  colour(2, "line");
+  colour(3, "grid");
+  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
+  return changes;
+}
+
+// Of the <svg> element.
+std::string Inside(const std::string& svg) {
+  const std::size_t begin = std::min(svg.find("<g"), svg.size()),
+                    end = std::min(svg.rfind("</svg>"), svg.size());
+  return svg.substr(begin, end - begin);
+}
+
 }  // namespace
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format) {
   std::string commands;
   if (format == PictureFormat::kPage) {
-    commands = Frame(view, kPageColours, 5, 5);
+    commands = FrameCommands(view.x, view.y, kPageColours, 5, 5);
     absl::StrAppendFormat(&commands,
                           "unset key\nset lmargin at screen %g\nset rmargin at screen %g\n"
                           "set tmargin at screen %g\nset bmargin at screen %g\n",
                           kLeft, kRight, kTop, kBottom);
   } else {
-    commands = Frame(view, kFileColours, 8, 8) + Lettering(plot, view, format);
+    commands = FrameCommands(view.x, view.y, kFileColours, 8, 8) + Lettering(plot, view, format);
   }
   return {Terminal(format), commands + DrawingOf(view, format).Commands()};
 }
@@ -219,6 +172,8 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
   return absl::StrReplaceAll(
       WithoutInnerTitles(svg),
       {{"<title>Gnuplot</title>", absl::StrCat("<title>", base::EscapeHtml(title), "</title>")},
+       // The cells of a heat map have sharp edges.
+       {"<image ", "<image style=\"image-rendering:pixelated\" "},
        {"font-family=\"DejaVu Sans\"", "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""},
        {"'gpDot'", "'" + prefix + "gpDot'"},
        {"'gpPt", "'" + prefix + "gpPt"},
@@ -230,17 +185,14 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
        {"\"gnuplot_canvas\"", "\"" + prefix + "canvas\""}});
 }
 
+std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name) {
+  return absl::StrFormat("<svg class=\"heat\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s</svg>",
+                         kPageChartWidth, kPageChartHeight, base::EscapeHtml(title),
+                         Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), PageVariables())));
+}
+
 std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name) {
-  std::vector<std::pair<std::string, std::string>> changes;
-  const auto colour = [&](int number, const std::string& variable) {
-    changes.emplace_back(absl::StrFormat("rgb(  0,   0, %3d)", number),
-                         absl::StrCat("var(--", variable, ")"));
-    changes.emplace_back(absl::StrFormat("rgb(0,0,%d)", number), absl::StrCat("var(--", variable, ")"));
-  };
-  colour(1, "soft");
-  colour(2, "line");
-  colour(3, "grid");
-  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
+  std::vector<std::pair<std::string, std::string>> changes = PageVariables();
   const std::vector<std::pair<std::size_t, const char*>> kinds =
       DrawingOf(view, PictureFormat::kPage).kinds();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -251,10 +203,8 @@ std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, c
                      base::EscapeHtml(view.curves[series].name), "\" data-values-per-point=\"",
                      view.curves[series].values_per_point, "\""));
   }
-  const std::string file = absl::StrReplaceAll(FileSvg(svg, name, ""), changes);
+  const std::string inside = Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), changes));
   const double top = (1 - kTop) * kPageChartHeight, height = (kTop - kBottom) * kPageChartHeight;
-  const std::size_t begin = std::min(file.find("<g"), file.size()),
-                    end = std::min(file.rfind("</svg>"), file.size());
   return absl::StrFormat(
       "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-left=\"%g\" "
       "data-width=\"%g\" data-top=\"%g\" data-height=\"%g\" data-x0=\"%.9g\" data-x1=\"%.9g\" "
@@ -262,7 +212,7 @@ std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, c
       "y2=\"%g\"/></svg>",
       kPageChartWidth, kPageChartHeight, base::EscapeHtml(plot.title), kLeft * kPageChartWidth,
       (kRight - kLeft) * kPageChartWidth, top, height, view.x.low, view.x.high, view.y.low, view.y.high,
-      base::EscapeHtml(view.y.unit), file.substr(begin, end - begin), top, top + height);
+      base::EscapeHtml(view.y.unit), inside, top, top + height);
 }
 
 }  // namespace plait::data

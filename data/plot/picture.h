@@ -6,15 +6,11 @@
 
 #include "absl/strings/string_view.h"
 #include "data/plot/gnuplot.h"
+#include "data/plot/picture_frame.h"
 #include "data/plot/plot.h"
 #include "data/plot/view.h"
 
 namespace plait::data {
-
-enum class PictureFormat { kSvg, kPng, kPage };
-
-inline constexpr int kPictureWidth = 800;
-inline constexpr int kPageChartWidth = 360;
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format);
 
@@ -24,6 +20,9 @@ std::string FileSvg(absl::string_view svg, const std::string& name, const std::s
 
 // gnuplot's SVG as RenderPageCharts (plot.h) describes it; ids begin with `name`.
 std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name);
+
+// The same of a heat map.
+std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name);
 
 }  // namespace plait::data
 

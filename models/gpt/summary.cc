@@ -1,7 +1,10 @@
 #include "models/gpt/summary.h"
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "models/moe/summary.h"
 
 namespace plait::gpt {
 namespace {
@@ -46,10 +49,17 @@ Layer Mlp(const Sizes& sizes) {
 
 models::Layer LayersOf(const GptOptions& options, std::int64_t batch, std::int64_t seq) {
   const Sizes sizes = {options, batch, seq};
-  Layer block = sizes.Plain("Block");
-  block.repeat = options.n_layer;
-  block.children = {sizes.Norm(), Attention(sizes), sizes.Norm(), Mlp(sizes)};
-  const Layer blocks = {.type = "ModuleList", .output_shape = {}, .children = {block}};
+  Layer blocks = {.type = "ModuleList", .output_shape = {}};
+  for (std::int64_t first = 0; first < options.n_layer; first += blocks.children.back().repeat) {
+    const bool experts = options.HasExperts(first);
+    Layer block = sizes.Plain("Block");
+    while (first + block.repeat < options.n_layer && options.HasExperts(first + block.repeat) == experts) {
+      ++block.repeat;
+    }
+    block.children = {sizes.Norm(), Attention(sizes), sizes.Norm(),
+                      experts ? moe::LayerOf(options.moe, sizes.Shape(options.n_embd)) : Mlp(sizes)};
+    blocks.children.push_back(std::move(block));
+  }
   const Layer transformer = {
       .type = "ModuleDict",
       .output_shape = {},

@@ -32,8 +32,8 @@ at::Tensor RowsOfGroup(const at::Tensor& rows, GroupOffsets offsets, std::int64_
 void CheckShape(const char* what, const at::Tensor& tensor, at::IntArrayRef expected, const at::Tensor& out) {
   PLAIT_CHECK(tensor.sizes() == expected && tensor.scalar_type() == out.scalar_type() &&
               tensor.device() == out.device())
-      << what << " of shape " << tensor.sizes() << " and type " << tensor.scalar_type() << "; expected " << expected
-      << " of " << out.scalar_type() << " on " << out.device();
+      << what << " of shape " << tensor.sizes() << " and type " << tensor.scalar_type() << "; expected "
+      << expected << " of " << out.scalar_type() << " on " << out.device();
 }
 
 void CheckGroups(GroupOffsets offsets, const at::Tensor& out) {
@@ -77,7 +77,7 @@ void MultiplyEach(const at::Tensor& out, const Add& add) {
     UsableProducts<T>()->multiply_each(
         products.data(), static_cast<std::int64_t>(products.size()),
         [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
-          at::parallel_for(0, count, 1, body);
+          at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) { body(first, last); });
         });
   };
   out.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});
@@ -95,7 +95,8 @@ bool TakenByGroupedMm(const at::Tensor& t) {
 
 at::Tensor ByGroupedMm(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets) {
   std::vector<int> ends;
-  for (std::int64_t g = 0; g < Groups(offsets); ++g) ends.push_back(static_cast<int>(FirstRow(offsets, g + 1)));
+  for (std::int64_t g = 0; g < Groups(offsets); ++g)
+    ends.push_back(static_cast<int>(FirstRow(offsets, g + 1)));
   return at::_grouped_mm(left, right, at::tensor(ends, at::kInt).to(left.device()));
 }
 
@@ -106,8 +107,8 @@ at::Tensor BiasOfRows(const at::Tensor& bias, GroupOffsets offsets) {
   return at::repeat_interleave(bias, at::tensor(counts, at::kLong).to(bias.device()), 0, Rows(offsets));
 }
 
-void MultiplyOneByOne(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets, const at::Tensor& out,
-                      const GroupAddends& addends) {
+void MultiplyOneByOne(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets,
+                      const at::Tensor& out, const GroupAddends& addends) {
   for (std::int64_t g = 0; g < Groups(offsets); ++g) {
     if (RowsOf(offsets, g) == 0) continue;
     const at::Tensor left_g = RowsOfGroup(left, offsets, g);
@@ -123,8 +124,8 @@ void MultiplyOneByOne(const at::Tensor& left, const at::Tensor& right, GroupOffs
 
 }  // namespace
 
-void MultiplyGroups(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets, const at::Tensor& out,
-                    const GroupAddends& addends, GroupKernels kernels) {
+void MultiplyGroups(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets,
+                    const at::Tensor& out, const GroupAddends& addends, GroupKernels kernels) {
   const at::NoGradGuard not_recorded;
   CheckGroups(offsets, out);
   PLAIT_CHECK(right.dim() == 3) << "right operands of shape " << right.sizes();
@@ -202,7 +203,8 @@ void GroupWeightGradients(const at::Tensor& left, const at::Tensor& right, Group
 }
 
 // On kernels of our own a row of ones times the rows.
-void GroupBiasGradients(const at::Tensor& rows, GroupOffsets offsets, const at::Tensor& out, GroupKernels kernels) {
+void GroupBiasGradients(const at::Tensor& rows, GroupOffsets offsets, const at::Tensor& out,
+                        GroupKernels kernels) {
   const at::NoGradGuard not_recorded;
   CheckGroups(offsets, out);
   PLAIT_CHECK(out.dim() == 2) << "bias gradients of shape " << out.sizes();

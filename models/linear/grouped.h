@@ -29,13 +29,14 @@ using GroupOffsets = absl::Span<const std::int64_t>;  // groups + 1, ascending
 enum class GroupKernels { kBest, kLoop };  // kLoop: LibTorch's products wherever this runs
 
 struct GroupAddends {
-  at::Tensor bias = {};     // (groups, columns)
+  at::Tensor bias = {};      // (groups, columns)
   bool adds_to_out = false;  // what is in `out` is a summand
 };
 
 // left (rows, inner), right (groups, inner, columns), out (rows, columns)
-void MultiplyGroups(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets, const at::Tensor& out,
-                    const GroupAddends& addends = {}, GroupKernels kernels = GroupKernels::kBest);
+void MultiplyGroups(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets,
+                    const at::Tensor& out, const GroupAddends& addends = {},
+                    GroupKernels kernels = GroupKernels::kBest);
 
 // left (rows, m), right (rows, n), out (groups, m, n); zero for a group without rows
 void GroupWeightGradients(const at::Tensor& left, const at::Tensor& right, GroupOffsets offsets,

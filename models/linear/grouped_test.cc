@@ -5,13 +5,14 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/keep_freed_memory.h"
+#include "models/linear/kernels/product.h"
 #include "models/linear/multiply.h"
 
 namespace plait::linear {
@@ -42,7 +43,9 @@ class GroupedTest : public testing::TestWithParam<Setting> {
   static GroupKernels Kernels() { return std::get<1>(GetParam()); }
   static at::Tensor Draw(at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(Type()); }
   // -2 to 2: sums of up to 60 products are exact in every type.
-  static at::Tensor DrawIntegers(at::IntArrayRef shape) { return at::randint(-2, 3, shape, at::kDouble).to(Type()); }
+  static at::Tensor DrawIntegers(at::IntArrayRef shape) {
+    return at::randint(-2, 3, shape, at::kDouble).to(Type());
+  }
 
   // Element by element: 8 u sum |a b| for the sum (linear_test.cc derives it, for terms of independent signs; it is a
   // bound for up to 8 terms), with u = 2^-24 or 2^-53, and in bfloat16 2^-8 of all that is rounded: of the result,
@@ -51,7 +54,8 @@ class GroupedTest : public testing::TestWithParam<Setting> {
                          const std::string& what) {
     ASSERT_EQ(actual.sizes(), exact.sizes()) << what;
     const double u = Type() == at::kDouble ? 0x1p-53 : 0x1p-24, stored = Type() == at::kBFloat16 ? 0x1p-8 : u;
-    const at::Tensor of_loop = Kernels() == GroupKernels::kLoop ? magnitude * stored : at::zeros_like(magnitude);
+    const at::Tensor of_loop =
+        Kernels() == GroupKernels::kLoop ? magnitude * stored : at::zeros_like(magnitude);
     const at::Tensor bound = magnitude * (8 * u) + exact.abs() * stored + of_loop + 1e-300;
     EXPECT_FALSE(actual.isnan().any().item<bool>()) << what;
     if (actual.numel() == 0) return;
@@ -61,8 +65,8 @@ class GroupedTest : public testing::TestWithParam<Setting> {
 
 // Products of each group in float64, with `sign` for abs.
 template <typename Sign>
-at::Tensor ExactProduct(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias, const Offsets& offsets,
-                        const Sign& sign) {
+at::Tensor ExactProduct(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
+                        const Offsets& offsets, const Sign& sign) {
   std::vector<at::Tensor> results;
   for (std::size_t g = 0; g + 1 < offsets.size(); ++g) {
     const at::Tensor rows = left.narrow(0, offsets[g] - offsets[0], offsets[g + 1] - offsets[g]);
@@ -83,7 +87,7 @@ struct Shape {
 std::vector<Shape> Shapes() {
   std::vector<std::int64_t> all(66);
   for (std::int64_t i = 0; i < 66; ++i) all[i] = i * 37 % 66;
-  return {{1, 1, {1, 0, 2}},     {7, 5, {0, 3, 0, 0, 65, 0}},  {16, 33, all},       {24, 70, {64, 15, 31}},
+  return {{1, 1, {1, 0, 2}},     {7, 5, {0, 3, 0, 0, 65, 0}}, {16, 33, all},      {24, 70, {64, 15, 31}},
           {2051, 40, {5, 0, 3}}, {31, 129, {1100, 0, 1, 14}}, {6, 16, {0, 0, 0}}, {5, 64, {}}};
 }
 
@@ -140,16 +144,19 @@ TEST_P(GroupedTest, OperandsMayBeViews) {
   const Offsets offsets = OffsetsOf({9, 0, 33}, 100);
   const at::Tensor left = Draw({42, 50}).narrow(1, 3, 21), rows_apart = Draw({21, 42}).t(),
                    right = Draw({3, 40, 30}).narrow(1, 5, 21).narrow(2, 1, 28);
-  for (const at::Tensor& a : {left, rows_apart, Draw({42, 1}).expand({42, 21}), Draw({1, 21}).expand({42, 21})}) {
+  for (const at::Tensor& a :
+       {left, rows_apart, Draw({42, 1}).expand({42, 21}), Draw({1, 21}).expand({42, 21})}) {
     const at::Tensor wide = Draw({42, 60}), before = wide.clone(), out = wide.narrow(1, 16, 28);
     MultiplyGroups(a, right, offsets, out, {}, Kernels());
-    ExpectNear(out, ExactProduct(a, right, {}, offsets, AsItIs), ExactProduct(a, right, {}, offsets, Absolute), "view");
+    ExpectNear(out, ExactProduct(a, right, {}, offsets, AsItIs),
+               ExactProduct(a, right, {}, offsets, Absolute), "view");
     EXPECT_TRUE(wide.narrow(1, 0, 16).equal(before.narrow(1, 0, 16)));
     EXPECT_TRUE(wide.narrow(1, 44, 16).equal(before.narrow(1, 44, 16)));
     const at::Tensor of_weight = at::empty({3, 21, 28}, a.options());
     GroupWeightGradients(a, before.narrow(1, 7, 28), offsets, of_weight, Kernels());
     const at::Tensor x = Double(a.narrow(0, 9, 33)), y = Double(before.narrow(1, 7, 28).narrow(0, 9, 33));
-    ExpectNear(of_weight[2], at::matmul(x.t(), y), at::matmul(x.abs().t(), y.abs()), "weight gradient of views");
+    ExpectNear(of_weight[2], at::matmul(x.t(), y), at::matmul(x.abs().t(), y.abs()),
+               "weight gradient of views");
     EXPECT_EQ(of_weight[1].count_nonzero().item<std::int64_t>(), 0);
   }
 }
@@ -178,7 +185,8 @@ TEST_P(GroupedTest, IntegersAreExact) {
 TEST_P(GroupedTest, ThreadsDoNotMatter) {
   const Offsets offsets = OffsetsOf({40, 0, 3, 65, 1});
   const at::Tensor left = Draw({109, 70}), right = Draw({5, 70, 90}), of_out = Draw({109, 90});
-  if (Kernels() == GroupKernels::kLoop || !HasOwnProducts(left)) return;  // LibTorch's libraries promise no such thing
+  if (Kernels() == GroupKernels::kLoop || !HasOwnProducts(left))
+    return;  // LibTorch's libraries promise no such thing
   const auto run = [&](int threads) {
     at::set_num_threads(threads);
     const at::Tensor out = NanLike(of_out), of_weight = NanLike(right), of_bias = NanLike(Draw({5, 90}));
@@ -191,7 +199,8 @@ TEST_P(GroupedTest, ThreadsDoNotMatter) {
   const auto one = run(1);
   for (const int threads : {2, 3, 7}) {
     const auto several = run(threads);
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(one[i].equal(several[i])) << i << ", " << threads;
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_TRUE(one[i].equal(several[i])) << i << ", " << threads;
   }
   at::set_num_threads(before);
 }
@@ -220,15 +229,71 @@ TEST(GroupedBitsTest, RowsDoNotDependOnTheGrouping) {
   }
 }
 
+// Each as (rows, inner, columns); the left operand's rows lie apart in the second one.
+template <typename T>
+std::vector<at::Tensor> MultiplyInRanges(const std::vector<std::int64_t>& cuts, at::ScalarType type) {
+  at::manual_seed(4);
+  const std::vector<std::vector<std::int64_t>> sizes = {{5, 40, 100}, {64, 9, 33}, {1, 3, 1}, {30, 17, 64}};
+  std::vector<at::Tensor> kept, results;
+  std::vector<Product<T>> products;
+  const auto data = [](const at::Tensor& t) { return static_cast<T*>(t.mutable_data_ptr()); };
+  for (const auto& s : sizes) {
+    const bool apart = results.size() == 1;
+    kept.push_back(at::randn({s[0], s[1]}).to(type));
+    kept.push_back(at::randn({s[1], s[2]}).to(type));
+    results.push_back(NanLike(at::empty({s[0], s[2]}, kept[0].options())));
+    const T *left = data(kept[kept.size() - 2]), *right = data(kept.back());
+    products.push_back({.rows = s[0],
+                        .columns = s[2],
+                        .inner = s[1],
+                        .left = {left, apart ? 1 : s[1], apart ? s[0] : 1},
+                        .right = {right, s[2], 1},
+                        .out = data(results.back()),
+                        .out_stride = s[2]});
+  }
+  const ForRanges in_ranges = [&](std::int64_t count,
+                                  const std::function<void(std::int64_t, std::int64_t)>& body) {
+    std::int64_t last = count;  // the last range first
+    for (const std::int64_t cut : cuts) {
+      body(count * cut / 1000, last);
+      last = count * cut / 1000;
+    }
+    body(0, last);
+  };
+  UsableProducts<T>()->multiply_each(products.data(), static_cast<std::int64_t>(products.size()), in_ranges);
+  return results;
+}
+
+// However the panels of all products are shared among threads, each is computed once, from its own operands.
+TEST(GroupedKernelsTest, RangesMayBeCutAnywhere) {
+  const auto compare = [&]<typename T>(T, at::ScalarType type) {
+    if (UsableProducts<T>() == nullptr) return;
+    const auto whole = MultiplyInRanges<T>({}, type);
+    for (std::int64_t cut = 1; cut < 1000; cut += 7) {
+      const auto cuts =
+          cut > 500 ? std::vector<std::int64_t>{cut, cut - 100, cut - 101, 13} : std::vector{cut};
+      const auto parts = MultiplyInRanges<T>(cuts, type);
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        ASSERT_TRUE(parts[i].equal(whole[i])) << i << ", " << cut;
+    }
+  };
+  compare(float{}, at::kFloat);
+  compare(BFloat16{}, at::kBFloat16);
+}
+
 TEST(GroupedMetaTest, ShapesAreChecked) {
-  const auto meta = [](at::IntArrayRef shape) { return at::empty(shape, at::TensorOptions().device(at::kMeta)); };
+  const auto meta = [](at::IntArrayRef shape) {
+    return at::empty(shape, at::TensorOptions().device(at::kMeta));
+  };
   const Offsets offsets = {0, 4, 4, 10};
   MultiplyGroups(meta({10, 6}), meta({3, 6, 5}), offsets, meta({10, 5}));
   GroupWeightGradients(meta({10, 6}), meta({10, 5}), offsets, meta({3, 6, 5}));
   GroupBiasGradients(meta({10, 6}), offsets, meta({3, 6}));
   EXPECT_DEATH(MultiplyGroups(meta({9, 6}), meta({3, 6, 5}), offsets, meta({10, 5})), "expected \\[10, 6\\]");
-  EXPECT_DEATH(MultiplyGroups(meta({10, 6}), meta({2, 6, 5}), offsets, meta({10, 5})), "expected \\[3, 6, 5\\]");
-  EXPECT_DEATH(GroupWeightGradients(meta({10, 6}), meta({10, 4}), offsets, meta({3, 6, 5})), "expected \\[10, 5\\]");
+  EXPECT_DEATH(MultiplyGroups(meta({10, 6}), meta({2, 6, 5}), offsets, meta({10, 5})),
+               "expected \\[3, 6, 5\\]");
+  EXPECT_DEATH(GroupWeightGradients(meta({10, 6}), meta({10, 4}), offsets, meta({3, 6, 5})),
+               "expected \\[10, 5\\]");
   EXPECT_DEATH(GroupBiasGradients(meta({10, 6}), offsets, meta({3, 5})), "expected \\[10, 5\\]");
   EXPECT_DEATH(GroupBiasGradients(meta({10, 6}), {{0, 5, 4, 10}}, meta({3, 6})), "ascend");
 }

@@ -13,11 +13,19 @@ namespace {
 
 using tensor_parallel::TensorAxis;
 
+// All that results, messages or plans follow from.
 std::string TextOf(const MoeOptions& o) {
   const GateOptions& g = o.gate;
-  return absl::StrCat(g.experts, " experts ", o.hidden, " wide, k=", g.k, ", gate ", Name(g.kind), ", capacity factor ",
-                      g.capacity_factor, ", shared expert ", o.shared_hidden, " wide, ", o.chunks, " chunks, replicas ",
-                      Name(o.planner.policy), " in ", o.planner.replica_slots, " slots");
+  const PlannerOptions& p = o.planner;
+  const MoeCostModel& c = p.cost;
+  return absl::StrCat(
+      g.experts, o.gated ? " gated" : "", " experts ", o.hidden, " wide", o.bias ? " with biases" : "",
+      ", activation ", static_cast<int>(o.activation), ", k=", g.k, ", gate ", Name(g.kind),
+      g.normalizes ? ", normalizes" : "", g.sigmoid ? ", sigmoid" : "", ", balance weight ", g.balance_weight,
+      ", z weight ", g.z_weight, ", bias rate ", g.bias_rate, ", jitter ", g.jitter, ", capacity factor ",
+      g.capacity_factor, ", shared expert ", o.shared_hidden, " wide, ", o.chunks, " chunks, replicas ",
+      Name(p.policy), " in ", p.replica_slots, " slots, tolerance ", p.overload_tolerance,
+      ", costs ", c.link_bytes_per_second, " ", c.latency_seconds, " ", c.rank_flops_per_second, " ", c.micro_batches);
 }
 
 absl::Status Check(const MoeOptions& options, int ep, int tp, bool splits_sequences) {
@@ -87,12 +95,13 @@ void Distribute(models::SplitModuleModel& model, MoeMlp& layer, const MoeRanks& 
 
 absl::Status DistributeExperts(ExpertModel& model, const comm::DeviceMesh& mesh, bool splits_sequences) {
   const std::vector<MoeMlp*> layers = model.moe_layers();
+  const std::string text = layers.empty() ? "no experts" : TextOf(layers[0]->options());
+  PLAIT_RETURN_IF_ERROR(mesh.world().Agree(SameOnAll(mesh.world(), text)));
   if (layers.empty()) return absl::OkStatus();
   const comm::Communicator ep = mesh.axis("ep");
   const MoeOptions& options = layers[0]->options();
   const TensorAxis& axis = model.split_model().tensor_axis();
   PLAIT_RETURN_IF_ERROR(mesh.world().Agree(Check(options, ep.size(), axis.size(), splits_sequences)));
-  PLAIT_RETURN_IF_ERROR(mesh.world().Agree(SameOnAll(mesh.world(), TextOf(options))));
   const MoeRanks ranks = {.tokens = {.data = mesh.axis("tokens"), .group = ep.size()},
                           .experts = ExchangeRanks(ep),
                           .tensor = axis};

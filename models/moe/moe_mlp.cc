@@ -79,7 +79,7 @@ MoeMlp::MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t 
     noise_ = router->register_parameter("noise_weight", at::empty({experts, width}, tensor_options));
   }
   if (options.gate.kind == GateKind::kBias) {
-    bias_ = router->register_buffer("bias", at::zeros({experts}, tensor_options.dtype(at::kFloat)));
+    bias_ = router->register_buffer("bias", at::zeros({experts}, tensor_options));
   }
   experts_.in = add("in_weight", {experts, hidden, width});
   if (options.bias) experts_.in_bias = add("in_bias", {experts, hidden});
@@ -147,8 +147,9 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   const ExpertPlacement placement = PlacementFor(routed.census);
   if (gate.training && call.context.final) Count(routed, placement);
   const int parts = ranks_.tensor.size();
-  // Each rank along tp adds the whole loss, and the gradients of its part to those of the others.
-  if (routed.loss.defined()) loss = parts == 1 ? routed.loss : routed.loss / parts;
+  // Each rank along tp adds the whole loss, and the gradients of its part to those of the others. It is there in evaluation
+  // too: what travels between pipeline stages follows from the inputs' shapes.
+  loss = routed.loss.defined() ? routed.loss / parts : at::zeros({}, logits.options());
   ExpertWeights weights = experts_;
   if (ranks_.tensor.rank() > 0 && weights.out_bias.defined()) weights.out_bias = weights.out_bias * 0;
   const at::Tensor y = layer_of_ranks_->Forward(x, routed.routing.experts, routed.routing.weights, weights, placement);

@@ -62,13 +62,15 @@ class MoeMlp {
   };
   struct Output {
     tensor_parallel::Residual added;
-    at::Tensor loss;  // a sum over this rank's tokens (gate.h); undefined: none
+    at::Tensor loss;  // scalar: a sum over this rank's tokens (gate.h); 0 where there is none
   };
   Output Forward(const tensor_parallel::Residual& rows, const Call& call);
 
   // After a step: biases move, and the load of the step can be read.
   void EndStep();
   const LayerLoad& load() const { return load_of_step_; }
+  const LayerLoad& load_so_far() const { return load_; }  // since EndStep
+  std::int64_t layer() const { return layer_; }
 
   // Values as one process draws them, an expert at a time. `out_deviation`: of what adds to the residual stream. Router and shared
   // expert belong to the block's unit, experts to one of their own.

@@ -18,25 +18,34 @@ namespace {
 
 at::Tensor ByLibTorch(Activation f, const at::Tensor& x) {
   switch (f) {
-    case Activation::kGelu: return at::gelu(x, "none");
-    case Activation::kGeluTanh: return at::gelu(x, "tanh");
-    case Activation::kRelu: return at::relu(x);
-    case Activation::kSilu: break;
+    case Activation::kGelu:
+      return at::gelu(x, "none");
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSilu:
+      break;
   }
   return at::silu(x);
 }
 
 at::Tensor GradientByLibTorch(Activation f, const at::Tensor& x, const at::Tensor& of_y) {
   switch (f) {
-    case Activation::kGelu: return at::gelu_backward(of_y, x, "none");
-    case Activation::kGeluTanh: return at::gelu_backward(of_y, x, "tanh");
-    case Activation::kRelu: return at::threshold_backward(of_y, x, 0);
-    case Activation::kSilu: break;
+    case Activation::kGelu:
+      return at::gelu_backward(of_y, x, "none");
+    case Activation::kGeluTanh:
+      return at::gelu_backward(of_y, x, "tanh");
+    case Activation::kRelu:
+      return at::threshold_backward(of_y, x, 0);
+    case Activation::kSilu:
+      break;
   }
   return at::silu_backward(of_y, x);
 }
 
-void BackwardByLibTorch(const ActivationInputs& in, const at::Tensor& of_y, const ActivationResults& results) {
+void BackwardByLibTorch(const ActivationInputs& in, const at::Tensor& of_y,
+                        const ActivationResults& results) {
   const bool has_factor = in.factor.defined();
   const at::Tensor of_f = has_factor ? of_y * in.factor : of_y;
   if (has_factor || results.y.defined()) {

@@ -29,7 +29,8 @@ struct ActivationResults {
 };
 
 void Activate(const ActivationInputs& inputs, const at::Tensor& y);
-void ActivateBackward(const ActivationInputs& inputs, const at::Tensor& of_y, const ActivationResults& results);
+void ActivateBackward(const ActivationInputs& inputs, const at::Tensor& of_y,
+                      const ActivationResults& results);
 
 }  // namespace plait::rowwise
 

@@ -48,10 +48,8 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   if (moe_ != nullptr) {
     const moe::MoeMlp::Output mixed = moe_->Forward(norm_2_.Forward(middle), {batch, context});
     const Residual output = AddDropped(attention_axis_, middle, mixed.added, "mlp", context, batch);
-    const bool both = input.auxiliary_loss.defined() && mixed.loss.defined();
     return {output.local().view(input.hidden.sizes()),
-            both ? input.auxiliary_loss + mixed.loss
-                 : mixed.loss.defined() ? mixed.loss : input.auxiliary_loss};
+            input.auxiliary_loss.defined() ? input.auxiliary_loss + mixed.loss : mixed.loss};
   }
   const Shard<1> wide = Map(ColumnLinear(mlp_axis_, norm_2_.Forward(middle), {mlp_in_->parameters()})[0],
                             [this](const at::Tensor& x) { return rowwise::Gelu(x, options_.gelu); });

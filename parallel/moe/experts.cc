@@ -36,7 +36,7 @@ struct Chunk {
 // One expert after another on one thread, so that its hidden rows stay in the cache; with several, as many together as
 // give each thread some rows. All at once on other devices.
 std::vector<Chunk> ChunksOf(Offsets offsets, const at::Tensor& rows) {
-  constexpr std::int64_t kRowsOfThread = 64;
+  constexpr std::int64_t kRowsOfThread = 256;
   const bool together = !rows.is_cpu() && !rows.is_meta();
   const std::int64_t enough = kRowsOfThread * (at::get_num_threads() - 1) + 1;
   const auto experts = static_cast<std::int64_t>(offsets.size()) - 1;
@@ -70,7 +70,8 @@ void CheckShape(const char* what, const at::Tensor& tensor, at::IntArrayRef expe
 }
 
 void CheckExperts(const ExpertWeights& w, const at::Tensor& rows, Offsets offsets) {
-  PLAIT_CHECK(w.in.defined() && w.in.dim() == 3 && rows.dim() == 2) << "weights (experts, hidden, width), rows (rows, width)";
+  PLAIT_CHECK(w.in.defined() && w.in.dim() == 3 && rows.dim() == 2)
+      << "weights (experts, hidden, width), rows (rows, width)";
   const std::int64_t experts = w.in.size(0), hidden = w.in.size(1), width = w.in.size(2);
   PLAIT_CHECK(static_cast<std::int64_t>(offsets.size()) == experts + 1 && offsets.front() == 0 &&
               offsets.back() == rows.size(0) && std::is_sorted(offsets.begin(), offsets.end()))
@@ -119,7 +120,8 @@ at::Tensor ForwardExperts(const ExpertsOptions& options, const ExpertWeights& we
   const bool gated = weights.gate.defined();
   const std::int64_t hidden_size = weights.in.size(1);
   const std::vector<Chunk> chunks = ChunksOf(offsets, rows);
-  const HiddenRoom room(chunks, rows, hidden_size), in_room(gated && saved == nullptr ? chunks : std::vector<Chunk>(), rows, hidden_size);
+  const HiddenRoom room(chunks, rows, hidden_size),
+      in_room(gated && saved == nullptr ? chunks : std::vector<Chunk>(), rows, hidden_size);
   if (saved != nullptr) {
     saved->in = at::empty({rows.size(0), hidden_size}, rows.options());
     if (gated) saved->gate = at::empty_like(saved->in);
@@ -163,7 +165,8 @@ ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeigh
   const at::Tensor of_out = gradient.contiguous();
   const std::vector<Chunk> chunks = ChunksOf(offsets, saved.rows), none;
   const std::int64_t hidden_size = weights.in.size(1);
-  const HiddenRoom room(chunks, saved.rows, hidden_size), values_room(wanted.weights ? chunks : none, saved.rows, hidden_size),
+  const HiddenRoom room(chunks, saved.rows, hidden_size),
+      values_room(wanted.weights ? chunks : none, saved.rows, hidden_size),
       gate_room(gated ? chunks : none, saved.rows, hidden_size);
   for (const Chunk& chunk : chunks) {
     const at::Tensor of_y = chunk.RowsOf(of_out), x = chunk.RowsOf(saved.rows), of_in = room.For(chunk);

@@ -28,9 +28,9 @@ using rowwise::Activation;  // kGelu, kGeluTanh, kRelu, kSilu
 
 // Of `experts` experts, one behind the other; all of one type. Undefined: there is none.
 struct ExpertWeights {
-  at::Tensor in;             // (experts, hidden, width)
-  at::Tensor in_bias = {};   // (experts, hidden)
-  at::Tensor gate = {};      // (experts, hidden, width): a gated expert
+  at::Tensor in;            // (experts, hidden, width)
+  at::Tensor in_bias = {};  // (experts, hidden)
+  at::Tensor gate = {};     // (experts, hidden, width): a gated expert
   at::Tensor gate_bias = {};
   at::Tensor out;            // (experts, width, hidden)
   at::Tensor out_bias = {};  // (experts, width)

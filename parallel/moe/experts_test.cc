@@ -37,7 +37,7 @@ struct Named {
   at::Tensor tensor;
 };
 std::vector<Named> AllOf(const ExpertWeights& w) {
-  return {{"in", w.in},   {"in_bias", w.in_bias}, {"gate", w.gate}, {"gate_bias", w.gate_bias},
+  return {{"in", w.in},   {"in_bias", w.in_bias},  {"gate", w.gate}, {"gate_bias", w.gate_bias},
           {"out", w.out}, {"out_bias", w.out_bias}};
 }
 
@@ -54,10 +54,14 @@ struct Results {
 
 at::Tensor Activated(Activation f, const at::Tensor& x) {
   switch (f) {
-    case Activation::kGelu: return at::gelu(x);
-    case Activation::kGeluTanh: return at::gelu(x, "tanh");
-    case Activation::kRelu: return at::relu(x);
-    case Activation::kSilu: break;
+    case Activation::kGelu:
+      return at::gelu(x);
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSilu:
+      break;
   }
   return at::silu(x);
 }
@@ -123,7 +127,8 @@ class Bounds {
   Bounded Slope(Activation f, const Bounded& x) const {
     const at::Tensor leaf = x.value.detach().clone().requires_grad_();
     const at::Tensor slope = torch::autograd::grad({moe::Activated(f, leaf).sum()}, {leaf})[0];
-    const at::Tensor moved = f == Activation::kRelu ? (x.value.abs() <= x.error).to(at::kDouble) : x.error * 0.9;
+    const at::Tensor moved =
+        f == Activation::kRelu ? (x.value.abs() <= x.error).to(at::kDouble) : x.error * 0.9;
     return {slope, moved + (x.value.abs() + 1) * r_.function};
   }
   Bounded Sum(const Bounded& a) const {
@@ -138,10 +143,11 @@ class Bounds {
 };
 
 // Of one expert: gradients in AllOf's order, of rows, and values.
-std::vector<at::Tensor> ErrorsOf(Activation f, const Rounding& rounding, const ExpertWeights& w, const at::Tensor& rows,
-                                 const at::Tensor& gradient) {
+std::vector<at::Tensor> ErrorsOf(Activation f, const Rounding& rounding, const ExpertWeights& w,
+                                 const at::Tensor& rows, const at::Tensor& gradient) {
   const Bounds b(rounding);
-  const Bounded x = Bounds::Exact(rows), of_y = Bounds::Exact(gradient), w_in = Bounds::Exact(w.in), w_out = Bounds::Exact(w.out);
+  const Bounded x = Bounds::Exact(rows), of_y = Bounds::Exact(gradient), w_in = Bounds::Exact(w.in),
+                w_out = Bounds::Exact(w.out);
   const bool gated = w.gate.defined();
   const Bounded in = b.Product(x, Bounds::Transposed(w_in), w.in_bias);
   const Bounded gate = gated ? b.Product(x, Bounds::Transposed(Bounds::Exact(w.gate)), w.gate_bias) : in;
@@ -152,17 +158,22 @@ std::vector<at::Tensor> ErrorsOf(Activation f, const Rounding& rounding, const E
   const Bounded of_in = gated ? b.Times(of_hidden, f_gate) : of_gate;
   Bounded of_x = b.Product(of_in, w_in);
   if (gated) of_x = b.Plus(of_x, b.Product(of_gate, Bounds::Exact(w.gate)));
-  return {b.Product(Bounds::Transposed(of_in), x).error,      b.Sum(of_in).error,
-          b.Product(Bounds::Transposed(of_gate), x).error,    b.Sum(of_gate).error,
-          b.Product(Bounds::Transposed(of_y), hidden).error,  b.Sum(of_y).error,
-          of_x.error,                                         y.error};
+  return {b.Product(Bounds::Transposed(of_in), x).error,
+          b.Sum(of_in).error,
+          b.Product(Bounds::Transposed(of_gate), x).error,
+          b.Sum(of_gate).error,
+          b.Product(Bounds::Transposed(of_y), hidden).error,
+          b.Sum(of_y).error,
+          of_x.error,
+          y.error};
 }
 
 at::Tensor Of(const at::Tensor& t, std::int64_t expert) { return t.defined() ? t[expert] : t; }
 at::Tensor Double(const at::Tensor& t) { return t.defined() ? t.to(at::kDouble) : t; }
 
 // The exact results of one expert, by autograd in float64; undefined where there is no such weight.
-std::vector<at::Tensor> ExactOf(Activation f, const ExpertWeights& w, const at::Tensor& rows, const at::Tensor& of_y) {
+std::vector<at::Tensor> ExactOf(Activation f, const ExpertWeights& w, const at::Tensor& rows,
+                                const at::Tensor& of_y) {
   std::vector<at::Tensor> leaves, inputs;
   for (const Named& named : AllOf(w)) leaves.push_back(named.tensor);
   leaves.push_back(rows);
@@ -173,7 +184,8 @@ std::vector<at::Tensor> ExactOf(Activation f, const ExpertWeights& w, const at::
     return bias.defined() ? at::matmul(x, weight.t()) + bias : at::matmul(x, weight.t());
   };
   at::Tensor hidden = linear(leaves[6], leaves[0], leaves[1]);
-  hidden = w.gate.defined() ? Activated(f, linear(leaves[6], leaves[2], leaves[3])) * hidden : Activated(f, hidden);
+  hidden = w.gate.defined() ? Activated(f, linear(leaves[6], leaves[2], leaves[3])) * hidden
+                            : Activated(f, hidden);
   const at::Tensor y = linear(hidden, leaves[4], leaves[5]);
   const std::vector<at::Tensor> found = torch::autograd::grad({y}, inputs, {of_y});
   std::vector<at::Tensor> results;
@@ -194,11 +206,15 @@ class ExpertsTest : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override { at::manual_seed(5); }
   static at::ScalarType Type() { return std::get<0>(GetParam()); }
-  static ExpertsOptions Options(Activation f) { return {.activation = f, .backend = std::get<1>(GetParam())}; }
+  static ExpertsOptions Options(Activation f) {
+    return {.activation = f, .backend = std::get<1>(GetParam())};
+  }
 
-  static Inputs Draw(const std::vector<std::int64_t>& counts, std::int64_t width, std::int64_t hidden, bool gated,
-                     bool biases) {
-    const auto draw = [&](at::IntArrayRef shape, double scale) { return (at::randn(shape, at::kDouble) * scale).to(Type()); };
+  static Inputs Draw(const std::vector<std::int64_t>& counts, std::int64_t width, std::int64_t hidden,
+                     bool gated, bool biases) {
+    const auto draw = [&](at::IntArrayRef shape, double scale) {
+      return (at::randn(shape, at::kDouble) * scale).to(Type());
+    };
     const auto experts = static_cast<std::int64_t>(counts.size());
     Inputs in;
     in.offsets = OffsetsOf(counts);
@@ -221,12 +237,14 @@ class ExpertsTest : public testing::TestWithParam<Setting> {
       };
       const ExpertWeights w = InDouble(in.weights, static_cast<std::int64_t>(e));
       const std::vector<at::Tensor> exact = ExactOf(f, w, rows_of(in.rows), rows_of(in.of_y)),
-                                    errors = ErrorsOf(f, RoundingOf(Type()), w, rows_of(in.rows), rows_of(in.of_y));
+                                    errors = ErrorsOf(f, RoundingOf(Type()), w, rows_of(in.rows),
+                                                      rows_of(in.of_y));
       for (std::size_t i = 0; i < all.size(); ++i) {
         const std::string which = what + ", expert " + std::to_string(e) + ", " + all[i].name;
         ASSERT_EQ(all[i].tensor.defined(), exact[i].defined()) << which;
         if (!exact[i].defined() || exact[i].numel() == 0) continue;
-        const at::Tensor actual = i < 6 ? Double(all[i].tensor[static_cast<std::int64_t>(e)]) : rows_of(all[i].tensor);
+        const at::Tensor actual =
+            i < 6 ? Double(all[i].tensor[static_cast<std::int64_t>(e)]) : rows_of(all[i].tensor);
         ASSERT_EQ(actual.sizes(), exact[i].sizes()) << which;
         EXPECT_FALSE(actual.isnan().any().item<bool>()) << which;
         EXPECT_LE(((actual - exact[i]).abs() / errors[i]).max().item<double>(), 1) << which;
@@ -235,18 +253,21 @@ class ExpertsTest : public testing::TestWithParam<Setting> {
   }
 };
 
-constexpr Activation kAll[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu, Activation::kSilu};
+constexpr Activation kAll[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu,
+                               Activation::kSilu};
 
 TEST_P(ExpertsTest, ValuesAndGradientsAreThoseOfFloat64) {
-  const std::vector<std::vector<std::int64_t>> all = {{3, 0, 40, 1}, {0, 70, 0}, {65, 14, 15, 33, 29, 0, 0, 2}};
+  const std::vector<std::vector<std::int64_t>> all = {
+      {3, 0, 40, 1}, {0, 70, 0}, {65, 14, 15, 33, 29, 0, 0, 2}};
   for (const auto& counts : all) {
     for (const bool gated : {false, true}) {
       for (const Activation f : kAll) {
         const bool biases = counts.size() != 3;
         const Inputs in = Draw(counts, 24, 70, gated, biases);
         ExpectExact(f, in, RunExperts(Options(f), in),
-                    std::to_string(counts.size()) + " experts, activation " + std::to_string(static_cast<int>(f)) +
-                        (gated ? ", gated" : "") + (biases ? "" : ", no biases"));
+                    std::to_string(counts.size()) + " experts, activation " +
+                        std::to_string(static_cast<int>(f)) + (gated ? ", gated" : "") +
+                        (biases ? "" : ", no biases"));
       }
     }
   }
@@ -279,8 +300,10 @@ TEST_P(ExpertsTest, GradientsAreComputedAsWanted) {
   EXPECT_TRUE(ForwardExperts(options, in.weights, in.rows, in.offsets, nullptr).equal(both.y));
   SavedExperts saved;
   ForwardExperts(options, in.weights, in.rows, in.offsets, &saved);
-  const auto rows = BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = true, .weights = false});
-  const auto weights = BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = false, .weights = true});
+  const auto rows =
+      BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = true, .weights = false});
+  const auto weights =
+      BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = false, .weights = true});
   EXPECT_TRUE(rows.rows.equal(both.of.rows));
   EXPECT_FALSE(weights.rows.defined());
   const auto all = AllOf(both.of.weights), of_rows = AllOf(rows.weights), of_weights = AllOf(weights.weights);
@@ -296,7 +319,8 @@ TEST_P(ExpertsTest, GradientsMayBeExpanded) {
   in.of_y = at::ones({1}, in.rows.options()).expand({27, 16});
   Inputs dense = in;
   dense.of_y = in.of_y.contiguous();
-  const auto a = RunExperts(Options(Activation::kGelu), in).All(), b = RunExperts(Options(Activation::kGelu), dense).All();
+  const auto a = RunExperts(Options(Activation::kGelu), in).All(),
+             b = RunExperts(Options(Activation::kGelu), dense).All();
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!a[i].tensor.defined()) continue;
     EXPECT_TRUE(a[i].tensor.equal(b[i].tensor)) << a[i].name;
@@ -306,8 +330,8 @@ TEST_P(ExpertsTest, GradientsMayBeExpanded) {
 TEST_P(ExpertsTest, ShapesOnMetaTensors) {
   Inputs in = Draw({5, 0, 33}, 16, 24, true, true);
   const auto meta = [](at::Tensor& t) { t = t.to(at::kMeta); };
-  for (at::Tensor* t : {&in.rows, &in.of_y, &in.weights.in, &in.weights.in_bias, &in.weights.gate, &in.weights.gate_bias,
-                        &in.weights.out, &in.weights.out_bias}) {
+  for (at::Tensor* t : {&in.rows, &in.of_y, &in.weights.in, &in.weights.in_bias, &in.weights.gate,
+                        &in.weights.gate_bias, &in.weights.out, &in.weights.out_bias}) {
     meta(*t);
   }
   const Results results = RunExperts(Options(Activation::kSilu), in);
@@ -321,7 +345,9 @@ TEST_P(ExpertsTest, ShapesOnMetaTensors) {
 }
 
 const char* NameOf(ExpertBackend backend) {
-  return backend == ExpertBackend::kReference ? "Reference" : backend == ExpertBackend::kLoop ? "Loop" : "Grouped";
+  return backend == ExpertBackend::kReference ? "Reference"
+         : backend == ExpertBackend::kLoop    ? "Loop"
+                                              : "Grouped";
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, ExpertsTest,
@@ -340,9 +366,15 @@ TEST(ExactExpertsTest, BackendsThreadsAndGroupingsDoNotMatter) {
   const Offsets offsets = OffsetsOf({40, 0, 1, 65, 15, 14});
   const auto draw = [](at::IntArrayRef shape) { return at::randint(-1, 2, shape, at::kDouble); };
   const at::Tensor few = draw({135, 8}) * (at::rand({135, 1}, at::kDouble) < 0.1);
-  const Inputs exact = {{.in = draw({6, 5, 8}), .in_bias = draw({6, 5}), .gate = draw({6, 5, 8}),
-                         .gate_bias = draw({6, 5}), .out = draw({6, 8, 5}), .out_bias = draw({6, 8})},
-                        draw({135, 8}), few, offsets};
+  const Inputs exact = {{.in = draw({6, 5, 8}),
+                         .in_bias = draw({6, 5}),
+                         .gate = draw({6, 5, 8}),
+                         .gate_bias = draw({6, 5}),
+                         .out = draw({6, 8, 5}),
+                         .out_bias = draw({6, 8})},
+                        draw({135, 8}),
+                        few,
+                        offsets};
   const std::vector<Named> expected = RunExperts({Activation::kRelu, ExpertBackend::kReference}, exact).All();
   for (const Named& named : expected) {
     ASSERT_LE(named.tensor.abs().max().item<double>(), 256) << named.name << ": not exact in bfloat16";
@@ -359,7 +391,8 @@ TEST(ExactExpertsTest, BackendsThreadsAndGroupingsDoNotMatter) {
   const int before = at::get_num_threads();
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     const Inputs in = typed(type);
-    for (const ExpertBackend backend : {ExpertBackend::kReference, ExpertBackend::kLoop, ExpertBackend::kGrouped}) {
+    for (const ExpertBackend backend :
+         {ExpertBackend::kReference, ExpertBackend::kLoop, ExpertBackend::kGrouped}) {
       for (const int threads : {1, 3}) {
         at::set_num_threads(threads);
         const std::vector<Named> all = RunExperts({Activation::kRelu, backend}, in).All();
@@ -371,12 +404,16 @@ TEST(ExactExpertsTest, BackendsThreadsAndGroupingsDoNotMatter) {
     }
     for (std::int64_t e = 0; e < 6; ++e) {
       const auto one = [&](const at::Tensor& t) { return t.narrow(0, e, 1); };
-      const auto rows_of = [&](const at::Tensor& t) { return t.narrow(0, offsets[e], offsets[e + 1] - offsets[e]); };
+      const auto rows_of = [&](const at::Tensor& t) {
+        return t.narrow(0, offsets[e], offsets[e + 1] - offsets[e]);
+      };
       const ExpertWeights& w = in.weights;
       const std::vector<Named> all =
           RunExperts({Activation::kRelu, ExpertBackend::kGrouped},
-              {{one(w.in), one(w.in_bias), one(w.gate), one(w.gate_bias), one(w.out), one(w.out_bias)}, rows_of(in.rows),
-               rows_of(in.of_y), OffsetsOf({offsets[e + 1] - offsets[e]})})
+                     {{one(w.in), one(w.in_bias), one(w.gate), one(w.gate_bias), one(w.out), one(w.out_bias)},
+                      rows_of(in.rows),
+                      rows_of(in.of_y),
+                      OffsetsOf({offsets[e + 1] - offsets[e]})})
               .All();
       for (std::size_t i = 0; i < all.size(); ++i) {
         const at::Tensor part = i < 6 ? one(expected[i].tensor) : rows_of(expected[i].tensor);
@@ -394,7 +431,8 @@ TEST(ExpertsDeathTest, ShapesMustFit) {
   EXPECT_DEATH(ForwardExperts({}, weights, rows, {0, 5}, nullptr), "expected 3 that ascend from 0 to 5");
   ExpertWeights other = weights;
   other.out = at::zeros({2, 6, 4});
-  EXPECT_DEATH(ForwardExperts({}, other, rows, {0, 2, 5}, nullptr), "expected a tensor of shape \\[2, 4, 6\\]");
+  EXPECT_DEATH(ForwardExperts({}, other, rows, {0, 2, 5}, nullptr),
+               "expected a tensor of shape \\[2, 4, 6\\]");
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ void CheckInput(const GateOptions& options, const at::Tensor& logits, const Gate
   PLAIT_CHECK(options.kind != GateKind::kBias ||
               (context.bias.defined() && context.bias.numel() == options.experts))
       << "gate bias needs a bias of " << options.experts << " experts";
+  PLAIT_CHECK(options.kind != GateKind::kBias || FindNotFinite(context.bias.detach().view({1, -1})).rows == 0)
+      << "gate bias: a bias is not finite";
 }
 
 // Weights of a token that sum to 1, by logarithms of scores: there is no sum that could be 0.

@@ -67,7 +67,7 @@ struct GateContext {
   bool training = true;
   std::uint64_t seed = 0;         // of this layer in this step: base::DeriveSeed
   at::Tensor token_indices = {};  // (tokens) of int64, among those of all ranks; undefined: 0 to tokens - 1
-  at::Tensor bias = {};           // (experts) of float32: kBias
+  at::Tensor bias = {};           // (experts), floating: kBias
   at::Tensor noise_logits = {};   // (tokens, experts), of the logits' type: kNoisyTopK in training
 };
 

@@ -81,6 +81,12 @@ TEST(GateBias, SelectsOnly) {
   }
 }
 
+TEST(GateBias, IsFinite) {
+  const GateOptions options = {.kind = GateKind::kBias, .experts = 2, .k = 1};
+  const GateContext context = {.bias = at::tensor({0.0f, std::nanf("")})};
+  EXPECT_DEATH(Route(options, RandomBatch(3, 2).logits, context), "gate bias: a bias is not finite");
+}
+
 TEST(GateBias, MovesTowardsTheMean) {
   const GateOptions options = {.kind = GateKind::kBias, .experts = 4, .k = 2, .bias_rate = 0.25};
   at::Tensor bias = at::tensor({0.0f, 1.0f, 2.0f, 3.0f});

@@ -72,8 +72,9 @@ struct Pass {
   std::vector<at::Tensor ExpertWeights::*> members;  // that the experts have
   std::int64_t k = 0;
   bool records = false;
-  // Of each chunk's outputs, from a backward for inputs alone until that for parameters.
+  // Of each chunk's outputs, from a backward for inputs alone until that for parameters, and the gradient that it was given.
   std::vector<at::Tensor> gradients;
+  at::Tensor given;
 
   int rank() const { return ranks.comm().rank(); }
   Phases* forward() const { return ForwardOf(options.trace); }
@@ -214,7 +215,8 @@ class PassBackward {
   void Run(const at::Tensor& gradient) {
     std::optional<Dispatches> dispatches;
     const std::vector<at::Tensor> kept = std::exchange(pass_.gradients, {});
-    const bool has_kept = wanted_.is_second_part() && !kept.empty();
+    const bool has_kept = wanted_.is_second_part() && !kept.empty() && pass_.given.is_same(gradient);
+    pass_.given = wanted_.is_first_part() ? gradient : at::Tensor();
     if (!has_kept) dispatches.emplace(pass_, gradient, pass_.backward());
     std::vector<RowExchange::Pending> combining;
     for (std::size_t c = 0; c < pass_.chunks.size(); ++c) {
@@ -360,7 +362,8 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
                                           .members = {},
                                           .k = experts.size(1),
                                           .records = at::GradMode::is_enabled(),
-                                          .gradients = {}});
+                                          .gradients = {},
+                                          .given = {}});
   variable_list parameters;
   for (const auto member : kMembers) {
     if (!(home.*member).defined()) continue;

@@ -3,14 +3,19 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +40,7 @@ struct Case {
   bool biases = true;
   bool exact = false;  // integers
   bool two_level = false;
+  std::uint64_t seed = 7;
 };
 
 std::string TextOf(const Case& c) {
@@ -45,7 +51,7 @@ std::string TextOf(const Case& c) {
 // Values of the whole problem, the same on every rank.
 class Problem {
  public:
-  explicit Problem(const Case& c) : c_(c), generator_(at::make_generator<at::CPUGeneratorImpl>(7)) {
+  explicit Problem(const Case& c) : c_(c), generator_(at::make_generator<at::CPUGeneratorImpl>(c.seed)) {
     x = Values({c.tokens, kWidth});
     weights = Weights();
     experts = Experts();
@@ -150,30 +156,48 @@ ExchangeRanks RanksOf(const Case& c) {
   return ExchangeRanks(World(), nodes);
 }
 
+// A forward pass of this rank's tokens; the tensors are leaves.
+struct LayerPass {
+  LayerPass(const Case& c, const Problem& p) {
+    const auto begin = TokensOfRanks(c);
+    const int me = World().rank();
+    const ExpertPlacement placement = PlacementOf(c, p, begin);
+    const auto tokens = [&](const at::Tensor& t) { return t.slice(0, begin[me], begin[me + 1]); };
+    const auto home = [&](const at::Tensor& t) {
+      if (!t.defined()) return at::Tensor();
+      return Leaf(t.narrow(0, placement.first_home_expert(me), placement.home_experts(me)));
+    };
+    x = Leaf(tokens(p.x));
+    weights = Leaf(tokens(p.weights));
+    gradient = tokens(p.gradient);
+    parameters.in = home(p.parameters.in);
+    parameters.in_bias = home(p.parameters.in_bias);
+    parameters.out = home(p.parameters.out);
+    parameters.out_bias = home(p.parameters.out_bias);
+    const ExpertLayer layer(RanksOf(c), {.experts = c.experts,
+                                         .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
+                                         .chunks = c.chunks});
+    y = layer.Forward(x, tokens(p.experts), weights, parameters, placement);
+  }
+  std::vector<at::Tensor> of_experts() const {
+    std::vector<at::Tensor> all;
+    for (const at::Tensor& t : {parameters.in, parameters.in_bias, parameters.out, parameters.out_bias}) {
+      if (t.defined()) all.push_back(t);
+    }
+    return all;
+  }
+  at::Tensor x, weights, gradient, y;
+  ExpertWeights parameters;
+};
+
 // This rank's part of the result.
 Result Parallel(const Case& c, const Problem& p) {
-  const auto begin = TokensOfRanks(c);
-  const int me = World().rank();
-  const ExpertPlacement placement = PlacementOf(c, p, begin);
-  const auto tokens = [&](const at::Tensor& t) { return t.slice(0, begin[me], begin[me + 1]); };
-  const auto home = [&](const at::Tensor& t) {
-    if (!t.defined()) return at::Tensor();
-    return Leaf(t.narrow(0, placement.first_home_expert(me), placement.home_experts(me)));
-  };
-  const at::Tensor x = Leaf(tokens(p.x)), weights = Leaf(tokens(p.weights));
-  ExpertWeights parameters;
-  parameters.in = home(p.parameters.in);
-  parameters.in_bias = home(p.parameters.in_bias);
-  parameters.out = home(p.parameters.out);
-  parameters.out_bias = home(p.parameters.out_bias);
-  const ExpertLayer layer(RanksOf(c), {.experts = c.experts,
-                                       .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
-                                       .chunks = c.chunks});
-  const at::Tensor y = layer.Forward(x, tokens(p.experts), weights, parameters, placement);
-  y.backward(tokens(p.gradient));
+  const LayerPass run(c, p);
+  run.y.backward(run.gradient);
   const auto gradient = [](const at::Tensor& t) { return t.defined() ? t.grad() : at::Tensor(); };
-  return {y.detach(),           x.grad(), weights.grad(), parameters.in.grad(), gradient(parameters.in_bias),
-          parameters.out.grad(), gradient(parameters.out_bias)};
+  const ExpertWeights& of = run.parameters;
+  return {run.y.detach(),   run.x.grad(),          run.weights.grad(), of.in.grad(), gradient(of.in_bias),
+          of.out.grad(), gradient(of.out_bias)};
 }
 
 void ExpectDense(const Case& c) {
@@ -240,6 +264,125 @@ TEST(ExpertLayer, Edges) {
   ExpectDense({.experts = 3, .k = 2, .tokens = 1});          // ranks without a token
   ExpectDense({.experts = 8, .k = 1, .chunks = 5, .tokens = 4});  // chunks without a token
   ExpectDense({.experts = 8, .k = 2, .biases = false});
+}
+
+std::vector<at::Tensor> Gradients(const LayerPass& run, const std::vector<at::Tensor>& of, double factor = 1) {
+  return torch::autograd::grad({run.y}, of, {run.gradient * factor}, /*retain_graph=*/true);
+}
+
+void ExpectSame(const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual, const char* what) {
+  ASSERT_EQ(expected.size(), actual.size()) << what;
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(expected[i].equal(actual[i])) << what << " " << i;
+}
+
+// Whatever was asked of the graph before, and with which gradient.
+TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
+  for (const char* placement : {"home", "random"}) {
+    for (const bool two_level : {false, true}) {
+      const Case c = {.k = 4, .chunks = 2, .placement = placement, .exact = true, .two_level = two_level};
+      SCOPED_TRACE(TextOf(c));
+      const LayerPass run(c, Problem(c));
+      const std::vector<at::Tensor> inputs = {run.x, run.weights}, experts = run.of_experts();
+      std::vector<at::Tensor> all = inputs;
+      all.insert(all.end(), experts.begin(), experts.end());
+      const std::vector<at::Tensor> whole = Gradients(run, all);
+      std::vector<at::Tensor> of_inputs(whole.begin(), whole.begin() + 2), of_experts(whole.begin() + 2, whole.end());
+      std::vector<at::Tensor> twice;
+      for (const at::Tensor& gradient : of_experts) twice.push_back(2 * gradient);
+      ExpectSame(whole, Gradients(run, all), "again");
+      ExpectSame(of_inputs, Gradients(run, inputs), "inputs");
+      ExpectSame(of_experts, Gradients(run, experts), "experts behind inputs");
+      ExpectSame(of_inputs, Gradients(run, inputs), "inputs again");
+      ExpectSame(twice, Gradients(run, experts, 2), "experts by another gradient");
+      ExpectSame(of_experts, Gradients(run, experts), "experts again");
+      ExpectSame({whole[0]}, Gradients(run, {run.x}), "x alone");
+      ExpectSame(whole, Gradients(run, all), "all behind inputs");
+    }
+  }
+}
+
+// SGD of a linear loss. A step adds 8 bits behind the point: integers of 12 bits and five steps fit into float64's 53, so that
+// no sum is rounded, whatever its order.
+constexpr int kExactSteps = 5;
+constexpr double kExactRate = 1.0 / 128;
+
+void Step(const std::vector<at::Tensor>& parameters) {
+  const at::NoGradGuard not_recorded;
+  for (const at::Tensor& p : parameters) {
+    p.sub_(kExactRate * p.grad());
+    const at::Tensor scaled = p * std::ldexp(1, 40);
+    ASSERT_TRUE(scaled.equal(scaled.round()) && scaled.abs().lt(std::ldexp(1, 53)).all().item<bool>()) << "not exact";
+  }
+}
+
+// Of all experts, on one rank without selection or permutation.
+ExpertWeights TrainedDensely(const Case& c, const std::function<Problem(int step)>& problem_of) {
+  ExpertWeights trained = problem_of(0).parameters;
+  for (int step = 0; step < kExactSteps; ++step) {
+    Problem p = problem_of(step);
+    p.parameters = trained;
+    const Result dense = Dense(c, p);
+    const auto stepped = [](const at::Tensor& value, const at::Tensor& gradient) {
+      const at::Tensor leaf = Leaf(value);
+      leaf.mutable_grad() = gradient;
+      Step({leaf});
+      return leaf.detach();
+    };
+    trained.in = stepped(trained.in, dense.in);
+    trained.in_bias = stepped(trained.in_bias, dense.in_bias);
+    trained.out = stepped(trained.out, dense.out);
+    trained.out_bias = stepped(trained.out_bias, dense.out_bias);
+  }
+  return trained;
+}
+
+TEST(ExpertLayer, TrainingHasTheSameBitsOnEveryWorldPlacementAndChunking) {
+  for (const int experts : {5, 8}) {
+    const Case first = {.experts = experts, .exact = true};
+    const auto problem_of = [](const Case& c) {
+      return [c](int step) {
+        Case of_step = c;
+        of_step.seed = 50 + step;
+        return Problem(of_step);
+      };
+    };
+    const ExpertWeights expected = TrainedDensely(first, problem_of(first));
+    EXPECT_FALSE(expected.in.equal(problem_of(first)(0).parameters.in));
+    for (const char* placement : {"home", "random", "everywhere"}) {
+      for (const int chunks : {1, 3}) {
+        for (const bool two_level : {false, true}) {
+          Case c = first;
+          c.placement = placement;
+          c.chunks = chunks;
+          c.two_level = two_level;
+          SCOPED_TRACE(TextOf(c));
+          ExpertWeights trained = problem_of(c)(0).parameters;
+          const int me = World().rank();
+          const ExpertPlacement homes(World().size(), experts);
+          const auto home = [&](const at::Tensor& t) {
+            return t.narrow(0, homes.first_home_expert(me), homes.home_experts(me));
+          };
+          for (int step = 0; step < kExactSteps; ++step) {
+            Problem p = problem_of(c)(step);
+            p.parameters = trained;
+            const LayerPass run(c, p);
+            run.y.backward(run.gradient);
+            Step(run.of_experts());
+            // Other ranks' experts are not read.
+            for (const auto member : {&ExpertWeights::in, &ExpertWeights::in_bias, &ExpertWeights::out, &ExpertWeights::out_bias}) {
+              at::Tensor all = at::empty_like(trained.*member).fill_(std::nan(""));
+              home(all).copy_((run.parameters.*member).detach());
+              trained.*member = all;
+            }
+          }
+          EXPECT_TRUE(home(trained.in).equal(home(expected.in)));
+          EXPECT_TRUE(home(trained.in_bias).equal(home(expected.in_bias)));
+          EXPECT_TRUE(home(trained.out).equal(home(expected.out)));
+          EXPECT_TRUE(home(trained.out_bias).equal(home(expected.out_bias)));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 //   ExpertPlacement placement(/*ranks=*/4, /*experts=*/32);          // expert e on rank e / 8
 //   placement.AddReplica(/*expert=*/5, /*rank=*/2);
-//   ShareRows(census, placement);                                     // which rows go to which of them
+//   ShareRows(census, Sharing::kEqual, placement);                    // which rows go to which of them (row_balance.h)
 //   for (const RowShare& share : placement.shares(source, expert)) ...
 //
 // Logical experts are the model: routing, gradients, optimizer states and checkpoints know them alone. A rank's

@@ -57,8 +57,9 @@ absl::Status Validate(const PlannerOptions& options) {
   return options.policy == PlacementPolicy::kShadow ? Validate(options.cost) : absl::OkStatus();
 }
 
+// `shadow` takes only replicas that pay, and those pay by the rows that they keep local.
 Sharing SharingOf(PlacementPolicy policy) {
-  return policy == PlacementPolicy::kBalanced ? Sharing::kEqual : Sharing::kLocalFirst;
+  return policy == PlacementPolicy::kShadow ? Sharing::kLocalFirst : Sharing::kEqual;
 }
 
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,

@@ -12,7 +12,7 @@
 //             the slots allow
 //
 // Homes never move: parameters stay where they are, and only replicas are placed. Rows are shared by row_balance.h:
-// kEqual for `balanced`, else kLocalFirst. Deterministic: ranks that call it with the same arguments get the same plan.
+// kLocalFirst for `shadow`, else kEqual. Deterministic: ranks that call it with the same arguments get the same plan.
 // On 4 ranks with 256 experts `shadow` takes 0.1 ms, on 8 ranks 1 ms; its time grows with the cube of the ranks. The
 // others take 0.02 ms to 0.1 ms. Local.
 #ifndef PLAIT_PARALLEL_MOE_PLANNER_H_

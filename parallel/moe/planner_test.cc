@@ -281,6 +281,16 @@ TEST(EplbTest, PackingCountsWhatIsPacked) {
                           std::pair(2, 2), std::pair(0, 3), std::pair(2, 3)));
 }
 
+// Replicas that nobody needs do no harm.
+TEST(EplbTest, BalancedRanksStaySo) {
+  const Census census(2, 4, {30, 10, 10, 30, 10, 30, 30, 10});
+  EXPECT_EQ(MostRows(census, PlanPlacement({.policy = PlacementPolicy::kEplb, .replica_slots = 1}, census)),
+            80);
+  const Census ragged(2, 4, {0, 0, 0, 0, 40, 40, 40, 40});
+  EXPECT_EQ(MostRows(ragged, PlanPlacement({.policy = PlacementPolicy::kEplb, .replica_slots = 2}, ragged)),
+            80);
+}
+
 TEST(EplbTest, NoReplicasOfExpertsWithoutRows) {
   const ExpertPlacement placement = PlanPlacement({.policy = PlacementPolicy::kEplb, .replica_slots = 3},
                                                   Census(2, 4, {0, 0, 0, 9, 0, 0, 0, 9}));

@@ -47,8 +47,9 @@ at::Tensor ReferenceForward(Activation activation, const ExpertWeights& w, const
   for (std::size_t e = 0; e < experts; ++e) {
     const at::Tensor x = rows.narrow(0, offsets[e], offsets[e + 1] - offsets[e]);
     at::Tensor hidden = at::linear(x, in[e], IfDefined(in_bias[e]));
-    hidden = w.gate.defined() ? Activated(activation, at::linear(x, gate[e], IfDefined(gate_bias[e]))) * hidden
-                              : Activated(activation, hidden);
+    hidden = w.gate.defined()
+                 ? Activated(activation, at::linear(x, gate[e], IfDefined(gate_bias[e]))) * hidden
+                 : Activated(activation, hidden);
     outputs.push_back(at::linear(hidden, out[e], IfDefined(out_bias[e])));
   }
   return at::cat(outputs);

@@ -86,7 +86,7 @@ RoutedTokens RouteTokens(const GateOptions& options, const TokenRanks& ranks, co
     routed.loss = BalanceLoss(options, routed.routing, load);
   }
   const std::int64_t capacity = Capacity(options, routed.tokens);
-  if (capacity >= 0) {
+  if (context.training && options.capacity_factor > 0) {
     std::vector<std::int64_t> before_me(experts);
     for (int e = 0; e < experts; ++e) {
       std::int64_t before = 0;

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "models/rowwise/kernels/row_functions.h"
 
 namespace plait::moe {
 namespace {
@@ -90,6 +91,54 @@ void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const a
   });
 }
 
+// By the kernels of this processor, where it has them for T and scales are float32.
+template <typename T>
+const auto* KernelsFor(const at::Tensor& scale) {
+  using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
+  const bool known = (std::is_same_v<T, float> || std::is_same_v<T, at::BFloat16>) &&
+                     (!scale.defined() || scale.scalar_type() == at::kFloat);
+  return known ? rowwise::UsableRows<Number>() : nullptr;
+}
+
+template <typename T>
+bool SumByKernels(const at::Tensor& rows, const Addends& addends, const at::Tensor& scale,
+                  const at::Tensor& out) {
+  const auto* const kernels = KernelsFor<T>(scale);
+  if (kernels == nullptr) return false;
+  using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
+  const rowwise::RowSums<Number> sums{
+      .width = rows.size(1),
+      .rows = static_cast<const Number*>(rows.const_data_ptr()),
+      .scale = scale.defined() ? scale.const_data_ptr<float>() : nullptr,
+      .first_addend = addends.first.data(),
+      .addends = addends.of_row.data(),
+      .out = static_cast<Number*>(out.mutable_data_ptr())};
+  at::parallel_for(0, out.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    kernels->sum_rows(sums, begin, end);
+  });
+  return true;
+}
+
+template <typename T>
+bool BackwardByKernels(const at::Tensor& gradient, const RowNumbers& index, const at::Tensor& rows,
+                       const at::Tensor& scale, const ScaledRowGradients& out) {
+  const auto* const kernels = KernelsFor<T>(scale);
+  if (kernels == nullptr) return false;
+  using Number = std::conditional_t<std::is_same_v<T, at::BFloat16>, rowwise::BFloat16, float>;
+  const rowwise::RowSumsBackward<Number> sums{
+      .width = rows.size(1),
+      .of_out = static_cast<const Number*>(gradient.const_data_ptr()),
+      .row_of = index.data(),
+      .rows = static_cast<const Number*>(rows.const_data_ptr()),
+      .scale = scale.const_data_ptr<float>(),
+      .of_rows = static_cast<Number*>(out.rows.mutable_data_ptr()),
+      .of_scale = out.scale.mutable_data_ptr<float>()};
+  at::parallel_for(0, rows.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+    kernels->sum_rows_backward(sums, begin, end);
+  });
+  return true;
+}
+
 void CheckRows(const at::Tensor& rows, const RowNumbers& index) {
   PLAIT_CHECK(rows.dim() == 2 && rows.size(0) == static_cast<std::int64_t>(index.size()))
       << "rows of shape " << rows.sizes() << " for " << index.size() << " numbers";
@@ -127,9 +176,11 @@ at::Tensor SumRows(const at::Tensor& rows, const RowNumbers& index, std::int64_t
   const Addends addends(index, count);
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, rows.scalar_type(), "SumRows", [&] {
     using T = scalar_t;
+    const at::Tensor dense_scale = scale.defined() ? scale.contiguous() : scale;
+    if (SumByKernels<T>(source, addends, dense_scale, out)) return;
     if (!scale.defined()) return SumOnHost<T, float>(source, addends, nullptr, out);
     AT_DISPATCH_FLOATING_TYPES(scale.scalar_type(), "SumRows of scales", [&] {
-      SumOnHost<T, scalar_t>(source, addends, scale.contiguous().template const_data_ptr<scalar_t>(), out);
+      SumOnHost<T, scalar_t>(source, addends, dense_scale.template const_data_ptr<scalar_t>(), out);
     });
   });
   return out;
@@ -149,6 +200,7 @@ ScaledRowGradients SumRowsBackward(const at::Tensor& gradient, const RowNumbers&
   const at::Tensor dense = gradient.contiguous(), values = rows.contiguous(), scales = scale.contiguous();
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, rows.scalar_type(), "SumRowsBackward", [&] {
     using T = scalar_t;
+    if (BackwardByKernels<T>(dense, index, values, scales, out)) return;
     AT_DISPATCH_FLOATING_TYPES(scale.scalar_type(), "SumRowsBackward of scales", [&] {
       BackwardOnHost<T, scalar_t>(dense, index, values, scales.template const_data_ptr<scalar_t>(), out);
     });

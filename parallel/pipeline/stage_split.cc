@@ -78,15 +78,25 @@ std::vector<ParameterUnit> PartsOfRoot(const ParameterUnit& root, bool has_prolo
 
 StageCosts CostsByParameters(const std::vector<ParameterUnit>& units) {
   StageCosts costs;
+  // Of the whole tensor: ranks that have parts of it split the model alike, also where the parts are unequal.
+  const auto elements = [](const ParameterSpec& p) {
+    double count = 1;
+    for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape) {
+      count *= static_cast<double>(size);
+    }
+    return count;
+  };
   for (const ParameterUnit& unit : units) {
     if (unit.block == ParameterUnit::kRoot) {
       for (const ParameterSpec& p : unit.parameters) {
-        if (p.used_by != UsedBy::kPrologue) costs.epilogue += static_cast<double>(p.tensor.numel());
+        if (p.used_by != UsedBy::kPrologue) costs.epilogue += elements(p);
       }
       continue;
     }
     costs.blocks.resize(std::max<std::size_t>(costs.blocks.size(), unit.block + 1), 0);
-    costs.blocks[unit.block] += static_cast<double>(models::CountParameters({unit}));
+    for (const ParameterSpec& p : unit.parameters) {
+      if (p.role != models::ParameterRole::kBuffer) costs.blocks[unit.block] += elements(p);
+    }
   }
   return costs;
 }

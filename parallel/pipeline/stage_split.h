@@ -31,7 +31,8 @@ struct StageCosts {
   double prologue = 0, epilogue = 0;
 };
 
-// The number of trained parameters, to which the work of products is proportional. Those that the prologue alone
+// The number of trained parameters of the whole model, whatever part of them the rank has, to which the work of products is
+// proportional. Those that the prologue alone
 // reads count nothing where their work is a look-up: 0 for the prologue.
 StageCosts CostsByParameters(const std::vector<models::ParameterUnit>& units);
 

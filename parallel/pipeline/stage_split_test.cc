@@ -154,5 +154,19 @@ TEST(CostsByParameters, CountBlocksAndWhatTheHeadReads) {
   EXPECT_EQ(costs.epilogue, 24);  // embedding and norm
 }
 
+// Unequal parts of experts or of a vocabulary.
+TEST(CostsByParameters, AreTheSameForRanksWithOtherParts) {
+  for (const std::int64_t rows : {1, 2}) {
+    std::vector<ParameterUnit> units = Units();
+    ParameterSpec& p = units.back().parameters[0];
+    const std::vector<std::int64_t> whole = p.tensor.sizes().vec();
+    std::vector<std::int64_t> begin(whole.size(), 0), part = whole;
+    part[0] = rows;
+    p.placement = {.shape = whole, .boxes = {{begin, part}}};
+    p.tensor = p.tensor.narrow(0, 0, rows);
+    EXPECT_EQ(CostsByParameters(units).blocks, std::vector<double>(6, 12));
+  }
+}
+
 }  // namespace
 }  // namespace plait::parallel

@@ -11,6 +11,17 @@ using models::ParameterRole;
 using models::ParameterSpec;
 using models::ParameterUnit;
 
+namespace {
+
+// Of the whole tensor: ranks with unequal parts of it (experts, a vocabulary) take the same parameters as large.
+std::int64_t WholeBytes(const ParameterSpec& p) {
+  std::int64_t bytes = static_cast<std::int64_t>(p.tensor.element_size());
+  for (const std::int64_t size : p.placement.boxes.empty() ? p.tensor.sizes().vec() : p.placement.shape) bytes *= size;
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<UnitPart> PartsOf(const ParameterUnit& unit, Strategy strategy, std::int64_t part_bytes) {
   const bool splits = std::any_of(unit.parameters.begin(), unit.parameters.end(),
                                   [](const ParameterSpec& p) { return !p.placement.boxes.empty(); });
@@ -23,8 +34,7 @@ std::vector<UnitPart> PartsOf(const ParameterUnit& unit, Strategy strategy, std:
       partial[parameter.placement.partial].push_back(&parameter);
       continue;
     }
-    const std::int64_t bytes = parameter.tensor.numel() * parameter.tensor.element_size();
-    const bool large = (is_root || !ShardsParameters(strategy)) && bytes >= part_bytes;
+    const bool large = (is_root || !ShardsParameters(strategy)) && WholeBytes(parameter) >= part_bytes;
     large ? parts.push_back({&parameter}) : parts[0].push_back(&parameter);
   }
   for (auto& [axes, part] : partial) parts.push_back(std::move(part));

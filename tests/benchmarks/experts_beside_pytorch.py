@@ -42,7 +42,9 @@ class Layer:
     def __init__(self, dtype, experts, sizes):
         self.offsets = offsets_of(experts, sizes)
         self.ends = torch.tensor(self.offsets[1:], dtype=torch.int32)
-        random = lambda *shape: (torch.randn(shape) * 0.1).to(getattr(torch, dtype)).requires_grad_()
+        # Experts have the same weights: drawing so many numbers would take longer than what is timed.
+        random = lambda *shape: (torch.randn(shape[-2:]) * 0.1).to(getattr(torch, dtype)).expand(shape).clone(
+            memory_format=torch.contiguous_format).requires_grad_()
         self.weights = {"w1": random(experts, HIDDEN, WIDTH), "b1": random(experts, HIDDEN), "w2": random(experts, WIDTH, HIDDEN), "b2": random(experts, WIDTH)}
         self.apart = {name: [weight[e].detach().clone().requires_grad_() for e in range(experts)] for name, weight in self.weights.items()}
         self.tokens = random(TOKENS, WIDTH)

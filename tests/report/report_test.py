@@ -222,6 +222,24 @@ class TerminalTest(runs.ReportTest):
         self.assertEqual(len(re.findall(r"No curves: [^<]*gnuplot[^<]*apt-get install gnuplot-nox", page)), 1)
         self.assertIn("<table", page)
 
+    def test_loads_of_experts_are_heat_maps_of_the_page(self):
+        self.write("experts", "a.h5")
+        self.report("a.h5", "--html=a.html", "--plots=none")
+        page = self.text("a.html")
+        self.assertIn(">Load of experts</h2>", page)
+        self.assertEqual(page.count('<svg class="heat"'), 2)
+        self.assertIn("<h3>expert_load_3</h3>", page)
+        self.assertIn("rows of an expert; vertical: expert", page)
+        self.assertIn("1 of 1,600 values is NaN, at draw 50, expert 3.", page)
+        self.assertNotIn("rgb(  0,   0,   1)", page)
+        # Only what was asked for; the runs are told apart.
+        self.write("experts", "b.h5")
+        self.report("a.h5", "b.h5", "--html=ab.html", "--plots=none", "--metrics=loss,expert_load_1")
+        page = self.text("ab.html")
+        self.assertEqual(page.count('<svg class="heat"'), 2)
+        self.assertIn("<h3>a.h5: expert_load_1</h3>", page)
+        self.assertIn("<h3>b.h5: expert_load_1</h3>", page)
+
     def test_plots(self):
         self.write("run", "run.h5")
         self.assertIn("draw", self.report("run.h5", "--metrics=dt"))

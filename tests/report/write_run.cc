@@ -110,6 +110,27 @@ void WriteLate(const std::string& path) {
   Need(history->Close());
 }
 
+// Loads of 16 experts of two layers, at 256 on the average; the second layer is unequal.
+void WriteExperts(const std::string& path, std::int64_t draws) {
+  constexpr std::int64_t kExperts = 16;
+  auto history = Started(path, Attributes(""));
+  for (const char* name : {"expert_load_1", "expert_load_3"}) {
+    Need(history->Declare(
+        {.name = name, .long_name = "rows of an expert", .dimension = "expert", .length = kExperts}));
+  }
+  for (std::int64_t i = 0; i < draws; ++i) {
+    std::vector<double> equal, unequal;
+    for (std::int64_t expert = 0; expert < kExperts; ++expert) {
+      equal.push_back(256 + static_cast<double>((i * 7 + expert * 5) % 11 - 5));
+      unequal.push_back(512.0 * static_cast<double>(expert) / (kExperts - 1));
+    }
+    if (i == draws / 2) equal[3] = kNaN;
+    Need(history->Append({{"loss", 10.0 - 0.01 * double(i)}},
+                         {{"expert_load_1", equal}, {"expert_load_3", unequal}}));
+  }
+  Need(history->Close());
+}
+
 void WritePeers(const std::string& path) {
   absl::StatusOr<File> file = File::Create(path);
   Need(file.status());
@@ -146,6 +167,7 @@ int Main(int argc, char** argv) {
   if (kind == "changed") {
     WriteRun(path, draws, 0.5, "Namespace(batch_size=64, dtype='bfloat16', layers=[1024, 512], seed=2)");
   }
+  if (kind == "experts") WriteExperts(path, draws);
   if (kind == "killed") WriteKilled(path);
   if (kind == "late") WriteLate(path);
   if (kind == "peers") WritePeers(path);

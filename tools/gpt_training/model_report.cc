@@ -22,6 +22,7 @@ std::vector<std::string> ParameterLines(const models::BlockModel& model, std::in
   Tally decayed, others;
   for (const models::ParameterUnit& unit : model.units()) {
     for (const models::ParameterSpec& spec : unit.parameters) {
+      if (spec.role == models::ParameterRole::kBuffer) continue;
       Tally& tally = spec.decays ? decayed : others;
       ++tally.tensors;
       tally.parameters += spec.tensor.numel();

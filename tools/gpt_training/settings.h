@@ -9,9 +9,23 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "models/moe/options.h"
 #include "tools/text_training/settings.h"
 
 namespace plait::gpt_training {
+
+// A mixture of experts in place of the mlp of blocks (models/moe/options.h).
+struct MoeSettings {
+  bool used = false;  // --moe
+  std::int64_t experts = 8, top_k = 2, every = 1;
+  std::int64_t hidden = 0, shared_hidden = 0;  // hidden 0: 4 n_embd
+  std::string gate = "top-k";
+  double balance_weight = 0.01, z_weight = 0, bias_rate = 0.001, capacity_factor = 0;
+  std::int64_t chunks = 1;
+  std::string replicas = "home";
+  std::int64_t replica_slots = 2;
+  double link_bytes_per_second = 0, rank_flops = 0;  // of the cost model
+};
 
 struct GptSettings final : text_training::TextSettings {
   GptSettings();
@@ -20,6 +34,7 @@ struct GptSettings final : text_training::TextSettings {
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128;
   double dropout = 0;
   bool bias = false;
+  MoeSettings moe = {};
 
   void Bind(training::SettingsTable& table) override;
   // --preset: shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium,
@@ -31,6 +46,15 @@ struct GptSettings final : text_training::TextSettings {
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;
+  // What of a model's options says how it is trained, whatever a checkpoint or files say that the model is.
+  void ChooseTraining(gpt::GptOptions& options) const;
+  // Of the model's experts; none without --moe.
+  moe::MoeOptions Experts() const;
+  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp", "ep"}; }
+
+ private:
+  void BindExperts(training::SettingsTable& table);
+  absl::Status CheckExperts() const;
 };
 
 }  // namespace plait::gpt_training

@@ -1,5 +1,6 @@
 #include "tools/rank_history/rank_block.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -13,6 +14,18 @@ namespace {
 
 constexpr std::uint64_t kNotGivenBits = 0x7ff8504c41495400;
 constexpr char kRankDimension[] = "rank";
+
+absl::Status CheckLength(const RankColumn& column) {
+  const data::Metric& metric = column.metric;
+  if (metric.length < 0 || metric.length > data::kLongestVector) {
+    return absl::InvalidArgumentError(absl::StrCat("metric \"", metric.name, "\": a vector of ",
+                                                   metric.length, ", expected 0 (a number) to ",
+                                                   data::kLongestVector));
+  }
+  if (metric.length == 0 || column.over == RankStatistics::kRankZero) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "metric \"", metric.name, "\": a vector has no statistics over ranks, expected kRankZero"));
+}
 
 }  // namespace
 
@@ -44,6 +57,9 @@ absl::StatusOr<RankBlock> RankBlock::Make(std::vector<RankColumn> columns) {
       return absl::InvalidArgumentError(
           absl::StrCat("metric \"", name, "\": expected names that differ, and none \"rank\""));
     }
+    PLAIT_RETURN_IF_ERROR(CheckLength(column));
+    block.first_.push_back(block.width_);
+    block.width_ += data::NumbersOf(column.metric);
     block.names_.push_back({name, name + "_min", name + "_max", name + "_std", name + "_per_rank"});
   }
   for (std::size_t place = 0; place < block.columns_.size(); ++place) {
@@ -59,20 +75,31 @@ absl::StatusOr<RankBlock> RankBlock::Make(std::vector<RankColumn> columns) {
   return block;
 }
 
-absl::Status RankBlock::AddDraw(absl::Span<const data::Scalar> scalars) {
+absl::Status RankBlock::Place(absl::string_view name, absl::Span<const double> values,
+                              absl::Span<double> draw) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no metric of this run"));
+  }
+  const auto numbers = static_cast<std::size_t>(data::NumbersOf(columns_[found->second].metric));
+  if (values.size() != numbers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\": ", values.size(), " values were given, but it has ", numbers));
+  }
+  std::copy(values.begin(), values.end(), draw.begin() + first_[found->second]);
+  return absl::OkStatus();
+}
+
+absl::Status RankBlock::AddDraw(absl::Span<const data::Scalar> scalars,
+                                absl::Span<const data::Vector> vectors) {
   ++draws_;
-  numbers_.resize(numbers_.size() + columns_.size(), NotGiven());
-  double* const draw = numbers_.data() + (numbers_.size() - columns_.size());
+  numbers_.resize(numbers_.size() + width_, NotGiven());
+  const absl::Span<double> draw = absl::MakeSpan(numbers_).last(width_);
   absl::Status status;
   for (const data::Scalar& scalar : scalars) {
-    const auto found = index_.find(scalar.name);
-    if (found != index_.end()) {
-      draw[found->second] = scalar.value;
-    } else {
-      status.Update(
-          absl::InvalidArgumentError(absl::StrCat("\"", scalar.name, "\" is no metric of this run")));
-    }
+    status.Update(Place(scalar.name, absl::MakeConstSpan(&scalar.value, 1), draw));
   }
+  for (const data::Vector& vector : vectors) status.Update(Place(vector.name, vector.values, draw));
   return status;
 }
 
@@ -96,7 +123,8 @@ std::vector<data::Metric> RankBlock::Metrics(int ranks) const {
       metrics.push_back(std::move(metric));
     };
     if (columns_[place].over == RankStatistics::kRankZero) {
-      add(names.mean, "value of rank 0");
+      const bool is_vector = columns_[place].metric.length > 0;
+      add(names.mean, is_vector ? "value of the first rank that has it" : "value of rank 0");
       continue;
     }
     add(names.mean, "mean over ranks");
@@ -112,15 +140,22 @@ std::vector<data::Metric> RankBlock::Metrics(int ranks) const {
 }
 
 const ReducedDraw& RankBlock::Reduce(const GatheredBlock& block, std::int64_t draw) {
-  const auto columns = static_cast<std::int64_t>(columns_.size());
-  PLAIT_CHECK(static_cast<std::int64_t>(block.numbers.size()) == block.ranks * block.draws * columns);
+  PLAIT_CHECK(static_cast<std::int64_t>(block.numbers.size()) == block.ranks * block.draws * width_);
   reduced_.scalars.clear();
   reduced_.vectors.clear();
-  for (std::int64_t place = 0; place < columns; ++place) {
-    const auto number = [&](std::int64_t rank) {
-      return block.numbers[(rank * block.draws + draw) * columns + place];
+  for (std::size_t place = 0; place < columns_.size(); ++place) {
+    const auto number = [&](std::int64_t rank) -> const double& {
+      return block.numbers[(rank * block.draws + draw) * width_ + first_[place]];
     };
     const Names& names = names_[place];
+    if (const std::int64_t length = columns_[place].metric.length; length > 0) {
+      int rank = 0;
+      while (rank < block.ranks && !IsGiven(number(rank))) ++rank;
+      if (rank < block.ranks) {
+        reduced_.vectors.push_back({names.mean, absl::MakeConstSpan(&number(rank), length)});
+      }
+      continue;
+    }
     if (columns_[place].over == RankStatistics::kRankZero) {
       if (IsGiven(number(0))) reduced_.scalars.push_back({names.mean, number(0)});
       continue;

@@ -114,6 +114,58 @@ TEST(RankBlock, MetricsThatSomeRanksLackCountOverTheOthers) {
   EXPECT_THAT(Scalars(blocks[0].Reduce(Exchange(blocks), 0)), ElementsAre()) << "given by nobody";
 }
 
+const std::vector<RankColumn>& WithLoad() {
+  static const auto& columns =
+      *new std::vector<RankColumn>{{{"loss"}, RankStatistics::kStatistics},
+                                   {{.name = "load", .units = "1", .dimension = "expert", .length = 3}},
+                                   {{"iter"}}};
+  return columns;
+}
+
+// Stages of a pipeline: rank 0 has no such layer, ranks 1 and 2 have; columns after a vector keep their place.
+TEST(RankBlock, AVectorIsThatOfTheFirstRankThatGaveIt) {
+  std::vector<RankBlock> blocks = Blocks(3, WithLoad());
+  const std::vector<double> one = {kNaN, 5, 6}, two = {7, 8, 9};
+  ASSERT_TRUE(blocks[0].AddDraw({{"loss", 1}, {"iter", 10}}).ok());
+  ASSERT_TRUE(blocks[1].AddDraw({{"loss", 3}, {"iter", 11}}, {{"load", one}}).ok());
+  ASSERT_TRUE(blocks[2].AddDraw({{"loss", 5}, {"iter", 12}}, {{"load", two}}).ok());
+  for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(blocks[rank].AddDraw({{"iter", 20}}).ok());
+  ASSERT_TRUE(blocks[2].AddDraw({}, {{"load", {1.0, 2.0, 4.0}}}).ok());
+  for (RankBlock& block : blocks) ASSERT_TRUE(block.AddDraw({{"iter", 30}}).ok());
+  const GatheredBlock gathered = Exchange(blocks);
+  const ReducedDraw& reduced = blocks[0].Reduce(gathered, 0);
+  ASSERT_EQ(reduced.vectors.size(), 1u);
+  EXPECT_EQ(reduced.vectors[0].name, "load");
+  EXPECT_THAT(reduced.vectors[0].values, ElementsAre(IsNan(), 5, 6)) << "a NaN that was given counts";
+  EXPECT_EQ(Scalars(reduced)["loss"], 3);
+  EXPECT_EQ(Scalars(reduced)["iter"], 10);
+  EXPECT_THAT(blocks[0].Reduce(gathered, 1).vectors[0].values, ElementsAre(1, 2, 4));
+  EXPECT_TRUE(blocks[0].Reduce(gathered, 2).vectors.empty()) << "given by nobody";
+  EXPECT_EQ(Scalars(blocks[0].Reduce(gathered, 2))["iter"], 30);
+  const std::vector<data::Metric> metrics = blocks[0].Metrics(3);
+  ASSERT_EQ(metrics.size(), 6u);
+  EXPECT_EQ(metrics[4].dimension, "expert");
+  EXPECT_EQ(metrics[4].length, 3);
+  EXPECT_EQ(metrics[4].statistic, "value of the first rank that has it");
+}
+
+TEST(RankBlock, AVectorOfAnotherLengthIsAnErrorAndTheDrawGoesOn) {
+  for (const bool as_number : {false, true}) {
+    std::vector<RankBlock> blocks = Blocks(1, WithLoad());
+    const absl::Status status = as_number ? blocks[0].AddDraw({{"load", 1}, {"iter", 4}})
+                                          : blocks[0].AddDraw({{"iter", 4}}, {{"load", {1.0, 2.0}}});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), as_number ? "\"load\": 1 values were given, but it has 3"
+                                          : "\"load\": 2 values were given, but it has 3");
+    const GatheredBlock gathered = Exchange(blocks);
+    EXPECT_THAT(Scalars(blocks[0].Reduce(gathered, 0)), ElementsAre(std::pair("iter", 4.0)));
+    EXPECT_TRUE(blocks[0].Reduce(gathered, 0).vectors.empty());
+  }
+  std::vector<RankBlock> blocks = Blocks(1, WithLoad());
+  EXPECT_FALSE(blocks[0].AddDraw({}, {{"iter", {1.0, 2.0}}}).ok());
+  EXPECT_FALSE(blocks[0].AddDraw({}, {{"lost", {1.0}}}).ok());
+}
+
 std::string ErrorOf(const std::vector<RankColumn>& columns) {
   return std::string(RankBlock::Make(columns).status().message());
 }
@@ -124,6 +176,10 @@ TEST(RankBlock, NamesThatCannotBeAreRefused) {
   EXPECT_THAT(ErrorOf({{{"dt"}}, {{"dt"}}}), HasSubstr("\"dt\""));
   EXPECT_THAT(ErrorOf({{{"rank"}}}), HasSubstr("\"rank\""));
   EXPECT_THAT(ErrorOf({{{"a b"}}}), HasSubstr("\"a b\""));
+  for (const RankStatistics over : {RankStatistics::kStatistics, RankStatistics::kEachRank}) {
+    EXPECT_THAT(ErrorOf({{{.name = "load", .length = 2}, over}}), HasSubstr("no statistics over ranks"));
+  }
+  EXPECT_THAT(ErrorOf({{{.name = "load", .length = -1}}}), HasSubstr("a vector of -1"));
 }
 
 TEST(RankBlock, AnUnknownNameIsAnErrorAndTheDrawGoesOn) {

@@ -76,16 +76,17 @@ absl::Status RankHistory::Open(const RankHistoryOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status RankHistory::Append(absl::Span<const data::Scalar> scalars) {
+absl::Status RankHistory::Append(absl::Span<const data::Scalar> scalars,
+                                 absl::Span<const data::Vector> vectors) {
   const Stopwatch watch(seconds_);
   if (!agreed_.ok()) return agreed_;
   // A bad name is a local error of the program on one rank: it is told to all with the next block.
-  own_.Update(block_.AddDraw(scalars));
+  own_.Update(block_.AddDraw(scalars, vectors));
   ++draws_;
   return block_.draws() >= gather_every_ ? Gather() : absl::OkStatus();
 }
 
-// One all-gather of all that this rank holds: whether it has failed, then (draw, column).
+// One all-gather of all that this rank holds: whether it has failed, then (draw, number).
 absl::Status RankHistory::Gather() {
   if (block_.draws() == 0) return absl::OkStatus();
   std::vector<double> mine = {own_.ok() ? 0.0 : 1.0};

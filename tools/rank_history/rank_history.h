@@ -6,13 +6,16 @@
 //       .attributes = data::RunAttributes(run),
 //       .metrics = {{{"iter", "1", "step, from 0"}},
 //                   {{"loss", "1", "of a rank's samples"}, RankStatistics::kStatistics},
-//                   {{"dt", "s", "time of a step"}, RankStatistics::kEachRank}}};
+//                   {{"dt", "s", "time of a step"}, RankStatistics::kEachRank},
+//                   {{.name = "load", .dimension = "expert", .length = 64}}}};
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<RankHistory> history, RankHistory::Create(world, options));
-//   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"iter", i}, {"loss", loss}, {"dt", seconds}}));
+//   for (...) PLAIT_RETURN_IF_ERROR(history->Append({{"iter", i}, {"loss", loss}, {"dt", seconds}},
+//                                                   {{"load", load}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
 // The file (data/history/history.h, written by rank 0) then holds `iter` as rank 0 gave it, `loss` and `dt`
-// (mean over ranks), loss_min, loss_max, loss_std, dt_min, dt_max, dt_std, and dt_per_rank (draw, rank).
+// (mean over ranks), loss_min, loss_max, loss_std, dt_min, dt_max, dt_std, dt_per_rank (draw, rank), and load
+// (draw, expert) as the first rank gave it that did in that draw (stages of a pipeline have other layers).
 // std is that of the population of ranks (divided by their number). A metric that some ranks lack in a step
 // counts over those that gave it, and is NaN in dt_per_rank for the others; NaN or an infinity that a rank
 // did give goes through the arithmetic, so that it shows in all four statistics.
@@ -71,8 +74,8 @@ class RankHistory {
 
   // One step. Collective in every gather_every-th call, local otherwise. An error of rank 0's file is told
   // in the next collective call, on all ranks; the history then takes nothing more and goes on telling it. So
-  // is the error of a rank that gives what is no metric.
-  absl::Status Append(absl::Span<const data::Scalar> scalars);
+  // is the error of a rank that gives what is no metric, or a vector of another length.
+  absl::Status Append(absl::Span<const data::Scalar> scalars, absl::Span<const data::Vector> vectors = {});
 
   // Collective. Gathers what is left and brings the file up to date.
   absl::Status Flush();

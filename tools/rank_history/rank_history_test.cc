@@ -239,6 +239,56 @@ TEST(RankHistory, ResumesAfterTheDrawsOfACheckpoint) {
   EXPECT_EQ(Column(path, "dt_per_rank").size(), static_cast<std::size_t>(5 * World().size()));
 }
 
+// Given by the last rank only, in odd steps; then a resumed run goes on with it, and another length is refused.
+TEST(RankHistory, VectorsOfOneRankComeIntoTheFileAndTheExports) {
+  const std::string path = NewPath("load.h5"), csv = NewPath("load.csv"), lines = NewPath("load.jsonl");
+  RankHistoryOptions options = {
+      .path = path,
+      .metrics = {{{"iter"}}, {{.name = "load", .units = "1", .dimension = "expert", .length = 2}}},
+      .gather_every = 2,
+      .exports = {.csv = csv, .json_lines = lines, .tensorboard = NewPath("load_tb")}};
+  const bool last = World().rank() == World().size() - 1;
+  const auto append = [&](RankHistory& history, int step) {
+    const std::vector<double> load = {1.0 * step, 0.5};
+    const std::vector<data::Vector> vectors = {{"load", load}};
+    const bool gives = last && step % 2 == 1;
+    return history.Append({{"iter", 1.0 * step}}, gives ? vectors : std::vector<data::Vector>());
+  };
+  auto first = *RankHistory::Create(World(), options);
+  for (int step = 0; step < 4; ++step) ASSERT_TRUE(append(*first, step).ok());
+  ASSERT_TRUE(first->Close().ok());
+  if (World().rank() == 0) {
+    EXPECT_EQ(*data::ReadWholeFile(csv),
+              "draw,iter,load[0],load[1]\n# units: ,,1,1\n0,0,,\n1,1,1,0.5\n2,2,,\n3,3,3,0.5\n");
+    EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":3,\"iter\":3,\"load\":[3,0.5]}"));
+  }
+  World().Barrier();
+  options.resume_draws = 3;
+  auto second = *RankHistory::Create(World(), options);
+  ASSERT_TRUE(append(*second, 5).ok());
+  ASSERT_TRUE(second->Close().ok());
+  if (World().rank() == 0) {
+    EXPECT_THAT(Column(path, "iter"), ::testing::ElementsAre(0, 1, 2, 5));
+    EXPECT_THAT(Column(path, "load"),
+                ::testing::ElementsAre(IsNan(), IsNan(), 1, 0.5, IsNan(), IsNan(), 5, 0.5));
+    EXPECT_EQ(data::ReadArray<std::int64_t>(*File::Open(path), "/expert")->size(), 2u);
+  }
+  options.metrics[1].metric.length = 3;
+  const absl::Status refused = RankHistory::Create(World(), options).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("length 3 (0 is a number), but 2 before"));
+}
+
+TEST(RankHistory, AVectorOfAnotherLengthIsToldToAll) {
+  auto history = *RankHistory::Create(
+      World(),
+      {.path = NewPath("length.h5"), .metrics = {{{.name = "load", .length = 2}}}, .gather_every = 2});
+  const bool last = World().rank() == World().size() - 1;
+  const std::vector<double> load(last ? 3 : 2, 1.0);
+  ASSERT_TRUE(history->Append({}, {{"load", load}}).ok());
+  const absl::Status told = history->Append({}, {{"load", load}});
+  EXPECT_THAT(std::string(told.message()), HasSubstr("\"load\": 3 values were given, but it has 2"));
+}
+
 TEST(RankHistory, FeedsTheExports) {
   const std::string path = NewPath("exports.h5"), csv = NewPath("exports.csv"),
                     lines = NewPath("exports.jsonl");

@@ -72,7 +72,7 @@ nav a { display: inline-block; padding: 4px 0; }
 .dot.c0, .swatch.c0 { background: var(--c0); } .dot.c1, .swatch.c1 { background: var(--c1); }
 .dot.c2, .swatch.c2 { background: var(--c2); } .dot.c3, .swatch.c3 { background: var(--c3); }
 .dot.c4, .swatch.c4 { background: var(--c4); } .dot.c5, .swatch.c5 { background: var(--c5); }
-svg.chart { display: block; width: 100%; height: auto; touch-action: pan-y; }
+svg.chart, svg.heat { display: block; width: 100%; height: auto; touch-action: pan-y; }
 svg text { font-family: system-ui, "DejaVu Sans", sans-serif; font-size: 11px; font-variant-numeric: tabular-nums; }
 .cursor { stroke: var(--soft); stroke-width: 1; visibility: hidden; }
 .readout { font-variant-numeric: tabular-nums; }
@@ -296,6 +296,29 @@ std::string Curves(absl::Span<const RunNumbers> runs) {
   return html;
 }
 
+// "rows of an expert; vertical: expert".
+std::string About(const data::TableMetric& metric) {
+  return absl::StrCat(metric.long_name, metric.long_name.empty() ? "" : "; ",
+                      "vertical: ", metric.dimension.empty() ? "entry" : metric.dimension);
+}
+
+std::string HeatMaps(absl::Span<const RunNumbers> runs) {
+  std::vector<std::pair<const RunNumbers*, const data::TableMetric*>> drawn;
+  for (const RunNumbers& run : runs) {
+    for (const data::TableMetric& metric : run.heat_maps) drawn.emplace_back(&run, &metric);
+  }
+  const auto charts = data::RenderPageHeatMaps(
+      static_cast<int>(drawn.size()), [&](int i) { return HeatMapOf(*drawn[i].first, *drawn[i].second); });
+  if (!charts.ok()) return "";  // as the curves say
+  std::string figures;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const auto& [run, metric] = drawn[i];
+    figures += Figure(runs.size() > 1 ? absl::StrCat(run->label, ": ", metric->name) : metric->name,
+                      About(*metric), (*charts)[i]);
+  }
+  return figures.empty() ? "" : absl::StrCat("<div class=\"charts\">", figures, "</div>");
+}
+
 std::string Timelines(absl::Span<const RunNumbers> runs) {
   std::string html;
   for (const RunNumbers& run : runs) {
@@ -349,6 +372,7 @@ std::vector<Section> Sections(absl::Span<const RunNumbers> runs) {
   add("changes", "Changed settings", runs.size() > 1 ? table(ChangeTable(runs)) : "");
   add("comparison", "Comparison", table(ComparisonTable(runs)));
   add("curves", "Curves", Curves(runs));
+  add("experts", "Load of experts", HeatMaps(runs));
   add("timeline", "A step, rank by rank", Timelines(runs));
   add("metrics", "Metrics", table(MetricTable(runs)));
   add("throughput", "Throughput", table(RateTable(runs)));

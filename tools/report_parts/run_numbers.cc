@@ -111,6 +111,7 @@ absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, con
                        RunNumbers& run) {
   if (metric.is_vector) {
     const bool by_rank = metric.dimension == "rank" || absl::EndsWith(metric.name, "_per_rank");
+    if (absl::StartsWith(metric.name, "expert_load_")) run.heat_maps.push_back(metric);
     if (!by_rank) return absl::OkStatus();
     PLAIT_ASSIGN_OR_RETURN(RankTimes times, RankTimesOf(table, metric, options.skip));
     run.ranks.push_back(std::move(times));

@@ -75,6 +75,7 @@ struct RunNumbers {
   std::vector<Rate> rates = {};
   std::vector<AxisTraffic> traffic = {};
   std::vector<RankTimes> ranks = {};
+  std::vector<data::TableMetric> heat_maps = {};  // vectors that are shown as such: expert_load_...
   std::optional<StepTimeline> timeline = {};
   std::vector<std::string> notes = {};  // whole sentences, what the reader should know
 

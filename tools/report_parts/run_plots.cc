@@ -38,6 +38,22 @@ absl::StatusOr<data::Plot> PlotOf(absl::Span<const RunNumbers> runs, const std::
   return plot;
 }
 
+absl::StatusOr<data::HeatMap> HeatMapOf(const RunNumbers& run, const data::TableMetric& metric) {
+  data::HeatMap map = {.name = metric.name,
+                       .title = metric.name,
+                       .x_label = "draw",
+                       .y_label = metric.dimension,
+                       .value_label = metric.long_name,
+                       .unit = metric.units};
+  const std::int64_t draws = run.draws - run.skipped;
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> rows, run.table->Rows(metric.name, run.skipped, draws));
+  for (std::int64_t draw = 0; draw < draws; ++draw) map.x.push_back(static_cast<double>(run.skipped + draw));
+  for (std::int64_t entry = 0; entry < metric.width; ++entry) {
+    for (std::int64_t draw = 0; draw < draws; ++draw) map.values.push_back(rows[draw * metric.width + entry]);
+  }
+  return map;
+}
+
 absl::StatusOr<std::string> TerminalPlots(absl::Span<const RunNumbers> runs,
                                           const std::vector<std::string>& metrics,
                                           const data::TextStyle& style) {

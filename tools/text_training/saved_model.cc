@@ -35,14 +35,35 @@ absl::StatusOr<std::vector<std::int32_t>> Numbers(const Checkpoint& checkpoint, 
 // A number of a model's options, under its name in checkpoints.
 struct Field {
   const char* name;
-  std::variant<std::int64_t*, bool*, gpt::Gelu*, double*> value;
+  std::variant<std::int64_t*, int*, bool*, gpt::Gelu*, moe::GateKind*, moe::Activation*, double*> value;
 };
 
+// Which a model without experts does not have.
+constexpr char kExperts[] = "model.moe.experts";
+
+std::vector<Field> FieldsOf(moe::MoeOptions& o) {
+  return {{kExperts, &o.gate.experts},
+          {"model.moe.gate", &o.gate.kind},
+          {"model.moe.top_k", &o.gate.k},
+          {"model.moe.normalizes", &o.gate.normalizes},
+          {"model.moe.sigmoid", &o.gate.sigmoid},
+          {"model.moe.capacity_factor", &o.gate.capacity_factor},
+          {"model.moe.hidden", &o.hidden},
+          {"model.moe.activation", &o.activation},
+          {"model.moe.gated", &o.gated},
+          {"model.moe.bias", &o.bias},
+          {"model.moe.shared_hidden", &o.shared_hidden}};
+}
+
 std::vector<Field> FieldsOf(gpt::GptOptions& o) {
-  return {{"model.vocab_size", &o.vocab_size}, {"model.block_size", &o.block_size},
-          {"model.n_layer", &o.n_layer},       {"model.n_head", &o.n_head},
-          {"model.n_embd", &o.n_embd},         {"model.bias", &o.bias},
-          {"model.gelu_tanh", &o.gelu},        {"model.dropout", &o.dropout}};
+  std::vector<Field> fields = {{"model.vocab_size", &o.vocab_size}, {"model.block_size", &o.block_size},
+                               {"model.n_layer", &o.n_layer},       {"model.n_head", &o.n_head},
+                               {"model.n_embd", &o.n_embd},         {"model.bias", &o.bias},
+                               {"model.gelu_tanh", &o.gelu},        {"model.dropout", &o.dropout}};
+  if (!o.moe.used()) return fields;
+  fields.push_back({"model.moe_every", &o.moe_every});
+  for (const Field& field : FieldsOf(o.moe)) fields.push_back(field);
+  return fields;
 }
 
 std::vector<Field> FieldsOf(llama::LlamaOptions& o) {
@@ -68,9 +89,16 @@ absl::Status Read(const Checkpoint& checkpoint, const Field& field) {
   return absl::OkStatus();
 }
 
+// Of which the fields follow.
+void ReadExperts(const Checkpoint& checkpoint, gpt::GptOptions& options) {
+  options.moe.gate.experts = static_cast<int>(checkpoint.Integer(kExperts).value_or(0));
+}
+void ReadExperts(const Checkpoint&, llama::LlamaOptions&) {}
+
 template <typename Options>
 absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
   Options options;
+  ReadExperts(checkpoint, options);
   for (const Field& field : FieldsOf(options)) PLAIT_RETURN_IF_ERROR(Read(checkpoint, field));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(Validate(options), checkpoint.folder()));
   return options;

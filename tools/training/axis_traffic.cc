@@ -5,8 +5,22 @@
 
 namespace plait::training {
 
-AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh) : world_(mesh.world()) {
-  for (const comm::MeshAxis& axis : mesh.axes()) {
+namespace {
+
+// Under which name an axis of the engine counts.
+std::string ColumnOf(const std::string& axis) {
+  if (axis == parallel::kEndsAxis) return "pp";  // both ends of a pipeline sum the gradients that they share
+  if (axis == "tokens") return "ep";
+  if (axis == "ep_replicate") return "dp_replicate";
+  return axis == "ep_shard" ? "dp_shard" : axis;
+}
+
+}  // namespace
+
+AxisTraffic::AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks) : world_(mesh.world()) {
+  std::vector<comm::MeshAxis> axes = mesh.axes();
+  axes.push_back({"ep", expert_ranks});
+  for (const comm::MeshAxis& axis : axes) {
     if (axis.size == 1) continue;
     axes_[axis.name].columns = {absl::StrCat("comm_bytes_", axis.name),
                                 absl::StrCat("comm_in_flight_", axis.name),
@@ -31,8 +45,7 @@ std::vector<Recorded> AxisTraffic::metrics() const {
 std::map<std::string, AxisTraffic::Numbers> AxisTraffic::SoFar() const {
   std::map<std::string, Numbers> traffic;
   for (const auto& [axis, operations] : world_.stats()) {
-    // Both ends of a pipeline sum the gradients that they share.
-    Numbers& sum = traffic[axis == parallel::kEndsAxis ? "pp" : axis];
+    Numbers& sum = traffic[ColumnOf(axis)];
     for (std::size_t kind = 0; kind < operations.size(); ++kind) {
       if (first_step_ && kind == static_cast<std::size_t>(comm::Operation::kBroadcast)) continue;
       sum[kBytes] += static_cast<double>(operations[kind].wire_bytes);

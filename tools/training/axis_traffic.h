@@ -2,7 +2,8 @@
 //
 //   comm_bytes_tp, comm_in_flight_tp, comm_exposed_tp
 //
-// Axes of one rank have none. Evaluations and checkpoints are not counted. Local.
+// Reductions over ranks with the same experts count for dp_replicate and dp_shard, the census of routers for ep. Axes of one
+// rank have none. Evaluations and checkpoints are not counted. Local.
 #ifndef PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 #define PLAIT_TOOLS_TRAINING_AXIS_TRAFFIC_H_
 
@@ -19,7 +20,8 @@ namespace plait::training {
 
 class AxisTraffic {
  public:
-  explicit AxisTraffic(const comm::DeviceMesh& mesh);
+  // `expert_ranks`: along ep, which is no axis of the mesh (tools/training/mesh.h).
+  AxisTraffic(const comm::DeviceMesh& mesh, int expert_ranks);
 
   std::vector<Recorded> metrics() const;
 

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "comm/counting/counted_job.h"
 #include "parallel/context/data_mesh.h"
+#include "parallel/moe/expert_mesh.h"
 #include "parallel/pipeline/stage_split.h"
 #include "parallel/plan/meta_kernels.h"
 #include "parallel/plan/meta_memory.h"
@@ -29,7 +30,8 @@ int Product(const Axes& axes) {
 }
 
 // Of the axes, and of what programs and engines make of them (program.cc, context_parallel::DataMesh).
-comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, parallel::Strategy strategy) {
+comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, const Settings& settings) {
+  const parallel::Strategy strategy = settings.parsed_strategy();
   int data = 1, losses = 1, cp = 1;
   comm::CountedJob::GroupSizes sizes;
   for (const comm::MeshAxis& axis : axes) {
@@ -40,6 +42,22 @@ comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, parallel::Strategy str
   }
   std::vector<int>& with_cp = sizes[context_parallel::DataAxis(strategy)];
   if (cp > 1) with_cp.push_back(cp * with_cp[0]);
+  // Of experts (moe::ExpertMesh).
+  const bool shards = strategy != parallel::Strategy::kDdp;
+  const auto ranks_along = [&axes](const char* name) {
+    for (const comm::MeshAxis& axis : axes) {
+      if (axis.name == name) return axis.size;
+    }
+    return 1;
+  };
+  const int ep = settings.expert_ranks();
+  const moe::ExpertAxes experts = moe::ExpertAxesOf(ranks_along("dp_replicate") * (shards ? 1 : cp),
+                                                    ranks_along("dp_shard") * (shards ? cp : 1), ep)
+                                      .value_or(moe::ExpertAxes{});
+  sizes["tokens"] = {data * cp};
+  sizes["ep"] = {ep};
+  sizes["ep_replicate"] = {experts.replicate};
+  sizes["ep_shard"] = {experts.shard};
   sizes[parallel::kEndsAxis] = {2};
   sizes["data"] = {data};
   sizes["losses"] = {losses};
@@ -125,7 +143,7 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
                                   const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings.parsed_strategy()));
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
   const int rank = real.world().rank();
   const auto run = [&](int one) -> absl::StatusOr<DryRunRank> {
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
@@ -149,12 +167,12 @@ int RankToRun(const Axes& axes, int rank) {
 }
 
 comm::Communicator CountedWorld(const Settings& settings, const Axes& axes, int rank) {
-  return comm::CountedJob(Product(axes), GroupSizes(axes, settings.parsed_strategy())).World(rank);
+  return comm::CountedJob(Product(axes), GroupSizes(axes, settings)).World(rank);
 }
 
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const Axes& axes, const MakeDryRunModel& make) {
   const auto begin = std::chrono::steady_clock::now();
-  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings.parsed_strategy()));
+  const comm::CountedJob job(Product(axes), GroupSizes(axes, settings));
   DryRunResult result = {.axes = axes, .ranks = {}};
   const std::int64_t samples = settings.SamplesPerRank(DataRanks(axes));
   std::map<int, int> ranks;  // by the rank that is run: how many it stands for

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "parallel/moe/expert_mesh.h"
 
 namespace plait::training {
 namespace {
@@ -18,8 +19,8 @@ constexpr char kForm[] = "expected axes and sizes such as dp_replicate=2,dp_shar
 // are neighbours.
 constexpr std::pair<const char*, const char*> kAxes[] = {
     {"pp", "pipeline parallelism"}, {"dp_replicate", ""},          {"dp_shard", ""},
-    {"ep", "expert parallelism"},   {"cp", "context parallelism"}, {"lp", "layer-parallel solver"},
-    {"tp", "tensor parallelism"}};
+    {"cp", "context parallelism"},  {"lp", "layer-parallel solver"}, {"tp", "tensor parallelism"},
+    {"ep", "expert parallelism"}};
 
 absl::Status Invalid(const std::string& mesh, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", mesh, ": ", what));
@@ -32,9 +33,10 @@ int* SizeOf(std::vector<comm::MeshAxis>& axes, absl::string_view name) {
   return nullptr;
 }
 
+// ep is another view of ranks that the other axes have.
 int Product(const std::vector<comm::MeshAxis>& axes) {
   int product = 1;
-  for (const comm::MeshAxis& axis : axes) product *= axis.size;
+  for (const comm::MeshAxis& axis : axes) product *= axis.name == "ep" ? 1 : axis.size;
   return product;
 }
 
@@ -49,6 +51,7 @@ absl::StatusOr<std::vector<comm::MeshAxis>> WrittenMesh(const std::string& mesh)
     if (sides.size() != 2 || !absl::SimpleAtoi(sides[1], &size) || size == 0 || size < -1) {
       return Invalid(mesh, kForm);
     }
+    if (sides[0] == "ep" && size < 0) return Invalid(mesh, "ep=-1: expected a number of ranks");
     int* const axis = SizeOf(axes, sides[0]);
     if (axis == nullptr) return Invalid(mesh, absl::StrCat("no axis \"", sides[0], "\"; ", kForm));
     if (*axis != 0) return Invalid(mesh, absl::StrCat(sides[0], " comes twice; ", kForm));
@@ -86,14 +89,34 @@ absl::Status CheckSizes(const std::string& mesh, const std::vector<comm::MeshAxi
   if (product == ranks) return absl::OkStatus();
   std::vector<int> sizes;
   for (const comm::MeshAxis& axis : axes) {
-    if (axis.size > 1) sizes.push_back(axis.size);
+    if (axis.size > 1 && axis.name != "ep") sizes.push_back(axis.size);
   }
   const std::string factors = sizes.size() < 2 ? "" : absl::StrCat(absl::StrJoin(sizes, " x "), " = ");
   return Invalid(mesh, absl::StrCat(factors, product, " ranks, but there are ", ranks,
                                     "; let the sizes multiply to it, or give --nproc=", product));
 }
 
+// Takes ep from the axes, where they have it.
+absl::Status TakeExpertRanks(const std::string& mesh, const MeshOptions& options,
+                             std::vector<comm::MeshAxis>& axes) {
+  const int* const ep = SizeOf(axes, "ep");
+  if (ep == nullptr) return absl::OkStatus();
+  const auto size = [&axes](const char* name) { return SizeOf(axes, name) == nullptr ? 1 : *SizeOf(axes, name); };
+  const bool ddp = options.strategy == parallel::Strategy::kDdp;
+  const int replicate = size("dp_replicate") * (ddp ? size("cp") : 1);
+  const int shard = size("dp_shard") * (ddp ? 1 : size("cp"));
+  const absl::Status fits = moe::ExpertAxesOf(replicate, shard, *ep).status();
+  std::erase_if(axes, [](const comm::MeshAxis& axis) { return axis.name == "ep"; });
+  return fits.ok() ? fits : Invalid(mesh, fits.message());
+}
+
 }  // namespace
+
+int ExpertRanks(const std::string& mesh) {
+  if (mesh.empty()) return 1;
+  absl::StatusOr<std::vector<comm::MeshAxis>> axes = WrittenMesh(mesh);
+  return axes.ok() ? *SizeOf(*axes, "ep") : 1;
+}
 
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks) {
@@ -107,6 +130,7 @@ absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, cons
     if (axis.size == -1) axis.size = std::max(1, ranks / -Product(axes));
   }
   PLAIT_RETURN_IF_ERROR(CheckSizes(mesh, axes, ranks));
+  PLAIT_RETURN_IF_ERROR(TakeExpertRanks(mesh, options, axes));
   if (ddp && *SizeOf(axes, "dp_shard") > 1) {
     return Invalid(mesh,
                    "ddp keeps everything whole; expected dp_shard=1, or --strategy=zero1, zero2 or fsdp");

@@ -4,7 +4,8 @@
 //   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> axes,
 //                          MeshOf(mesh, {.strategy = strategy}, ranks));
 //
-// A mesh is written "pp=2,dp_replicate=2,dp_shard=2", in any order. An axis that is left out has one rank;
+// A mesh is written "pp=2,dp_replicate=2,dp_shard=2", in any order. ep takes no ranks of its own: "dp_shard=4,ep=4"
+// spreads experts over the four ranks along dp_shard (parallel/moe/expert_mesh.h). An axis that is left out has one rank;
 // -1, for one axis, stands for the remaining ranks. Errors are InvalidArgument, one line that begins with the
 // flag. Local.
 #ifndef PLAIT_TOOLS_TRAINING_MESH_H_
@@ -22,16 +23,19 @@ namespace plait::training {
 
 struct MeshOptions {
   parallel::Strategy strategy = parallel::Strategy::kDdp;
-  // Axes that the program can use besides dp_replicate and dp_shard: of pp, cp, lp and tp.
+  // Axes that the program can use besides dp_replicate and dp_shard: of pp, cp, lp, tp and ep.
   std::vector<std::string> axes = {};
 };
 
 // dp_replicate, dp_shard and the axes of the program, in the order pp, dp_replicate, dp_shard, cp, lp, tp, the
 // last one fastest. Without a mesh all ranks are on one axis: lp where the program has it, dp_replicate under
 // ddp, else dp_shard. An error where the mesh cannot be read, names an axis that the program lacks, does not
-// multiply to `ranks`, or shards under ddp.
+// multiply to `ranks`, shards under ddp, or has groups of experts that do not divide the data ranks.
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks);
+
+// Ranks along ep, of a mesh that MeshOf has read; 1 where it is not named.
+int ExpertRanks(const std::string& mesh);
 
 inline constexpr int kMostDefaultRanks = 8;
 

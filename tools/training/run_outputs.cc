@@ -1,5 +1,6 @@
 #include "tools/training/run_outputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -55,6 +56,49 @@ absl::StatusOr<std::vector<data::Plot>> PlotsOf(const data::HistoryTable& table,
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }
   return plots;
+}
+
+// Without x where there is nothing to see.
+absl::StatusOr<data::HeatMap> HeatMapOf(const data::HistoryTable& table, const HistoryPlots& wanted,
+                                        const data::TableMetric& metric, const std::string& stamp) {
+  const std::string& name = metric.name;
+  data::HeatMap map = {.name = name,
+                       .title = absl::StrCat(wanted.title, name, " [", stamp, "]"),
+                       .x_label = wanted.x,
+                       .y_label = metric.dimension,
+                       .value_label = metric.long_name.empty() ? name : metric.long_name,
+                       .unit = metric.units,
+                       .robust = wanted.robust};
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> x, table.Column(wanted.x));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<double> vectors, table.Rows(name, 0, table.draws()));
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  std::vector<std::size_t> kept;
+  for (std::size_t draw = 0; draw < x.size(); ++draw) {
+    const auto begin = vectors.begin() + static_cast<std::ptrdiff_t>(draw) * metric.width;
+    const bool skipped = wanted.skips_nan && std::all_of(begin, begin + metric.width, is_nan);
+    if (skipped || std::isnan(x[draw])) continue;
+    kept.push_back(draw);
+    map.x.push_back(x[draw]);
+  }
+  for (std::int64_t entry = 0; entry < metric.width; ++entry) {
+    for (const std::size_t draw : kept) map.values.push_back(vectors[draw * metric.width + entry]);
+  }
+  return map;
+}
+
+// How many were drawn.
+absl::StatusOr<int> DrawHeatMaps(const data::HistoryTable& table, const HistoryPlots& wanted,
+                                 const OutputFolder& folder) {
+  int drawn = 0;
+  for (const std::string& name : wanted.heat_maps) {
+    const data::TableMetric* metric = table.Find(name);
+    if (metric == nullptr || !metric->is_vector) continue;
+    PLAIT_ASSIGN_OR_RETURN(const data::HeatMap map, HeatMapOf(table, wanted, *metric, folder.stamp));
+    if (map.x.empty()) continue;
+    PLAIT_RETURN_IF_ERROR(data::WritePictures({}, folder.path, {map}).status());
+    ++drawn;
+  }
+  return drawn;
 }
 
 }  // namespace
@@ -123,7 +167,9 @@ absl::Status RunOutputs::TryToDraw(const HistoryPlots& wanted, const base::Log& 
   for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
   std::fflush(stdout);
   PLAIT_RETURN_IF_ERROR(data::WritePictures(plots, folder()).status());
-  log.Info(absl::StrCat("plots of ", plots.size(), " metrics saved in ", folder(), "/{tplots,svgs,pngs}"));
+  PLAIT_ASSIGN_OR_RETURN(const int heat_maps, DrawHeatMaps(table, wanted, folder_));
+  log.Info(absl::StrCat("plots of ", plots.size() + heat_maps, " metrics saved in ", folder(),
+                        "/{tplots,svgs,pngs}"));
   return absl::OkStatus();
 }
 

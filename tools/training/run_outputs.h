@@ -52,7 +52,7 @@ struct RunOutputsOptions {
   rank_history::Exports exports = {};
 };
 
-// Curves of the history, a plot for each entry of `plots` that has values.
+// Curves of the history, a plot for each entry of `plots` that has values; heat maps of vectors.
 struct HistoryPlots {
   struct Plot {
     std::string name;                       // of its files
@@ -64,6 +64,8 @@ struct HistoryPlots {
   bool robust = true;            // as data::Plot has it
   bool skips_nan = false;        // for metrics that only some steps have
   std::vector<Plot> plots = {};
+  // Names of vector metrics, entries over x; those that the history does not have are left out.
+  std::vector<std::string> heat_maps = {};
 };
 
 class RunOutputs {
@@ -80,8 +82,8 @@ class RunOutputs {
   // Collective. The files are complete then.
   absl::Status Close();
 
-  // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; where they cannot be drawn
-  // (without gnuplot, say) it says so and goes on.
+  // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; heat maps in the folder only. Where
+  // they cannot be drawn (without gnuplot, say) it says so and goes on. Holds one heat map's numbers at a time.
   void Draw(const HistoryPlots& plots, const base::Log& log) const;
 
   const std::string& folder() const { return folder_.path; }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "comm/testing/world.h"
+#include "data/hdf5/atomic_file.h"
 #include "data/history/history_table.h"
 
 namespace plait::training {
@@ -131,6 +132,52 @@ TEST(RunOutputs, PlotsThatCannotBeDrawnAreToldAndNoError) {
   EXPECT_THAT(said, HasSubstr("no plots: "));
   EXPECT_THAT(said, HasSubstr("absent"));
   EXPECT_FALSE(fs::exists(folder + "/svgs"));
+}
+
+// The last rank alone has the vectors, in even steps: the picture's text has the columns of those.
+TEST(RunOutputs, DrawsHeatMapsOfVectors) {
+  const std::string folder = NewFolder("heat_maps");
+  RunOutputsOptions options = OptionsIn(folder);
+  options.metrics.push_back(
+      {{.name = "expert_load_3", .long_name = "rows of an expert", .dimension = "expert", .length = 3}});
+  RunOutputs run = *RunOutputs::Open(options, {}, World());
+  const bool last = World().rank() == World().size() - 1;
+  for (int step = 0; step < 4; ++step) {
+    // [0, 10, 0] and [0, 10, 5]: of [0, 10.5], in eighths.
+    const std::vector<double> load = {0, 10, step == 2 ? 5.0 : 0.0};
+    std::vector<data::Vector> vectors;
+    if (last && step % 2 == 0) vectors.push_back({"expert_load_3", load});
+    ASSERT_TRUE(run.history().Append({{"step", 10.0 * step}, {"dt", 0.5}}, vectors).ok());
+  }
+  EXPECT_TRUE(run.Close().ok());
+  if (World().rank() != 0) return;
+  std::string said;
+  const base::Log log = *base::MakeLog({}, [&said](absl::string_view line) { absl::StrAppend(&said, line); });
+  HistoryPlots wanted = {
+      .x = "step", .skips_nan = true, .heat_maps = {"expert_load_3", "expert_load_4", "dt"}};
+  run.Draw(wanted, log);
+  EXPECT_THAT(said, HasSubstr("plots of 1 metrics saved in"));
+  for (const char* file : {"svgs/expert_load_3.svg", "pngs/expert_load_3.png"}) {
+    EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
+  }
+  EXPECT_FALSE(fs::exists(folder + "/tplots/expert_load_4.txt"));
+  EXPECT_FALSE(fs::exists(folder + "/tplots/dt.txt")) << "is no vector";
+  const auto bars = [](const char* left, const char* right) {
+    std::string text;
+    for (const char* bar : {left, right}) {
+      for (int i = 0; i < 38; ++i) text += bar;
+    }
+    return text;
+  };
+  const std::string text = *data::ReadWholeFile(folder + "/tplots/expert_load_3.txt");
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("2┤", bars("▁", "▄"), "│\n1┤", bars("█", "█"), "│\n0┤",
+                                           bars("▁", "▁"), "│\n")));
+  EXPECT_THAT(text, HasSubstr("\nexpert   rows of an expert: 0 ▁▂▃▄▅▆▇█ 10.5\n"));
+  // Without leaving out: steps 0, 10, 20, 30, every other one empty.
+  wanted.skips_nan = false;
+  run.Draw(wanted, log);
+  EXPECT_THAT(*data::ReadWholeFile(folder + "/tplots/expert_load_3.txt"),
+              HasSubstr("6 of 12 values are NaN, the first at step 10, expert 0"));
 }
 
 }  // namespace

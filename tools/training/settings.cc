@@ -161,6 +161,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   return MeshOf(mesh, {.strategy = parsed_strategy(), .axes = mesh_axes()}, ranks);
 }
 
+int Settings::expert_ranks() const { return ExpertRanks(mesh); }
+
 context_parallel::ContextKind Settings::context_kind() const {
   using context_parallel::ContextKind;
   return context_attention == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;

@@ -107,6 +107,7 @@ struct Settings {
   std::int64_t SamplesPerRank(int data_ranks) const;
   // What each rank of pp does in a step. Errors begin with the flag.
   absl::StatusOr<parallel::Schedule> PipelineSchedule(int pipeline_ranks, int data_ranks) const;
+  int expert_ranks() const;  // along ep; of checked settings
   // The mesh on so many ranks. Errors of the strategy and of MeshOf.
   absl::StatusOr<std::vector<comm::MeshAxis>> Axes(int ranks) const;
 

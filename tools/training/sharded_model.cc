@@ -14,9 +14,12 @@
 #include "base/check.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "models/moe/distribute.h"
+#include "models/moe/moe_mlp.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
+#include "parallel/moe/expert_mesh.h"
 #include "parallel/tensor/parallelize.h"
 #include "parallel/training_state/training_state.h"
 
@@ -143,9 +146,10 @@ std::string NonFiniteName(const parallel::Shard& shard, const at::Tensor& values
 
 }  // namespace
 
-absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
-                         const TrainedModel& trained) {
-  PLAIT_RETURN_IF_ERROR(CheckSequences(settings, mesh, trained.attention_heads));
+namespace {
+
+absl::Status SplitOverTensorAxis(const Settings& settings, const comm::DeviceMesh& mesh,
+                                 const TrainedModel& trained) {
   if (RanksAlong(mesh, "tp") == 1) return absl::OkStatus();
   auto* const splittable = dynamic_cast<tensor_parallel::SplittableModel*>(trained.model);
   if (splittable == nullptr) {
@@ -156,6 +160,44 @@ absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
       tensor_parallel::Parallelize(*splittable, mesh, tensor_parallel::DefaultPlan(*splittable, ranks),
                                    {.sequence_parallel = settings.sequence_parallel}),
       "--mesh");
+}
+
+// Null: it has none.
+moe::ExpertModel* WithExperts(const TrainedModel& trained) {
+  auto* const model = dynamic_cast<moe::ExpertModel*>(trained.model);
+  return model == nullptr || model->moe_layers().empty() ? nullptr : model;
+}
+
+// The mesh of parameters: cp is a part of the data axes, and experts have axes of their own.
+absl::StatusOr<comm::DeviceMesh> ParameterMesh(const Settings& settings, const comm::DeviceMesh& mesh,
+                                               const TrainedModel& trained) {
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh data_mesh,
+                         context_parallel::DataMesh(mesh, settings.parsed_strategy()));
+  if (WithExperts(trained) == nullptr) return data_mesh;
+  return moe::ExpertMesh(data_mesh, settings.expert_ranks());
+}
+
+absl::Status SpreadExperts(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained) {
+  moe::ExpertModel* const model = WithExperts(trained);
+  if (model == nullptr) {
+    if (settings.expert_ranks() == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--mesh=", settings.mesh, ": the model has no experts to spread over ep"));
+  }
+  if (settings.reproducible) {
+    return absl::InvalidArgumentError("--reproducible: not with experts, whose sums follow from where they are");
+  }
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh expert_mesh, ParameterMesh(settings, mesh, trained));
+  return base::Prefixed(moe::DistributeExperts(*model, expert_mesh, RanksAlong(mesh, "cp") > 1), "--mesh");
+}
+
+}  // namespace
+
+absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh,
+                         const TrainedModel& trained) {
+  PLAIT_RETURN_IF_ERROR(CheckSequences(settings, mesh, trained.attention_heads));
+  PLAIT_RETURN_IF_ERROR(SplitOverTensorAxis(settings, mesh, trained));
+  return SpreadExperts(settings, mesh, trained);
 }
 
 absl::StatusOr<parallel::MemoryPlanRequest> MemoryRequest(const Settings& settings,
@@ -200,10 +242,9 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
     if (!trained_.initialize) return trained_.model->ResetParameters(index);
     if (initialized.ok()) initialized = trained_.initialize(index);
   };
-  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh data_mesh,
-                         context_parallel::DataMesh(mesh_, settings.parsed_strategy()));
+  PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh parameter_mesh, ParameterMesh(settings, mesh_, trained_));
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh,
-                         parallel::WithEnds(data_mesh, plan.schedule.rank_of_stage));
+                         parallel::WithEnds(parameter_mesh, plan.schedule.rank_of_stage));
   PLAIT_ASSIGN_OR_RETURN(engine_, parallel::DataParallel::Create(
                                       mesh, EngineUnits(units),
                                       {.strategy = settings.parsed_strategy(),
@@ -285,6 +326,12 @@ models::Batch ShardedModel::CopyToDevice(const models::Batch& batch) const {
   return moved;
 }
 
+parallel::StepResult ShardedModel::Step(const parallel::StepOptions& options) {
+  const parallel::StepResult result = optimizer_->Step(options);
+  trained_.model->EndStep();
+  return result;
+}
+
 void ShardedModel::Forward(const std::function<void(const models::BlockRunner& run)>& forward) {
   engine_->Forward([&] {
     forward(ThroughEngine());
@@ -304,6 +351,11 @@ void ShardedModel::VisitParameters(
 }
 
 std::string ShardedModel::FirstNonFinite() const {
+  const moe::ExpertModel* const with_experts = WithExperts(trained_);
+  for (const moe::MoeMlp* layer : with_experts == nullptr ? std::vector<moe::MoeMlp*>() : with_experts->moe_layers()) {
+    const std::int64_t tokens = layer->load_so_far().not_finite;
+    if (tokens > 0) return absl::StrCat("logits of the router of layer ", layer->layer(), " for ", tokens, " tokens");
+  }
   for (std::size_t i = 0; i < engine_->shards().size(); ++i) {
     const parallel::Shard& shard = engine_->shards()[i];
     std::string name;

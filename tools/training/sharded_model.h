@@ -57,8 +57,9 @@ struct TrainedModel {
   std::int64_t tokens_of_sample = 0;  // that the model makes of an image; 0: inputs are tokens
 };
 
-// Collective. Splits the layers of a model on the meta device over tp, if the mesh has it: before anything else
-// is done with the model. Errors of tensor_parallel::Parallelize; InvalidArgument for heads that cp cannot split.
+// Collective. Splits the layers of a model on the meta device over tp, if the mesh has it, and spreads its experts over ep:
+// before anything else is done with the model. Errors of tensor_parallel::Parallelize and moe::DistributeExperts;
+// InvalidArgument for heads that cp cannot split, and for --reproducible with experts.
 absl::Status SplitLayers(const Settings& settings, const comm::DeviceMesh& mesh, const TrainedModel& trained);
 
 // Local. What the memory plan of this rank follows from; of checked settings. Errors of PlanPipeline.
@@ -94,7 +95,7 @@ class ShardedModel {
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
 
-  parallel::StepResult Step(const parallel::StepOptions& options) { return optimizer_->Step(options); }
+  parallel::StepResult Step(const parallel::StepOptions& options);
   // Before the program ends, also after an error.
   void WaitForParameters() { engine_->WaitForParameters(); }
   parallel::ShardedOptimizer& optimizer() { return *optimizer_; }
@@ -108,7 +109,7 @@ class ShardedModel {
   // Calls `visit` for each parameter of this rank's stages, unsharded and in compute dtype, on every rank.
   void VisitParameters(const std::function<void(const std::string& name, const at::Tensor& value)>& visit);
   // "parameter NAME" or "gradient of NAME" of the first one of this rank's shards that has a NaN or infinity;
-  // empty: none. Local.
+  // empty: none. A router that had such logits is named first. Local.
   std::string FirstNonFinite() const;
 
   // What this rank adds to a checkpoint; valid until the next step.

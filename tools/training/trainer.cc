@@ -57,7 +57,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
     : run_(run),
       task_(task),
       settings_(run.settings),
-      traffic_(run.mesh),
+      traffic_(run.mesh, run.settings.expert_ranks()),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
@@ -69,6 +69,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
 absl::Status Trainer::Prepare() {
   if (settings_.dry_run) return DryRunOnly();
   trained_ = task_.model();
+  expert_load_ = ExpertLoad(*trained_.model);
   if (!run_.device.is_cpu()) {
     run_.log.Info("Times of a step's parts are those in which the host hands over their work to the device.");
   }
@@ -157,6 +158,7 @@ absl::Status Trainer::Restore() {
 std::vector<Recorded> Trainer::Metrics() const {
   std::vector<Recorded> metrics = task_.metrics();
   for (Recorded& metric : traffic_.metrics()) metrics.push_back(std::move(metric));
+  for (Recorded& metric : expert_load_.metrics()) metrics.push_back(std::move(metric));
   return metrics;
 }
 
@@ -341,7 +343,9 @@ absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
   if (!outputs_.has_value()) return absl::OkStatus();
   std::vector<data::Scalar> all(scalars.begin(), scalars.end());
   traffic_.TakeScalars(all);
-  return outputs_->history().Append(all);
+  std::vector<data::Vector> vectors;
+  expert_load_.TakeStep(all, vectors);
+  return outputs_->history().Append(all, vectors);
 }
 
 std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t count, std::size_t sums,
@@ -410,7 +414,9 @@ absl::Status Trainer::Conclude() {
   if (!outputs_.has_value()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(outputs_->Close());
   if (run_.world.rank() == 0 && settings_.plots && outputs_->history().draws() > 0) {
-    outputs_->Draw(task_.plots(), run_.log);
+    HistoryPlots plots = task_.plots();
+    plots.heat_maps = expert_load_.heat_maps();
+    outputs_->Draw(plots, run_.log);
   }
   run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
   if (!outputs_->trace_path().empty()) {

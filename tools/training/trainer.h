@@ -35,6 +35,7 @@
 #include "tools/training/axis_traffic.h"
 #include "tools/training/device_sums.h"
 #include "tools/training/dry_run.h"
+#include "tools/training/expert_load.h"
 #include "tools/training/program.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
@@ -166,6 +167,7 @@ class Trainer {
   std::unique_ptr<ShardedModel> model_;
   std::optional<RunOutputs> outputs_;
   AxisTraffic traffic_;
+  ExpertLoad expert_load_;
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;

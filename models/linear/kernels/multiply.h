@@ -124,7 +124,8 @@ void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead)
   while (row < last_row) {
     const Index left = last_row - row;
     ahead.Fetch(lines_of_tile);
-    const Index rows = left > kTileRows && left < kTileRows + kFewRows ? (left + 1) / 2 : Least(left, kTileRows);
+    const Index rows =
+        left > kTileRows && left < kTileRows + kFewRows ? (left + 1) / 2 : Least(left, kTileRows);
     if (rows == kTileRows) {
       ComputeTile<Kind, kTileRows, kVectors>(work, row);
     } else {
@@ -160,8 +161,11 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
                                  .ends = end == places};
       constexpr Index kPair = Kind::Elements::Products::kPair;
       const Index next = column + kPanelColumns;
-      const PanelAhead ahead = i + 1 == last ? PanelAhead() : PanelAhead(p, begin * kPair, Least(end * kPair, p.inner), next, Least(p.columns - next, kPanelColumns));
-      width == kWide ? ComputePanel<Kind, 1>(work, last_row, ahead) : ComputePanel<Kind, 2>(work, last_row, ahead);
+      const PanelAhead ahead = i + 1 == last ? PanelAhead()
+                                             : PanelAhead(p, begin * kPair, Least(end * kPair, p.inner), next,
+                                                          Least(p.columns - next, kPanelColumns));
+      width == kWide ? ComputePanel<Kind, 1>(work, last_row, ahead)
+                     : ComputePanel<Kind, 2>(work, last_row, ahead);
     }
     begin = end;
   } while (begin < places);

@@ -60,12 +60,12 @@ void PackColumnsTogether(const P& p, Index first, Index last, Index column, Inde
 // Up to kWide places of `columns` columns from `from` on, `numbers` of them in memory, as rows of `to`. kWhole: all
 // are there.
 template <typename Elements, bool kWhole, typename T>
-PLAIT_INLINE void PackSquare(const T* from, Index stride, Index columns, Index numbers, float* to, Index width,
-                             Index places) {
+PLAIT_INLINE void PackSquare(const T* from, Index stride, Index columns, Index numbers, float* to,
+                             Index width, Index places) {
   WideF32 rows[kWide];
 #pragma GCC unroll 16
   for (Index lane = 0; lane < kWide; ++lane) {
-    rows[lane] = kWhole           ? Elements::LoadPlaces(from + lane * stride, kWide * Elements::Products::kPair)
+    rows[lane] = kWhole ? Elements::LoadPlaces(from + lane * stride, kWide * Elements::Products::kPair)
                  : lane < columns ? Elements::LoadPlaces(from + lane * stride, numbers)
                                   : WideF32{};
   }
@@ -116,7 +116,8 @@ class PanelAhead {
   PanelAhead(const P& p, Index first, Index last, Index column, Index count) {
     constexpr Index kNumber = sizeof(*p.right.data);
     const bool together = p.right.column_stride == 1;
-    from_ = reinterpret_cast<const char*>(p.right.data + first * p.right.row_stride + column * p.right.column_stride);
+    from_ = reinterpret_cast<const char*>(p.right.data + first * p.right.row_stride +
+                                          column * p.right.column_stride);
     stride_ = kNumber * (together ? p.right.row_stride : p.right.column_stride);
     runs_ = together ? last - first : count;
     lines_ = (kNumber * (together ? count : last - first) + kLine - 1) / kLine;

@@ -47,7 +47,8 @@ struct ProductKernels {
   const char* name = "";
   void (*multiply)(const Product<T>& product, const ForRanges& for_ranges) = nullptr;
   // Many products, with threads over the panels of all of them.
-  void (*multiply_each)(const Product<T>* products, std::int64_t count, const ForRanges& for_ranges) = nullptr;
+  void (*multiply_each)(const Product<T>* products, std::int64_t count,
+                        const ForRanges& for_ranges) = nullptr;
 };
 
 // The best of this processor, or null where LibTorch's products are as good or better: they are MKL's in

@@ -130,10 +130,14 @@ void ActivateBackwardBy(const ActivationBackward<T>& pass, simd::Index first, si
 template <typename Run>
 void WithActivation(Activation f, const Run& run) {
   switch (f) {
-    case Activation::kGelu: return run.template operator()<Activation::kGelu>();
-    case Activation::kGeluTanh: return run.template operator()<Activation::kGeluTanh>();
-    case Activation::kRelu: return run.template operator()<Activation::kRelu>();
-    case Activation::kSilu: return run.template operator()<Activation::kSilu>();
+    case Activation::kGelu:
+      return run.template operator()<Activation::kGelu>();
+    case Activation::kGeluTanh:
+      return run.template operator()<Activation::kGeluTanh>();
+    case Activation::kRelu:
+      return run.template operator()<Activation::kRelu>();
+    case Activation::kSilu:
+      return run.template operator()<Activation::kSilu>();
   }
 }
 

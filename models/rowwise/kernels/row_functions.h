@@ -1,4 +1,4 @@
-// Layer norm and activations on arrays, forward and backward, as kernels of a processor family compute them.
+// Layer norm, activations and sums of rows on arrays, forward and backward, as kernels of a processor family compute them.
 //
 // Numbers are float or bfloat16; all is computed in float32 and rounded once. Every row, and every column of
 // a sum over rows, has the same bits whatever is computed beside it.
@@ -66,6 +66,30 @@ struct ActivationBackward {
   T* y = nullptr;          // the values again, or none
 };
 
+// out[r] = sum of scale[i] rows[i] over its addends i, in their order
+template <typename T>
+struct RowSums {
+  std::int64_t width = 0;
+  const T* rows = nullptr;      // (n, width)
+  const float* scale = nullptr;  // (n), or none: 1
+  // The addends of row r are addends[first_addend[r]] to addends[first_addend[r + 1] - 1].
+  const std::int64_t* first_addend = nullptr;
+  const std::int64_t* addends = nullptr;
+  T* out = nullptr;
+};
+
+// Row i was added, scaled, to row row_of[i].
+template <typename T>
+struct RowSumsBackward {
+  std::int64_t width = 0;
+  const T* of_out = nullptr;
+  const std::int64_t* row_of = nullptr;
+  const T* rows = nullptr;
+  const float* scale = nullptr;
+  T* of_rows = nullptr;
+  float* of_scale = nullptr;
+};
+
 template <typename T>
 struct RowKernels {
   const char* name = "";
@@ -79,6 +103,9 @@ struct RowKernels {
   void (*activate)(const ActivationForward<T>& pass, std::int64_t first, std::int64_t last) = nullptr;
   void (*activate_backward)(const ActivationBackward<T>& pass, std::int64_t first,
                             std::int64_t last) = nullptr;
+  // Rows [first, last): of the result, and of what was added.
+  void (*sum_rows)(const RowSums<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
+  void (*sum_rows_backward)(const RowSumsBackward<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
 };
 
 constexpr std::int64_t kColumnsTogether = 64;

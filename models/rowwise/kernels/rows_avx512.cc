@@ -2,6 +2,7 @@
 
 #include "models/rowwise/kernels/compute_activation.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
+#include "models/rowwise/kernels/compute_row_sums.h"
 #include "models/simd/float_elements.h"
 
 namespace plait::rowwise {
@@ -15,6 +16,8 @@ const RowKernels<float>* Avx512Rows() {
       &LayerNormOfParameters<Elements, float>,
       &Activate<Elements, float>,
       &ActivateBackward<Elements, float>,
+      &SumRows<Elements, float>,
+      &SumRowsBackward<Elements, float>,
   };
   return &kKernels;
 }

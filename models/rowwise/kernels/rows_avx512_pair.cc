@@ -2,6 +2,7 @@
 
 #include "models/rowwise/kernels/compute_activation.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
+#include "models/rowwise/kernels/compute_row_sums.h"
 #include "models/simd/bfloat16_elements_avx512.h"
 
 namespace plait::rowwise {
@@ -15,6 +16,8 @@ const RowKernels<BFloat16>* Avx512PairRows() {
       &LayerNormOfParameters<Elements, BFloat16>,
       &Activate<Elements, BFloat16>,
       &ActivateBackward<Elements, BFloat16>,
+      &SumRows<Elements, BFloat16>,
+      &SumRowsBackward<Elements, BFloat16>,
   };
   return &kKernels;
 }

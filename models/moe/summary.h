@@ -1,0 +1,22 @@
+// A mixture of experts in the texts of models: what Description() prints, and rows of the table of layers.
+#ifndef PLAIT_MODELS_MOE_SUMMARY_H_
+#define PLAIT_MODELS_MOE_SUMMARY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/moe/options.h"
+#include "models/summary/model_table.h"
+
+namespace plait::moe {
+
+// "MoeMlp(\n ... )", of which the lines behind the first are indented by `indent`.
+std::string DescriptionOf(const MoeOptions& options, std::int64_t width, const std::string& indent);
+
+// `output_shape` (..., width); mult-adds are those of the k experts that a token goes to.
+models::Layer LayerOf(const MoeOptions& options, const std::vector<std::int64_t>& output_shape);
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_MODELS_MOE_SUMMARY_H_
