@@ -20,6 +20,7 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Phases = PassTrace::Phases;
 
 // Rows of home experts, and of replicas behind them.
 struct Parts {
@@ -76,6 +77,8 @@ struct Pass {
   at::Tensor given;
 
   int rank() const { return ranks.comm().rank(); }
+  Phases* forward() const { return ForwardOf(options.trace); }
+  Phases* backward() const { return BackwardOf(options.trace); }
   Parts PartsOf(const Chunk& chunk) const { return {placement, rank(), chunk.offsets}; }
 };
 
@@ -100,7 +103,10 @@ at::Tensor Select(const at::Tensor& values, const RowNumbers& index) {
 
 at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas,
                       const Chunk& chunk, const at::Tensor& rows, ChunkState& state) {
+  const PhaseClock clock(pass.forward(), &Phases::experts);
   const Parts parts = pass.PartsOf(chunk);
+  if (pass.options.trace != nullptr)
+    pass.options.trace->computed_rows += parts.home_rows() + parts.replica_rows();
   const auto run = [&](const ExpertWeights& weights, const at::Tensor& x,
                        const std::vector<std::int64_t>& offsets, SavedExperts& saved) {
     return ForwardExperts(pass.options.mlp, weights, x, offsets, pass.records ? &saved : nullptr);
@@ -116,25 +122,29 @@ at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertW
 // The messages of a chunk travel while another one is computed.
 class Dispatches {
  public:
-  Dispatches(const Pass& pass, const at::Tensor& rows) : pass_(pass), rows_(rows), next_(Start(0)) {}
+  Dispatches(const Pass& pass, const at::Tensor& rows, Phases* phases)
+      : pass_(pass), rows_(rows), phases_(phases), next_(Start(0)) {}
   // Of chunk `c`, in order.
   at::Tensor Wait(std::size_t c) {
-    const at::Tensor received = next_.Wait();
+    const at::Tensor received = Timed(phases_, &Phases::dispatch, [&] { return next_.Wait(); });
     if (c + 1 < pass_.chunks.size()) next_ = Start(c + 1);
     return received;
   }
 
  private:
   RowExchange::Pending Start(std::size_t c) const {
+    const PhaseClock clock(phases_, &Phases::dispatch);
     const Chunk& chunk = pass_.chunks[c];
     return chunk.exchange.StartDispatch(rows_.narrow(0, chunk.first, chunk.tokens));
   }
   const Pass& pass_;
   const at::Tensor rows_;
+  Phases* phases_;
   RowExchange::Pending next_;
 };
 
-at::Tensor WaitForAll(std::vector<RowExchange::Pending>& pending) {
+at::Tensor WaitForAll(std::vector<RowExchange::Pending>& pending, Phases* phases) {
+  const PhaseClock clock(phases, &Phases::combine);
   std::vector<at::Tensor> results;
   for (RowExchange::Pending& one : pending) results.push_back(one.Wait());
   return Joined(results);
@@ -143,23 +153,32 @@ at::Tensor WaitForAll(std::vector<RowExchange::Pending>& pending) {
 at::Tensor RunForward(const Pass& pass, const at::Tensor& x, const at::Tensor& weights,
                       at::TensorList parameters, PassTensors& tensors) {
   const ExpertWeights home = WeightsOf(pass, parameters);
-  ReplicaFetch fetch(pass.ranks.comm(), pass.placement, home);
-  Dispatches dispatches(pass, x);
-  tensors.replicas = fetch.Wait();
+  Phases* const phases = pass.forward();
+  ReplicaFetch fetch =
+      Timed(phases, &Phases::replicas, [&] { return ReplicaFetch(pass.ranks.comm(), pass.placement, home); });
+  Dispatches dispatches(pass, x, phases);
+  tensors.replicas = Timed(phases, &Phases::replicas, [&] { return fetch.Wait(); });
   tensors.chunks.resize(pass.chunks.size());
   std::vector<RowExchange::Pending> combining;
   for (std::size_t c = 0; c < pass.chunks.size(); ++c) {
     const Chunk& chunk = pass.chunks[c];
     ChunkState& state = tensors.chunks[c];
     const at::Tensor of_choices = Select(weights.narrow(0, chunk.first, chunk.tokens), chunk.choices);
-    state.scales = Select(chunk.exchange.DispatchPlaces(of_choices), chunk.sorted);
-    const at::Tensor rows = GatherRows(dispatches.Wait(c), chunk.rows);
+    const at::Tensor scales =
+        Timed(phases, &Phases::dispatch, [&] { return chunk.exchange.DispatchPlaces(of_choices); });
+    const at::Tensor received = dispatches.Wait(c);
+    const at::Tensor rows = Timed(phases, &Phases::permutation, [&] {
+      state.scales = Select(scales, chunk.sorted);
+      return GatherRows(received, chunk.rows);
+    });
     state.outputs = RunExperts(pass, home, tensors.replicas, chunk, rows, state);
-    combining.push_back(chunk.exchange.StartCombine(
-        SumRows(state.outputs, chunk.rows, chunk.exchange.received_rows(), state.scales)));
+    const at::Tensor sums = Timed(phases, &Phases::permutation, [&] {
+      return SumRows(state.outputs, chunk.rows, chunk.exchange.received_rows(), state.scales);
+    });
+    combining.push_back(Timed(phases, &Phases::combine, [&] { return chunk.exchange.StartCombine(sums); }));
     if (!pass.records) state = {};
   }
-  return WaitForAll(combining);
+  return WaitForAll(combining, phases);
 }
 
 void AddTo(ExpertWeights& sum, const ExpertWeights& more) {
@@ -198,7 +217,7 @@ class PassBackward {
     const std::vector<at::Tensor> kept = std::exchange(pass_.gradients, {});
     const bool has_kept = wanted_.is_second_part() && !kept.empty() && pass_.given.is_same(gradient);
     pass_.given = wanted_.is_first_part() ? gradient : at::Tensor();
-    if (!has_kept) dispatches.emplace(pass_, gradient);
+    if (!has_kept) dispatches.emplace(pass_, gradient, pass_.backward());
     std::vector<RowExchange::Pending> combining;
     for (std::size_t c = 0; c < pass_.chunks.size(); ++c) {
       const Chunk& chunk = pass_.chunks[c];
@@ -206,14 +225,18 @@ class PassBackward {
       if (wanted_.is_first_part()) pass_.gradients.push_back(of_outputs);
       const at::Tensor of_rows = ThroughExperts(c, of_outputs);
       if (!wanted_.x) continue;
+      const at::Tensor sums = Timed(pass_.backward(), &Phases::permutation, [&] {
+        return SumRows(of_rows, chunk.rows, chunk.exchange.received_rows());
+      });
       combining.push_back(
-          chunk.exchange.StartCombine(SumRows(of_rows, chunk.rows, chunk.exchange.received_rows())));
+          Timed(pass_.backward(), &Phases::combine, [&] { return chunk.exchange.StartCombine(sums); }));
     }
     if (wanted_.experts && HasReplicas(pass_.placement)) {
+      const PhaseClock clock(pass_.backward(), &Phases::replicas);
       if (!of_replicas_.in.defined()) of_replicas_ = ZerosLike(tensors_.replicas);
       ReduceToHome(pass_.ranks.comm(), pass_.placement, of_replicas_, of_home);
     }
-    if (wanted_.x) of_x = WaitForAll(combining);
+    if (wanted_.x) of_x = WaitForAll(combining, pass_.backward());
     if (wanted_.weights) of_weights = Joined(of_weights_);
   }
 
@@ -225,8 +248,11 @@ class PassBackward {
   at::Tensor OfOutputs(std::size_t c, const at::Tensor& received) {
     const Chunk& chunk = pass_.chunks[c];
     const ChunkState& state = tensors_.chunks[c];
-    const ScaledRowGradients of = SumRowsBackward(received, chunk.rows, state.outputs, state.scales);
+    const ScaledRowGradients of = Timed(pass_.backward(), &Phases::permutation, [&] {
+      return SumRowsBackward(received, chunk.rows, state.outputs, state.scales);
+    });
     if (!wanted_.weights) return of.rows;
+    const PhaseClock clock(pass_.backward(), &Phases::combine);
     const auto places = static_cast<std::int64_t>(chunk.sorted.size());
     const at::Tensor by_place = SumRows(of.scale.unsqueeze(1), chunk.sorted, places).squeeze(1);
     const at::Tensor of_choices = chunk.exchange.CombinePlaces(by_place).unsqueeze(1);
@@ -237,6 +263,7 @@ class PassBackward {
 
   // The gradient of the rows that the chunk's experts had.
   at::Tensor ThroughExperts(std::size_t c, const at::Tensor& gradient) {
+    const PhaseClock clock(pass_.backward(), &Phases::experts);
     const Parts parts = pass_.PartsOf(pass_.chunks[c]);
     const ChunkState& state = tensors_.chunks[c];
     const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved,
@@ -323,10 +350,15 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
       << ranks_.comm().size();
   const at::Tensor on_host =
       experts.is_meta() ? InTurn(experts.sizes(), options_.experts) : experts.to(at::kCPU).contiguous();
+  std::vector<Chunk> chunks = Timed(ForwardOf(options_.trace), &Phases::places,
+                                    [&] { return MakeChunks(ranks_, placement, on_host, options_.chunks); });
+  if (options_.trace != nullptr) {
+    for (const Chunk& chunk : chunks) options_.trace->sent_rows += chunk.exchange.sent_rows();
+  }
   auto pass = std::make_shared<Pass>(Pass{.ranks = ranks_,
                                           .options = options_,
                                           .placement = placement,
-                                          .chunks = MakeChunks(ranks_, placement, on_host, options_.chunks),
+                                          .chunks = std::move(chunks),
                                           .members = {},
                                           .k = experts.size(1),
                                           .records = at::GradMode::is_enabled(),

@@ -20,6 +20,7 @@
 
 #include "parallel/moe/exchange.h"
 #include "parallel/moe/experts.h"
+#include "parallel/moe/pass_trace.h"
 #include "parallel/moe/placement.h"
 
 namespace plait::moe {
@@ -27,7 +28,8 @@ namespace plait::moe {
 struct ExpertLayerOptions {
   int experts = 0;  // of all ranks
   ExpertsOptions mlp = {};
-  int chunks = 1;  // of the rows of a rank; the same on all ranks
+  int chunks = 1;              // of the rows of a rank; the same on all ranks
+  PassTrace* trace = nullptr;  // outlives the layer and its graphs; null: nothing is timed
 };
 
 class ExpertLayer {

@@ -1,4 +1,4 @@
-// A chunk of a rank's tokens on its way through the experts. Private to parallel/moe.
+// A chunk of a rank's tokens on its way through the experts. For parallel/moe and its benchmark.
 #ifndef PLAIT_PARALLEL_MOE_LAYER_CHUNK_H_
 #define PLAIT_PARALLEL_MOE_LAYER_CHUNK_H_
 

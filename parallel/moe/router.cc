@@ -53,16 +53,21 @@ void LimitRows(std::int64_t capacity, std::int64_t kept_before, std::int32_t& ro
 }  // namespace
 
 RoutedTokens RouteTokens(const GateOptions& options, const TokenRanks& ranks, const at::Tensor& logits,
-                         const GateContext& context) {
+                         const GateContext& context, PassTrace* trace) {
   const int experts = options.experts, all_ranks = ranks.data.size(), me = ranks.data.rank();
   PLAIT_CHECK(ranks.group > 0 && all_ranks % ranks.group == 0)
       << "groups of " << ranks.group << " of " << all_ranks << " ranks";
   PLAIT_CHECK(logits.size(0) * options.k <= std::numeric_limits<std::int32_t>::max())
       << logits.size(0) << " tokens for " << options.k << " experts each are more rows than 32 bits count";
-  RoutedTokens routed = {.routing = Route(options, logits, context),
+  const auto route = [&] {
+    const PhaseClock clock(ForwardOf(trace), &PassTrace::Phases::gate);
+    return Route(options, logits, context);
+  };
+  RoutedTokens routed = {.routing = route(),
                          .census = Census(ranks.group, experts),
                          .loss = {},
                          .rows_of_expert = std::vector<std::int64_t>(experts)};
+  const PhaseClock clock(ForwardOf(trace), &PassTrace::Phases::census);
   Counts mine = CountRows(routed.routing.experts, experts, logits.is_meta());
   mine.push_back(static_cast<std::int32_t>(logits.size(0)));
   mine.push_back(static_cast<std::int32_t>(routed.routing.not_finite));

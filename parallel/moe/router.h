@@ -17,6 +17,7 @@
 
 #include "comm/communicator.h"
 #include "parallel/moe/gate.h"
+#include "parallel/moe/pass_trace.h"
 #include "parallel/moe/placement.h"
 
 namespace plait::moe {
@@ -37,10 +38,10 @@ struct RoutedTokens {
   std::int64_t not_finite = 0;               // tokens with a logit that is not finite, of all ranks
 };
 
-// `logits` (tokens, experts) of float32 or float64. Losses and capacity only in training. On the meta device the census is that of
-// experts taken in turn.
+// `logits` (tokens, experts) of float32 or float64. Losses and capacity only in training. On the meta device the census is that
+// of experts taken in turn. `trace` gets the times of gate and census; null: nothing is timed.
 RoutedTokens RouteTokens(const GateOptions& options, const TokenRanks& ranks, const at::Tensor& logits,
-                         const GateContext& context);
+                         const GateContext& context, PassTrace* trace = nullptr);
 
 }  // namespace plait::moe
 

@@ -1,0 +1,68 @@
+// Where the time of a pass through routed experts goes, and how many rows it moves and computes: for benchmarks.
+//
+//   PassTrace trace;
+//   const RoutedTokens routed = RouteTokens(gate, ranks, logits, context, &trace);
+//   const ExpertLayer layer(ranks, {.experts = 32, .trace = &trace});
+//   layer.Forward(...).backward();
+//   trace.forward.experts;    // seconds
+//
+// Numbers are added up until the caller sets them to zero. Seconds are those of the host's clock on this rank: of what travels
+// while something else is done, the part that is waited for. A phase that has no clock runs no code. Local; one thread.
+#ifndef PLAIT_PARALLEL_MOE_PASS_TRACE_H_
+#define PLAIT_PARALLEL_MOE_PASS_TRACE_H_
+
+#include <chrono>
+#include <cstdint>
+
+namespace plait::moe {
+
+struct PassTrace {
+  struct Phases {
+    double gate = 0;         // forward only: experts and weights from logits
+    double census = 0;       // forward only: counts of all ranks
+    double places = 0;       // forward only: where each row goes, and what comes from other ranks
+    double replicas = 0;     // weights that are fetched; gradients that go home
+    double permutation = 0;  // rows sorted by expert, and back
+    double dispatch = 0;     // to the ranks of the experts; backward: of the gradients
+    double experts = 0;
+    double combine = 0;  // back to the ranks of the tokens, and their sum
+  };
+  Phases forward, backward;
+  std::int64_t computed_rows = 0;  // by experts of this rank, in forward passes
+  std::int64_t sent_rows = 0;      // to other ranks, in dispatches of forward passes: RowExchange::sent_rows
+};
+
+// Adds the time of its scope to a phase; null: does nothing.
+class PhaseClock {
+ public:
+  PhaseClock(PassTrace::Phases* phases, double PassTrace::Phases::*phase)
+      : seconds_(phases == nullptr ? nullptr : &(phases->*phase)) {
+    if (seconds_ != nullptr) begin_ = Clock::now();
+  }
+  ~PhaseClock() {
+    if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  PhaseClock(const PhaseClock&) = delete;
+  PhaseClock& operator=(const PhaseClock&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double* seconds_;
+  Clock::time_point begin_;
+};
+
+// The result of `work`, timed.
+template <typename Work>
+auto Timed(PassTrace::Phases* phases, double PassTrace::Phases::*phase, const Work& work) {
+  const PhaseClock clock(phases, phase);
+  return work();
+}
+
+inline PassTrace::Phases* ForwardOf(PassTrace* trace) { return trace == nullptr ? nullptr : &trace->forward; }
+inline PassTrace::Phases* BackwardOf(PassTrace* trace) {
+  return trace == nullptr ? nullptr : &trace->backward;
+}
+
+}  // namespace plait::moe
+
+#endif  // PLAIT_PARALLEL_MOE_PASS_TRACE_H_

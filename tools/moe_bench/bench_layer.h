@@ -1,0 +1,96 @@
+// The layer that bench_moe times: frozen attention, and a mixture of experts spread over all ranks.
+//
+//   BenchLayer layer(config, /*local_experts=*/8, ranks, cost);
+//   PLAIT_ASSIGN_OR_RETURN(const StepFacts facts, layer.Step(0));
+//
+// h = x + attention(x); y = experts that the gate chooses from h; loss: of each sequence, the negative logarithm of the
+// first token's share in a softmax over the sequence's sums of features. x is drawn once. Attention is timed by
+// itself and not differentiated; the gradient of h is computed.
+#ifndef PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
+#define PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "comm/communicator.h"
+#include "parallel/moe/cost_model.h"
+#include "parallel/moe/exchange.h"
+#include "parallel/moe/experts.h"
+#include "parallel/moe/layer.h"
+#include "parallel/moe/load.h"
+#include "parallel/moe/router.h"
+#include "tools/moe_bench/config.h"
+#include "tools/moe_bench/lines.h"
+
+namespace plait::moe_bench {
+
+struct BenchRanks {
+  explicit BenchRanks(const comm::Communicator& all);  // collective
+
+  comm::Communicator world;
+  // Bytes along these are counted: "tokens", of the census, and "ep".
+  comm::Communicator tokens;
+  moe::ExchangeRanks experts;
+};
+
+// Of a rank's experts, drawn from a seed; they need gradients.
+moe::ExpertWeights DrawExperts(const Config& config, int local_experts, std::uint64_t seed);
+std::int64_t ExpertBytes(const moe::ExpertWeights& weights);
+moe::ExpertsOptions MlpOf(const Config& config);
+
+// Of this rank, but loads and predictions, which all ranks have in common.
+struct StepFacts {
+  double attention_ms = 0, step_ms = 0, forward_ms = 0, backward_ms = 0;
+  RankLines lines = {};
+  std::int64_t routed_rows = 0;  // that its tokens chose
+  std::int64_t sent_rows = 0;    // that have to travel: SentRows
+  std::int64_t wire_bytes = 0;   // sent for routing and experts
+  moe::LoadReport load = {};
+  std::optional<moe::LoadReport> stale_load = {};  // with the replicas of the step before
+  moe::MoeSeconds predicted = {};
+};
+
+class BenchLayer {
+ public:
+  // Collective. Refers to `config` and `ranks`.
+  BenchLayer(const Config& config, int local_experts, const BenchRanks& ranks, const moe::MoeCostModel& cost);
+  ~BenchLayer();
+
+  // Collective. INTERNAL, the same on all ranks, where the gate's logits are not finite.
+  absl::StatusOr<StepFacts> Step(int step);
+
+  bool gate_learns() const;
+  std::int64_t expert_bytes() const { return ExpertBytes(weights_); }
+
+ private:
+  struct Optimizer;
+  struct Routed;
+  at::Tensor WithAttention() const;
+  at::Tensor Logits(const at::Tensor& h, const at::Tensor& forced, moe::PassTrace& trace) const;
+  at::Tensor ForcedLogits(int step) const;
+  at::Tensor Loss(const at::Tensor& y) const;
+  void RunExperts(const at::Tensor& h, const Routed& routed, StepFacts& facts);
+  void RunDispatch(const at::Tensor& h, const Routed& routed, StepFacts& facts);
+  void StepOptimizer();
+  void CountLoad(const Routed& routed, StepFacts& facts);
+
+  const Config& config_;
+  const BenchRanks& ranks_;
+  const moe::MoeCostModel cost_;
+  int experts_ = 0;             // of all ranks
+  std::int64_t sequences_ = 0;  // of all ranks
+  at::Tensor x_, gate_weight_, gate_bias_;
+  std::vector<at::Tensor> attention_;  // q, k, v, o
+  moe::ExpertWeights weights_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<moe::ExpertPlacement> previous_;
+};
+
+}  // namespace plait::moe_bench
+
+#endif  // PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_

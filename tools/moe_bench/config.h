@@ -1,0 +1,71 @@
+// Settings of bench_moe.
+#ifndef PLAIT_TOOLS_MOE_BENCH_CONFIG_H_
+#define PLAIT_TOOLS_MOE_BENCH_CONFIG_H_
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "comm/launch/launcher.h"
+#include "parallel/moe/planner.h"
+#include "parallel/moe/workloads.h"
+#include "tools/training/settings_table.h"
+
+namespace plait::moe_bench {
+
+enum class Mode { kDispatchOnly, kForwardBackward, kTrainingStep };
+
+inline constexpr int kHeads = 8;
+
+struct Config {
+  std::vector<int> local_experts = {8, 16, 32, 64};  // experts of a rank; a configuration each
+  int top = 2;
+  std::int64_t model_dim = 1024, hidden_size = 4096;
+  std::int64_t samples = 8192;    // tokens of a rank
+  std::int64_t num_tokens = 512;  // of a sequence
+  bool gated = false;
+  std::string dtype = "float32";
+  c10::ScalarType type = c10::ScalarType::Float;
+
+  moe::PlacementPolicy placement = moe::PlacementPolicy::kShadow;
+  int replica_slots = 6;  // of a rank
+  int chunks = 1;
+  // 0: measured.
+  double link_bytes_per_second = 0, latency_seconds = 0, rank_flops_per_second = 0;
+
+  std::optional<moe::Workload> workload;  // none: the gate decides
+  double zipf_exponent = 1;
+  std::uint64_t seed = 0;
+
+  Mode mode = Mode::kTrainingStep;
+  std::string optimizer = "sgd";  // or adamw
+  double lr = 1e-3;
+  int num_steps = 100;
+  int warmup = 5;      // first steps, which no mean counts
+  int rank_lines = 1;  // steps of which every rank's lines are printed
+  bool exact = false;
+  bool placement_table = false;
+
+  int nproc = 0, world = 0, threads = 0;
+
+  training::NamedValues values = {};  // of all flags
+
+  int slots() const { return placement == moe::PlacementPolicy::kHome ? 0 : replica_slots; }
+  int matrices() const { return gated ? 3 : 2; }
+  moe::WorkloadOptions WorkloadOf(int experts, int ranks) const;
+};
+
+// For main: parses the command line, as base::ParseFlagsOrExit does. InvalidArgument, in one line, names the flag whose
+// value cannot work.
+absl::StatusOr<Config> ReadConfig(int argc, char** argv, int rank);
+
+// The ranks that the run will have, after checking the sizes for them. Errors as those of ReadConfig.
+absl::StatusOr<int> CheckedRanks(const Config& config, const comm::Launcher& launcher);
+
+}  // namespace plait::moe_bench
+
+#endif  // PLAIT_TOOLS_MOE_BENCH_CONFIG_H_

@@ -1,0 +1,39 @@
+// Lines of bench_moe, in the format that parsers of CCFuser's logs know (Wang et al., PPoPP 2025), and their formulas.
+//
+//   STEP-3: step_time = 21.900640 ms, foward_time = 10.591584, backward_time = 11.208704, perf = 37.65 tflops.
+//
+// Times are milliseconds. README.md explains every field. Local.
+#ifndef PLAIT_TOOLS_MOE_BENCH_LINES_H_
+#define PLAIT_TOOLS_MOE_BENCH_LINES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "parallel/moe/pass_trace.h"
+#include "tools/moe_bench/config.h"
+
+namespace plait::moe_bench {
+
+// TFLOP/s of a rank whose experts compute `rows` rows, forward and backward, of `matrices` products each:
+// rows * dim * hidden * 2 matrices * 3 * 1e-12 / seconds; with two matrices and rows = samples * k the usual 12 d h.
+double TeraflopsPerSecond(double rows, const Config& config, double step_ms);
+
+std::string ModelTree(const Config& config, int local_experts, int ranks);
+// "[Benchmark] world_size = ..."
+std::string BenchmarkLine(const Config& config, int local_experts, int ranks);
+std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops);
+std::string SummaryLine(double step_ms, double forward_ms, double backward_ms);
+
+// What a rank has in a step.
+struct RankLines {
+  int rank = 0;
+  std::int64_t blocks = 0, remote_blocks = 0;
+  double planner_ms = 0;  // placement alone
+  moe::PassTrace trace = {};
+};
+// Lines of a step, each ending in a newline; without experts' phases where `experts` is false.
+std::string RankText(const RankLines& of, bool experts);
+
+}  // namespace plait::moe_bench
+
+#endif  // PLAIT_TOOLS_MOE_BENCH_LINES_H_

@@ -1,0 +1,213 @@
+#include "tools/moe_bench/step_report.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "comm/buffer.h"
+#include "tools/report_parts/summary.h"
+
+namespace plait::moe_bench {
+namespace {
+
+// Counts stay far below 2^53.
+using Numbers = std::array<double, 10>;
+
+Numbers NumbersOf(const StepFacts& f) {
+  const auto count = [](std::int64_t value) { return static_cast<double>(value); };
+  return {f.step_ms,
+          f.forward_ms,
+          f.backward_ms,
+          f.attention_ms,
+          f.lines.planner_ms,
+          count(f.routed_rows),
+          count(f.lines.trace.computed_rows),
+          count(f.sent_rows),
+          count(f.lines.trace.sent_rows),
+          count(f.wire_bytes)};
+}
+
+std::vector<Numbers> OfAllRanks(const comm::Communicator& world, const Numbers& mine) {
+  std::vector<Numbers> all(world.size());
+  world.AllGather(comm::ConstBufferOf(absl::MakeConstSpan(mine)),
+                  comm::BufferOf(absl::MakeSpan(all.data()->data(), mine.size() * all.size())));
+  return all;
+}
+
+std::int64_t SumOf(const std::vector<Numbers>& ranks, int number) {
+  double sum = 0;
+  for (const Numbers& rank : ranks) sum += rank[number];
+  return static_cast<std::int64_t>(sum);
+}
+
+absl::Status CheckCounts(int step, const std::vector<Numbers>& ranks, std::int64_t chosen, bool relays) {
+  const std::int64_t routed = SumOf(ranks, 5), computed = SumOf(ranks, 6), expected = SumOf(ranks, 7),
+                     sent = SumOf(ranks, 8);
+  if (routed != chosen || computed != routed) {
+    return absl::InternalError(absl::StrCat("step ", step, ": of ", chosen, " rows of all tokens ", routed,
+                                            " were routed and ", computed, " computed"));
+  }
+  // Relays of other nodes pass rows on.
+  if (!relays && sent != expected) {
+    return absl::InternalError(
+        absl::StrCat("step ", step, ": ", sent, " rows were sent, but ", expected, " have to travel"));
+  }
+  return absl::OkStatus();
+}
+
+double MaxOf(const std::vector<Numbers>& ranks, int number) {
+  double most = 0;
+  for (const Numbers& rank : ranks) most = std::max(most, rank[number]);
+  return most;
+}
+
+double Megabytes(double bytes) { return bytes * 1e-6; }
+
+}  // namespace
+
+double StepNumbers::Teraflops(const Config& config, int ranks) const {
+  if (config.mode == Mode::kDispatchOnly) return 0;
+  return TeraflopsPerSecond(static_cast<double>(computed_rows) / ranks, config, step_ms);
+}
+
+absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const TrafficFacts& sizes,
+                                         const StepFacts& facts, const BenchRanks& ranks) {
+  const std::vector<Numbers> all = OfAllRanks(ranks.world, NumbersOf(facts));
+  const std::int64_t chosen = std::int64_t{1} * ranks.world.size() * config.samples * config.top;
+  absl::Status status = CheckCounts(step, all, chosen, ranks.experts.two_level());
+  if (!status.ok()) return status;
+  const Numbers& slowest = *std::max_element(all.begin(), all.end(),
+                                             [](const Numbers& a, const Numbers& b) { return a[0] < b[0]; });
+  TrafficFacts traffic = sizes;
+  traffic.sent_rows = SumOf(all, 7);
+  traffic.remote_rows = facts.load.remote_rows;
+  traffic.replicas = facts.load.replicas;
+  return StepNumbers{.step_ms = slowest[0],
+                     .forward_ms = slowest[1],
+                     .backward_ms = slowest[2],
+                     .attention_ms = MaxOf(all, 3),
+                     .planner_ms = MaxOf(all, 4),
+                     .routed_rows = SumOf(all, 5),
+                     .computed_rows = SumOf(all, 6),
+                     .sent_rows = SumOf(all, 8),
+                     .sent_bytes = SumOf(all, 9),
+                     .traffic = TrafficOf(traffic),
+                     .load = facts.load,
+                     .stale_load = facts.stale_load,
+                     .predicted = facts.predicted};
+}
+
+double StepReport::Mean(double (*of)(const StepNumbers&)) const {
+  double sum = 0;
+  for (const StepNumbers& step : steps_) sum += of(step);
+  return sum / static_cast<double>(steps_.size());
+}
+
+std::string StepReport::LoadText() const {
+  double worst = 0, stale = 0, worst_stale = 0;
+  int has_stale = 0;
+  for (const StepNumbers& step : steps_) {
+    worst = std::max(worst, step.load.overload_factor);
+    if (!step.stale_load.has_value()) continue;
+    ++has_stale;
+    stale += step.stale_load->overload_factor;
+    worst_stale = std::max(worst_stale, step.stale_load->overload_factor);
+  }
+  std::string text = absl::StrFormat(
+      "[Load] overload_factor = %.3f (worst step %.3f), max_vio = %.3f, dead_experts = %.1f, replicas = %.1f "
+      "of %d slots\n",
+      Mean([](const StepNumbers& s) { return s.load.overload_factor; }), worst,
+      Mean([](const StepNumbers& s) { return s.load.max_violation; }),
+      Mean([](const StepNumbers& s) { return double{1.0} * s.load.dead_experts; }),
+      Mean([](const StepNumbers& s) { return double{1.0} * s.load.replicas; }),
+      config_.slots() * ranks_.world.size());
+  if (has_stale > 0 && config_.slots() > 0) {
+    absl::StrAppendFormat(
+        &text, "[Load] with the replicas of the step before: overload_factor = %.3f (worst step %.3f)\n",
+        stale / has_stale, worst_stale);
+  }
+  return text;
+}
+
+std::string StepReport::BytesText() const {
+  double measured = 0, formula = 0;
+  for (const StepNumbers& step : steps_) {
+    measured += static_cast<double>(step.sent_bytes);
+    formula += static_cast<double>(step.traffic.total());
+  }
+  std::string text = absl::StrFormat(
+      "[Rows] per step: remote once per expert = %.1f, once per destination rank as sent = %.1f\n",
+      Mean([](const StepNumbers& s) { return static_cast<double>(s.load.remote_rows); }),
+      Mean([](const StepNumbers& s) { return static_cast<double>(s.sent_rows); }));
+  absl::StrAppendFormat(
+      &text,
+      "[Bytes] per step: dispatch and combine = %.6f MB, census and places = %.6f MB, replicas = %.6f MB",
+      Megabytes(Mean([](const StepNumbers& s) { return static_cast<double>(s.traffic.rows); })),
+      Megabytes(Mean([](const StepNumbers& s) { return static_cast<double>(s.traffic.places); })),
+      Megabytes(Mean([](const StepNumbers& s) { return static_cast<double>(s.traffic.replicas); })));
+  if (ranks_.experts.two_level()) {
+    absl::StrAppendFormat(&text, "; measured = %.6f MB, with rows that relays pass on\n",
+                          Megabytes(measured / static_cast<double>(steps_.size())));
+  } else if (formula > 0) {
+    absl::StrAppendFormat(&text, "; measured/formula = %.3f\n", measured / formula);
+  } else {
+    absl::StrAppend(&text, "; nothing is sent\n");
+  }
+  return text;
+}
+
+std::string StepReport::TimeText() const {
+  std::vector<double> times, planner;
+  for (const StepNumbers& step : steps_) {
+    times.push_back(step.step_ms);
+    planner.push_back(step.planner_ms);
+  }
+  const double median = report::Quantile(times, 0.5), p90 = report::Quantile(times, 0.9),
+               planning = report::Quantile(planner, 0.5);
+  std::string text = absl::StrFormat(
+      "[Time] slowest rank of %d steps: median = %.6f ms, p90 = %.6f ms, perf = %.4f tflops; planner = %.6f "
+      "ms, attention "
+      "(not in the step) = %.6f ms\n",
+      static_cast<int>(steps_.size()), median, p90,
+      TeraflopsPerSecond(config_.mode == Mode::kDispatchOnly ? 0 : Mean([](const StepNumbers& s) {
+                                                                     return static_cast<double>(
+                                                                         s.computed_rows);
+                                                                   }) / ranks_.world.size(),
+                         config_, median),
+      planning, Mean([](const StepNumbers& s) { return s.attention_ms; }));
+  const double exchange = Mean([](const StepNumbers& s) { return s.predicted.exchange * 1e3; });
+  const double measured = Mean([](const StepNumbers& s) { return s.forward_ms + s.backward_ms; });
+  if (config_.mode == Mode::kDispatchOnly) {
+    absl::StrAppendFormat(
+        &text, "[Cost model] predicted exchange = %.6f ms, measured = %.6f ms, predicted/measured = %.3f\n",
+        exchange, measured, exchange / measured);
+    return text;
+  }
+  const double compute = Mean([](const StepNumbers&s) { return s.predicted.compute * 1e3; }),
+               replicas = Mean([](const StepNumbers&s) { return s.predicted.replicas * 1e3; }),
+               predicted = compute + exchange + replicas;
+  absl::StrAppendFormat(
+      &text,
+      "[Cost model] predicted = %.6f ms (compute %.6f, exchange %.6f, replicas %.6f), forward + backward "
+      "measured = %.6f ms, predicted/measured = %.3f\n",
+      predicted, compute, exchange, replicas, measured, predicted / measured);
+  return text;
+}
+
+std::string StepReport::Text() const {
+  const double routed = Mean([](const StepNumbers&s) { return static_cast<double>(s.routed_rows); }),
+               computed = Mean([](const StepNumbers&s) { return static_cast<double>(s.computed_rows); });
+  return absl::StrCat("\n",
+                      SummaryLine(Mean([](const StepNumbers& s) { return s.step_ms; }),
+                                  Mean([](const StepNumbers& s) { return s.forward_ms; }),
+                                  Mean([](const StepNumbers& s) { return s.backward_ms; })),
+                      "\n end end end\n",
+                      absl::StrFormat("[Tokens] per step: rows routed = %.0f, %s = %.0f, lost = %.0f\n",
+                                      routed, config_.mode == Mode::kDispatchOnly ? "arrived" : "computed",
+                                      computed, routed - computed),
+                      LoadText(), BytesText(), TimeText());
+}
+
+}  // namespace plait::moe_bench

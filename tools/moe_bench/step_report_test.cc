@@ -1,0 +1,77 @@
+// Numbers of several ranks with figures that are known.
+#include "tools/moe_bench/step_report.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "comm/testing/world.h"
+
+namespace plait::moe_bench {
+namespace {
+
+using comm::testing::World;
+
+// Rank r has r + 1 rows of 12 and waits for others: the last one takes longest.
+StepFacts FactsOf(int rank) {
+  StepFacts facts;
+  facts.step_ms = 10.0 * (rank + 1);
+  facts.forward_ms = 3.0 * (rank + 1);
+  facts.backward_ms = 6.0 * (rank + 1);
+  facts.attention_ms = 5.0 - rank;
+  facts.lines.planner_ms = 0.5 + rank;
+  facts.lines.trace.computed_rows = 2;
+  facts.lines.trace.sent_rows = rank;
+  facts.routed_rows = 2;
+  facts.sent_rows = rank;
+  facts.wire_bytes = 100 * rank;
+  facts.load.overload_factor = 1.25;
+  facts.load.remote_rows = 7;
+  facts.load.replicas = 3;
+  return facts;
+}
+
+Config ConfigOf() {
+  Config config;
+  config.samples = 1;
+  return config;
+}
+
+TEST(CombineRanks, TakesTheSlowestRankAndAddsCounts) {
+  const int ranks = World().size(), last = ranks - 1;
+  const BenchRanks bench(World());
+  const absl::StatusOr<StepNumbers> step =
+      CombineRanks(ConfigOf(), 4, {.ranks = ranks, .experts = 8, .row_bytes = 10, .expert_bytes = 1000},
+                   FactsOf(World().rank()), bench);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(step->step_ms, 10.0 * ranks);
+  EXPECT_EQ(step->forward_ms, 3.0 * ranks);
+  EXPECT_EQ(step->backward_ms, 6.0 * ranks);
+  EXPECT_EQ(step->attention_ms, 5);
+  EXPECT_EQ(step->planner_ms, 0.5 + last);
+  EXPECT_EQ(step->routed_rows, 2 * ranks);
+  EXPECT_EQ(step->computed_rows, 2 * ranks);
+  EXPECT_EQ(step->sent_rows, ranks * last / 2);
+  EXPECT_EQ(step->sent_bytes, 100 * ranks * last / 2);
+  EXPECT_EQ(step->traffic.rows, ranks == 1 ? 0 : 4 * 10 * ranks * last / 2);
+  EXPECT_EQ(step->traffic.replicas, ranks == 1 ? 0 : 6000);
+}
+
+TEST(CombineRanks, NamesLostRowsOnAllRanks) {
+  const BenchRanks bench(World());
+  const int last = World().size() - 1;
+  const auto status_of = [&](auto change) {
+    StepFacts facts = FactsOf(World().rank());
+    if (World().rank() == last) change(facts);
+    return CombineRanks(ConfigOf(), 4, {.ranks = World().size()}, facts, bench).status();
+  };
+  const std::string rows = std::to_string(2 * (last + 1)), fewer = std::to_string(2 * (last + 1) - 1);
+  EXPECT_EQ(status_of([](StepFacts& f) { --f.lines.trace.computed_rows; }).message(),
+            "step 4: of " + rows + " rows of all tokens " + rows + " were routed and " + fewer + " computed");
+  EXPECT_EQ(status_of([](StepFacts& f) { --f.routed_rows; }).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status_of([](StepFacts& f) { ++f.lines.trace.sent_rows; }).code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(status_of([](StepFacts&) {}).ok());
+}
+
+}  // namespace
+}  // namespace plait::moe_bench
