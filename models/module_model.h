@@ -59,7 +59,8 @@ class ModuleModel : public BlockModel {
   void AddBlock(const std::string& name, std::shared_ptr<Block> block);
   // Parameters and modules of block `block` whose names begin with `name` and "." are a unit of their own, behind those of all
   // blocks, with other axes: experts.
-  void AddUnit(const std::string& name, int block, const std::string& replicate_axis, const std::string& shard_axis);
+  void AddUnit(const std::string& name, int block, const std::string& replicate_axis,
+               const std::string& shard_axis);
   // Weight decay does not act on it, though it has two dimensions.
   void NeverDecay(const at::Tensor& parameter) { never_decay_.insert(parameter.unsafeGetTensorImpl()); }
   // Root parameters and modules, by name, that one end of the model alone reads.

@@ -19,10 +19,12 @@ TEST(LayersOf, HasTheModelsParameters) {
 
 // Every kind of expert; with them in every block, and in every second one.
 TEST(LayersOf, HasTheParametersAndOperationsOfExperts) {
-  GptOptions options = {.vocab_size = 65, .block_size = 32, .n_layer = 4, .n_head = 8, .n_embd = 96, .bias = false};
+  GptOptions options = {
+      .vocab_size = 65, .block_size = 32, .n_layer = 4, .n_head = 8, .n_embd = 96, .bias = false};
   for (const std::int64_t every : {1, 2}) {
     for (const bool gated : {true, false}) {
-      for (const moe::GateKind gate : {moe::GateKind::kTopK, moe::GateKind::kNoisyTopK, moe::GateKind::kBias}) {
+      for (const moe::GateKind gate :
+           {moe::GateKind::kTopK, moe::GateKind::kNoisyTopK, moe::GateKind::kBias}) {
         options.moe = {.hidden = 40, .gated = gated, .bias = gated, .shared_hidden = gated ? 24 : 0};
         options.moe.gate = {.kind = gate, .experts = 5, .k = 3};
         options.moe_every = every;

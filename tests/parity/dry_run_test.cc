@@ -250,9 +250,13 @@ void ExpectDryRunsAreRuns(Kind kind) {
 // sharded over other ranks than the rest.
 TEST(DryRun, PlansTheMemoryOfExperts) {
   const int n = World().size();
-  const std::string shard = absl::StrCat("dp_shard=", n, ",ep="), replicate = absl::StrCat("dp_replicate=", n, ",ep=");
-  for (const auto& [mesh, strategy] : std::vector<std::pair<std::string, std::string>>{
-           {absl::StrCat(shard, n), "fsdp"}, {shard + "2", "fsdp"}, {absl::StrCat(replicate, n), "ddp"}, {shard + "1", "zero1"}}) {
+  const std::string shard = absl::StrCat("dp_shard=", n, ",ep="),
+                    replicate = absl::StrCat("dp_replicate=", n, ",ep=");
+  for (const auto& [mesh, strategy] :
+       std::vector<std::pair<std::string, std::string>>{{absl::StrCat(shard, n), "fsdp"},
+                                                        {shard + "2", "fsdp"},
+                                                        {absl::StrCat(replicate, n), "ddp"},
+                                                        {shard + "1", "zero1"}}) {
     const Case c = {Kind::kExperts, mesh, strategy};
     SCOPED_TRACE(TextOf(c));
     const MeshSettings settings = SettingsOf(c);
@@ -260,7 +264,9 @@ TEST(DryRun, PlansTheMemoryOfExperts) {
     const auto peak = static_cast<double>(RealRun(c, settings, real).peak_bytes);
     const DryRunModel split = ModelOn(c, at::kMeta);
     EXPECT_TRUE(training::SplitLayers(settings, real, split.trained).ok());
-    const auto make = [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> { return ModelOn(c, at::kMeta, samples); };
+    const auto make = [&](std::int64_t samples) -> absl::StatusOr<DryRunModel> {
+      return ModelOn(c, at::kMeta, samples);
+    };
     const auto plan = training::PlanByDryRun(settings, real, at::kCPU, split.trained, make);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_LE(static_cast<double>(plan->total_bytes()), 1.1 * peak);

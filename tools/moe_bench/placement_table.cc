@@ -59,7 +59,8 @@ absl::StatusOr<std::string> PlacementTable(const Config& config, int ranks) {
   std::string text = absl::StrFormat(
       "%d ranks, %d tokens each for %d experts, %d replica slots on a rank, experts of %d x %d in %s; shadow "
       "assumes %g "
-      "TFLOP/s of a rank\nexchanged: dispatch, combine and their gradients, a row once per expert; replicas: weights "
+      "TFLOP/s of a rank\nexchanged: dispatch, combine and their gradients, a row once per expert; replicas: "
+      "weights "
       "in, gradients out, without biases\n\n",
       ranks, config.samples, config.top, config.replica_slots, config.model_dim, config.hidden_size,
       config.dtype, cost.rank_flops_per_second * 1e-12);
