@@ -49,6 +49,11 @@ class ExpertsTest(runs.TrainTest):
         run = self.generate(f"--checkpoint={self.path('of_four')}", "--max-new-tokens=5")
         self.assertIn("5 tokens in", run.out)
 
+    def test_routers_that_fail_are_named(self):
+        run = self.train(*FLAGS, *RUNS[0], "--dtype=float32", "--learning-rate=1e38", "--min-lr=0", "--grad-clip=0",
+                         "--warmup-iters=0", "--eval-interval=0", code=1)
+        self.assertRegex(run.err, r"the loss is -?nan in step 2.*: logits of the router of layer 0 for \d+ tokens")
+
     def test_bad_input(self):
         table = [
             ("--mesh=dp_replicate=2,ep=2: a model without experts; expected --moe", "--mesh=dp_replicate=2,ep=2", "--no-moe"),
