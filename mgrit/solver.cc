@@ -67,7 +67,7 @@ Solution Solver::Solve() {
     if (observer_) observer_(solution.iterations, norm);
     ++solution.iterations;
   }
-  if (!solution.diverged) FinalRelaxation();
+  FinalRelaxation();
   hierarchy_.FinishMessages();
   solution.work = hierarchy_.work();
   return solution;

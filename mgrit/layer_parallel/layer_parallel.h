@@ -85,7 +85,8 @@ class LayerParallel {
 
   // (batch, ...) -> (batch, ...). Without gradients (at::NoGradGuard) only the last point is made valid.
   // Blocks get `context` with dt, level, step and final of each call; what it refers to outlives the backward.
-  // A solve whose residual is not finite is done again serially, its Solution says `diverged`.
+  // A solve whose residual is not finite is done again serially, its Solution says `diverged`. (Statistics of the
+  // steps before the first C-point then move twice.)
   at::Tensor Forward(const at::Tensor& u_0, const models::BlockContext& context = {});
   // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;

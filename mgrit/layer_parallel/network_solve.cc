@@ -2,6 +2,8 @@
 
 #include <ATen/ops/zeros_like.h>
 
+#include <cmath>
+
 namespace plait::mgrit {
 namespace {
 
@@ -26,7 +28,9 @@ void NetworkProblem::Initialize(std::int64_t, double, at::Tensor& u) {
 }
 
 void NetworkProblem::Step(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  step_.Forward(interval, u, out);
+  StepInterval step = interval;
+  step.final = interval.final && final_;
+  step_.Forward(step, u, out);
 }
 
 void NetworkProblem::StepMany(absl::Span<const StepTask> tasks) {
@@ -71,12 +75,18 @@ Solution NetworkSolve::Solve(Solvers& solvers, AnyProblem& problem, const TimeGr
   const bool serial = propagation == Propagation::kSerial;
   std::unique_ptr<Solver>& solver = serial ? solvers.serial : solvers.parallel;
   const int iterations = options.max_iterations;
+  const bool skips_first = options.skip_downcycle;
   if (serial) options.max_levels = 1;
   if (solver == nullptr) {
     solver = std::make_unique<Solver>(problem, time, options, communicator_, partition);
   }
   solver->set_max_iterations(iterations);
   solvers.last = solver.get();
+  problem_.set_final(true);
+  solver->set_observer([this, skips_first](int iteration, double norm) {
+    const bool has_norm = iteration > 0 || !skips_first;
+    problem_.set_final(!has_norm || std::isfinite(norm));
+  });
   return solver->Solve();
 }
 

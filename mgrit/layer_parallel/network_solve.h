@@ -23,6 +23,8 @@ class NetworkProblem final : public Problem<at::Tensor> {
   NetworkProblem(TensorStep& step, const at::Tensor& u_0) : step_(step), u_0_(u_0) {}
 
   void set_input(const at::Tensor& u_0) { u_0_ = u_0; }
+  // Off: no step is final, because the solve has diverged and will be done again.
+  void set_final(bool final) { final_ = final; }
   const at::Tensor& input() const { return u_0_; }
   at::Tensor Make(int level) override;
   // The input is also the initial guess of every layer.
@@ -36,6 +38,7 @@ class NetworkProblem final : public Problem<at::Tensor> {
  private:
   TensorStep& step_;
   at::Tensor u_0_;
+  bool final_ = true;
 };
 
 class NetworkSolve {
