@@ -31,6 +31,7 @@ class LayerParallel::Engine {
                                    const std::vector<at::Tensor>& parameters);
 
   TensorStep& step() { return *step_; }
+  std::int64_t steps() const { return time_.steps; }
   std::int64_t first_step() const { return partition_.first_step(position_); }
   std::int64_t last_step() const { return partition_.last_step(position_); }
   const Solution& last_forward() const { return last_forward_; }

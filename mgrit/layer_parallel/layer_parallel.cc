@@ -148,6 +148,7 @@ at::Tensor LayerParallel::Forward(const at::Tensor& u_0, const models::BlockCont
 }
 
 std::vector<at::Tensor> LayerParallel::Parameters() const { return engine_->step().Parameters(); }
+std::int64_t LayerParallel::steps() const { return engine_->steps(); }
 std::int64_t LayerParallel::first_step() const { return engine_->first_step(); }
 std::int64_t LayerParallel::last_step() const { return engine_->last_step(); }
 const Solution& LayerParallel::last_forward() const { return engine_->last_forward(); }

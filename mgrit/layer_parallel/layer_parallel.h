@@ -91,6 +91,8 @@ class LayerParallel {
   // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 
+  // Of the whole network.
+  std::int64_t steps() const;
   // The own steps first_step() ... last_step() - 1.
   std::int64_t first_step() const;
   std::int64_t last_step() const;

@@ -71,6 +71,7 @@ training::TrainedModel GruTask::model() {
               },
           .run_block = [this](std::size_t, const models::BlockState& input,
                               const models::BlockContext& context) { return RunBlock(input, context); },
+          .solver = [this] { return solves_parallel() ? &parallel().solver() : nullptr; },
           .activation_bytes_per_sample = bytes.training,
           .fixed_activation_bytes = KeptBytes(bytes)};
 }
@@ -196,11 +197,7 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
                            {"time_per_batch", forward + loss + backward},
                            {"forward_time", forward},
                            {"loss_time", loss},
-                           {"backward_time", backward},
-                           {"forward_iterations", static_cast<double>(progress_.forward.iterations)},
-                           {"forward_residual", progress_.forward.last_residual_norm()},
-                           {"backward_iterations", static_cast<double>(progress_.backward.iterations)},
-                           {"backward_residual", progress_.backward.last_residual_norm()}});
+                           {"backward_time", backward}});
 }
 
 TestResult GruTask::Test(Solve solve) {
@@ -271,10 +268,6 @@ std::vector<training::Recorded> GruTask::metrics() const {
           {{"forward_time", "s", "forward evaluation of the batch"}},
           {{"loss_time", "s", "head and loss of the batch"}},
           {{"backward_time", "s", "backward evaluation of the batch"}},
-          {{"forward_iterations", "1", "iterations of the forward solve"}},
-          {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
-          {{"backward_iterations", "1", "iterations of the backward solve"}},
-          {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
           {{"parallel_accuracy", "1", "share of test samples that the trained network classifies correctly"}},
           {{"serial_accuracy", "1", "the same, through the serial network"}},
           {{"parallel_test_time", "s", "test of the trained network"}},

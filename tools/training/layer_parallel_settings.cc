@@ -25,6 +25,14 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
       "CF-sweeps after the F-sweep on the finest level, forward: 0 is F-, 1 is FCF-relaxation");
   add("lp_fwd_relax", &forward_sweeps, "the same on the other levels");
   add("lp_bwd_relax", &backward_sweeps, "the same on the other levels, backward; the finest has F-");
+  add("lp_bias_limit", &bias_limit,
+      "iterations grow and fall so that the distance from the exact gradient stays below this part of it; 0: "
+      "they stay as they are");
+  add("lp_bias_every", &bias_every, "measure that distance every N steps");
+  add("lp_bias_reference", &bias_reference,
+      "against: serial, the exact gradient, or iteration, that of one iteration more");
+  add("lp_may_be_serial", &may_be_serial,
+      "with --lp-bias-limit and --lp-bias-reference=serial, steps are serial for as long as that is faster");
 }
 
 absl::Status LayerParallelSettings::Check(std::int64_t steps, const std::string& flag) const {
@@ -35,6 +43,13 @@ absl::Status LayerParallelSettings::Check(std::int64_t steps, const std::string&
   PLAIT_RETURN_IF_ERROR(AtLeast("lp-fwd-finerelax", forward_finest_sweeps, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("lp-fwd-relax", forward_sweeps, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("lp-bwd-relax", backward_sweeps, 0));
+  PLAIT_RETURN_IF_ERROR(Between("lp-bias-limit", bias_limit, 0, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("lp-bias-every", bias_every, 1));
+  PLAIT_RETURN_IF_ERROR(OneOf("lp-bias-reference", bias_reference, {"serial", "iteration"}));
+  if (may_be_serial && (bias_limit == 0 || bias_reference != "serial")) {
+    return absl::InvalidArgumentError(
+        "--lp-may-be-serial: expected --lp-bias-limit above 0 and --lp-bias-reference=serial, which times both");
+  }
   for (const int factor : cfactor) PLAIT_RETURN_IF_ERROR(AtLeast("lp-cfactor", factor, 2));
   return base::Prefixed(mgrit::LayerParallel::Check(Options(), steps),
                         absl::StrCat("--lp-levels, --lp-cfactor, --", flag));

@@ -22,6 +22,11 @@ struct LayerParallelSettings {
   bool use_downcycle = false;
   int fmg_iterations = 0;
   int forward_finest_sweeps = 0, forward_sweeps = 1, backward_sweeps = 1;
+  // Of the gradient's bias (solver_control.h); 0: iterations stay as they are.
+  double bias_limit = 0;
+  int bias_every = 20;
+  std::string bias_reference = "serial";
+  bool may_be_serial = false;
 
   // A group of --lp-... flags.
   void Bind(SettingsTable& table);

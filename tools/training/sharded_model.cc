@@ -314,6 +314,10 @@ parallel::BlockSolve ShardedModel::SolveOf(const PipelinePlan& plan) {
           }};
 }
 
+mgrit::LayerParallel* ShardedModel::solver() {
+  return trained_.solver ? trained_.solver() : layer_parallel_.get();
+}
+
 models::BlockRunner ShardedModel::ThroughEngine() {
   PLAIT_CHECK(has_all_blocks()) << "a pass over blocks that other ranks have";
   return [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {

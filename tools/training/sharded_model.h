@@ -50,6 +50,8 @@ struct TrainedModel {
   std::function<absl::Status(std::size_t unit)> initialize = {};
   // Runs a block with its parameters unsharded. Empty: Block::Forward.
   models::BlockRunner run_block = {};
+  // That run_block solves with. Empty: none.
+  std::function<mgrit::LayerParallel*()> solver = {};
   // For the memory plan where no dry run makes it (dry_run.h); no plan is made where the first is negative.
   std::int64_t activation_bytes_per_sample = -1;
   std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
@@ -97,8 +99,9 @@ class ShardedModel {
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
   // Neither pipeline stages nor a layer-parallel solver have spread them over ranks.
   bool has_all_blocks() const { return stages() == 1 && layer_parallel_ == nullptr; }
-  // Null where blocks are not the steps of one.
-  mgrit::LayerParallel* layer_parallel() { return layer_parallel_.get(); }
+  // Of the model's blocks, or within them (TrainedModel::solver); null where there is none.
+  mgrit::LayerParallel* solver();
+  parallel::DataParallel& engine() { return *engine_; }
 
   parallel::StepResult Step(const parallel::StepOptions& options);
   // Before the program ends, also after an error.

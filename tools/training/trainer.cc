@@ -58,6 +58,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
       task_(task),
       settings_(run.settings),
       traffic_(run.mesh, run.settings.expert_ranks()),
+      solver_control_(run.settings.lp, run.world),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
@@ -80,6 +81,7 @@ absl::Status Trainer::Prepare() {
   PLAIT_RETURN_IF_ERROR(ReportPipeline());
   PLAIT_RETURN_IF_ERROR(PlanMemory());
   PLAIT_ASSIGN_OR_RETURN(model_, ShardedModel::Create(settings_, run_.mesh, run_.device, trained_));
+  solver_control_.Begin(*model_);
   if (run_.checkpoint.has_value()) PLAIT_RETURN_IF_ERROR(Restore());
   const absl::Status opened = OpenOutputs();
   if (!opened.ok()) model_->WaitForParameters();
@@ -146,6 +148,7 @@ absl::Status Trainer::Restore() {
   absl::Status restored = model_->Restore(checkpoint);
   if (restored.ok()) restored = base::Prefixed(task_.Restore(checkpoint), "--resume");
   if (restored.ok()) restored = ReadLossScale(checkpoint, scaler_);
+  if (restored.ok()) restored = base::Prefixed(solver_control_.Restore(checkpoint), "--resume");
   model_->WaitForParameters();
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(restored));
   step_ = checkpoint.step();
@@ -159,6 +162,9 @@ std::vector<Recorded> Trainer::Metrics() const {
   std::vector<Recorded> metrics = task_.metrics();
   for (Recorded& metric : traffic_.metrics()) metrics.push_back(std::move(metric));
   for (Recorded& metric : expert_load_.metrics()) metrics.push_back(std::move(metric));
+  if (settings_.lp.Solves(run_.mesh.Has("lp") ? run_.mesh.axis("lp").size() : 1)) {
+    for (Recorded& metric : SolverControl::metrics()) metrics.push_back(std::move(metric));
+  }
   return metrics;
 }
 
@@ -211,6 +217,7 @@ absl::Status Trainer::Steps() {
     ReportProgress();
     PLAIT_ASSIGN_OR_RETURN(const StepReport report, Step());
     Trace(report);
+    if (const std::string line = solver_control_.Line(); !line.empty()) run_.log.Info(line);
     const bool evaluates = task_.EvaluationIsDue();
     PLAIT_RETURN_IF_ERROR(task_.EndStep(report, evaluates));
     PLAIT_RETURN_IF_ERROR(SaveOrStop(evaluates));
@@ -243,7 +250,8 @@ parallel::PipelineMicroBatch Trainer::NextMicroBatch(int k, Passes& passes) {
 
 Trainer::Passes Trainer::RunPasses() {
   Passes passes(run_.device, settings_.reproducible);
-  parallel::PipelineStep done = model_->RunMicroBatches([&](int k) { return NextMicroBatch(k, passes); });
+  parallel::PipelineStep done =
+      solver_control_.RunMicroBatches(step_, [&](int k) { return NextMicroBatch(k, passes); });
   for (const models::LossSum& loss : done.losses) {
     passes.sums.Add(0, loss.sum);
     passes.sums.Add(1, loss.count);
@@ -345,6 +353,7 @@ absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
   traffic_.TakeScalars(all);
   std::vector<data::Vector> vectors;
   expert_load_.TakeStep(all, vectors);
+  solver_control_.TakeStep(all);
   return outputs_->history().Append(all, vectors);
 }
 
@@ -393,6 +402,7 @@ absl::Status Trainer::Save() {
                     {"optimizer.step", model_->optimizer().steps()},
                     {"history.draws", outputs_.has_value() ? outputs_->history().draws() : 0},
                     {"loss_scale.good_steps", scaler_.state().good_steps}};
+  solver_control_.Save(state);
   task_.Save(state);
   save_begin_seconds_ = NowSeconds();
   const absl::StatusOr<std::vector<parallel::TensorPiece>> pieces = model_->Pieces();

@@ -39,6 +39,7 @@
 #include "tools/training/program.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
+#include "tools/training/solver_control.h"
 
 namespace plait::training {
 
@@ -168,6 +169,7 @@ class Trainer {
   std::optional<RunOutputs> outputs_;
   AxisTraffic traffic_;
   ExpertLoad expert_load_;
+  SolverControl solver_control_;
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;

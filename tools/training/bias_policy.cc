@@ -1,0 +1,52 @@
+#include "tools/training/bias_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plait::training {
+namespace {
+
+constexpr int kRefusedMeasurements = 5;
+// Times of two passes differ by so much without a reason.
+constexpr double kNoise = 0.05;
+
+}  // namespace
+
+// The adjoint begins with nothing, the forward solve with the input: the former is behind first.
+void BiasPolicy::Raise() {
+  refused_sum_ = iterations_.forward + iterations_.backward;
+  refused_for_ = kRefusedMeasurements;
+  int& fewer = iterations_.backward <= iterations_.forward ? iterations_.backward : iterations_.forward;
+  fewer = std::min(fewer + 1, options_.most_iterations);
+}
+
+void BiasPolicy::Lower() {
+  if (refused_for_ > 0 && iterations_.forward + iterations_.backward - 1 <= refused_sum_) return;
+  int& more = iterations_.forward >= iterations_.backward ? iterations_.forward : iterations_.backward;
+  more = std::max(more - 1, 1);
+}
+
+void BiasPolicy::Take(const Measurement& measured) {
+  if (options_.may_be_serial) {
+    const double ratio = measured.seconds / measured.exact_seconds;
+    serial_ = ratio > (serial_ ? 1 - kNoise : 1 + kNoise);
+  }
+  refused_for_ = std::max(refused_for_ - 1, 0);
+  // Not a number: the solve has diverged.
+  if (!(measured.bias <= options_.limit)) return Raise();
+  if (measured.bias < options_.slack * options_.limit) Lower();
+}
+
+SolverChoice BiasPolicy::choice() const {
+  SolverChoice choice = iterations_;
+  choice.serial = serial_;
+  return choice;
+}
+
+void BiasPolicy::Restore(const SolverChoice& choice) {
+  iterations_ = choice;
+  iterations_.serial = false;
+  serial_ = choice.serial;
+}
+
+}  // namespace plait::training

@@ -1,0 +1,68 @@
+// The layer-parallel solver in a training loop: its columns of the history, and the control of its bias.
+//
+//   forward_iterations, backward_iterations   of the step's last solves
+//   forward_residual, backward_residual       that the last iteration began with; NaN: none was taken
+//   step_evaluations                          of blocks by this rank, of all levels, forward and adjoint
+//   diverged_solves                           so far, which were done again serially
+//   gradient_bias                             |gradient - exact gradient| / |exact gradient|; NaN: not measured
+//
+// With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: by as
+// many iterations as steps take now, and exactly (or, --lp-bias-reference=iteration, by one iteration more in both
+// directions, whose difference is an estimate). The step takes the latter; their distance raises or lowers the
+// iterations (bias_policy.h). Where the model has no solver, nothing happens. Collective.
+#ifndef PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
+#define PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "comm/communicator.h"
+#include "data/history/metric.h"
+#include "parallel/checkpoint/checkpoint.h"
+#include "parallel/checkpoint/save.h"
+#include "parallel/pipeline/executor.h"
+#include "tools/training/bias_policy.h"
+#include "tools/training/layer_parallel_settings.h"
+#include "tools/training/run_outputs.h"
+#include "tools/training/sharded_model.h"
+
+namespace plait::training {
+
+class SolverControl {
+ public:
+  SolverControl(const LayerParallelSettings& settings, const comm::Communicator& world)
+      : settings_(settings), world_(world) {}
+  // Before the first step; `model` outlives this.
+  void Begin(ShardedModel& model);
+
+  // Forward and backward of step `step`, from 0. `next` is called once for each micro-batch.
+  parallel::PipelineStep RunMicroBatches(std::int64_t step, const parallel::NextMicroBatch& next);
+  // "iterations 2 forward, 3 backward: bias 0.07 of the gradient" where the last step measured it; else empty.
+  std::string Line() const;
+
+  // Of a model with a solver.
+  static std::vector<Recorded> metrics();
+  // Appends those of the step that has ended.
+  void TakeStep(std::vector<data::Scalar>& scalars);
+  void Save(parallel::CheckpointState& state) const;
+  absl::Status Restore(const parallel::Checkpoint& checkpoint);
+
+ private:
+  void Use(const SolverChoice& choice);
+  parallel::PipelineStep Measure(const parallel::NextMicroBatch& next);
+
+  LayerParallelSettings settings_;
+  comm::Communicator world_;
+  ShardedModel* model_ = nullptr;
+  std::optional<BiasPolicy> policy_;
+  std::optional<SolverChoice> restored_;
+  std::optional<double> bias_;  // of the last step
+  bool has_step_ = false;
+};
+
+}  // namespace plait::training
+
+#endif  // PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
