@@ -19,11 +19,13 @@
 
 #include "comm/device_mesh.h"
 #include "comm/testing/world.h"
+#include "mgrit/layer_parallel/layer_parallel.h"
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
 #include "models/vit/vit.h"
 #include "tests/parity/serial_adamw.h"
 #include "tools/training/sharded_model.h"
+#include "tools/training/solver_control.h"
 
 namespace plait::parity {
 namespace {
@@ -31,7 +33,7 @@ namespace {
 using comm::testing::World;
 using models::Batch;
 
-constexpr int kSteps = 6, kMicroBatches = 2;
+constexpr int kSteps = 4, kMicroBatches = 2;
 constexpr std::int64_t kLayers = 8, kSamples = 4, kSequence = 8, kVocabulary = 13;
 constexpr double kClip = 0.1, kTolerance = 1e-12;
 // Two levels are exact after as many iterations as there are coarse points, 4 with this factor, behind the one that
@@ -150,7 +152,8 @@ TestSettings SettingsOf(const std::string& mesh, const std::string& strategy, in
 
 // Losses on every rank, parameters on rank 0 alone.
 SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
-                           const comm::Communicator& world, double clip_norm) {
+                           const comm::Communicator& world, double clip_norm,
+                           std::vector<double>* biases = nullptr) {
   const auto axes = *settings.Axes(world.size());
   EXPECT_TRUE(settings.Check(axes).ok()) << settings.Check(axes);
   const auto mesh = *comm::DeviceMesh::Create(world, axes);
@@ -168,18 +171,23 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
   };
   EXPECT_TRUE(training::SplitLayers(settings, mesh, trained).ok());
   const auto sharded = *training::ShardedModel::Create(settings, mesh, at::kCPU, trained);
+  training::SolverControl control(settings.lp, world);
+  control.Begin(*sharded);
   const int copies = mesh.axis("lp").size() * mesh.axis("tp").size();
   const std::int64_t mine = kSamples * copies / world.size(), first = world.rank() / copies * mine;
   SerialTraining run;
   for (int step = 0; step < kSteps; ++step) {
     const double factor = 1 / ValidTargets(*model, step);
-    const parallel::PipelineStep done = sharded->RunMicroBatches([&](int k) {
+    const parallel::PipelineStep done = control.RunMicroBatches(step, [&](int k) {
       Batch batch = MakeBatch(*model, step, k);
       batch.inputs = batch.inputs.narrow(0, first, mine);
       batch.targets = batch.targets.narrow(0, first, mine);
       batch.random.first_sample = first;
       return parallel::PipelineMicroBatch{batch, factor};
     });
+    std::vector<data::Scalar> scalars;
+    control.TakeStep(scalars);
+    if (biases != nullptr) biases->push_back(scalars.back().value);
     double loss = 0;
     for (const models::LossSum& sum : done.losses) loss += factor * sum.sum.item<double>() / copies;
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
@@ -248,6 +256,66 @@ TEST_P(OfModel, FewIterationsAreThoseOfOneRank) {
     // Sums of other axes are rounded.
     const double bound = mesh.find(',') == std::string::npos ? 0 : kTolerance;
     EXPECT_LE(Difference(run, one), bound) << mesh << " " << strategy;
+  }
+}
+
+// Gradients of step 0 by autograd, `blocks` running the blocks of the model.
+using RunBlocks = std::function<at::Tensor(models::BlockModel& model, const at::Tensor& hidden, const Batch& batch)>;
+std::vector<at::Tensor> GradientsOfStep0(const MakeModel& make, const RunBlocks& blocks) {
+  const auto model = make(at::kCPU);
+  for (int k = 0; k < kMicroBatches; ++k) {
+    const Batch batch = MakeBatch(*model, 0, k);
+    const at::Tensor hidden = model->Prologue(batch, {.random = batch.random}).hidden;
+    const models::LossSum loss = model->Epilogue({blocks(*model, hidden, batch)}, batch);
+    (loss.sum / ValidTargets(*model, 0)).backward();
+  }
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : NamedParameters(model->units())) gradients.push_back(parameter.grad());
+  return gradients;
+}
+
+double NormOf(const std::vector<at::Tensor>& tensors) {
+  double squares = 0;
+  for (const at::Tensor& t : tensors) squares += (t * t).sum().item<double>();
+  return std::sqrt(squares);
+}
+
+// |biased - exact| / |exact| of step 0, of one rank, without the training library.
+double BiasOf(const MakeModel& make, const mgrit::LayerParallelOptions& options) {
+  const auto serial = [](models::BlockModel& model, const at::Tensor& hidden, const Batch& batch) {
+    models::BlockState state = {hidden};
+    for (const auto& block : model.blocks()) state = block->Forward(state, {.random = batch.random});
+    return state.hidden;
+  };
+  std::unique_ptr<mgrit::LayerParallel> net;
+  const auto solved = [&](models::BlockModel& model, const at::Tensor& hidden, const Batch& batch) {
+    if (net == nullptr) {
+      net = std::make_unique<mgrit::LayerParallel>(
+          comm::Communicator::Self(), [&](std::int64_t step) { return model.blocks()[step]; }, kLayers,
+          static_cast<double>(kLayers), options);
+    }
+    return net->Forward(hidden, {.random = batch.random});
+  };
+  const std::vector<at::Tensor> exact = GradientsOfStep0(make, serial);
+  std::vector<at::Tensor> difference = GradientsOfStep0(make, solved);
+  for (std::size_t i = 0; i < exact.size(); ++i) difference[i] = difference[i] - exact[i];
+  return NormOf(difference) / NormOf(exact);
+}
+
+TEST_P(OfModel, TheBiasIsTheDistanceFromTheExactGradientWhichTheStepTakes) {
+  const SerialTraining serial = SerialRun(GetParam().make);
+  for (const auto& [mesh, strategy] : Meshes(World().size())) {
+    TestSettings settings = SettingsOf(mesh, strategy, /*levels=*/2, 2, 1);
+    settings.lp.bias_limit = 0.5;
+    settings.lp.bias_every = 1;
+    std::vector<double> biases;
+    const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kClip, &biases);
+    const double expected = BiasOf(GetParam().make, settings.lp.Options());
+    EXPECT_GT(expected, kVisible);
+    EXPECT_NEAR(biases[0] / expected, 1, 1e-9) << mesh << " " << strategy;
+    if (World().rank() == 0) {
+      EXPECT_LE(Difference(run, serial), kTolerance) << mesh << " " << strategy;
+    }
   }
 }
 
