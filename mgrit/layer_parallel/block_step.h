@@ -41,7 +41,7 @@ class BlockStep final : public TensorStep {
   std::int64_t SharedParameters() const override { return shared_parameters_; }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
-  void Begin(Tape* tape) override;
+  void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
   void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
@@ -73,7 +73,7 @@ class BlockStep final : public TensorStep {
   absl::Status CheckStep(std::int64_t step) const;
   void AddBlock(std::int64_t step, std::shared_ptr<models::Block> block);
   const OwnBlock& BlockOf(std::int64_t step) const;
-  static models::BlockContext ContextOf(const StepInterval& interval, bool final);
+  models::BlockContext ContextOf(const StepInterval& interval, bool final) const;
   // Whether a forward call is the one that autograd records.
   bool Records(const StepInterval& interval) const {
     return graphs_ != nullptr && interval.final && interval.level == 0;
@@ -93,7 +93,8 @@ class BlockStep final : public TensorStep {
   std::vector<OwnBlock> blocks_;  // by own step; one if shared
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
-  Graphs* graphs_ = nullptr;  // the tape of the solve under way; null: nothing is recorded
+  Graphs* graphs_ = nullptr;      // the tape of the solve under way; null: nothing is recorded
+  models::BlockContext context_;  // of the solve under way
 };
 
 }  // namespace plait::mgrit

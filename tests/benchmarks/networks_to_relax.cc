@@ -95,7 +95,7 @@ class ChosenStep final : public mgrit::TensorStep {
   std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
-  void Begin(Tape* tape) override { step_->Begin(tape); }
+  void Begin(Tape* tape, const models::BlockContext& context) override { step_->Begin(tape, context); }
   void BeginAdjoint(Tape& tape) override { step_->BeginAdjoint(tape); }
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override {
     step_->Forward(interval, u, out);

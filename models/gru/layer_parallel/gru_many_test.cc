@@ -84,7 +84,7 @@ class GruMany : public testing::TestWithParam<Case> {
 };
 
 TEST_P(GruMany, GivesWhatForwardGives) {
-  step_->Begin(nullptr);
+  step_->Begin(nullptr, {});
   for (const auto& [level, width] : std::vector<std::pair<int, std::int64_t>>{{0, 1}, {1, 4}, {2, 8}}) {
     const std::vector<StepInterval> intervals = Intervals(level, width);
     const std::vector<at::Tensor> u = States(intervals.size()), together = Together(intervals, u);
@@ -103,7 +103,7 @@ TEST_P(GruMany, KeepsWhatTheAdjointNeeds) {
   const std::vector<at::Tensor> u = States(intervals.size()), lambda = States(intervals.size());
   const auto adjoints = [&](const auto& forward) {
     const std::unique_ptr<TensorStep::Tape> tape = step_->NewTape();
-    step_->Begin(tape.get());
+    step_->Begin(tape.get(), {});
     forward();
     step_->BeginAdjoint(*tape);
     std::vector<at::Tensor> results = States(u.size());
