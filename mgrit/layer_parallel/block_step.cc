@@ -148,24 +148,22 @@ void BlockStep::BeginAdjoint(Tape& tape) {
   context_ = graphs_->context;
 }
 
-at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
-                           const at::Tensor& u) const {
+models::BlockContext BlockStep::ContextOf(const StepInterval& interval, bool final) const {
   models::BlockContext context = context_;
   context.dt = interval.dt();
   context.level = interval.level;
   context.step = interval.fine_start;
   context.final = final;
-  const models::BlockState out = BlockOf(step).block->Forward({u}, context);
-  TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
-              " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
-  TORCH_CHECK(out.hidden.sizes() == u.sizes() && out.hidden.scalar_type() == u.scalar_type(),
-              "LayerParallel: the block of step ", step, " turns ", u.sizes(), " of ", u.scalar_type(),
-              " into ", out.hidden.sizes(), " of ", out.hidden.scalar_type(),
-              "; a step must keep shape and type");
-  return out.hidden;
+  return context;
 }
 
 namespace {
+
+void CheckResult(std::int64_t step, const at::Tensor& u, const at::Tensor& out) {
+  TORCH_CHECK(out.sizes() == u.sizes() && out.scalar_type() == u.scalar_type(),
+              "LayerParallel: the block of step ", step, " turns ", u.sizes(), " of ", u.scalar_type(),
+              " into ", out.sizes(), " of ", out.scalar_type(), "; a step must keep shape and type");
+}
 
 // The result of a block as a state of the solver.
 at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
@@ -174,14 +172,64 @@ at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
 
 }  // namespace
 
+at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
+                           const at::Tensor& u) const {
+  const models::BlockState out = BlockOf(step).block->Forward({u}, ContextOf(interval, final));
+  TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
+              " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
+  CheckResult(step, u, out.hidden);
+  return out.hidden;
+}
+
 // The call of level 0 at the final state is the one that is recorded.
 void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  if (graphs_ != nullptr && interval.final && interval.level == 0) {
+  if (Records(interval)) {
     out = AsState(RecordedAt(interval, u).out.detach(), u);
     return;
   }
   const at::NoGradGuard no_grad;
   out = AsState(Call(interval.fine_stop - 1, interval, /*final=*/false, u), u);
+}
+
+models::StackableBlock* BlockStep::Stackable() const {
+  return blocks_.empty() ? nullptr : dynamic_cast<models::StackableBlock*>(blocks_[0].block.get());
+}
+
+bool BlockStep::PrefersMany() const {
+  const models::StackableBlock* stackable = Stackable();
+  const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_[0].device();
+  return stackable != nullptr && stackable->PrefersMany(device);
+}
+
+void BlockStep::ForwardMany(absl::Span<const Task> tasks) {
+  std::vector<const Task*> together;
+  std::vector<models::BlockCall> calls;
+  for (const Task& task : tasks) {
+    if (Records(task.interval)) {
+      Forward(task.interval, *task.u, *task.out);
+      continue;
+    }
+    together.push_back(&task);
+    calls.push_back({BlockOf(task.interval.fine_stop - 1).block.get(), *task.u,
+                     ContextOf(task.interval, /*final=*/false)});
+  }
+  std::vector<at::Tensor> results;
+  if (models::StackableBlock* stackable = Stackable(); stackable != nullptr && calls.size() > 1) {
+    const at::NoGradGuard no_grad;
+    results = stackable->ForwardMany(calls);
+    TORCH_CHECK(results.empty() || results.size() == calls.size(), "LayerParallel: ForwardMany of ",
+                calls.size(), " calls gave ", results.size(), " results");
+  }
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    const Task& task = *together[i];
+    if (results.empty()) {
+      Forward(task.interval, *task.u, *task.out);
+    } else {
+      CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
+      // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
+      *task.out = AsState(results[i], *task.u).variable_data();
+    }
+  }
 }
 
 void BlockStep::EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) {

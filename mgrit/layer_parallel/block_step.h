@@ -16,6 +16,7 @@
 #include "comm/communicator.h"
 #include "mgrit/layer_parallel/tensor_step.h"
 #include "models/block_model.h"
+#include "models/stackable_block.h"
 
 namespace plait::mgrit {
 
@@ -44,6 +45,9 @@ class BlockStep final : public TensorStep {
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
   void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
+  // By models::StackableBlock, where the blocks are and want that: calls that are recorded stay single.
+  void ForwardMany(absl::Span<const Task> tasks) override;
+  bool PrefersMany() const override;
   void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                at::Tensor& out) override;
   void AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
@@ -69,6 +73,13 @@ class BlockStep final : public TensorStep {
   absl::Status CheckStep(std::int64_t step) const;
   void AddBlock(std::int64_t step, std::shared_ptr<models::Block> block);
   const OwnBlock& BlockOf(std::int64_t step) const;
+  models::BlockContext ContextOf(const StepInterval& interval, bool final) const;
+  // Whether a forward call is the one that autograd records.
+  bool Records(const StepInterval& interval) const {
+    return graphs_ != nullptr && interval.final && interval.level == 0;
+  }
+  // Of its blocks, as StackableBlock; null: they are not, or this rank has none.
+  models::StackableBlock* Stackable() const;
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
   // Of the tape in use, recorded now if it is not there.
   const Recorded& RecordedAt(const StepInterval& interval, const at::Tensor& u);

@@ -60,6 +60,8 @@ class TensorStep {
   // out = Phi(u): written into `out`, or `out` replaced by a contiguous tensor that shares no memory with u.
   // If interval.final, `u` is the final state of its point: what the adjoint needs may be kept.
   virtual void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) = 0;
+  // Independent steps together; called if PrefersMany. The results are those of Forward to the rounding of sums made in
+  // another order; steps that are kept for the adjoint have Forward's bits.
   virtual void ForwardMany(absl::Span<const Task> tasks) {
     for (const Task& task : tasks) Forward(task.interval, *task.u, *task.out);
   }

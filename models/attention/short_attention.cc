@@ -1,6 +1,5 @@
 #include "models/attention/short_attention.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>
@@ -15,6 +14,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/attention/kernels/head.h"
 
 namespace plait::attention {
@@ -83,12 +83,16 @@ std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) {
   return product.size(0) / sizes.batch;
 }
 
+// A score is a product of rows, an exponential, and part of the sum of values.
+constexpr std::int64_t kNumbersOfScore = 4;
+
 // Calls body(sequence, head) for all, on LibTorch's threads.
 template <typename Body>
-void ForHeads(const AttentionSizes& sizes, const Body& body) {
-  at::parallel_for(0, sizes.batch * sizes.heads, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) body(i / sizes.heads, i % sizes.heads);
-  });
+void ForHeads(const AttentionSizes& sizes, std::int64_t seq, const Body& body) {
+  ParallelFor(sizes.batch * sizes.heads, kNumbersOfScore * seq * seq,
+              [&](std::int64_t first, std::int64_t last) {
+                for (std::int64_t i = first; i < last; ++i) body(i / sizes.heads, i % sizes.heads);
+              });
 }
 
 // Where queries (part 0), keys (1), values (2) of a head lie in a product or its gradient, or its results in
@@ -111,7 +115,7 @@ void ForwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const 
   const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
   const HeadRows<T> to{static_cast<T*>(out.mutable_data_ptr()), seq, sizes.heads, width, 1};
   T* of_head = static_cast<T*>(probabilities.mutable_data_ptr());
-  ForHeads(sizes, [&](std::int64_t sequence, std::int64_t head) {
+  ForHeads(sizes, seq, [&](std::int64_t sequence, std::int64_t head) {
     UsableHeads<T>()->forward({.seq = seq,
                                .width = width,
                                .causal = sizes.causal,
@@ -134,7 +138,7 @@ void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const
                                    1};
   const HeadRows<T> to{static_cast<T*>(of_product.mutable_data_ptr()), seq, sizes.heads, width, 3};
   const T* of_head = static_cast<const T*>(probabilities.const_data_ptr());
-  ForHeads(sizes, [&](std::int64_t sequence, std::int64_t head) {
+  ForHeads(sizes, seq, [&](std::int64_t sequence, std::int64_t head) {
     UsableHeads<T>()->backward({.seq = seq,
                                 .width = width,
                                 .causal = sizes.causal,

@@ -15,6 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/same_on_threads.h"
+#include "models/attention/kernels/head.h"
+
 namespace plait::attention {
 namespace {
 
@@ -162,6 +165,21 @@ TEST(ShortAttentionTest, IsForShortSequencesOnProcessors) {
   EXPECT_FALSE(uses(8, at::kDouble));
   // As a processor would, for dry runs.
   EXPECT_TRUE(uses(8, at::TensorOptions(at::kBFloat16).device(at::kMeta)));
+}
+
+TEST(ShortAttentionTest, ThreadsDoNotMatter) {
+  const Shape s{.batch = 6, .heads = 2, .seq = 64, .width = 32};
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const bool own =
+        type == at::kFloat ? UsableHeads<float>() != nullptr : UsableHeads<BFloat16>() != nullptr;
+    if (!own) continue;  // LibTorch's promise no such thing
+    const at::Tensor product = Products(s, 3).to(type).requires_grad_(true);
+    ExpectSameOnThreads(2, [&] {
+      const at::Tensor out = ShortAttention(product, s.sizes());
+      return std::vector<at::Tensor>{torch::autograd::grad({out}, {product}, {out.detach()})[0],
+                                     out.detach()};
+    });
+  }
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "models/linear/grouped.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_grouped_mm.h>
 #include <ATen/ops/mm.h>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/linear/kernels/product.h"
 #include "models/linear/multiply.h"
 
@@ -67,6 +67,9 @@ T* OutOf(const at::Tensor& out) {
   return static_cast<T*>(out.mutable_data_ptr());
 }
 
+// A row of a panel, tens of columns wide, multiplied by a number.
+constexpr std::int64_t kNumbersOfCost = 2;
+
 // Runs add(products, T{}) with the type that kernels know the numbers by, then the products that it has added.
 template <typename Add>
 void MultiplyEach(const at::Tensor& out, const Add& add) {
@@ -77,7 +80,7 @@ void MultiplyEach(const at::Tensor& out, const Add& add) {
     UsableProducts<T>()->multiply_each(
         products.data(), static_cast<std::int64_t>(products.size()),
         [](std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
-          at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) { body(first, last); });
+          ParallelFor(count, kNumbersOfCost, body);
         });
   };
   out.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});

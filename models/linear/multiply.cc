@@ -1,11 +1,11 @@
 #include "models/linear/multiply.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <functional>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/linear/kernels/product.h"
 
 namespace plait::linear {
@@ -24,9 +24,8 @@ const T* DataOf(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
 }
 
-void ForRangesOfThreads(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body) {
-  at::parallel_for(0, count, 1, body);
-}
+// Kernels do some multiplications in the time of a number.
+constexpr std::int64_t kMultiplicationsOfNumber = 16;
 
 template <typename T>
 void MultiplyInto(const at::Tensor& left, const at::Tensor& right, const Addends& addends,
@@ -40,7 +39,11 @@ void MultiplyInto(const at::Tensor& left, const at::Tensor& right, const Addends
                            .out_stride = out.stride(0),
                            .bias = DataOf<T>(addends.bias),
                            .residual = DataOf<T>(addends.residual)};
-  UsableProducts<T>()->multiply(product, ForRangesOfThreads);
+  const std::int64_t numbers = product.rows * product.columns * product.inner / kMultiplicationsOfNumber;
+  UsableProducts<T>()->multiply(
+      product, [&](std::int64_t panels, const std::function<void(std::int64_t, std::int64_t)>& body) {
+        ParallelFor(panels, numbers / panels, body);
+      });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "models/rowwise/activation.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/gelu.h>
@@ -11,6 +10,7 @@
 #include <ATen/ops/threshold_backward.h>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/rowwise/own_kernels.h"
 
 namespace plait::rowwise {
@@ -74,9 +74,8 @@ void Activate(const ActivationInputs& in, const at::Tensor& y) {
   WithType(in.x, [&]<typename T>(T) {
     const ActivationForward<T> pass{
         .f = in.f, .x = DataOf<T>(in.x), .factor = DataOf<T>(in.factor), .y = MutableDataOf<T>(y)};
-    at::parallel_for(0, in.x.numel(), Grain(1), [&](std::int64_t first, std::int64_t last) {
-      UsableRows<T>()->activate(pass, first, last);
-    });
+    ParallelFor(in.x.numel(), 1,
+                [&](std::int64_t first, std::int64_t last) { UsableRows<T>()->activate(pass, first, last); });
   });
 }
 
@@ -94,7 +93,7 @@ void ActivateBackward(const ActivationInputs& in, const at::Tensor& of_y, const 
                                      .of_x = MutableDataOf<T>(results.of_x),
                                      .of_factor = MutableDataOf<T>(results.of_factor),
                                      .y = MutableDataOf<T>(results.y)};
-    at::parallel_for(0, in.x.numel(), Grain(1), [&](std::int64_t first, std::int64_t last) {
+    ParallelFor(in.x.numel(), 1, [&](std::int64_t first, std::int64_t last) {
       UsableRows<T>()->activate_backward(pass, first, last);
     });
   });

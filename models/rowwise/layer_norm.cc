@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
@@ -8,6 +7,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/rowwise/own_kernels.h"
 #include "models/rowwise/rowwise.h"
 
@@ -29,9 +29,8 @@ void Forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bi
                                  .y = MutableDataOf<T>(y),
                                  .mean = MutableDataOf<float>(moments),
                                  .inverse_deviation = MutableDataOf<float>(moments) + x.size(0)};
-  at::parallel_for(0, norm.rows, Grain(norm.width), [&](std::int64_t first, std::int64_t last) {
-    UsableRows<T>()->layer_norm(norm, first, last);
-  });
+  ParallelFor(norm.rows, norm.width,
+              [&](std::int64_t first, std::int64_t last) { UsableRows<T>()->layer_norm(norm, first, last); });
 }
 
 struct Gradients {
@@ -51,15 +50,14 @@ void Backward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& m
                                   .of_x = MutableDataOf<T>(gradients.x),
                                   .of_weight = MutableDataOf<T>(gradients.weight),
                                   .of_bias = MutableDataOf<T>(gradients.bias)};
-  at::parallel_for(0, norm.rows, Grain(norm.width), [&](std::int64_t first, std::int64_t last) {
+  ParallelFor(norm.rows, norm.width, [&](std::int64_t first, std::int64_t last) {
     UsableRows<T>()->layer_norm_of_x(norm, first, last);
   });
   const std::int64_t groups = (norm.width + kColumnsTogether - 1) / kColumnsTogether;
-  at::parallel_for(0, groups, Grain(norm.rows * kColumnsTogether),
-                   [&](std::int64_t first, std::int64_t last) {
-                     UsableRows<T>()->layer_norm_of_parameters(norm, first * kColumnsTogether,
-                                                               std::min(last * kColumnsTogether, norm.width));
-                   });
+  ParallelFor(groups, norm.rows * kColumnsTogether, [&](std::int64_t first, std::int64_t last) {
+    UsableRows<T>()->layer_norm_of_parameters(norm, first * kColumnsTogether,
+                                              std::min(last * kColumnsTogether, norm.width));
+  });
 }
 
 class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {

@@ -4,9 +4,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
-#include <cstdint>
-
 #include "models/rowwise/kernels/row_functions.h"
 
 namespace plait::rowwise {
@@ -32,12 +29,6 @@ const T* DataOf(const at::Tensor& tensor) {
 template <typename T>
 T* MutableDataOf(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<T*>(tensor.mutable_data_ptr()) : nullptr;
-}
-
-// Rows, or columns, that are worth a thread.
-inline std::int64_t Grain(std::int64_t numbers_each) {
-  constexpr std::int64_t kNumbers = 32768;
-  return std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, numbers_each));
 }
 
 }  // namespace plait::rowwise

@@ -8,6 +8,7 @@
 
 #include "models/attention/attention.h"
 #include "models/attention/short_attention.h"
+#include "models/stacked/layers.h"
 #include "parallel/dropout/dropout.h"
 
 namespace plait::transformer {
@@ -58,22 +59,82 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
+bool Block::CanBeStackedWith(const Block& other, const models::BlockContext& context) const {
+  const auto plain = [](const Block& block) {
+    return block.moe_ == nullptr && !block.dropping() && block.attention_axis_.size() == 1 &&
+           block.mlp_axis_.size() == 1;
+  };
+  return plain(*this) && plain(other) && context.cache == nullptr && context.sequence.axis == nullptr &&
+         other.qkv_.weight.sizes() == qkv_.weight.sizes() &&
+         other.mlp_in_->weight.sizes() == mlp_in_->weight.sizes() && other.options_.heads == options_.heads &&
+         other.options_.causal == options_.causal && other.options_.gelu == options_.gelu;
+}
+
+std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> calls) {
+  std::vector<const Block*> blocks;
+  std::vector<at::Tensor> inputs;
+  std::vector<double> steps;
+  for (const models::BlockCall& call : calls) {
+    const auto* block = dynamic_cast<const Block*>(call.block);
+    const bool fits = block != nullptr && CanBeStackedWith(*block, call.context) &&
+                      call.hidden.sizes() == calls[0].hidden.sizes();
+    if (!fits) return {};
+    blocks.push_back(block);
+    inputs.push_back(call.hidden);
+    steps.push_back(call.context.dt);
+  }
+  const auto stack = [&](const auto& of_block) {
+    std::vector<at::Tensor> tensors;
+    for (const Block* block : blocks) tensors.push_back(of_block(*block));
+    return stacked::Stacked(tensors);
+  };
+  const auto linear = [&](const at::Tensor& x, const auto& of_block) {
+    return stacked::Linear(x, stack([&](const Block& b) { return of_block(b).weight; }),
+                           stack([&](const Block& b) { return of_block(b).bias; }));
+  };
+  const auto norm = [&](const at::Tensor& x, const auto& of_block) {
+    return stacked::LayerNorm(x, stack([&](const Block& b) { return of_block(b).weight; }),
+                              stack([&](const Block& b) { return of_block(b).bias; }), of_block(*this).eps);
+  };
+  const at::Tensor x = stacked::Stacked(inputs);
+  const auto count = static_cast<std::int64_t>(calls.size());
+  const at::Tensor rows = x.reshape({count, -1, options_.width});
+  const at::Tensor product = linear(norm(rows, [](const Block& b) -> const Norm& { return b.norm_1_; }),
+                                    [](const Block& b) -> const Linear& { return b.qkv_; });
+  const at::Tensor attended = Attend(product.flatten(0, 1), count * calls[0].hidden.size(0), calls[0].context)
+                                  .unflatten(0, {count, -1});
+  const at::Tensor middle = stacked::AddScaled(
+      rows, linear(attended, [](const Block& b) -> const Linear& { return b.attention_out_; }), steps);
+  const at::Tensor wide = linear(norm(middle, [](const Block& b) -> const Norm& { return b.norm_2_; }),
+                                 [](const Block& b) -> const Linear& { return *b.mlp_in_; });
+  const at::Tensor out = stacked::AddScaled(
+      middle,
+      linear(rowwise::Gelu(wide, options_.gelu), [](const Block& b) -> const Linear& { return *b.mlp_out_; }),
+      steps);
+  return out.view(x.sizes()).unbind(0);
+}
+
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
 // Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
 // side by side.
 Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                           const models::BlockContext& context) const {
-  const Shard<1> product = ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0];
+  return Map(ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0],
+             [&](const at::Tensor& product) { return Attend(product, batch, context); });
+}
+
+at::Tensor Block::Attend(const at::Tensor& product, std::int64_t batch,
+                         const models::BlockContext& context) const {
   const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
   const bool whole = context.sequence.axis == nullptr && context.cache == nullptr;
   if (whole && !dropping() && !options_.keeps_probabilities && batch > 0 &&
-      attention::UsesShortAttention(product.local(), sizes)) {
-    return Shard<1>(attention::ShortAttention(product.local(), sizes));
+      attention::UsesShortAttention(product, sizes)) {
+    return attention::ShortAttention(product, sizes);
   }
-  const std::int64_t seq = batch == 0 ? 1 : product.local().size(0) / batch;
-  const std::vector<at::Tensor> parts = product.local().view({batch, seq, 3, heads, width}).unbind(2);
+  const std::int64_t seq = batch == 0 ? 1 : product.size(0) / batch;
+  const std::vector<at::Tensor> parts = product.view({batch, seq, 3, heads, width}).unbind(2);
   std::optional<dropout::ProbabilityDropout> drop;
   if (dropping()) drop = ProbabilityDropoutOf(context.random);
   const at::Tensor out =
@@ -85,7 +146,7 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                             .layer = context.step,
                             .capacity = options_.capacity,
                             .sequence = context.sequence});
-  return Shard<1>(out.transpose(1, 2).reshape({-1, heads * width}));
+  return out.transpose(1, 2).reshape({-1, heads * width});
 }
 
 Residual Block::AddProjected(const TensorAxis& axis, const Residual& residual, const Shard<1>& rows,

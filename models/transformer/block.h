@@ -15,10 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "models/block_model.h"
 #include "models/moe/moe_mlp.h"
 #include "models/moe/options.h"
 #include "models/rowwise/rowwise.h"
+#include "models/stackable_block.h"
 #include "models/transformer/layers.h"
 #include "parallel/dropout/dropout.h"
 #include "parallel/tensor/parallelize.h"
@@ -46,7 +48,7 @@ struct BlockOptions {
   double deviation = 0.02, out_deviation = 0.02;
 };
 
-class Block final : public models::Block {
+class Block final : public models::Block, public models::StackableBlock {
  public:
   // Its parameters belong to `module`, whose mode says whether dropout acts. `layer`: its number.
   Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const BlockOptions& options,
@@ -55,6 +57,8 @@ class Block final : public models::Block {
   // Hidden states (batch, seq, width). With a cache they are the positions behind those that it holds, and
   // are added to it as layer context.step.
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
+  // Of blocks with one set of options, without experts, dropout, split layers, caches and split sequences.
+  std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override;
   std::vector<at::Tensor> Parameters() const override;
   void ResetParameters(const models::ModuleModel& model) const;
   // `name`: of the block, "transformer.h.0".
@@ -67,6 +71,9 @@ class Block final : public models::Block {
  private:
   tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
                                       const models::BlockContext& context) const;
+  // Of queries, keys and values side by side, (batch seq, 3 heads width): (batch seq, heads width).
+  at::Tensor Attend(const at::Tensor& product, std::int64_t batch, const models::BlockContext& context) const;
+  bool CanBeStackedWith(const Block& other, const models::BlockContext& context) const;
   // residual + dt what is to be added, after dropout.
   tensor_parallel::Residual AddDropped(const tensor_parallel::TensorAxis& axis,
                                        const tensor_parallel::Residual& residual,

@@ -1,7 +1,6 @@
 #include "parallel/dropout/dropout.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/arange.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "parallel/dropout/random_numbers.h"
 
 namespace plait::dropout {
@@ -50,7 +50,7 @@ at::Tensor OnProcessor(const at::Tensor& x, const Mask& mask, const Elements& el
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "Dropout", [&] {
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     scalar_t* to = out.mutable_data_ptr<scalar_t>();
-    at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(in.size(0), columns, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const auto row = static_cast<std::uint64_t>(row_index[i] * elements.whole_columns);
         const auto scale = [&](const auto& column) {

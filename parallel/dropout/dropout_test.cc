@@ -8,8 +8,12 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <vector>
+
+#include "base/testing/same_on_threads.h"
 
 namespace plait::dropout {
 namespace {
@@ -106,6 +110,15 @@ TEST(Dropout, OperatorsOfOtherDevicesMakeTheSameMask) {
 TEST(Dropout, ProbabilityZeroIsTheIdentity) {
   const at::Tensor x = at::randn({kRows, kColumns});
   EXPECT_TRUE(Dropout(x, {.probability = 0, .seed = 1}, Whole()).equal(x));
+}
+
+TEST(Dropout, ThreadsDoNotMatter) {
+  const at::Tensor rows = at::arange(700, at::kLong);
+  const at::Tensor x = at::randn({700, 200}).requires_grad_(true), g = at::randn({700, 200});
+  ExpectSameOnThreads(2, [&] {
+    const at::Tensor y = Dropout(x, {.probability = 0.3, .seed = 5}, {rows, 200});
+    return std::vector<at::Tensor>{torch::autograd::grad({y}, {x}, {g})[0], y.detach()};
+  });
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "parallel/dropout/random_numbers.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/special_ndtri.h>
+
+#include "base/parallel_for.h"
 
 namespace plait::dropout {
 namespace {
@@ -46,7 +47,7 @@ at::Tensor UniformNumbers(std::uint64_t seed, const at::Tensor& row_indices, std
   const std::int64_t* index = indices.const_data_ptr<std::int64_t>();
   double* to = numbers.mutable_data_ptr<double>();
   const std::uint64_t key = KeyOf(seed);
-  at::parallel_for(0, rows, 256, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(rows, columns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto first = static_cast<std::uint64_t>(index[i] * columns);
       for (std::int64_t j = 0; j < columns; ++j) {

@@ -7,6 +7,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <vector>
+
+#include "base/testing/same_on_threads.h"
 
 namespace plait::dropout {
 namespace {
@@ -62,6 +65,10 @@ TEST(RandomNumbers, OperatorsOfOtherDevicesMakeTheSame) {
 
 TEST(RandomNumbers, MetaTensorsHaveShapes) {
   EXPECT_EQ(NormalNumbers(1, Rows().to(at::kMeta), 4).sizes(), (std::vector<std::int64_t>{kRows, 4}));
+}
+
+TEST(RandomNumbers, ThreadsDoNotMatter) {
+  ExpectSameOnThreads(1, [] { return std::vector<at::Tensor>{UniformNumbers(3, Rows(), kColumns)}; });
 }
 
 }  // namespace

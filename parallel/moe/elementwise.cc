@@ -1,7 +1,6 @@
 #include "parallel/moe/elementwise.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softplus.h>
@@ -11,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "base/parallel_for.h"
 
 namespace plait::moe {
 namespace {
@@ -56,9 +57,12 @@ struct NormalCdfOf {
   }
 };
 
+// Exponentials cost more than additions.
+constexpr std::int64_t kNumbersOfFunction = 2;
+
 template <typename T, typename F>
 void Map(const T* from, T* to, std::int64_t count, const F& function) {
-  at::parallel_for(0, count, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(count, kNumbersOfFunction, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) to[i] = function(i, from[i]);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/keep_freed_memory.h"
+#include "base/parallel_for.h"
 
 namespace plait::moe {
 namespace {
@@ -359,8 +361,8 @@ INSTANTIATE_TEST_SUITE_P(Settings, ExpertsTest,
                                   NameOf(std::get<1>(setting.param));
                          });
 
-// Integers whose sums are exact in every type: the same bits by every backend, on any number of threads, and one expert
-// at a time.
+// Integers whose sums are exact in every type: the same bits by every backend, in the chunks of any number of threads,
+// and one expert at a time.
 TEST(ExactExpertsTest, BackendsThreadsAndGroupingsDoNotMatter) {
   at::manual_seed(9);
   const Offsets offsets = OffsetsOf({40, 0, 1, 65, 15, 14});
@@ -422,6 +424,38 @@ TEST(ExactExpertsTest, BackendsThreadsAndGroupingsDoNotMatter) {
     }
   }
   at::set_num_threads(before);
+}
+
+// Rows do not depend on the products that they are shared among, of which there are more on one thread.
+TEST(ExpertThreadsTest, BitsAreTheSame) {
+  at::manual_seed(10);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto draw = [&](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).to(type); };
+    const Inputs in = {{.in = draw({4, 70, 40}), .gate = draw({4, 70, 40}), .out = draw({4, 40, 70})},
+                       draw({1000, 40}),
+                       draw({1000, 40}),
+                       OffsetsOf({400, 1, 0, 599})};
+    const auto run = [&](int threads, std::vector<int>* of_loops) {
+      const int before = at::get_num_threads();
+      at::set_num_threads(threads);
+      const ThreadsOfLoops recorded;
+      std::vector<Named> all = RunExperts({Activation::kSilu, ExpertBackend::kGrouped}, in).All();
+      at::set_num_threads(before);
+      *of_loops = recorded.counts();
+      return all;
+    };
+    std::vector<int> of_loops;
+    const std::vector<Named> one = run(1, &of_loops);
+    if (of_loops.empty()) continue;  // by LibTorch's products, which promise no such thing
+    for (const int threads : {2, 3}) {
+      const std::vector<Named> several = run(threads, &of_loops);
+      EXPECT_THAT(of_loops, testing::Contains(threads));
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        if (!one[i].tensor.defined()) continue;
+        EXPECT_TRUE(several[i].tensor.equal(one[i].tensor)) << one[i].name << ", " << threads << " threads";
+      }
+    }
+  }
 }
 
 TEST(ExpertsDeathTest, ShapesMustFit) {

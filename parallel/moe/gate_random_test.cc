@@ -2,15 +2,19 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <numbers>
+#include <vector>
 
+#include "base/testing/same_on_threads.h"
 #include "parallel/moe/elementwise.h"
 #include "parallel/moe/gate.h"
 #include "parallel/moe/testing/gate_cases.h"
@@ -292,6 +296,16 @@ TEST(GateNotFinite, NoiseLogitsCount) {
   const Routing routing = Route(options, batch.logits, batch.context(true));
   EXPECT_EQ(routing.not_finite, 1);
   EXPECT_TRUE(routing.experts.lt(0).any(1).equal(at::tensor({0, 1, 0}, at::kLong).to(at::kBool)));
+}
+
+TEST(Elementwise, ThreadsDoNotMatter) {
+  const at::Tensor x = at::linspace(-30, 30, 100001, at::kDouble).requires_grad_(true);
+  for (const auto function : {Sigmoid, Softplus, NormalCdf}) {
+    ExpectSameOnThreads(2, [&] {
+      const at::Tensor y = function(x);
+      return std::vector<at::Tensor>{torch::autograd::grad({y}, {x}, {y.detach()})[0], y.detach()};
+    });
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "parallel/moe/rows.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -13,12 +12,11 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/parallel_for.h"
 #include "models/rowwise/kernels/row_functions.h"
 
 namespace plait::moe {
 namespace {
-
-constexpr std::int64_t kRowsPerTask = 64;
 
 bool OnHost(const at::Tensor& tensor) { return tensor.is_cpu(); }
 
@@ -53,7 +51,7 @@ void SumOnHost(const at::Tensor& rows, const Addends& addends, const Scale* scal
   const std::int64_t width = rows.size(1);
   const T* const from = rows.const_data_ptr<T>();
   T* const to = out.mutable_data_ptr<T>();
-  at::parallel_for(0, out.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(out.size(0), width, [&](std::int64_t begin, std::int64_t end) {
     std::vector<SumType<T>> sum(width);
     for (std::int64_t row = begin; row < end; ++row) {
       std::fill(sum.begin(), sum.end(), SumType<T>{0});
@@ -74,7 +72,7 @@ void BackwardOnHost(const at::Tensor& gradient, const RowNumbers& index, const a
   const T *const from = gradient.const_data_ptr<T>(), *const row_data = rows.const_data_ptr<T>();
   T* const to = out.rows.mutable_data_ptr<T>();
   Scale* const of_scale = out.scale.mutable_data_ptr<Scale>();
-  at::parallel_for(0, rows.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(rows.size(0), width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T *const g = from + index[i] * width, *const r = row_data + i * width;
       const auto factor = static_cast<SumType<T>>(scale[i]);
@@ -111,8 +109,8 @@ bool SumByKernels(const at::Tensor& rows, const Addends& addends, const at::Tens
                                       .first_addend = addends.first.data(),
                                       .addends = addends.of_row.data(),
                                       .out = static_cast<Number*>(out.mutable_data_ptr())};
-  at::parallel_for(0, out.size(0), kRowsPerTask,
-                   [&](std::int64_t begin, std::int64_t end) { kernels->sum_rows(sums, begin, end); });
+  ParallelFor(out.size(0), sums.width,
+              [&](std::int64_t begin, std::int64_t end) { kernels->sum_rows(sums, begin, end); });
   return true;
 }
 
@@ -129,9 +127,8 @@ bool BackwardByKernels(const at::Tensor& gradient, const RowNumbers& index, cons
                                               .scale = scale.const_data_ptr<float>(),
                                               .of_rows = static_cast<Number*>(out.rows.mutable_data_ptr()),
                                               .of_scale = out.scale.mutable_data_ptr<float>()};
-  at::parallel_for(0, rows.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
-    kernels->sum_rows_backward(sums, begin, end);
-  });
+  ParallelFor(rows.size(0), sums.width,
+              [&](std::int64_t begin, std::int64_t end) { kernels->sum_rows_backward(sums, begin, end); });
   return true;
 }
 
@@ -152,7 +149,7 @@ at::Tensor GatherRows(const at::Tensor& rows, const RowNumbers& index) {
   const std::size_t bytes = rows.size(1) * rows.element_size();
   const char* const from = static_cast<const char*>(source.const_data_ptr());
   char* const to = static_cast<char*>(out.mutable_data_ptr());
-  at::parallel_for(0, count, kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(count, source.size(1), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) std::memcpy(to + i * bytes, from + index[i] * bytes, bytes);
   });
   return out;

@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
+
+#include "base/testing/same_on_threads.h"
 
 namespace plait::moe {
 namespace {
@@ -99,6 +102,22 @@ TEST(Rows, OnTheMetaDeviceHaveShapes) {
   const at::Tensor x = at::empty({3, 4}, at::TensorOptions(at::kMeta).dtype(at::kBFloat16));
   EXPECT_EQ(GatherRows(x, {0, 2, 2, 1}).sizes(), at::IntArrayRef({4, 4}));
   EXPECT_EQ(SumRows(x, {1, 1, 0}, 2).sizes(), at::IntArrayRef({2, 4}));
+}
+
+TEST(Rows, ThreadsDoNotMatter) {
+  constexpr std::int64_t kMany = 3000, kWidth = 70;
+  Numbers numbers;
+  RowNumbers index;
+  for (std::int64_t i = 0; i < kMany; ++i) index.push_back(i * i % (kMany - 7));
+  for (const at::ScalarType type : kTypes) {
+    const at::Tensor rows = numbers.Normal({kMany, kWidth}, type),
+                     scale = numbers.Normal({kMany}, at::kFloat);
+    ExpectSameOnThreads(4, [&] {
+      const ScaledRowGradients of = SumRowsBackward(rows, index, rows, scale);
+      return std::vector<at::Tensor>{GatherRows(rows, index), SumRows(rows, index, kMany),
+                                     SumRows(rows, index, kMany, scale), of.rows, of.scale};
+    });
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "parallel/moe/select_experts.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
@@ -12,6 +11,8 @@
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include "base/parallel_for.h"
 
 namespace plait::moe {
 namespace {
@@ -76,7 +77,7 @@ at::Tensor SelectExperts(const at::Tensor& values, int k) {
   std::int64_t* to = selected.mutable_data_ptr<std::int64_t>();
   AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "SelectExperts", [&] {
     const scalar_t* from = in.const_data_ptr<scalar_t>();
-    at::parallel_for(0, in.size(0), 256, [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(in.size(0), columns, [&](std::int64_t begin, std::int64_t end) {
       std::vector<scalar_t> best(k);
       for (std::int64_t i = begin; i < end; ++i) {
         SelectOfRow(from + i * columns, columns, k, best.data(), to + i * k);

@@ -13,6 +13,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/testing/same_on_threads.h"
+
 namespace plait::moe {
 namespace {
 
@@ -73,6 +75,11 @@ TEST(SelectExperts, RowsThatAreNotFiniteAreFound) {
       EXPECT_TRUE(internal::SelectByOperators(marked, 2).equal(SelectExperts(marked, 2)));
     }
   }
+}
+
+TEST(SelectExperts, ThreadsDoNotMatter) {
+  const at::Tensor values = at::randn({2000, 64}, at::detail::createCPUGenerator(/*seed_val=*/2), at::kFloat);
+  ExpectSameOnThreads(1, [&] { return std::vector<at::Tensor>{SelectExperts(values, 3)}; });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #
 #   tools/gpu_checks/bundle.sh DIRECTORY
 #
-# There: DIRECTORY/run SITE_PACKAGES [flags of gpu_checklist], where SITE_PACKAGES contains torch/ and nvidia/.
+# There: DIRECTORY/run SITE_PACKAGES [PROGRAM] [flags of gpu_checklist, or of PROGRAM], where SITE_PACKAGES contains torch/ and nvidia/.
 set -eu
 if [ $# -ne 1 ]; then
   echo "usage: tools/gpu_checks/bundle.sh DIRECTORY" >&2
@@ -13,7 +13,7 @@ fi
 directory=$1
 cd "$(dirname "$(realpath "$0")")/../.."
 set -- //tools:gpu_checklist //tools:test_dist //tools:train_gpt //tools:train_cnn //tools:train_gru //tools:doctor \
-  //comm/nccl:conformance_nccl_test
+  //comm/nccl:conformance_nccl_test //tests/benchmarks:batched_relaxation
 ./bazelw build "$@"
 mkdir -p "$directory/lib"
 for target; do
@@ -26,14 +26,22 @@ for target; do
 done
 cat > "$directory/run" <<'END'
 #!/bin/sh
-# run SITE_PACKAGES [flags of gpu_checklist]
+# run SITE_PACKAGES [PROGRAM] [flags of gpu_checklist, or of PROGRAM]
 set -eu
 directory=$(dirname "$(realpath "$0")")
 site=$1
 shift
 libraries=$directory/lib:$site/torch/lib
 for folder in "$site"/nvidia/*/lib; do libraries=$libraries:$folder; done
-LD_LIBRARY_PATH=$libraries exec "$directory/gpu_checklist" "$@"
+program=gpu_checklist
+case "${1:-}" in
+  "" | -*) ;;
+  *)
+    program=$1
+    shift
+    ;;
+esac
+LD_LIBRARY_PATH=$libraries exec "$directory/$program" "$@"
 END
 chmod +x "$directory/run"
 echo "bundle in $directory; copy it to the GPU machine, then: $directory/run SITE_PACKAGES"

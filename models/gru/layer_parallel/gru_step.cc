@@ -1,7 +1,12 @@
 #include "models/gru/layer_parallel/gru_step.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 
 namespace plait::gru {
@@ -119,7 +124,7 @@ at::Tensor& GruStep::NewStateOf(Slot& slot) const {
 
 void GruStep::Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
   if (interval.level > 0) return CoarseForward(interval, u, out);
-  if (slots_ == nullptr || !interval.final) {
+  if (!Keeps(interval)) {
     cell_->Step(interval.dt(), input_.prepared, interval.fine_start, u, out, nullptr);
     return;
   }
@@ -137,6 +142,47 @@ void GruStep::CoarseForward(const mgrit::StepInterval& interval, const at::Tenso
     cell_->Step(substep.size, input_.prepared, substep.start, *state, next, nullptr);
     state = &next;
   }
+}
+
+void GruStep::ForwardMany(absl::Span<const Task> tasks) {
+  std::map<std::vector<std::pair<double, int>>, std::vector<const Task*>> by_sizes;  // of the substeps
+  for (const Task& task : tasks) {
+    if (Keeps(task.interval)) {
+      Forward(task.interval, *task.u, *task.out);
+      continue;
+    }
+    std::vector<std::pair<double, int>> sizes;
+    for (std::int64_t i = 0; i < SubstepsOf(task.interval); ++i) {
+      const Substep substep = SubstepOf(task.interval, i);
+      sizes.emplace_back(substep.size.dt, substep.size.repeats);
+    }
+    by_sizes[sizes].push_back(&task);
+  }
+  for (const auto& [sizes, together] : by_sizes) {
+    if (together.size() > 1) {
+      StepTogether(together);
+    } else {
+      Forward(together[0]->interval, *together[0]->u, *together[0]->out);
+    }
+  }
+}
+
+void GruStep::StepTogether(const std::vector<const Task*>& tasks) {
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> states;
+  for (const Task* task : tasks) states.push_back(*task->u);
+  at::Tensor state = at::cat(states, 1), next = at::empty_like(state);
+  for (std::int64_t i = 0; i < SubstepsOf(tasks[0]->interval); ++i) {
+    std::vector<at::Tensor> x;
+    for (const Task* task : tasks)
+      x.push_back(input_.prepared.x.select(1, SubstepOf(task->interval, i).start));
+    GruInputs inputs;
+    inputs.x = at::cat(x).unsqueeze(1);
+    cell_->Step(SubstepOf(tasks[0]->interval, i).size, inputs, 0, state, next, nullptr);
+    std::swap(state, next);
+  }
+  const std::vector<at::Tensor> results = state.split(batch(), 1);
+  for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i]->out->copy_(results[i]);
 }
 
 GruStep::Slot& GruStep::LinearisedFineStep(const mgrit::StepInterval& interval, const at::Tensor& u) {
