@@ -31,11 +31,6 @@
 
 namespace plait::mgrit {
 
-// The time grid of the adjoint of a problem on `forward`.
-inline TimeGrid Reversed(const TimeGrid& forward) {
-  return {.start = -forward.stop, .stop = -forward.start, .steps = forward.steps};
-}
-
 // The forward step that an adjoint step transposes, with the very times that the forward solve used.
 // `index` is StepInterval::kNoIndex where the forward level has no such interval.
 inline StepInterval ForwardInterval(const StepInterval& adjoint, const TimeGrid& forward_time) {
@@ -90,6 +85,7 @@ class AdjointProblem final : public Problem<S> {
     for (const AdjointTask<S>& task : adjoint_tasks) AddSource(task.interval, *task.out);
   }
   bool PrefersMany() const override { return problem_.PrefersMany(); }
+  bool IsInexact() const override { return problem_.IsInexact(); }
 
   bool CoarsensSpace() const override { return problem_.CoarsensSpace(); }
   void Restrict(int fine_level, const S& fine, S& coarse) override {

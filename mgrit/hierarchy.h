@@ -42,6 +42,8 @@ class Hierarchy {
   const WorkCount& work() const { return work_; }
   void ClearWork();
 
+  // What steps are told of the solve (StepInterval), until it is set again.
+  void SetProgress(int iteration, double progress);
   // Initial condition and, unless they are kept from a solve before, initial guess. Returns whether they are.
   bool Initialize(bool keep_states);
   // The state of an own point of level 0; null where it is not stored.
@@ -65,9 +67,12 @@ class Hierarchy {
   void Residual();
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
+  // All own points of level 0 from the rank on the left, one step after the other.
+  void SerialSweep();
   // Shows every own point but the ghost, from the right to the left interval, within an interval from left to
   // right. F-points that are not stored, or do not follow from their C-point yet, are computed.
-  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
+  // `final`: of the steps that this takes (StepInterval::final).
+  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor, bool final);
   // Waits until every message sent has left. Local.
   void FinishMessages();
 
@@ -80,6 +85,9 @@ class Hierarchy {
   // Point 0 of every level, which no cycle changes, for the rank that owns the first step of the level.
   void ShareInitialState();
   StepInterval IntervalOf(const Level& level, std::int64_t index) const;
+  // What was computed with other tolerances is not known any more.
+  void ForgetSteps();
+  const State* IterateAt(const Level& level, std::int64_t point) const;
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
@@ -112,6 +120,8 @@ class Hierarchy {
   std::vector<std::unique_ptr<Level>> levels_;
   WorkCount work_;
   bool final_sweep_ = false;
+  int iteration_ = 0;
+  double progress_ = 0;
   bool has_states_ = false;  // of a solve before
 };
 

@@ -31,6 +31,8 @@ struct Hierarchy::Level {
   // because forming the equations has computed that step already.
   std::vector<char> relaxed;
   std::vector<char> first_known;
+  // Its F-points hold states of this solve, though not of the newest C-point.
+  std::vector<char> has_f_states;
   // By own interval, filled by MarchTogether: the step to the C-point that ends it.
   std::vector<std::unique_ptr<State>> step_to_c_point;
   bool c_steps_known = false;

@@ -28,6 +28,9 @@ enum class ResidualTime { kRestriction, kCycle, kNever };
 // end valid.
 enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
 
+// The norm over time of the norms of the residual at the C-points: their sum, 2-norm, or largest.
+enum class TimeNorm { kOne, kTwo, kMax };
+
 struct Options {
   int max_levels = 2;
   // Fewest steps that a coarse level may have; at least 1.
@@ -53,9 +56,16 @@ struct Options {
   // zero stops too). 0: never.
   double tolerance = 0;
   bool relative_tolerance = false;
+  // Give up as diverged when a residual is above this many times the first. 0: only when it is not finite.
+  double divergence_factor = 0;
+  // Give up as stagnated when the smallest of the last `stagnation_iterations` residuals (0: never) is not
+  // below `stagnation_factor` times the smallest before them.
+  int stagnation_iterations = 0;
+  double stagnation_factor = 0.9;
 
   Storage storage = Storage::kAllPoints;
   ResidualTime residual_time = ResidualTime::kRestriction;
+  TimeNorm time_norm = TimeNorm::kTwo;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
   // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is
   // always initialised. A solve that starts so does not skip its first down-cycle, which would forget them.

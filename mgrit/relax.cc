@@ -12,7 +12,18 @@ StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const
   StepInterval interval = grid_.Interval(level.grid.level, index);
   // The F-points of the first interval follow from u_0: they are final whenever they are computed.
   interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
+  interval.iteration = iteration_;
+  interval.progress = progress_;
+  interval.iterate = IterateAt(level, index + 1);
   return interval;
+}
+
+// Some ranks store an F-point at the end of their range that others do not: none is shown.
+const State* Hierarchy::IterateAt(const Level& level, std::int64_t point) const {
+  const bool f_point = !level.grid.is_c_point(point);
+  const std::size_t interval = level.interval((point - 1) / level.grid.cfactor);
+  if (f_point && !(level.stores_f_points && level.has_f_states[interval])) return nullptr;
+  return level.u[level.grid.local(point)].get();
 }
 
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
@@ -47,6 +58,7 @@ const State& Hierarchy::March(Level& level, std::int64_t interval) {
   }
   level.first_known[own] = 0;
   level.relaxed[own] = level.stores_f_points;
+  level.has_f_states[own] = 1;
   return *before;
 }
 
@@ -80,6 +92,7 @@ void Hierarchy::MarchTogether(Level& level) {
   }
   for (std::int64_t q : intervals) {
     level.relaxed[level.interval(q)] = 1;
+    level.has_f_states[level.interval(q)] = 1;
     level.first_known[level.interval(q)] = 0;
   }
   level.c_steps_known = true;
@@ -155,12 +168,30 @@ void Hierarchy::CPointsChanged(Level& level) {
   }
 }
 
-void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
+void Hierarchy::SerialSweep() {
+  Level& level = at(0);
+  const GridLevel& grid = level.grid;
+  if (grid.empty()) return;
+  if (grid.left_rank >= 0) Receive(level);
+  State* before = &level.point(grid.first);
+  for (std::int64_t point = grid.first + 1; point <= grid.last; ++point) {
+    State* u = level.u[grid.local(point)].get();
+    if (u == nullptr) u = level.scratch[point % 2].get();
+    final_sweep_ = !grid.is_c_point(point);  // as in a solve: no step to a C-point is final
+    Step(level, point - 1, *before, *u);
+    before = u;
+  }
+  final_sweep_ = false;
+  if (grid.right_rank >= 0) Send(level);
+  std::fill(level.relaxed.begin(), level.relaxed.end(), level.stores_f_points);
+}
+
+void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor, bool final) {
   Level& level = at(0);
   const GridLevel& grid = level.grid;
   const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
   const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
-  final_sweep_ = true;
+  final_sweep_ = final;
   for (std::int64_t q = grid.last_interval() - 1; q >= grid.first_interval(); --q) {
     const bool relaxed = level.relaxed[level.interval(q)];  // the same on all ranks that share the interval
     if (!relaxed && q == grid.first_interval() && ghost_is_f_point) Receive(level);

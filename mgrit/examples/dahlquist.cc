@@ -34,10 +34,9 @@ absl::Status Run(comm::Session& session) {
   const double lambda = absl::GetFlag(FLAGS_lambda);
   DahlquistProblem problem(
       {.lambda = lambda, .u0 = absl::GetFlag(FLAGS_u0), .initial_guess = absl::GetFlag(FLAGS_initial_guess)});
+  PLAIT_ASSIGN_OR_RETURN(const TimeGrid time, TimeGridFromFlags(absl::GetFlag(FLAGS_tstop)));
   Example<double> example = {
-      .problem = &problem,
-      .time = {.start = 0, .stop = absl::GetFlag(FLAGS_tstop), .steps = StepsFromFlags()},
-      .exact = [&](double t) { return problem.Exact(t); }};
+      .problem = &problem, .time = time, .exact = [&](double t) { return problem.Exact(t); }};
   example.title = absl::StrFormat("u' = %g u, u(0) = %g, on [0, %g]: %d steps of backward Euler", lambda,
                                   absl::GetFlag(FLAGS_u0), example.time.stop, example.time.steps);
   return SolveAndReport(session.world(), example);

@@ -26,7 +26,8 @@ struct Example {
   std::string title = {};
   Problem<S>* problem = nullptr;
   TimeGrid time = {};
-  std::function<S(double t)> exact = {};  // empty where it is not known
+  std::function<S(double t)> exact = {};   // empty where it is not known
+  std::function<void()> after_solve = {};  // before anything else steps the problem
 };
 
 // Collective. Every rank computes the serial sweep up to its last point, after the solve and outside its
@@ -60,11 +61,13 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   if (prints) PrintSettings(options, example.time.steps);
   Solver solver(*example.problem, example.time, options, world);
   double before = std::numeric_limits<double>::quiet_NaN();
-  solver.set_observer([&](int iteration, double norm) {
-    if (prints) PrintIteration(options, iteration, norm, before);
-    before = norm;
+  solver.set_observer([&](const Progress& progress) {
+    if (prints) PrintIteration(options, progress.iteration, progress.residual_norm, before);
+    before = progress.residual_norm;
+    return true;
   });
   const Solution solution = solver.Solve();
+  if (example.after_solve) example.after_solve();
   if (prints) PrintOutcome(options, solution);
   Summarize(world, solution, Compare(example, solver));
   if (HistoryFile().empty()) return absl::OkStatus();
