@@ -146,6 +146,10 @@ class Problem : public AnyProblem {
   // Spatial coarsening, both linear. Restriction serves states and residuals alike.
   virtual void Restrict(int fine_level, const S& fine, S& coarse);
   virtual void Interpolate(int fine_level, const S& coarse, S& fine);
+  // The same for an adjoint solve of a problem that coarsens space; there is no default. With the transposes of
+  // Interpolate and of Restrict, in this order, the cycle of the adjoint solve is the transpose of the cycle.
+  virtual void RestrictAdjoint(int fine_level, const S& fine, S& coarse);
+  virtual void InterpolateAdjoint(int fine_level, const S& coarse, S& fine);
 
   // The norm of a residual at one point in time, for problems with a norm of their own (scaled by mesh sizes,
   // of some components alone). Without a value: the 2-norm of the state. Taken at once, unlike the 2-norm of
@@ -217,6 +221,15 @@ void Problem<S>::Restrict(int, const S&, S&) {
 template <typename S>
 void Problem<S>::Interpolate(int, const S&, S&) {
   MissingOperation("Interpolate");
+}
+
+template <typename S>
+void Problem<S>::RestrictAdjoint(int, const S&, S&) {
+  MissingOperation("RestrictAdjoint (the transpose of Interpolate)");
+}
+template <typename S>
+void Problem<S>::InterpolateAdjoint(int, const S&, S&) {
+  MissingOperation("InterpolateAdjoint (the transpose of Restrict)");
 }
 
 }  // namespace plait::mgrit

@@ -99,7 +99,9 @@ enum class Fault {
   kStepManyDiffers,
   kAdjointForgetsTranspose,
   kRestrictNotLinear,
-  kInterpolateNotLinear
+  kInterpolateNotLinear,
+  kRestrictAdjointScales,
+  kInterpolateAdjointScales
 };
 Fault& CurrentFault() {
   static Fault fault = Fault::kNone;
@@ -189,6 +191,14 @@ class FaultyProblem : public Problem<Pair> {
     StateOperations<Pair>::Copy(coarse, fine);
     if (Has(Fault::kInterpolateNotLinear)) fine[0] += fine[0] * fine[0];
   }
+  void RestrictAdjoint(int, const Pair& fine, Pair& coarse) override {
+    StateOperations<Pair>::Copy(fine, coarse);
+    if (Has(Fault::kRestrictAdjointScales)) coarse[0] *= 2;
+  }
+  void InterpolateAdjoint(int, const Pair& coarse, Pair& fine) override {
+    StateOperations<Pair>::Copy(coarse, fine);
+    if (Has(Fault::kInterpolateAdjointScales)) fine[1] *= 2;
+  }
 
  private:
   int steps_ = 0;
@@ -226,6 +236,8 @@ TEST(Violations, NameEveryFault) {
       {Fault::kAdjointForgetsTranspose, "StepAdjoint"},
       {Fault::kRestrictNotLinear, "Restrict: is not linear"},
       {Fault::kInterpolateNotLinear, "Interpolate: is not linear"},
+      {Fault::kRestrictAdjointScales, "RestrictAdjoint: <P^T x, y>"},
+      {Fault::kInterpolateAdjointScales, "InterpolateAdjoint: <x, R^T y>"},
   };
   for (const auto& [fault, line] : faults) {
     EXPECT_THAT(ViolationsWith(fault), ::testing::Contains(HasSubstr(line))) << line;
