@@ -56,8 +56,7 @@ double NormOverTime(TimeNorm norm, absl::Span<const double> squares) {
     largest = std::isnan(square) || square > largest ? square : largest;
   }
   if (norm == TimeNorm::kOne) return sum;
-  // A largest square after one that is not a number does not hide it: the sum has both.
-  return std::sqrt(norm == TimeNorm::kMax && !std::isnan(sum) ? largest : sum);
+  return std::sqrt(norm == TimeNorm::kMax ? largest : sum);
 }
 
 }  // namespace plait::mgrit

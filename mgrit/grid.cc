@@ -118,6 +118,11 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the tolerance must be 0 (none) or more, is %g", options.tolerance));
   }
+  if (options.c_point_levels < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("c_point_levels must be at least 1, is %d; to keep all points, choose that storage",
+                        options.c_point_levels));
+  }
   if (!(options.divergence_factor == 0 || options.divergence_factor > 1)) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "divergence_factor must be 0 (none) or more than 1, is %g", options.divergence_factor));

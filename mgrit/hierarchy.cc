@@ -23,7 +23,7 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
     const GridLevel& shape = level->grid;
-    level->stores_f_points = index > 0 || options_.storage == Storage::kAllPoints;
+    level->stores_f_points = index >= options_.c_point_levels || options_.storage == Storage::kAllPoints;
     if (!shape.empty()) {
       for (std::int64_t point = shape.first; point <= shape.last; ++point) {
         const bool stored =

@@ -14,8 +14,9 @@ namespace plait::mgrit {
 // V: one visit of each coarse level. W: two. F: a V-cycle on each level on the way up.
 enum class Cycle { kV, kW, kF };
 
-// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; F-points
-// are computed in every sweep, those of the first interval too, and again by Solver::Visit.
+// Which states are kept: all, or on the finest levels (Options::c_point_levels) C-points alone. Then memory falls
+// by the coarsening factor; F-points are computed in every sweep, those of the first interval too, and again by
+// Solver::Visit.
 enum class Storage { kAllPoints, kCPoints };
 
 // When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it
@@ -64,6 +65,9 @@ struct Options {
   double stagnation_factor = 0.9;
 
   Storage storage = Storage::kAllPoints;
+  // With kCPoints: how many levels, the finest first, keep C-points alone; at least 1. More than 1 changes
+  // results by rounding.
+  int c_point_levels = 1;
   ResidualTime residual_time = ResidualTime::kRestriction;
   TimeNorm time_norm = TimeNorm::kTwo;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;

@@ -65,6 +65,7 @@ TEST(Validate, RejectsWhatNoSolveCanUse) {
   EXPECT_FALSE(Validate({.max_levels = 9, .min_coarse_steps = 0}, 64).ok());
   EXPECT_FALSE(Validate({.tolerance = -1}, 64).ok());
   EXPECT_FALSE(Validate({.divergence_factor = 1}, 64).ok());
+  EXPECT_FALSE(Validate({.c_point_levels = 0}, 64).ok());
   EXPECT_FALSE(Validate({.stagnation_iterations = -1}, 64).ok());
   EXPECT_FALSE(Validate({.stagnation_factor = 0}, 64).ok());
   EXPECT_FALSE(Validate({.stagnation_factor = std::numeric_limits<double>::quiet_NaN()}, 64).ok());
@@ -82,6 +83,35 @@ TEST(SolverDeathTest, EndsWithTheMessageOfValidate) {
   EXPECT_DEATH(solve({.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::Even(64, 2, {.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::OfWholeIntervals(64, 2, {.cfactors = {0}}), "coarsening factor 0");
+}
+
+// Counts the states that the solver asks for, by level.
+struct Counting : examples::DahlquistProblem {
+  Counting() : DahlquistProblem({}) {}
+  double Make(int level) override {
+    ++states[level];
+    return 0;
+  }
+  std::int64_t states[4] = {0, 0, 0, 0};
+};
+
+// Of 64, 16 and 4 steps, and one on the coarsest level: that many states fewer, for all but C-points and the last
+// point of a rank.
+TEST(Storage, LeavesOutTheFPointsOfItsLevels) {
+  const std::int64_t f_points[] = {64 - 16, 16 - 4, 4 - 1, 0};
+  Counting all;
+  Solver(all, {0, 1, 64}, {.max_levels = 4, .cfactors = {4}}, comm::Communicator::Self()).Solve();
+  for (const int levels : {1, 2, 3}) {
+    Counting some;
+    Solver(some, {0, 1, 64},
+           {.max_levels = 4, .cfactors = {4}, .storage = Storage::kCPoints, .c_point_levels = levels},
+           comm::Communicator::Self())
+        .Solve();
+    for (int level = 0; level < 4; ++level) {
+      EXPECT_EQ(all.states[level] - some.states[level], level < levels ? f_points[level] : 0)
+          << "level " << level << " of " << levels;
+    }
+  }
 }
 
 TEST(AtLevel, TheLastEntryServesAllCoarserLevels) {

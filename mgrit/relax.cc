@@ -40,7 +40,7 @@ void Hierarchy::AddRightHandSide(Level& level, std::int64_t point, State& u) {
   problem_.Combine(1.0, *level.g[level.grid.local(point)], 1.0, u);
 }
 
-const State& Hierarchy::March(Level& level, std::int64_t interval) {
+const State& Hierarchy::March(Level& level, std::int64_t interval, const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   const std::int64_t c_point = interval * grid.cfactor;
   const std::int64_t begin = std::max(c_point, grid.first);
@@ -51,9 +51,11 @@ const State& Hierarchy::March(Level& level, std::int64_t interval) {
   State* before = level.u[grid.local(begin)].get();
   for (std::int64_t point = begin + 1; point <= end; ++point) {
     State* u = level.u[grid.local(point)].get();
-    if (u == nullptr) u = level.scratch[point % 2].get();
+    const bool passes = u == nullptr;
+    if (passes) u = level.scratch[point % 2].get();
     const bool known = level.first_known[own] && point == c_point + 1;
     if (!known) Step(level, point - 1, *before, *u);
+    if (passes && at_passing_point) at_passing_point(point, *u);
     before = u;
   }
   level.first_known[own] = 0;
@@ -98,7 +100,8 @@ void Hierarchy::MarchTogether(Level& level) {
   level.c_steps_known = true;
 }
 
-void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point) {
+void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,
+                      const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   if (grid.empty()) return;
   const bool together = at_c_point && problem_.PrefersMany() && options_.storage == Storage::kAllPoints;
@@ -111,7 +114,7 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint&
     if (at_c_point && c_point > grid.steps)
       continue;  // F-points after the last C-point: nothing depends on them
     if (q == grid.first_interval() && ghost_is_f_point) Receive(level);
-    const State& before = March(level, q);
+    const State& before = March(level, q, at_passing_point);
     if (q == grid.last_interval() - 1 && last_is_f_point) Send(level);
     if (at_c_point && c_point <= grid.last) at_c_point(c_point, before);
   }
@@ -130,11 +133,9 @@ void Hierarchy::StepToCPoint(Level& level, std::int64_t point, const State& befo
   }
 }
 
-void Hierarchy::FRelax(int level) { Sweep(at(level), 0, nullptr); }
-
 void Hierarchy::RelaxFrom(std::int64_t first_interval) {
   final_sweep_ = true;
-  Sweep(at(0), first_interval, nullptr);
+  Sweep(at(0), first_interval, nullptr, nullptr);
   final_sweep_ = false;
 }
 

@@ -31,6 +31,8 @@ ABSL_FLAG(double, tol, 1e-9, "stop when the residual norm is below this; 0: neve
 ABSL_FLAG(double, rtol, 0, "the same, times the first residual norm; excludes --tol when above 0");
 ABSL_FLAG(int, max_iter, 30, "most iterations, a skipped down-cycle included");
 ABSL_FLAG(std::string, storage, "all", "states kept on the finest level: all, or cpoints");
+ABSL_FLAG(int, c_point_levels, 1,
+          "with --storage=cpoints, how many levels, the finest first, keep no F-points");
 ABSL_FLAG(std::string, residual, "restriction",
           "residual taken in the cycle's restriction, or of the cycle's result: "
           "restriction, or cycle");
@@ -95,7 +97,8 @@ base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "levels", "
 base::FlagGroup SolverFlags() {
   return {"Solver",
           {"nrelax", "c_weight", "cycle", "fmg", "fmg_iterations", "fmg_v_cycles", "skip_downcycle", "tol",
-           "rtol", "max_iter", "storage", "residual", "time_norm", "divergence_factor", "stagnation"}};
+           "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm", "divergence_factor",
+           "stagnation"}};
 }
 
 base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
@@ -138,6 +141,7 @@ absl::StatusOr<Options> OptionsFromFlags() {
       options.time_norm,
       Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
                        {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
+  options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
   options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
   options.stagnation_iterations = absl::GetFlag(FLAGS_stagnation);
   options.fmg = absl::GetFlag(FLAGS_fmg);

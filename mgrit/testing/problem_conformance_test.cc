@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/seed.h"
+#include "mgrit/examples/dahlquist_bdf2_problem.h"
 #include "mgrit/examples/dahlquist_problem.h"
 #include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
+#include "mgrit/examples/van_der_pol_problem.h"
 #include "mgrit/testing/linear_problems.h"
 
 namespace plait::mgrit::testing {
@@ -41,6 +43,26 @@ TEST(Violations, DahlquistHasNone) {
            .random_state = [](int, std::uint64_t seed) { return Random(std::array<double, 1>{}, seed)[0]; },
            .adjoint = AdjointCheck::kAffine}),
       IsEmpty());
+}
+
+TEST(Violations, DahlquistByBdf2HasNone) {
+  examples::DahlquistBdf2Problem problem({.gap = 0.05});
+  EXPECT_THAT((Violations<std::array<double, 2>>(
+                  problem, {.time = {0, 6.4, 64},
+                            .random_state =
+                                [](int, std::uint64_t seed) { return Random(std::array<double, 2>{}, seed); },
+                            .adjoint = AdjointCheck::kAffine})),
+              IsEmpty());
+}
+
+TEST(Violations, VanDerPolHasNone) {
+  examples::VanDerPolProblem problem({});
+  EXPECT_THAT((Violations<std::array<double, 2>>(
+                  problem, {.time = {0, 1, 64},
+                            .random_state =
+                                [](int, std::uint64_t seed) { return Random(std::array<double, 2>{}, seed); },
+                            .adjoint = AdjointCheck::kFiniteDifferences})),
+              IsEmpty());
 }
 
 TEST(Violations, HeatHasNone) {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "mgrit/examples/dahlquist_bdf2_problem.h"
 #include "mgrit/examples/dahlquist_problem.h"
 #include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
@@ -205,6 +206,19 @@ void AddDahlquistOnHalfQuarters(std::vector<ReferenceHistory>& all) {
         1.5318954435670055e-06, 3.1713584542369187e-08, 6.2870833267300230e-10, 1.2460112427438176e-11}});
 }
 
+// XBraid's ex-01-expanded-bdf2 -ntime 128.
+void AddDahlquistByBdf2(std::vector<ReferenceHistory>& all) {
+  all.push_back({"Bdf2",
+                 [] {
+                   return std::make_unique<examples::DahlquistBdf2Problem>(
+                       examples::DahlquistBdf2Problem::Parameters{.initial_guess = 0.456});
+                 },
+                 {0, 64, 64},
+                 {.max_levels = 3, .cfactors = {4}},
+                 {7.0523707464394597e-02, 3.3537665988905575e-04, 1.6336462458546605e-06,
+                  7.8811824288458309e-09, 3.7549501284762314e-11, 1.7601879549720342e-13}});
+}
+
 void AddHeat(std::vector<ReferenceHistory>& all) {
   all.push_back({"H01",
                  Heat({.nx = 33, .spatial_coarsening = false, .initial_guess = 0}),
@@ -300,6 +314,7 @@ std::vector<ReferenceHistory> XBraidHistories() {
   std::vector<ReferenceHistory> all;
   AddDahlquist(all);
   AddDahlquistOnHalfQuarters(all);
+  AddDahlquistByBdf2(all);
   AddHeat(all);
   AddLorenz(all);
   return all;
