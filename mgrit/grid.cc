@@ -83,7 +83,8 @@ TimeGrid Reversed(const TimeGrid& grid) {
 
 double TimeGrid::At(std::int64_t point) const {
   if (points != nullptr) return (*points)[static_cast<std::size_t>(point)];
-  return start + static_cast<double>(point) / static_cast<double>(steps) * (stop - start);
+  // In this order a time that is a whole number is exact.
+  return start + static_cast<double>(point) * (stop - start) / static_cast<double>(steps);
 }
 
 int LevelCount(const Options& options, std::int64_t steps) {
