@@ -50,7 +50,7 @@ void Solver::set_max_iterations(int iterations) {
 }
 
 Solution Solver::Solve() {
-  if (hierarchy_.levels() == 1) return SolveSerially();
+  if (hierarchy_.levels() == 1) return Sweep(/*checks_end=*/false);
   Solution solution;
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
@@ -65,7 +65,7 @@ Solution Solver::Solve() {
     ++solution.iterations;
     Judge(solution);
     stops = solution.converged || solution.diverged || solution.stagnated;
-    const bool interrupted = Interrupted(solution);
+    const bool interrupted = Report(solution);
     solution.interrupted = interrupted && !stops;
     stops = stops || interrupted;
   }
@@ -77,7 +77,9 @@ Solution Solver::Solve() {
   return solution;
 }
 
-Solution Solver::SolveSerially() {
+Solution Solver::SolveSerially() { return Sweep(/*checks_end=*/true); }
+
+Solution Solver::Sweep(bool checks_end) {
   Solution solution;
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
@@ -87,14 +89,14 @@ Solution Solver::SolveSerially() {
   hierarchy_.FinishMessages();
   solution.iterations = 1;
   solution.residual_norms = {0.0};
-  if (options_.residual_time != ResidualTime::kNever) {
+  if (checks_end) {
     const State* end = owns_points() ? hierarchy_.state(hierarchy_.grid().level(0).steps) : nullptr;
     if (end != nullptr) problem_.PutNorm(0, *end);
     solution.diverged = !std::isfinite(GlobalSquares(1)[0]);
   }
   solution.converged = !solution.diverged;
   if (solution.diverged) solution.residual_norms = {kNoResidual};
-  Interrupted(solution);
+  Report(solution);
   solution.work = hierarchy_.work();
   return solution;
 }
@@ -174,10 +176,12 @@ void Solver::Judge(Solution& solution) const {
   solution.stagnated = verdict == Verdict::kStagnated;
 }
 
-bool Solver::Interrupted(const Solution& solution) {
-  if (!observer_) return false;
-  const Progress progress = {solution.iterations - 1, solution.last_residual_norm(), *this};
-  std::int64_t stops[] = {observer_(progress) ? 0 : 1};
+bool Solver::Report(const Solution& solution) {
+  const int iteration = solution.iterations - 1;
+  if (observer_) observer_(iteration, solution.last_residual_norm());
+  if (!monitor_) return false;
+  const Progress progress = {iteration, solution.last_residual_norm(), *this};
+  std::int64_t stops[] = {monitor_(progress) ? 0 : 1};
   communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(stops)), comm::ReduceOp::kMax);
   return stops[0] != 0;
 }

@@ -43,10 +43,11 @@ namespace plait::mgrit {
 struct Solution {
   int iterations = 0;
   // Why the solve has stopped before its last iteration; one of them at most.
+  // (One level is the serial sweep: it solves the equations, whatever it gives.)
   bool converged = false;    // the tolerance was reached
   bool diverged = false;     // a residual was not finite, or grew as Options::divergence_factor says
   bool stagnated = false;    // the residuals no longer fall: Options::stagnation_iterations
-  bool interrupted = false;  // the observer ended it
+  bool interrupted = false;  // a monitor ended it
   // Per iteration, the norm over the C-points of the residual of level 0; see ResidualTime and TimeNorm. NaN
   // where there is none (a skipped down-sweep, ResidualTime::kNever).
   std::vector<double> residual_norms;
@@ -58,7 +59,7 @@ struct Solution {
 
 class Solver;
 
-// What an observer sees after an iteration.
+// What a monitor sees after an iteration.
 struct Progress {
   int iteration = 0;         // from 0
   double residual_norm = 0;  // NaN where there is none
@@ -68,8 +69,11 @@ struct Progress {
 
 class Solver {
  public:
-  // Called after every iteration; returns whether to go on. The solve stops on all ranks if it does on one.
-  using Observer = std::function<bool(const Progress& progress)>;
+  // Called after every iteration, on every rank: iteration (from 0), residual norm.
+  using Observer = std::function<void(int iteration, double residual_norm)>;
+  // Called after every iteration; returns whether to go on. The solve stops on all ranks if it does on one, at the
+  // price of an all-reduce of one number an iteration.
+  using Monitor = std::function<bool(const Progress& progress)>;
   // A norm over time of one's own, of the norms at the C-points 1, 2, ... of level 0. A function of its
   // argument alone: every rank takes it of the same numbers.
   using ResidualNorm = std::function<double(absl::Span<const double> norms)>;
@@ -82,8 +86,9 @@ class Solver {
          Partition partition);
   ~Solver();
 
-  // On every rank or on none.
   void set_observer(Observer observer) { observer_ = std::move(observer); }
+  // On every rank or on none.
+  void set_monitor(Monitor monitor) { monitor_ = std::move(monitor); }
   // Instead of Options::time_norm; on every rank.
   void set_residual_norm(ResidualNorm norm) { residual_norm_ = std::move(norm); }
   // At least 1. Takes effect at the next Solve.
@@ -106,19 +111,21 @@ class Solver {
     return Value<S>(state(point));
   }
   // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored,
-  // or that the solve has not relaxed last (Options::final_relaxation), are computed. An observer may call it,
+  // or that the solve has not relaxed last (Options::final_relaxation), are computed. A monitor may call it,
   // on every rank: then the F-points are computed, which counts as work.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   const Grid& grid() const { return hierarchy_.grid(); }
 
  private:
+  Solution Sweep(bool checks_end);
   void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
   double Iterate(int iteration);
   // The norms of the solve so far that were taken.
   absl::Span<const double> NormsTaken(const Solution& solution) const;
   void Judge(Solution& solution) const;
-  bool Interrupted(const Solution& solution);
+  // Tells observer and monitor; returns whether the solve is to end.
+  bool Report(const Solution& solution);
   double GlobalNorm();
   // Squares of the norms put, in slots 0 ... slots - 1, of all ranks.
   absl::Span<const double> GlobalSquares(std::int64_t slots);
@@ -129,6 +136,7 @@ class Solver {
   comm::Communicator communicator_;
   Hierarchy hierarchy_;
   Observer observer_;
+  Monitor monitor_;
   ResidualNorm residual_norm_;
   bool solving_ = false;
   double progress_ = 0;           // StepInterval::progress

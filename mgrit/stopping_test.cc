@@ -168,7 +168,8 @@ TEST(Divergence, OfANumberThatIsNoneInAnyNorm) {
 TEST(Divergence, OfTheSerialSweep) {
   Breaking problem;
   Solver solver(problem, {0, 5, 64}, {.max_levels = 1}, comm::testing::World());
-  const Solution solution = solver.Solve();
+  EXPECT_TRUE(solver.Solve().converged);  // one level is not looked at
+  const Solution solution = solver.SolveSerially();
   EXPECT_TRUE(solution.diverged);
   EXPECT_FALSE(solution.converged);
   EXPECT_TRUE(std::isnan(solution.last_residual_norm()));
@@ -204,23 +205,29 @@ TEST(Observer, HearsOfEveryIterationInOrder) {
   DahlquistProblem problem({.initial_guess = 0.456});
   Solver solver(problem, {0, 5, 64}, {.skip_downcycle = true, .max_iterations = 5}, comm::testing::World());
   std::vector<double> heard;
-  solver.set_observer([&](const Progress& progress) {
-    EXPECT_EQ(progress.iteration, static_cast<int>(heard.size()));
-    heard.push_back(progress.residual_norm);
+  solver.set_observer([&](int iteration, double norm) {
+    EXPECT_EQ(iteration, static_cast<int>(heard.size()));
+    heard.push_back(norm);
+  });
+  std::size_t monitored = 0;
+  solver.set_monitor([&](const Progress& progress) {
+    EXPECT_EQ(progress.iteration, static_cast<int>(monitored++));
+    EXPECT_EQ(std::isnan(progress.residual_norm), progress.iteration == 0);
     return true;
   });
   const Solution solution = solver.Solve();
   EXPECT_FALSE(solution.interrupted);
+  EXPECT_EQ(monitored, heard.size());
   ASSERT_EQ(heard.size(), solution.residual_norms.size());
   EXPECT_TRUE(std::isnan(heard[0]));
   for (std::size_t k = 1; k < heard.size(); ++k) EXPECT_EQ(heard[k], solution.residual_norms[k]);
 }
 
-TEST(Observer, EndsTheSolveOnAllRanksIfItDoesOnOne) {
+TEST(Monitor, EndsTheSolveOnAllRanksIfItDoesOnOne) {
   for (int rank = 0; rank < comm::testing::World().size(); ++rank) {
     DahlquistProblem problem({.initial_guess = 0.456});
     Solver solver(problem, {0, 5, 64}, {.max_levels = 3, .max_iterations = 9}, comm::testing::World());
-    solver.set_observer([&](const Progress& progress) {
+    solver.set_monitor([&](const Progress& progress) {
       return progress.iteration < 3 || comm::testing::World().rank() != rank;
     });
     const Solution solution = solver.Solve();
@@ -231,10 +238,10 @@ TEST(Observer, EndsTheSolveOnAllRanksIfItDoesOnOne) {
   }
 }
 
-TEST(Observer, DoesNotInterruptWhatHasConverged) {
+TEST(Monitor, DoesNotInterruptWhatHasConverged) {
   DahlquistProblem problem({.initial_guess = 0.456});
   Solver solver(problem, {0, 5, 64}, {.tolerance = 1e3}, comm::testing::World());
-  solver.set_observer([](const Progress&) { return false; });
+  solver.set_monitor([](const Progress&) { return false; });
   const Solution solution = solver.Solve();
   EXPECT_TRUE(solution.converged);
   EXPECT_FALSE(solution.interrupted);
@@ -252,7 +259,7 @@ std::vector<std::array<double, 3>> Shown(Solver& solver, std::int64_t steps) {
 
 // The states that it sees after iteration k are those of a solve of k + 1 iterations; looking changes nothing,
 // and no step that it causes is marked final.
-TEST(Observer, SeesTheStatesOfTheIteration) {
+TEST(Monitor, SeesTheStatesOfTheIteration) {
   for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
     for (const ResidualTime when : {ResidualTime::kRestriction, ResidualTime::kCycle}) {
       const std::int64_t steps = 103;
@@ -262,7 +269,7 @@ TEST(Observer, SeesTheStatesOfTheIteration) {
       options.residual_time = when;
       Lorenz watched(examples::LorenzProblem::Parameters{}), plain(examples::LorenzProblem::Parameters{});
       Solver solver(watched, time, options, comm::testing::World());
-      solver.set_observer([&](const Progress& progress) {
+      solver.set_monitor([&](const Progress& progress) {
         watched.Forget();
         const auto seen = Shown(progress.solver, steps);
         for (const auto& evaluation : watched.evaluations()) {

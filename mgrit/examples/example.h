@@ -61,10 +61,9 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   if (prints) PrintSettings(options, example.time.steps);
   Solver solver(*example.problem, example.time, options, world);
   double before = std::numeric_limits<double>::quiet_NaN();
-  solver.set_observer([&](const Progress& progress) {
-    if (prints) PrintIteration(options, progress.iteration, progress.residual_norm, before);
-    before = progress.residual_norm;
-    return true;
+  solver.set_observer([&](int iteration, double norm) {
+    if (prints) PrintIteration(options, iteration, norm, before);
+    before = norm;
   });
   const Solution solution = solver.Solve();
   if (example.after_solve) example.after_solve();

@@ -53,7 +53,7 @@ void PrintIteration(const Options& options, int iteration, double norm, double n
 
 void PrintOutcome(const Options& options, const Solution& solution) {
   if (options.max_levels == 1) {
-    std::printf("one level: the serial sweep%s\n", solution.diverged ? ", whose end is not finite" : "");
+    std::printf("one level: the serial sweep\n");
   } else if (solution.diverged) {
     const char* const how = std::isfinite(solution.last_residual_norm()) ? "has grown" : "is not finite";
     std::printf("diverged after %d iterations: the residual %s\n", solution.iterations, how);
