@@ -13,9 +13,12 @@
 // Point j of the adjoint grid is point N - j of the forward grid. A coarse adjoint step uses the forward
 // problem's coarse step over the same fine points, linearised at the fine state at its left end, which its
 // rank owns. (Guenther, Ruthotto, Schroder, Cyr, Gauger: Layer-parallel training of deep residual neural
-// networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.) Where the forward problem coarsens space, so does
-// the adjoint, by the same Restrict and Interpolate (lambda is a grid function as u is), and a coarse step is
-// linearised at the restricted state.
+// networks, SIAM J. Math. Data Sci. 2, 2020, section 3.2.) Where the forward problem coarsens space, so does the
+// adjoint, by its RestrictAdjoint and InterpolateAdjoint, and a coarse step is linearised at the restricted
+// state. Whatever these are, a converged adjoint is that of the fine steps. With the transposes P^T and R^T of
+// interpolation and restriction, a two-level cycle with F-relaxation approximates the inverse of the adjoint
+// equations at the C-points by the transpose of what the forward cycle approximates that of the forward equations
+// by: both converge alike. (FCF-relaxation has the same two factors in the other order.)
 #ifndef PLAIT_MGRIT_ADJOINT_H_
 #define PLAIT_MGRIT_ADJOINT_H_
 
@@ -30,11 +33,6 @@
 #include "mgrit/problem.h"
 
 namespace plait::mgrit {
-
-// The time grid of the adjoint of a problem on `forward`.
-inline TimeGrid Reversed(const TimeGrid& forward) {
-  return {.start = -forward.stop, .stop = -forward.start, .steps = forward.steps};
-}
 
 // The forward step that an adjoint step transposes, with the very times that the forward solve used.
 // `index` is StepInterval::kNoIndex where the forward level has no such interval.
@@ -90,13 +88,14 @@ class AdjointProblem final : public Problem<S> {
     for (const AdjointTask<S>& task : adjoint_tasks) AddSource(task.interval, *task.out);
   }
   bool PrefersMany() const override { return problem_.PrefersMany(); }
+  bool IsInexact() const override { return problem_.IsInexact(); }
 
   bool CoarsensSpace() const override { return problem_.CoarsensSpace(); }
   void Restrict(int fine_level, const S& fine, S& coarse) override {
-    problem_.Restrict(fine_level, fine, coarse);
+    problem_.RestrictAdjoint(fine_level, fine, coarse);
   }
   void Interpolate(int fine_level, const S& coarse, S& fine) override {
-    problem_.Interpolate(fine_level, coarse, fine);
+    problem_.InterpolateAdjoint(fine_level, coarse, fine);
   }
 
  private:

@@ -230,6 +230,13 @@ class HomogeneousHeat : public examples::HeatProblem {
   Vector first_;
 };
 
+// Without its values at both ends, which no step reads and every step sets to 0: the corrections of the
+// transposed transfers do not.
+std::vector<double> Inside(std::vector<double> u) {
+  u.front() = u.back() = 0;
+  return u;
+}
+
 // So the adjoint solve of the heat equation is the solve of a heat equation, space coarsened or not: the same
 // norms and states, but for the rounding of dt at the other end of time.
 TEST(Adjoint, OfHeatIsTheHeatEquationAlsoWithSpaceCoarsened) {
@@ -261,7 +268,8 @@ TEST(Adjoint, OfHeatIsTheHeatEquationAlsoWithSpaceCoarsened) {
       }
       if (!backward.owns_points()) continue;
       for (std::int64_t j = backward.first_point(); j <= backward.last_point(); ++j) {
-        EXPECT_LE(Distance(backward.state<std::vector<double>>(j), expected.state<std::vector<double>>(j)),
+        EXPECT_LE(Distance(Inside(backward.state<std::vector<double>>(j)),
+                           Inside(expected.state<std::vector<double>>(j))),
                   tolerance)
             << "point " << j;
       }

@@ -383,13 +383,15 @@ void ExpectSameIterates(const Model& model, const TimeGrid& time, Options option
     const Vector expected = reference.Solution();
     const double tolerance = Tolerance(time, Largest(expected));
     double difference = 0;
-    for (std::int64_t point = 0; point <= time.steps; ++point) {
-      const Vector& u = solver.state<Vector>(point);
+    const auto compare = [&](std::int64_t point, const State& state) {
+      const Vector& u = Value<Vector>(state);
       for (std::size_t j = 0; j < u.size(); ++j) {
         const double exact = expected[static_cast<std::size_t>(point) * model.dimension + j];
         difference = std::max(difference, std::abs(u[j] - exact));
       }
-    }
+    };
+    compare(0, solver.state(0));
+    solver.Visit(compare);
     EXPECT_LE(difference, tolerance);
     ASSERT_EQ(solution.residual_norms.size(), norms.size());
     for (std::size_t k = 0; k < norms.size(); ++k) {
@@ -447,7 +449,14 @@ class DenseFasTest : public ::testing::TestWithParam<Method> {};
 TEST_P(DenseFasTest, EveryIterateIsThatOfTheTextbook) {
   for (const Model& model : {Linear(), Nonlinear(), TwoGridsOfCells()}) {
     SCOPED_TRACE(model.name);
-    ExpectSameIterates(model, {.start = 0, .stop = 2, .steps = 56}, GetParam().options);
+    Options options = GetParam().options;
+    ExpectSameIterates(model, {.start = 0, .stop = 2, .steps = 56}, options);
+    options.storage = Storage::kCPoints;
+    for (const int levels : {1, 2, 4}) {
+      SCOPED_TRACE(std::to_string(levels) + " levels of C-points alone");
+      options.c_point_levels = levels;
+      ExpectSameIterates(model, {.start = 0, .stop = 2, .steps = 56}, options);
+    }
   }
 }
 

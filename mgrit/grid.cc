@@ -1,6 +1,8 @@
 #include "mgrit/grid.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
@@ -53,7 +55,34 @@ const Options& WithCheckedFactors(const Options& options) {
 
 }  // namespace
 
+absl::StatusOr<TimeGrid> TimeGrid::FromPoints(std::vector<double> points) {
+  if (points.size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("a time grid needs at least 2 points, has %d", points.size()));
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (std::isfinite(points[i]) && (i == 0 || points[i] > points[i - 1])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the points of a time grid must be finite and increase: point %d is %g%s", i,
+                        points[i], i == 0 ? "" : absl::StrFormat(" after %g", points[i - 1])));
+  }
+  TimeGrid grid = {
+      .start = points.front(), .stop = points.back(), .steps = static_cast<std::int64_t>(points.size()) - 1};
+  grid.points = std::make_shared<const std::vector<double>>(std::move(points));
+  return grid;
+}
+
+TimeGrid Reversed(const TimeGrid& grid) {
+  TimeGrid reversed = {.start = -grid.stop, .stop = -grid.start, .steps = grid.steps};
+  if (grid.points == nullptr) return reversed;
+  std::vector<double> points(grid.points->rbegin(), grid.points->rend());
+  for (double& t : points) t = -t;
+  reversed.points = std::make_shared<const std::vector<double>>(std::move(points));
+  return reversed;
+}
+
 double TimeGrid::At(std::int64_t point) const {
+  if (points != nullptr) return (*points)[static_cast<std::size_t>(point)];
   // In this order a time that is a whole number is exact.
   return start + static_cast<double>(point) * (stop - start) / static_cast<double>(steps);
 }
@@ -89,6 +118,22 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
   if (!(options.tolerance >= 0)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the tolerance must be 0 (none) or more, is %g", options.tolerance));
+  }
+  if (options.c_point_levels < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("c_point_levels must be at least 1, is %d; to keep all points, choose that storage",
+                        options.c_point_levels));
+  }
+  if (!(options.divergence_factor == 0 || options.divergence_factor > 1)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "divergence_factor must be 0 (none) or more than 1, is %g", options.divergence_factor));
+  }
+  if (options.stagnation_iterations < 0 ||
+      !(options.stagnation_factor > 0 && options.stagnation_factor <= 1)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "stagnation_iterations must not be negative, is %d; stagnation_factor must be above 0 "
+        "and at most 1, is %g",
+        options.stagnation_iterations, options.stagnation_factor));
   }
   if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
   const int fit = LevelCount(options, steps);

@@ -8,21 +8,30 @@
 #define PLAIT_MGRIT_GRID_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "mgrit/options.h"
 #include "mgrit/problem.h"
 
 namespace plait::mgrit {
 
-// The points of a uniform time grid: t_i = start + i (stop - start) / steps.
+// The points of a time grid. Uniform, t_i = start + i (stop - start) / steps, unless `points` says what they
+// are. A coarse step spans the fine points between its ends, whatever their distances.
 struct TimeGrid {
   double start = 0;
   double stop = 1;
   std::int64_t steps = 1;
+  std::shared_ptr<const std::vector<double>> points = nullptr;  // t_0 ... t_N; made by FromPoints
 
+  // INVALID_ARGUMENT unless there are two points or more, finite and increasing. Local.
+  static absl::StatusOr<TimeGrid> FromPoints(std::vector<double> points);
   double At(std::int64_t point) const;
 };
+
+// The grid of the times -t_N ... -t_0: what the adjoint of a problem on `grid` runs on.
+TimeGrid Reversed(const TimeGrid& grid);
 
 // Ranges of fine steps, by position from the left: position p owns [bounds[p], bounds[p + 1]).
 // Position p is rank p, or, mirrored (for the adjoint, which runs from right to left), rank size - 1 - p.

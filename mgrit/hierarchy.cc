@@ -23,7 +23,7 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
     const GridLevel& shape = level->grid;
-    level->stores_f_points = index > 0 || options_.storage == Storage::kAllPoints;
+    level->stores_f_points = index >= options_.c_point_levels || options_.storage == Storage::kAllPoints;
     if (!shape.empty()) {
       for (std::int64_t point = shape.first; point <= shape.last; ++point) {
         const bool stored =
@@ -32,6 +32,7 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
       }
       level->relaxed.assign(shape.last_interval() - shape.first_interval(), 0);
       level->first_known = level->relaxed;
+      level->has_f_states.assign(level->relaxed.size(), index > 0);  // restricted before any step
       for (auto& state : level->scratch) state = problem_.NewState(index);
       level->residual = problem_.NewState(index);
       if (index > 0) level->g.resize(level->u.size());
@@ -49,6 +50,19 @@ void Hierarchy::ClearWork() {
   work_.steps.assign(grid_.levels(), 0);
 }
 
+void Hierarchy::SetProgress(int iteration, double progress) {
+  iteration_ = iteration;
+  if (problem_.IsInexact() && progress != progress_) ForgetSteps();
+  progress_ = progress;
+}
+
+void Hierarchy::ForgetSteps() {
+  for (auto& level : levels_) {
+    std::fill(level->relaxed.begin(), level->relaxed.end(), 0);
+    level->unchanged_above = false;
+  }
+}
+
 bool Hierarchy::Initialize(bool keep_states) {
   Level& fine = at(0);
   const bool keep = keep_states && has_states_;
@@ -59,6 +73,7 @@ bool Hierarchy::Initialize(bool keep_states) {
     problem_.Initialize(point, grid_.time().At(point), *u);
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
+  std::fill(fine.has_f_states.begin(), fine.has_f_states.end(), 0);
   for (auto& level : levels_) level->unchanged_above = false;
   has_states_ = true;
   ShareInitialState();

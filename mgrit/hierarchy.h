@@ -42,6 +42,8 @@ class Hierarchy {
   const WorkCount& work() const { return work_; }
   void ClearWork();
 
+  // What steps are told of the solve (StepInterval), until it is set again.
+  void SetProgress(int iteration, double progress);
   // Initial condition and, unless they are kept from a solve before, initial guess. Returns whether they are.
   bool Initialize(bool keep_states);
   // The state of an own point of level 0; null where it is not stored.
@@ -49,9 +51,6 @@ class Hierarchy {
 
   // Each is collective over the ranks that own steps of the level.
 
-  // One F-sweep: every F-point from the C-point before it. On the coarsest level, which has a single
-  // interval, this is the solution. Points that are still right from the sweep before are not computed again.
-  void FRelax(int level);
   // One F-sweep, then every C-point from the F-point before it.
   void FcSweep(int level);
   // F-sweep, residual at the C-points, and the equations of `level` + 1. With `norms`, the norms of the
@@ -59,39 +58,53 @@ class Hierarchy {
   void Restrict(int level, bool norms);
   // The initial guess of all coarse levels from level 0, with homogeneous equations.
   void RestrictGuess();
-  // F-sweep on `level`, then the correction of the C-points of `level` - 1.
+  // One F-sweep on `level`, every F-point from the C-point before it, then the correction of the C-points of
+  // `level` - 1. On the coarsest level, which has a single interval, the sweep gives the solution. Points that are
+  // still right from the sweep before are not computed again.
   void Interpolate(int level);
   // Puts the norms as Restrict does, of the current states of level 0.
   void Residual();
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
+  // All own points of level 0 from the rank on the left, one step after the other.
+  void SerialSweep();
   // Shows every own point but the ghost, from the right to the left interval, within an interval from left to
   // right. F-points that are not stored, or do not follow from their C-point yet, are computed.
-  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
+  // `final`: of the steps that this takes (StepInterval::final).
+  void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor, bool final);
   // Waits until every message sent has left. Local.
   void FinishMessages();
 
  private:
   struct Level;
-  // What a sweep does at the C-point that ends an interval, given the state of the point before it.
-  using AtCPoint = std::function<void(std::int64_t point, const State& before)>;
+  // What a sweep does at a point.
+  using AtPoint = std::function<void(std::int64_t point, const State& state)>;
 
   Level& at(int level) { return *levels_[level]; }
   // Point 0 of every level, which no cycle changes, for the rank that owns the first step of the level.
   void ShareInitialState();
   StepInterval IntervalOf(const Level& level, std::int64_t index) const;
+  // What was computed with other tolerances is not known any more.
+  void ForgetSteps();
+  const State* IterateAt(const Level& level, std::int64_t point) const;
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
   void AddRightHandSide(Level& level, std::int64_t point, State& u);
   // Computes the own F-points of an interval; returns the last of them (or the C-point, if there is none).
-  const State& March(Level& level, std::int64_t interval);
+  // `at_passing_point` sees those that are not stored.
+  const State& March(Level& level, std::int64_t interval, const AtPoint& at_passing_point);
   // The same for all whole intervals at once, for problems that prefer many steps at a time.
   void MarchTogether(Level& level);
-  void Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point);
+  // `at_c_point` gets the C-point that ends an interval and the state of the point before it.
+  void Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,
+             const AtPoint& at_passing_point = nullptr);
   void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before, bool norms);
   void FormCoarseEquations(Level& coarse);
-  void CorrectCPoints(Level& fine, Level& coarse);
+  void RestrictState(Level& fine, Level& coarse, std::int64_t coarse_point);
+  // V_k, until the level's cycle changes it.
+  const State& RestrictedAt(const Level& coarse, std::int64_t point);
+  void CorrectCPoint(Level& fine, Level& coarse, std::int64_t coarse_point, const State& corrected);
   void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
   void CPointsChanged(Level& level);
   void VisitInterval(Level& level, std::int64_t interval,
@@ -112,6 +125,8 @@ class Hierarchy {
   std::vector<std::unique_ptr<Level>> levels_;
   WorkCount work_;
   bool final_sweep_ = false;
+  int iteration_ = 0;
+  double progress_ = 0;
   bool has_states_ = false;  // of a solve before
 };
 

@@ -5,10 +5,15 @@
 namespace plait::mgrit {
 
 void Hierarchy::Interpolate(int index) {
-  FRelax(index);
   Level& coarse = at(index);
   Level& fine = at(index - 1);
-  CorrectCPoints(fine, coarse);
+  // F-points that are not stored are at hand but now.
+  Sweep(coarse, 0, nullptr,
+        [&](std::int64_t point, const State& u) { CorrectCPoint(fine, coarse, point, u); });
+  for (std::int64_t k = coarse.grid.first + 1; k <= coarse.grid.last && !coarse.grid.empty(); ++k) {
+    const State* u = coarse.u[coarse.grid.local(k)].get();
+    if (u != nullptr) CorrectCPoint(fine, coarse, k, *u);
+  }
   CPointsChanged(fine);
   coarse.unchanged_above = !problem_.CoarsensSpace();
   const GridLevel& grid = fine.grid;
@@ -17,20 +22,13 @@ void Hierarchy::Interpolate(int index) {
 }
 
 // Where space is not coarsened, u + (U - u) is U.
-void Hierarchy::CorrectCPoints(Level& fine, Level& coarse) {
-  const GridLevel& grid = coarse.grid;
-  for (std::int64_t k = grid.first + 1; k <= grid.last && !grid.empty(); ++k) {
-    State& u = fine.point(k * fine.grid.cfactor);
-    const std::int64_t own = grid.local(k);
-    if (!problem_.CoarsensSpace()) {
-      problem_.Copy(*coarse.u[own], u);
-      continue;
-    }
-    State& error = *coarse.v[own];
-    problem_.Combine(1.0, *coarse.u[own], -1.0, error);
-    problem_.Interpolate(fine.grid.level, error, *fine.residual);
-    problem_.Combine(1.0, *fine.residual, 1.0, u);
-  }
+void Hierarchy::CorrectCPoint(Level& fine, Level& coarse, std::int64_t coarse_point, const State& corrected) {
+  State& u = fine.point(coarse_point * fine.grid.cfactor);
+  if (!problem_.CoarsensSpace()) return problem_.Copy(corrected, u);
+  State& error = *coarse.v[coarse.grid.local(coarse_point)];
+  problem_.Combine(1.0, corrected, -1.0, error);
+  problem_.Interpolate(fine.grid.level, error, *fine.residual);
+  problem_.Combine(1.0, *fine.residual, 1.0, u);
 }
 
 }  // namespace plait::mgrit

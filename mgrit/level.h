@@ -14,8 +14,8 @@ namespace plait::mgrit {
 struct Hierarchy::Level {
   GridLevel grid;
   bool stores_f_points = true;
-  // By own point, the ghost first. Null where a state is not stored (F-points of level 0 with
-  // Storage::kCPoints).
+  // By own point, the ghost first. Null where a state is not stored (F-points with
+  // Storage::kCPoints, but the last own one).
   std::vector<std::unique_ptr<State>> u;
   // Right-hand sides; empty on level 0. Null entries while the equations are homogeneous.
   std::vector<std::unique_ptr<State>> g;
@@ -25,12 +25,14 @@ struct Hierarchy::Level {
   // keeps that g_k.
   bool unchanged_above = false;
   std::vector<std::unique_ptr<State>> g_before;
-  // Restricted states, where space is coarsened too; else the finer level still holds them.
+  // Restricted states, where space is coarsened too; else the C-points of the finer level still hold them.
   std::vector<std::unique_ptr<State>> v;
   // By own interval. `relaxed`: its F-points follow from its C-point. `first_known`: its first F-point does,
   // because forming the equations has computed that step already.
   std::vector<char> relaxed;
   std::vector<char> first_known;
+  // Its F-points hold states of this solve, though not of the newest C-point.
+  std::vector<char> has_f_states;
   // By own interval, filled by MarchTogether: the step to the C-point that ends it.
   std::vector<std::unique_ptr<State>> step_to_c_point;
   bool c_steps_known = false;

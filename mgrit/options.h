@@ -14,8 +14,9 @@ namespace plait::mgrit {
 // V: one visit of each coarse level. W: two. F: a V-cycle on each level on the way up.
 enum class Cycle { kV, kW, kF };
 
-// Which states of the finest level are kept. With kCPoints, memory falls by the coarsening factor; F-points
-// are computed in every sweep, those of the first interval too, and again by Solver::Visit.
+// Which states are kept: all, or on the finest levels (Options::c_point_levels) C-points alone. Then memory falls
+// by the coarsening factor; F-points are computed in every sweep, those of the first interval too, and again by
+// Solver::Visit.
 enum class Storage { kAllPoints, kCPoints };
 
 // When the residual of an iteration is taken. kRestriction: inside the cycle, after its relaxation, where it
@@ -27,6 +28,9 @@ enum class ResidualTime { kRestriction, kCycle, kNever };
 // (the solution's end is valid), or all F-points. With Storage::kCPoints, all but kNone make the solution's
 // end valid.
 enum class FinalRelaxation { kNone, kLastInterval, kAllPoints };
+
+// The norm over time of the norms of the residual at the C-points: their sum, 2-norm, or largest.
+enum class TimeNorm { kOne, kTwo, kMax };
 
 struct Options {
   int max_levels = 2;
@@ -53,9 +57,19 @@ struct Options {
   // zero stops too). 0: never.
   double tolerance = 0;
   bool relative_tolerance = false;
+  // Give up as diverged when a residual is above this many times the first. 0: only when it is not finite.
+  double divergence_factor = 0;
+  // Give up as stagnated when the smallest of the last `stagnation_iterations` residuals (0: never) is not
+  // below `stagnation_factor` times the smallest before them.
+  int stagnation_iterations = 0;
+  double stagnation_factor = 0.9;
 
   Storage storage = Storage::kAllPoints;
+  // With kCPoints: how many levels, the finest first, keep C-points alone; at least 1. More than 1 changes
+  // results by rounding.
+  int c_point_levels = 1;
   ResidualTime residual_time = ResidualTime::kRestriction;
+  TimeNorm time_norm = TimeNorm::kTwo;
   FinalRelaxation final_relaxation = FinalRelaxation::kAllPoints;
   // Start from the states of the solve before, if there was one, instead of Problem::Initialize. Point 0 is
   // always initialised. A solve that starts so does not skip its first down-cycle, which would forget them.

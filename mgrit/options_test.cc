@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "mgrit/examples/dahlquist_problem.h"
@@ -61,6 +64,11 @@ TEST(Validate, RejectsWhatNoSolveCanUse) {
   EXPECT_FALSE(Validate({.max_iterations = 0}, 64).ok());
   EXPECT_FALSE(Validate({.max_levels = 9, .min_coarse_steps = 0}, 64).ok());
   EXPECT_FALSE(Validate({.tolerance = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.divergence_factor = 1}, 64).ok());
+  EXPECT_FALSE(Validate({.c_point_levels = 0}, 64).ok());
+  EXPECT_FALSE(Validate({.stagnation_iterations = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.stagnation_factor = 0}, 64).ok());
+  EXPECT_FALSE(Validate({.stagnation_factor = std::numeric_limits<double>::quiet_NaN()}, 64).ok());
   EXPECT_FALSE(Validate({.tolerance = std::numeric_limits<double>::quiet_NaN()}, 64).ok());
 }
 
@@ -75,6 +83,35 @@ TEST(SolverDeathTest, EndsWithTheMessageOfValidate) {
   EXPECT_DEATH(solve({.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::Even(64, 2, {.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::OfWholeIntervals(64, 2, {.cfactors = {0}}), "coarsening factor 0");
+}
+
+// Counts the states that the solver asks for, by level.
+struct Counting : examples::DahlquistProblem {
+  Counting() : DahlquistProblem({}) {}
+  double Make(int level) override {
+    ++states[level];
+    return 0;
+  }
+  std::int64_t states[4] = {0, 0, 0, 0};
+};
+
+// Of 64, 16 and 4 steps, and one on the coarsest level: that many states fewer, for all but C-points and the last
+// point of a rank.
+TEST(Storage, LeavesOutTheFPointsOfItsLevels) {
+  const std::int64_t f_points[] = {64 - 16, 16 - 4, 4 - 1, 0};
+  Counting all;
+  Solver(all, {0, 1, 64}, {.max_levels = 4, .cfactors = {4}}, comm::Communicator::Self()).Solve();
+  for (const int levels : {1, 2, 3}) {
+    Counting some;
+    Solver(some, {0, 1, 64},
+           {.max_levels = 4, .cfactors = {4}, .storage = Storage::kCPoints, .c_point_levels = levels},
+           comm::Communicator::Self())
+        .Solve();
+    for (int level = 0; level < 4; ++level) {
+      EXPECT_EQ(all.states[level] - some.states[level], level < levels ? f_points[level] : 0)
+          << "level " << level << " of " << levels;
+    }
+  }
 }
 
 TEST(AtLevel, TheLastEntryServesAllCoarserLevels) {
@@ -152,6 +189,34 @@ TEST(Partition, IsAsEvenAsWholeIntervalsAllow) {
 TEST(Partition, FollowsTheCoarserLevelsWhereTheyAreAsEven) {
   const Partition partition = Partition::OfWholeIntervals(128, 4, {.max_levels = 3, .cfactors = {4}});
   for (int p = 0; p < 4; ++p) EXPECT_EQ(partition.first_step(p), 32 * p);
+}
+
+std::string ErrorOfPoints(std::vector<double> points) {
+  return std::string(TimeGrid::FromPoints(std::move(points)).status().message());
+}
+
+TEST(TimeGrid, RejectsPointsThatAreNoGrid) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_NE(ErrorOfPoints({}).find("at least 2 points, has 0"), std::string::npos);
+  EXPECT_NE(ErrorOfPoints({1}).find("at least 2 points, has 1"), std::string::npos);
+  EXPECT_NE(ErrorOfPoints({0, 1, 1}).find("point 2 is 1 after 1"), std::string::npos);
+  EXPECT_NE(ErrorOfPoints({0, -1}).find("point 1 is -1 after 0"), std::string::npos);
+  EXPECT_NE(ErrorOfPoints({0, infinity}).find("point 1 is inf"), std::string::npos);
+  EXPECT_NE(ErrorOfPoints({std::nan(""), 1}).find("point 0 is nan"), std::string::npos);
+}
+
+TEST(TimeGrid, HasItsPointsAndTheirMirrorImage) {
+  const TimeGrid grid = *TimeGrid::FromPoints({1, 1.5, 4, 4.25});
+  EXPECT_EQ(grid.steps, 3);
+  EXPECT_EQ(grid.start, 1);
+  EXPECT_EQ(grid.stop, 4.25);
+  const TimeGrid reversed = Reversed(grid);
+  for (std::int64_t i = 0; i <= 3; ++i) EXPECT_EQ(reversed.At(i), -grid.At(3 - i));
+  EXPECT_EQ(grid.At(2), 4);
+  EXPECT_EQ(reversed.start, -4.25);
+  EXPECT_EQ(reversed.stop, -1);
+  const TimeGrid uniform = Reversed(TimeGrid{.start = 1, .stop = 3, .steps = 4});
+  EXPECT_EQ(uniform.At(1), -2.5);
 }
 
 TEST(Grid, CoarseStepsSpanTheirFineSteps) {

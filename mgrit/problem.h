@@ -11,10 +11,13 @@
 #ifndef PLAIT_MGRIT_PROBLEM_H_
 #define PLAIT_MGRIT_PROBLEM_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "mgrit/state.h"
@@ -40,7 +43,24 @@ struct StepInterval {
   // coarse levels, and no step to them is final.
   bool final = false;
 
+  // Of the solve under way: its iteration, from 0, and how far it has come, from 0 (no residual yet) to 1 (near
+  // the tolerance; always, if there is none).
+  int iteration = 0;
+  double progress = 1;
+  // The current iterate at the end of the step, a guess of `out` (on a coarse level, of `out` and the
+  // right-hand side). Null where there is none yet or it is not stored (Storage). It may be `out` itself: to be
+  // read before that is written. In an adjoint step, of `lambda`.
+  const State* iterate = nullptr;
+
   double dt() const { return t_stop - t_start; }
+  // The tolerance for a solver inside the step: `loose` at first, `tight` in the end, between them in the
+  // logarithm as the residual falls (XBraid's braid_GetSpatialAccuracy, which stays loose on coarse levels: full
+  // approximation does not converge on errors of coarse steps that change from visit to visit). See
+  // AnyProblem::IsInexact.
+  double InnerTolerance(double loose, double tight) const {
+    if (progress <= 0) return loose;
+    return progress >= 1 ? tight : loose * std::pow(tight / loose, progress);
+  }
 };
 
 // One step of a batch of independent steps: *out = Phi(*u).
@@ -74,6 +94,9 @@ class AnyProblem {
   // True if the solver should offer all its intervals together; false to walk interval after interval, which
   // is kinder to the cache.
   virtual bool PrefersMany() const { return false; }
+  // True if steps are only as accurate as StepInterval::InnerTolerance asks for. A solve then takes a residual as
+  // converged only in an iteration with tight tolerances.
+  virtual bool IsInexact() const { return false; }
 
   virtual void Copy(const State& x, State& y) = 0;
   // y = alpha x + beta y
@@ -123,6 +146,15 @@ class Problem : public AnyProblem {
   // Spatial coarsening, both linear. Restriction serves states and residuals alike.
   virtual void Restrict(int fine_level, const S& fine, S& coarse);
   virtual void Interpolate(int fine_level, const S& coarse, S& fine);
+  // The same for an adjoint solve of a problem that coarsens space; there is no default. With the transposes of
+  // Interpolate and of Restrict, in this order, the cycle of the adjoint solve is the transpose of the cycle.
+  virtual void RestrictAdjoint(int fine_level, const S& fine, S& coarse);
+  virtual void InterpolateAdjoint(int fine_level, const S& coarse, S& fine);
+
+  // The norm of a residual at one point in time, for problems with a norm of their own (scaled by mesh sizes,
+  // of some components alone). Without a value: the 2-norm of the state. Taken at once, unlike the 2-norm of
+  // states on a device.
+  virtual std::optional<double> ResidualNorm(const S& /*residual*/) { return std::nullopt; }
 
   // The erased side.
   std::unique_ptr<State> NewState(int level) final { return std::make_unique<StateOf<S>>(Make(level)); }
@@ -134,8 +166,19 @@ class Problem : public AnyProblem {
   void Combine(double alpha, const State& x, double beta, State& y) final {
     Operations::Combine(alpha, Value<S>(x), beta, Value<S>(y));
   }
-  void PutNorm(std::int64_t slot, const State& x) final { norms_.Put(slot, Value<S>(x)); }
-  void TakeNorms(absl::Span<double> squares) final { norms_.Take(squares); }
+  void PutNorm(std::int64_t slot, const State& x) final {
+    const std::optional<double> own = ResidualNorm(Value<S>(x));
+    if (own) {
+      own_norms_.emplace_back(slot, *own);
+    } else {
+      norms_.Put(slot, Value<S>(x));
+    }
+  }
+  void TakeNorms(absl::Span<double> squares) final {
+    norms_.Take(squares);
+    for (const auto& [slot, norm] : own_norms_) squares[static_cast<std::size_t>(slot)] = norm * norm;
+    own_norms_.clear();
+  }
   StateMemory Memory(State& x) final {
     if constexpr (requires { Operations::Memory(Value<S>(x)); }) return Operations::Memory(Value<S>(x));
     return {};
@@ -152,6 +195,7 @@ class Problem : public AnyProblem {
 
  private:
   typename NormsOf<S>::type norms_;
+  std::vector<std::pair<std::int64_t, double>> own_norms_;  // by slot
 };
 
 // Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
@@ -177,6 +221,15 @@ void Problem<S>::Restrict(int, const S&, S&) {
 template <typename S>
 void Problem<S>::Interpolate(int, const S&, S&) {
   MissingOperation("Interpolate");
+}
+
+template <typename S>
+void Problem<S>::RestrictAdjoint(int, const S&, S&) {
+  MissingOperation("RestrictAdjoint (the transpose of Interpolate)");
+}
+template <typename S>
+void Problem<S>::InterpolateAdjoint(int, const S&, S&) {
+  MissingOperation("InterpolateAdjoint (the transpose of Restrict)");
 }
 
 }  // namespace plait::mgrit

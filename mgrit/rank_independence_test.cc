@@ -114,6 +114,15 @@ TEST_P(RankIndependenceTest, SameBitsWithCPointsStored) {
   Compare(GetParam(), c_points, c_points);
 }
 
+TEST_P(RankIndependenceTest, SameBitsWithCPointsStoredOnMoreLevels) {
+  Options c_points = GetParam().options;
+  c_points.storage = Storage::kCPoints;
+  for (const int levels : {2, 9}) {
+    c_points.c_point_levels = levels;
+    Compare(GetParam(), c_points, c_points);
+  }
+}
+
 TEST_P(RankIndependenceTest, SameBitsWithTheResidualOfTheCycle) {
   Options options = GetParam().options;
   options.residual_time = ResidualTime::kCycle;

@@ -12,7 +12,18 @@ StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const
   StepInterval interval = grid_.Interval(level.grid.level, index);
   // The F-points of the first interval follow from u_0: they are final whenever they are computed.
   interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
+  interval.iteration = iteration_;
+  interval.progress = progress_;
+  interval.iterate = IterateAt(level, index + 1);
   return interval;
+}
+
+// Some ranks store an F-point at the end of their range that others do not: none is shown.
+const State* Hierarchy::IterateAt(const Level& level, std::int64_t point) const {
+  const bool f_point = !level.grid.is_c_point(point);
+  const std::size_t interval = level.interval((point - 1) / level.grid.cfactor);
+  if (f_point && !(level.stores_f_points && level.has_f_states[interval])) return nullptr;
+  return level.u[level.grid.local(point)].get();
 }
 
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
@@ -29,7 +40,7 @@ void Hierarchy::AddRightHandSide(Level& level, std::int64_t point, State& u) {
   problem_.Combine(1.0, *level.g[level.grid.local(point)], 1.0, u);
 }
 
-const State& Hierarchy::March(Level& level, std::int64_t interval) {
+const State& Hierarchy::March(Level& level, std::int64_t interval, const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   const std::int64_t c_point = interval * grid.cfactor;
   const std::int64_t begin = std::max(c_point, grid.first);
@@ -40,13 +51,16 @@ const State& Hierarchy::March(Level& level, std::int64_t interval) {
   State* before = level.u[grid.local(begin)].get();
   for (std::int64_t point = begin + 1; point <= end; ++point) {
     State* u = level.u[grid.local(point)].get();
-    if (u == nullptr) u = level.scratch[point % 2].get();
+    const bool passes = u == nullptr;
+    if (passes) u = level.scratch[point % 2].get();
     const bool known = level.first_known[own] && point == c_point + 1;
     if (!known) Step(level, point - 1, *before, *u);
+    if (passes && at_passing_point) at_passing_point(point, *u);
     before = u;
   }
   level.first_known[own] = 0;
   level.relaxed[own] = level.stores_f_points;
+  level.has_f_states[own] = 1;
   return *before;
 }
 
@@ -80,12 +94,14 @@ void Hierarchy::MarchTogether(Level& level) {
   }
   for (std::int64_t q : intervals) {
     level.relaxed[level.interval(q)] = 1;
+    level.has_f_states[level.interval(q)] = 1;
     level.first_known[level.interval(q)] = 0;
   }
   level.c_steps_known = true;
 }
 
-void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point) {
+void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,
+                      const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   if (grid.empty()) return;
   const bool together = at_c_point && problem_.PrefersMany() && options_.storage == Storage::kAllPoints;
@@ -98,7 +114,7 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtCPoint&
     if (at_c_point && c_point > grid.steps)
       continue;  // F-points after the last C-point: nothing depends on them
     if (q == grid.first_interval() && ghost_is_f_point) Receive(level);
-    const State& before = March(level, q);
+    const State& before = March(level, q, at_passing_point);
     if (q == grid.last_interval() - 1 && last_is_f_point) Send(level);
     if (at_c_point && c_point <= grid.last) at_c_point(c_point, before);
   }
@@ -117,11 +133,9 @@ void Hierarchy::StepToCPoint(Level& level, std::int64_t point, const State& befo
   }
 }
 
-void Hierarchy::FRelax(int level) { Sweep(at(level), 0, nullptr); }
-
 void Hierarchy::RelaxFrom(std::int64_t first_interval) {
   final_sweep_ = true;
-  Sweep(at(0), first_interval, nullptr);
+  Sweep(at(0), first_interval, nullptr, nullptr);
   final_sweep_ = false;
 }
 
@@ -155,12 +169,30 @@ void Hierarchy::CPointsChanged(Level& level) {
   }
 }
 
-void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
+void Hierarchy::SerialSweep() {
+  Level& level = at(0);
+  const GridLevel& grid = level.grid;
+  if (grid.empty()) return;
+  if (grid.left_rank >= 0) Receive(level);
+  State* before = &level.point(grid.first);
+  for (std::int64_t point = grid.first + 1; point <= grid.last; ++point) {
+    State* u = level.u[grid.local(point)].get();
+    if (u == nullptr) u = level.scratch[point % 2].get();
+    final_sweep_ = !grid.is_c_point(point);  // as in a solve: no step to a C-point is final
+    Step(level, point - 1, *before, *u);
+    before = u;
+  }
+  final_sweep_ = false;
+  if (grid.right_rank >= 0) Send(level);
+  std::fill(level.relaxed.begin(), level.relaxed.end(), level.stores_f_points);
+}
+
+void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& visitor, bool final) {
   Level& level = at(0);
   const GridLevel& grid = level.grid;
   const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
   const bool last_is_f_point = grid.right_rank >= 0 && !grid.is_c_point(grid.last);
-  final_sweep_ = true;
+  final_sweep_ = final;
   for (std::int64_t q = grid.last_interval() - 1; q >= grid.first_interval(); --q) {
     const bool relaxed = level.relaxed[level.interval(q)];  // the same on all ranks that share the interval
     if (!relaxed && q == grid.first_interval() && ghost_is_f_point) Receive(level);

@@ -38,15 +38,30 @@ void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, c
   StepToCPoint(fine, point, before, residual);
   problem_.Combine(-1.0, fine.point(point), 1.0, residual);
   if (norms) problem_.PutNorm(coarse_point - 1, residual);
-  if (problem_.CoarsensSpace()) {
-    problem_.Restrict(fine.grid.level, residual, *g);
-    problem_.Restrict(fine.grid.level, fine.point(point), *coarse.u[own]);
-    if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(coarse.grid.level);
-    problem_.Copy(*coarse.u[own], *coarse.v[own]);
-  } else {
-    problem_.Copy(fine.point(point), *coarse.u[own]);
-  }
+  if (problem_.CoarsensSpace()) problem_.Restrict(fine.grid.level, residual, *g);
+  RestrictState(fine, coarse, coarse_point);
   if (coarse_point == coarse.grid.last && coarse.grid.right_rank >= 0) Send(coarse);
+}
+
+void Hierarchy::RestrictState(Level& fine, Level& coarse, std::int64_t coarse_point) {
+  const State& u = fine.point(coarse_point * fine.grid.cfactor);
+  const std::int64_t own = coarse.grid.local(coarse_point);
+  State* to = coarse.u[own].get();
+  if (!problem_.CoarsensSpace()) {
+    if (to != nullptr) problem_.Copy(u, *to);
+    return;
+  }
+  if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(coarse.grid.level);
+  problem_.Restrict(fine.grid.level, u, *coarse.v[own]);
+  if (to != nullptr) problem_.Copy(*coarse.v[own], *to);
+}
+
+const State& Hierarchy::RestrictedAt(const Level& coarse, std::int64_t point) {
+  const std::int64_t own = coarse.grid.local(point);
+  if (coarse.u[own] != nullptr) return *coarse.u[own];
+  if (problem_.CoarsensSpace()) return *coarse.v[own];
+  Level& fine = at(coarse.grid.level - 1);
+  return fine.point(point * fine.grid.cfactor);
 }
 
 // g_k = R r_k + V_k - Phi_c(V_{k-1}), from the right, so that V_{k-1} is still there when it is needed. For
@@ -62,17 +77,18 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
   for (std::int64_t k = grid.last; k > grid.first; --k) {
     State& g = *coarse.g[grid.local(k)];
     State& phi = *coarse.scratch[0];
+    const State& v = RestrictedAt(coarse, k);
     if (coarse.unchanged_above && !grid.is_c_point(k)) {
-      problem_.Copy(coarse.point(k), phi);
+      problem_.Copy(v, phi);
       if (had_right_hand_side) problem_.Combine(-1.0, *coarse.g_before[grid.local(k)], 1.0, phi);
     } else {
-      Step(coarse, k - 1, coarse.point(k - 1), phi);
+      Step(coarse, k - 1, RestrictedAt(coarse, k - 1), phi);
     }
-    problem_.Combine(1.0, coarse.point(k), 1.0, g);
+    problem_.Combine(1.0, v, 1.0, g);
     if (grid.is_c_point(k - 1)) {
-      const bool f_point = !grid.is_c_point(k);
-      if (f_point) problem_.Copy(g, coarse.point(k));
-      coarse.first_known[coarse.interval((k - 1) / grid.cfactor)] = f_point;
+      const bool known = !grid.is_c_point(k) && coarse.stores_f_points;
+      if (known) problem_.Copy(g, coarse.point(k));
+      coarse.first_known[coarse.interval((k - 1) / grid.cfactor)] = known;
     }
     problem_.Combine(-1.0, phi, 1.0, g);
   }
@@ -90,17 +106,7 @@ void Hierarchy::RestrictGuess() {
     if (grid.empty()) continue;
     // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is
     // corrected first.
-    for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) {
-      const State& u = fine.point(k * fine.grid.cfactor);
-      const std::int64_t own = grid.local(k);
-      if (!problem_.CoarsensSpace()) {
-        problem_.Copy(u, *coarse.u[own]);
-        continue;
-      }
-      problem_.Restrict(index, u, *coarse.u[own]);
-      if (coarse.v[own] == nullptr) coarse.v[own] = problem_.NewState(index + 1);
-      problem_.Copy(*coarse.u[own], *coarse.v[own]);
-    }
+    for (std::int64_t k = grid.first + 1; k <= grid.last; ++k) RestrictState(fine, coarse, k);
   }
 }
 

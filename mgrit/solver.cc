@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mgrit/convergence.h"
 #include "mgrit/stopwatch.h"
 
 namespace plait::mgrit {
@@ -49,26 +50,53 @@ void Solver::set_max_iterations(int iterations) {
 }
 
 Solution Solver::Solve() {
+  if (hierarchy_.levels() == 1) return Sweep(/*checks_end=*/false);
   Solution solution;
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
   const bool kept = hierarchy_.Initialize(options_.keep_previous_states);
   skips_downcycle_ = options_.skip_downcycle && !kept;
-  if (hierarchy_.levels() == 1) {
-    hierarchy_.FRelax(0);
-    solution.iterations = 1;
-    solution.residual_norms = {0.0};
-    solution.converged = true;
-    if (observer_) observer_(0, 0.0);
-  }
-  while (hierarchy_.levels() > 1 && !ShouldStop(solution)) {
-    const double norm = Iterate(solution.iterations);
-    solution.residual_norms.push_back(norm);
-    if (observer_) observer_(solution.iterations, norm);
+  solving_ = true;
+  bool stops = false;
+  while (!stops && solution.iterations < options_.max_iterations) {
+    progress_ = ProgressOf(options_, NormsTaken(solution));
+    hierarchy_.SetProgress(solution.iterations, progress_);
+    solution.residual_norms.push_back(Iterate(solution.iterations));
     ++solution.iterations;
+    Judge(solution);
+    stops = solution.converged || solution.diverged || solution.stagnated;
+    const bool interrupted = Report(solution);
+    solution.interrupted = interrupted && !stops;
+    stops = stops || interrupted;
   }
+  solving_ = false;
+  hierarchy_.SetProgress(solution.iterations, 1);
   FinalRelaxation();
   hierarchy_.FinishMessages();
+  solution.work = hierarchy_.work();
+  return solution;
+}
+
+Solution Solver::SolveSerially() { return Sweep(/*checks_end=*/true); }
+
+Solution Solver::Sweep(bool checks_end) {
+  Solution solution;
+  const Stopwatch watch(solution.seconds);
+  hierarchy_.ClearWork();
+  hierarchy_.Initialize(/*keep_states=*/false);
+  hierarchy_.SetProgress(0, 1);
+  hierarchy_.SerialSweep();
+  hierarchy_.FinishMessages();
+  solution.iterations = 1;
+  solution.residual_norms = {0.0};
+  if (checks_end) {
+    const State* end = owns_points() ? hierarchy_.state(hierarchy_.grid().level(0).steps) : nullptr;
+    if (end != nullptr) problem_.PutNorm(0, *end);
+    solution.diverged = !std::isfinite(GlobalSquares(1)[0]);
+  }
+  solution.converged = !solution.diverged;
+  if (solution.diverged) solution.residual_norms = {kNoResidual};
+  Report(solution);
   solution.work = hierarchy_.work();
   return solution;
 }
@@ -114,37 +142,52 @@ Cycle Solver::CycleOf(int iteration) const {
   return fmg ? Cycle::kF : options_.cycle;
 }
 
-// The squares are added in the order of the points, whoever owns them: every entry has one non-zero
-// contribution, so the all-reduce is exact.
-double Solver::GlobalNorm() {
-  norms_squared_.assign(hierarchy_.grid().level(0).c_intervals(), 0.0);
+// Every entry has one non-zero contribution, so the all-reduce is exact.
+absl::Span<const double> Solver::GlobalSquares(std::int64_t slots) {
+  norms_squared_.assign(static_cast<std::size_t>(slots), 0.0);
   problem_.TakeNorms(absl::MakeSpan(norms_squared_));
   communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(norms_squared_)));
-  double sum = 0;
-  for (double norm_squared : norms_squared_) sum += norm_squared;
-  return std::sqrt(sum);
+  return norms_squared_;
 }
 
-bool Solver::ShouldStop(Solution& solution) const {
-  double first = kNoResidual;
-  for (double norm : solution.residual_norms) {
-    if (std::isnan(first)) first = norm;
-  }
-  const bool skipped = solution.iterations == 1 && skips_downcycle_;
-  const bool has_norm = options_.residual_time != ResidualTime::kNever && solution.iterations > 0 &&
-                        !(skipped && options_.residual_time == ResidualTime::kRestriction);
-  if (has_norm) {
-    const double norm = solution.residual_norms.back();
-    solution.diverged = !std::isfinite(norm);
-    const bool zero_from_the_start = options_.relative_tolerance && first == 0 && options_.tolerance > 0;
-    solution.converged =
-        zero_from_the_start || norm < options_.tolerance * (options_.relative_tolerance ? first : 1.0);
-  }
-  return solution.diverged || solution.converged || solution.iterations >= options_.max_iterations;
+// In the order of the points, whoever owns them.
+double Solver::GlobalNorm() {
+  const absl::Span<const double> squares = GlobalSquares(hierarchy_.grid().level(0).c_intervals());
+  if (!residual_norm_) return NormOverTime(options_.time_norm, squares);
+  std::vector<double> norms;
+  for (const double square : squares) norms.push_back(std::sqrt(square));
+  return residual_norm_(norms);
+}
+
+absl::Span<const double> Solver::NormsTaken(const Solution& solution) const {
+  if (options_.residual_time == ResidualTime::kNever) return {};
+  absl::Span<const double> norms = solution.residual_norms;
+  const bool skipped = skips_downcycle_ && options_.residual_time == ResidualTime::kRestriction;
+  if (skipped && !norms.empty()) norms.remove_prefix(1);
+  return norms;
+}
+
+void Solver::Judge(Solution& solution) const {
+  const absl::Span<const double> norms = NormsTaken(solution);
+  if (norms.empty()) return;
+  const Verdict verdict = mgrit::Judge(options_, norms);
+  solution.converged = verdict == Verdict::kConverged && (progress_ >= 1 || !problem_.IsInexact());
+  solution.diverged = verdict == Verdict::kDiverged;
+  solution.stagnated = verdict == Verdict::kStagnated;
+}
+
+bool Solver::Report(const Solution& solution) {
+  const int iteration = solution.iterations - 1;
+  if (observer_) observer_(iteration, solution.last_residual_norm());
+  if (!monitor_) return false;
+  const Progress progress = {iteration, solution.last_residual_norm(), *this};
+  std::int64_t stops[] = {monitor_(progress) ? 0 : 1};
+  communicator_.AllReduce(comm::BufferOf(absl::MakeSpan(stops)), comm::ReduceOp::kMax);
+  return stops[0] != 0;
 }
 
 void Solver::FinalRelaxation() {
-  if (options_.final_relaxation == FinalRelaxation::kNone || hierarchy_.levels() == 1) return;
+  if (options_.final_relaxation == FinalRelaxation::kNone) return;
   const GridLevel& fine = hierarchy_.grid().level(0);
   if (options_.storage == Storage::kCPoints) {
     hierarchy_.RelaxFrom(fine.c_intervals());  // what follows the last C-point, for the end of the solution
@@ -161,7 +204,7 @@ const State& Solver::state(std::int64_t point) const {
 }
 
 void Solver::Visit(const std::function<void(std::int64_t, const State&)>& visitor) {
-  hierarchy_.Visit(visitor);
+  hierarchy_.Visit(visitor, /*final=*/!solving_);
 }
 
 }  // namespace plait::mgrit

@@ -30,6 +30,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "comm/communicator.h"
 #include "mgrit/grid.h"
 #include "mgrit/hierarchy.h"
@@ -41,10 +42,14 @@ namespace plait::mgrit {
 // What a solve has come to; the same on every rank but for `work`.
 struct Solution {
   int iterations = 0;
-  bool converged = false;  // the tolerance was reached
-  bool diverged = false;   // a residual was not finite; the solve has stopped
-  // Per iteration, the 2-norm over the C-points of the residual of level 0; see ResidualTime. NaN where there
-  // is none (a skipped down-sweep, ResidualTime::kNever).
+  // Why the solve has stopped before its last iteration; one of them at most.
+  // (One level is the serial sweep: it solves the equations, whatever it gives.)
+  bool converged = false;    // the tolerance was reached
+  bool diverged = false;     // a residual was not finite, or grew as Options::divergence_factor says
+  bool stagnated = false;    // the residuals no longer fall: Options::stagnation_iterations
+  bool interrupted = false;  // a monitor ended it
+  // Per iteration, the norm over the C-points of the residual of level 0; see ResidualTime and TimeNorm. NaN
+  // where there is none (a skipped down-sweep, ResidualTime::kNever).
   std::vector<double> residual_norms;
   WorkCount work;
   double seconds = 0;
@@ -52,10 +57,26 @@ struct Solution {
   double last_residual_norm() const;
 };
 
+class Solver;
+
+// What a monitor sees after an iteration.
+struct Progress {
+  int iteration = 0;         // from 0
+  double residual_norm = 0;  // NaN where there is none
+  // For the states that the iteration has come to: state() of the own C-points, Visit for all own points.
+  Solver& solver;
+};
+
 class Solver {
  public:
   // Called after every iteration, on every rank: iteration (from 0), residual norm.
   using Observer = std::function<void(int iteration, double residual_norm)>;
+  // Called after every iteration; returns whether to go on. The solve stops on all ranks if it does on one, at the
+  // price of an all-reduce of one number an iteration.
+  using Monitor = std::function<bool(const Progress& progress)>;
+  // A norm over time of one's own, of the norms at the C-points 1, 2, ... of level 0. A function of its
+  // argument alone: every rank takes it of the same numbers.
+  using ResidualNorm = std::function<double(absl::Span<const double> norms)>;
 
   // `problem` outlives the solver. The options are valid (mgrit::Validate), else the program ends.
   // Collective.
@@ -66,11 +87,18 @@ class Solver {
   ~Solver();
 
   void set_observer(Observer observer) { observer_ = std::move(observer); }
+  // On every rank or on none.
+  void set_monitor(Monitor monitor) { monitor_ = std::move(monitor); }
+  // Instead of Options::time_norm; on every rank.
+  void set_residual_norm(ResidualNorm norm) { residual_norm_ = std::move(norm); }
   // At least 1. Takes effect at the next Solve.
   void set_max_iterations(int iterations);
 
   // Collective. May be called again: memory is reused.
   Solution Solve();
+  // Collective. The serial sweep, rank after rank, into the memory of this solver: what to fall back on where
+  // the cycles do not converge. One iteration, no residual; `diverged` if the last state is not finite.
+  Solution SolveSerially();
 
   // The own points first_point() ... last_point(); the first is its left neighbour's last.
   std::int64_t first_point() const { return hierarchy_.grid().level(0).first; }
@@ -83,16 +111,24 @@ class Solver {
     return Value<S>(state(point));
   }
   // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored,
-  // or that the solve has not relaxed last (Options::final_relaxation), are computed.
+  // or that the solve has not relaxed last (Options::final_relaxation), are computed. A monitor may call it,
+  // on every rank: then the F-points are computed, which counts as work.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);
   const Grid& grid() const { return hierarchy_.grid(); }
 
  private:
+  Solution Sweep(bool checks_end);
   void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
   double Iterate(int iteration);
-  bool ShouldStop(Solution& solution) const;
+  // The norms of the solve so far that were taken.
+  absl::Span<const double> NormsTaken(const Solution& solution) const;
+  void Judge(Solution& solution) const;
+  // Tells observer and monitor; returns whether the solve is to end.
+  bool Report(const Solution& solution);
   double GlobalNorm();
+  // Squares of the norms put, in slots 0 ... slots - 1, of all ranks.
+  absl::Span<const double> GlobalSquares(std::int64_t slots);
   Cycle CycleOf(int iteration) const;
   void FinalRelaxation();
 
@@ -100,9 +136,13 @@ class Solver {
   comm::Communicator communicator_;
   Hierarchy hierarchy_;
   Observer observer_;
+  Monitor monitor_;
+  ResidualNorm residual_norm_;
+  bool solving_ = false;
+  double progress_ = 0;           // StepInterval::progress
   bool skips_downcycle_ = false;  // of the first iteration of this solve
   AnyProblem& problem_;
-  std::vector<double> norms_squared_;  // by C-point of level 0, zero where another rank owns it
+  std::vector<double> norms_squared_;  // of the last GlobalSquares
 };
 
 }  // namespace plait::mgrit

@@ -26,7 +26,8 @@ struct Example {
   std::string title = {};
   Problem<S>* problem = nullptr;
   TimeGrid time = {};
-  std::function<S(double t)> exact = {};  // empty where it is not known
+  std::function<S(double t)> exact = {};   // empty where it is not known
+  std::function<void()> after_solve = {};  // before anything else steps the problem
 };
 
 // Collective. Every rank computes the serial sweep up to its last point, after the solve and outside its
@@ -65,6 +66,7 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
     before = norm;
   });
   const Solution solution = solver.Solve();
+  if (example.after_solve) example.after_solve();
   if (prints) PrintOutcome(options, solution);
   Summarize(world, solution, Compare(example, solver));
   if (HistoryFile().empty()) return absl::OkStatus();

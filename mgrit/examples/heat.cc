@@ -68,10 +68,9 @@ std::string Title(const HeatProblem& problem, const HeatProblem::Parameters& par
 absl::Status Run(comm::Session& session) {
   PLAIT_ASSIGN_OR_RETURN(const HeatProblem::Parameters parameters, ParametersFromFlags());
   HeatProblem problem(parameters);
+  PLAIT_ASSIGN_OR_RETURN(const TimeGrid time, TimeGridFromFlags(2 * std::numbers::pi));
   Example<std::vector<double>> example = {
-      .problem = &problem,
-      .time = {.start = 0, .stop = 2 * std::numbers::pi, .steps = StepsFromFlags()},
-      .exact = [&](double t) { return problem.Exact(t); }};
+      .problem = &problem, .time = time, .exact = [&](double t) { return problem.Exact(t); }};
   example.title = Title(problem, parameters, example.time);
   return SolveAndReport(session.world(), example);
 }

@@ -98,4 +98,34 @@ void HeatProblem::Interpolate(int /*fine_level*/, const Vector& coarse, Vector& 
   for (std::size_t j = 0; j + 1 < coarse.size(); ++j) fine[2 * j + 1] = 0.5 * (coarse[j] + coarse[j + 1]);
 }
 
+// The transpose of Interpolate.
+void HeatProblem::RestrictAdjoint(int /*fine_level*/, const Vector& fine, Vector& coarse) {
+  if (coarse.size() == fine.size()) {
+    coarse = fine;
+    return;
+  }
+  for (std::size_t j = 0; j < coarse.size(); ++j) {
+    coarse[j] = fine[2 * j];
+    if (j > 0) coarse[j] += 0.5 * fine[2 * j - 1];
+    if (j + 1 < coarse.size()) coarse[j] += 0.5 * fine[2 * j + 1];
+  }
+}
+
+// The transpose of Restrict.
+void HeatProblem::InterpolateAdjoint(int /*fine_level*/, const Vector& coarse, Vector& fine) {
+  if (coarse.size() == fine.size()) {
+    fine = coarse;
+    return;
+  }
+  const std::size_t last = coarse.size() - 1;
+  fine.assign(fine.size(), 0.0);
+  fine[0] = coarse[0];
+  fine[2 * last] = coarse[last];
+  for (std::size_t j = 1; j < last; ++j) {
+    fine[2 * j - 1] += 0.25 * coarse[j];
+    fine[2 * j] += 0.5 * coarse[j];
+    fine[2 * j + 1] += 0.25 * coarse[j];
+  }
+}
+
 }  // namespace plait::mgrit::examples

@@ -43,6 +43,8 @@ class HeatProblem : public Problem<std::vector<double>> {
   bool CoarsensSpace() const override { return parameters_.spatial_coarsening; }
   void Restrict(int fine_level, const Vector& fine, Vector& coarse) override;
   void Interpolate(int fine_level, const Vector& coarse, Vector& fine) override;
+  void RestrictAdjoint(int fine_level, const Vector& fine, Vector& coarse) override;
+  void InterpolateAdjoint(int fine_level, const Vector& coarse, Vector& fine) override;
 
  private:
   // Solves (1 + 2c) u_j - c (u_{j-1} + u_{j+1}) = u_j for the inner points by Thomas's algorithm; the ends

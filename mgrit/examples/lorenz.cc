@@ -42,10 +42,11 @@ absl::Status Run(comm::Session& session) {
   LorenzProblem problem(
       {.method = euler ? LorenzProblem::Method::kForwardEuler : LorenzProblem::Method::kRungeKutta4,
        .initial_guess = absl::GetFlag(FLAGS_initial_guess)});
+  PLAIT_ASSIGN_OR_RETURN(const TimeGrid time, TimeGridFromFlags(absl::GetFlag(FLAGS_tstop)));
   Example<std::array<double, 3>> example = {
       .problem = &problem,
-      .time = {.start = 0, .stop = absl::GetFlag(FLAGS_tstop), .steps = StepsFromFlags()},
-      .exact = {}};
+      .time = time,
+  };
   example.title =
       absl::StrFormat("Lorenz's system on [0, %g]: %d steps of %s", example.time.stop, example.time.steps,
                       euler ? "forward Euler" : "the classical Runge-Kutta method");

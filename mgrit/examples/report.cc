@@ -55,7 +55,10 @@ void PrintOutcome(const Options& options, const Solution& solution) {
   if (options.max_levels == 1) {
     std::printf("one level: the serial sweep\n");
   } else if (solution.diverged) {
-    std::printf("diverged after %d iterations: the residual is not finite\n", solution.iterations);
+    const char* const how = std::isfinite(solution.last_residual_norm()) ? "has grown" : "is not finite";
+    std::printf("diverged after %d iterations: the residual %s\n", solution.iterations, how);
+  } else if (solution.stagnated) {
+    std::printf("stagnated after %d iterations: the residual no longer falls\n", solution.iterations);
   } else if (solution.converged) {
     std::printf("converged after %d iterations: |r| < %g%s\n", solution.iterations, options.tolerance,
                 options.relative_tolerance ? " times the first" : "");

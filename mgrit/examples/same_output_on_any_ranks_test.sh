@@ -7,7 +7,7 @@ shift
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 for program in "$@"; do
-  for flags in "--nt=411 --levels=3" "--nt=254 --levels=4 --cfactor=2 --fmg --skip-downcycle --storage=cpoints"; do
+  for flags in "--nt=411 --levels=3 --grading=1.3 --stagnation=5 --divergence-factor=1e6 --time-norm=max" "--nt=254 --levels=4 --cfactor=2 --fmg --skip-downcycle --storage=cpoints --c-point-levels=2"; do
     for ranks in 1 3 4; do
       # shellcheck disable=SC2086
       sh "$run" "$ranks" "$program" $flags --history="$folder/history" > "$folder/all"
@@ -18,7 +18,7 @@ for program in "$@"; do
     cmp "$folder/1" "$folder/3"
     cmp "$folder/1" "$folder/4"
   done
-  for flags in --nt=0 --levels=9 --cfactor=1 --cycle=X --unknown --nrelax=a --history=/proc/no/such/file; do
+  for flags in --nt=0 --levels=9 --cfactor=1 --cycle=X --unknown --nrelax=a --grading=0 --stagnation=-1 --time-norm=3 --history=/proc/no/such/file; do
     if "$program" $flags > "$folder/out" 2> "$folder/error"; then
       echo "$program accepts $flags"
       exit 1

@@ -1,5 +1,6 @@
 #include "mgrit/examples/solver_flags.h"
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@
 using Words = std::vector<std::string>;
 
 ABSL_FLAG(std::int64_t, nt, 64, "time steps on the finest level");
+ABSL_FLAG(double, grading, 1,
+          "points t_i = stop (i / nt)^grading; above 1, steps are short at the beginning; 1: uniform");
 ABSL_FLAG(int, levels, 2, "levels of the time grid; 1 is the serial sweep");
 ABSL_FLAG(Words, cfactor, {"4"},
           "coarsening factor, or a comma list, finest level first (the last serves the rest)");
@@ -28,9 +31,17 @@ ABSL_FLAG(double, tol, 1e-9, "stop when the residual norm is below this; 0: neve
 ABSL_FLAG(double, rtol, 0, "the same, times the first residual norm; excludes --tol when above 0");
 ABSL_FLAG(int, max_iter, 30, "most iterations, a skipped down-cycle included");
 ABSL_FLAG(std::string, storage, "all", "states kept on the finest level: all, or cpoints");
+ABSL_FLAG(int, c_point_levels, 1,
+          "with --storage=cpoints, how many levels, the finest first, keep no F-points");
 ABSL_FLAG(std::string, residual, "restriction",
           "residual taken in the cycle's restriction, or of the cycle's result: "
           "restriction, or cycle");
+ABSL_FLAG(std::string, time_norm, "2",
+          "norm over time of the residuals at the C-points, each in its 2-norm: 1, 2 or max");
+ABSL_FLAG(double, divergence_factor, 0,
+          "give up when the residual is above this many times the first; 0: when it is not finite");
+ABSL_FLAG(int, stagnation, 0,
+          "give up when the residual has not fallen to 0.9 of its least in so many iterations; 0: never");
 ABSL_FLAG(std::string, history, "", "write the residual history to this file, as comma-separated values");
 
 namespace plait::mgrit::examples {
@@ -81,17 +92,32 @@ void SetTolerance(Options& options) {
 
 }  // namespace
 
-base::FlagGroup GridFlags() { return {"Time grid", {"nt", "levels", "cfactor"}}; }
+base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "levels", "cfactor"}}; }
 
 base::FlagGroup SolverFlags() {
   return {"Solver",
           {"nrelax", "c_weight", "cycle", "fmg", "fmg_iterations", "fmg_v_cycles", "skip_downcycle", "tol",
-           "rtol", "max_iter", "storage", "residual"}};
+           "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm", "divergence_factor",
+           "stagnation"}};
 }
 
 base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
 
 std::int64_t StepsFromFlags() { return absl::GetFlag(FLAGS_nt); }
+
+absl::StatusOr<TimeGrid> TimeGridFromFlags(double stop) {
+  const double grading = absl::GetFlag(FLAGS_grading);
+  const std::int64_t steps = StepsFromFlags();
+  if (!(grading > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("--grading=", grading, ": expected a number above 0"));
+  }
+  if (grading == 1 || steps < 1) return TimeGrid{.start = 0, .stop = stop, .steps = steps};
+  std::vector<double> points;
+  for (std::int64_t i = 0; i <= steps; ++i) {
+    points.push_back(stop * std::pow(static_cast<double>(i) / static_cast<double>(steps), grading));
+  }
+  return TimeGrid::FromPoints(std::move(points));
+}
 
 std::string HistoryFile() { return base::FromUser(absl::GetFlag(FLAGS_history)); }
 
@@ -111,6 +137,13 @@ absl::StatusOr<Options> OptionsFromFlags() {
       options.residual_time,
       Choose<ResidualTime>("residual", absl::GetFlag(FLAGS_residual),
                            {{"restriction", ResidualTime::kRestriction}, {"cycle", ResidualTime::kCycle}}));
+  PLAIT_ASSIGN_OR_RETURN(
+      options.time_norm,
+      Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
+                       {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
+  options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
+  options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
+  options.stagnation_iterations = absl::GetFlag(FLAGS_stagnation);
   options.fmg = absl::GetFlag(FLAGS_fmg);
   options.fmg_iterations = absl::GetFlag(FLAGS_fmg_iterations);
   options.fmg_v_cycles = absl::GetFlag(FLAGS_fmg_v_cycles);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/flags.h"
+#include "mgrit/grid.h"
 #include "mgrit/options.h"
 
 namespace plait::mgrit::examples {
@@ -17,7 +18,9 @@ base::FlagGroup SolverFlags();
 base::FlagGroup OutputFlags();
 
 std::int64_t StepsFromFlags();  // --nt
-std::string HistoryFile();      // --history, as an absolute path; may be empty
+// --nt steps on [0, stop], graded as --grading says. InvalidArgument names the flag. Local.
+absl::StatusOr<TimeGrid> TimeGridFromFlags(double stop);
+std::string HistoryFile();  // --history, as an absolute path; may be empty
 
 // InvalidArgument names the flag, what it holds and what was expected; the options fit --nt. Local.
 absl::StatusOr<Options> OptionsFromFlags();

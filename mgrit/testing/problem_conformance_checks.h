@@ -46,15 +46,18 @@ class ProblemConformance {
   S Random(std::uint64_t seed) const { return input_.random_state(level_, seed); }
   static double Norm(const S& x) { return std::sqrt(Operations::NormSquared(x)); }
   // a x + b y, through Copy and Combine alone.
-  S Combined(double a, const S& x, double b, const S& y) {
-    S sum = problem_.Make(level_);
+  S Combined(double a, const S& x, double b, const S& y) { return Combined(a, x, b, y, level_); }
+  S Combined(double a, const S& x, double b, const S& y, int level) {
+    S sum = problem_.Make(level);
     Operations::Copy(y, sum);
     Operations::Combine(a, x, b, sum);
     return sum;
   }
   // By the polarisation identity.
-  double Dot(const S& x, const S& y) {
-    return (Operations::NormSquared(Combined(1, x, 1, y)) - Operations::NormSquared(Combined(1, x, -1, y))) /
+  double Dot(const S& x, const S& y) { return Dot(x, y, level_); }
+  double Dot(const S& x, const S& y, int level) {
+    return (Operations::NormSquared(Combined(1, x, 1, y, level)) -
+            Operations::NormSquared(Combined(1, x, -1, y, level))) /
            4;
   }
   static Bytes Packed(const S& x) {
@@ -176,6 +179,25 @@ class ProblemConformance {
                 [this](const S& from, S& to) { problem_.Restrict(level_, from, to); });
     CheckLinear("Interpolate", level_ + 1, level_,
                 [this](const S& from, S& to) { problem_.Interpolate(level_, from, to); });
+    if (input_.adjoint != AdjointCheck::kNone) CheckTransferAdjoints();
+  }
+
+  // <R x, y> against <x, R^T y>, <P y, x> against <y, P^T x>.
+  void CheckTransferAdjoints() {
+    const S x = Random(1);
+    const S y = input_.random_state(level_ + 1, 2);
+    S rx = input_.random_state(level_ + 1, 3), ptx = input_.random_state(level_ + 1, 4);
+    S py = Random(5), rty = Random(6);
+    problem_.Restrict(level_, x, rx);
+    problem_.InterpolateAdjoint(level_, y, rty);
+    problem_.Interpolate(level_, y, py);
+    problem_.RestrictAdjoint(level_, x, ptx);
+    const double scale = (Norm(x) + Norm(py) + Norm(rty)) * (Norm(y) + Norm(rx) + Norm(ptx));
+    const double tolerance = input_.conditioning * input_.epsilon * scale;
+    ExpectNear(Dot(x, rty, level_), Dot(rx, y, level_ + 1), tolerance,
+               "InterpolateAdjoint: <x, R^T y> against <R x, y>");
+    ExpectNear(Dot(ptx, y, level_ + 1), Dot(x, py, level_), tolerance,
+               "RestrictAdjoint: <P^T x, y> against <x, P y>");
   }
 
   void CheckLinear(const char* name, int from, int to, const std::function<void(const S&, S&)>& transfer) {

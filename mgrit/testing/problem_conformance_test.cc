@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/seed.h"
+#include "mgrit/examples/dahlquist_bdf2_problem.h"
 #include "mgrit/examples/dahlquist_problem.h"
 #include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
+#include "mgrit/examples/van_der_pol_problem.h"
 #include "mgrit/testing/linear_problems.h"
 
 namespace plait::mgrit::testing {
@@ -41,6 +43,26 @@ TEST(Violations, DahlquistHasNone) {
            .random_state = [](int, std::uint64_t seed) { return Random(std::array<double, 1>{}, seed)[0]; },
            .adjoint = AdjointCheck::kAffine}),
       IsEmpty());
+}
+
+TEST(Violations, DahlquistByBdf2HasNone) {
+  examples::DahlquistBdf2Problem problem({.gap = 0.05});
+  EXPECT_THAT((Violations<std::array<double, 2>>(
+                  problem, {.time = {0, 6.4, 64},
+                            .random_state =
+                                [](int, std::uint64_t seed) { return Random(std::array<double, 2>{}, seed); },
+                            .adjoint = AdjointCheck::kAffine})),
+              IsEmpty());
+}
+
+TEST(Violations, VanDerPolHasNone) {
+  examples::VanDerPolProblem problem({});
+  EXPECT_THAT((Violations<std::array<double, 2>>(
+                  problem, {.time = {0, 1, 64},
+                            .random_state =
+                                [](int, std::uint64_t seed) { return Random(std::array<double, 2>{}, seed); },
+                            .adjoint = AdjointCheck::kFiniteDifferences})),
+              IsEmpty());
 }
 
 TEST(Violations, HeatHasNone) {
@@ -99,7 +121,9 @@ enum class Fault {
   kStepManyDiffers,
   kAdjointForgetsTranspose,
   kRestrictNotLinear,
-  kInterpolateNotLinear
+  kInterpolateNotLinear,
+  kRestrictAdjointScales,
+  kInterpolateAdjointScales
 };
 Fault& CurrentFault() {
   static Fault fault = Fault::kNone;
@@ -189,6 +213,14 @@ class FaultyProblem : public Problem<Pair> {
     StateOperations<Pair>::Copy(coarse, fine);
     if (Has(Fault::kInterpolateNotLinear)) fine[0] += fine[0] * fine[0];
   }
+  void RestrictAdjoint(int, const Pair& fine, Pair& coarse) override {
+    StateOperations<Pair>::Copy(fine, coarse);
+    if (Has(Fault::kRestrictAdjointScales)) coarse[0] *= 2;
+  }
+  void InterpolateAdjoint(int, const Pair& coarse, Pair& fine) override {
+    StateOperations<Pair>::Copy(coarse, fine);
+    if (Has(Fault::kInterpolateAdjointScales)) fine[1] *= 2;
+  }
 
  private:
   int steps_ = 0;
@@ -226,6 +258,8 @@ TEST(Violations, NameEveryFault) {
       {Fault::kAdjointForgetsTranspose, "StepAdjoint"},
       {Fault::kRestrictNotLinear, "Restrict: is not linear"},
       {Fault::kInterpolateNotLinear, "Interpolate: is not linear"},
+      {Fault::kRestrictAdjointScales, "RestrictAdjoint: <P^T x, y>"},
+      {Fault::kInterpolateAdjointScales, "InterpolateAdjoint: <x, R^T y>"},
   };
   for (const auto& [fault, line] : faults) {
     EXPECT_THAT(ViolationsWith(fault), ::testing::Contains(HasSubstr(line))) << line;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <vector>
 
+#include "mgrit/examples/dahlquist_bdf2_problem.h"
 #include "mgrit/examples/dahlquist_problem.h"
 #include "mgrit/examples/heat_problem.h"
 #include "mgrit/examples/lorenz_problem.h"
@@ -162,6 +164,61 @@ void AddDahlquist(std::vector<ReferenceHistory>& all) {
                   2.3520941379312912e-08, 2.7523930096927760e-11, 2.1893643085035374e-14}});
 }
 
+// The grid of XBraid's ex-01-expanded -tg 2: half steps of 1/4, then of 3/4, added up.
+TimeGrid HalfQuarters(std::int64_t steps) {
+  std::vector<double> points = {0.0};
+  for (std::int64_t i = 0; i < steps; ++i) points.push_back(points.back() + (i < steps / 2 ? 0.25 : 0.75));
+  return *TimeGrid::FromPoints(points);
+}
+
+void AddDahlquistOnHalfQuarters(std::vector<ReferenceHistory>& all) {
+  const Factory dahlquist = Dahlquist({.lambda = -1, .u0 = 1, .initial_guess = 0.456});
+  const Options options = {.max_levels = 3, .cfactors = {4}};
+  all.push_back(
+      {"NonUniformTwoNorm",
+       dahlquist,
+       HalfQuarters(64),
+       options,
+       {2.9555596780644688e-01, 1.3883096140138740e-02, 4.5341749335292200e-04, 8.9953111988811492e-06,
+        1.7071169002731579e-07, 2.9380934369741123e-09, 3.0586330589272795e-11}});
+  all.push_back(
+      {"NonUniformOneNorm",
+       dahlquist,
+       HalfQuarters(64),
+       options,
+       {1.0134020775205181e+00, 3.7684298218812778e-02, 1.1002130250470201e-03, 2.1989773106510084e-05,
+        4.0236374296381341e-07, 5.7500323779786544e-09, 4.1569962657375266e-11}});
+  all.back().options.time_norm = TimeNorm::kOne;
+  all.push_back(
+      {"NonUniformMaxNorm",
+       dahlquist,
+       HalfQuarters(64),
+       options,
+       {1.1027349504000000e-01, 7.6999631443066784e-03, 3.2192657469828803e-04, 6.3757898366062604e-06,
+        1.0539952046494258e-07, 1.7466085615091292e-09, 2.8985259102643542e-11}});
+  all.back().options.time_norm = TimeNorm::kMax;
+  all.push_back(
+      {"NonUniformAndFactorDoesNotDivide",
+       dahlquist,
+       HalfQuarters(103),
+       options,
+       {3.8743285551272888e-01, 2.2185372951871840e-02, 1.2053610691769091e-03, 5.2682720489931112e-05,
+        1.5318954435670055e-06, 3.1713584542369187e-08, 6.2870833267300230e-10, 1.2460112427438176e-11}});
+}
+
+// XBraid's ex-01-expanded-bdf2 -ntime 128.
+void AddDahlquistByBdf2(std::vector<ReferenceHistory>& all) {
+  all.push_back({"Bdf2",
+                 [] {
+                   return std::make_unique<examples::DahlquistBdf2Problem>(
+                       examples::DahlquistBdf2Problem::Parameters{.initial_guess = 0.456});
+                 },
+                 {0, 64, 64},
+                 {.max_levels = 3, .cfactors = {4}},
+                 {7.0523707464394597e-02, 3.3537665988905575e-04, 1.6336462458546605e-06,
+                  7.8811824288458309e-09, 3.7549501284762314e-11, 1.7601879549720342e-13}});
+}
+
 void AddHeat(std::vector<ReferenceHistory>& all) {
   all.push_back({"H01",
                  Heat({.nx = 33, .spatial_coarsening = false, .initial_guess = 0}),
@@ -256,6 +313,8 @@ void PrintTo(const ReferenceHistory& history, std::ostream* stream) { *stream <<
 std::vector<ReferenceHistory> XBraidHistories() {
   std::vector<ReferenceHistory> all;
   AddDahlquist(all);
+  AddDahlquistOnHalfQuarters(all);
+  AddDahlquistByBdf2(all);
   AddHeat(all);
   AddLorenz(all);
   return all;

@@ -1,0 +1,42 @@
+// Van der Pol's oscillator x' = y, y' = mu (1 - x^2) y - x, by backward Euler, with Newton's method in every
+// step: how a step uses what the solver tells it (StepInterval). Newton's method starts from the current iterate
+// at the end of the step, and its tolerance follows the residual of the solve.
+#ifndef PLAIT_MGRIT_EXAMPLES_VAN_DER_POL_PROBLEM_H_
+#define PLAIT_MGRIT_EXAMPLES_VAN_DER_POL_PROBLEM_H_
+
+#include <array>
+#include <cstdint>
+
+#include "mgrit/problem.h"
+
+namespace plait::mgrit::examples {
+
+class VanDerPolProblem : public Problem<std::array<double, 2>> {
+ public:
+  using Vector = std::array<double, 2>;
+  struct Parameters {
+    double mu = 2;
+    Vector u0 = {2, 0};             // also the guess at every other point
+    bool starts_at_iterate = true;  // else at the state before the step
+    double loose = 1e-8;            // of Newton's residual, by magnitude; equal to `tight`: the same always
+    double tight = 1e-12;
+  };
+
+  explicit VanDerPolProblem(const Parameters& parameters) : parameters_(parameters) {}
+
+  void Initialize(std::int64_t /*point*/, double /*t*/, Vector& u) override { u = parameters_.u0; }
+  void Step(const StepInterval& interval, const Vector& u, Vector& out) override;
+  void StepAdjoint(const StepInterval& interval, const Vector& u, const Vector& lambda, Vector& out) override;
+  bool IsInexact() const override { return parameters_.loose != parameters_.tight; }
+
+  // Of all steps so far.
+  std::int64_t newton_iterations() const { return newton_iterations_; }
+
+ private:
+  Parameters parameters_;
+  std::int64_t newton_iterations_ = 0;
+};
+
+}  // namespace plait::mgrit::examples
+
+#endif  // PLAIT_MGRIT_EXAMPLES_VAN_DER_POL_PROBLEM_H_
