@@ -110,7 +110,7 @@ MatlabArray MakeCube(const MatlabArray& truth, std::int64_t bands, std::uint64_t
       const double at = static_cast<double>(band) / static_cast<double>(bands);
       double value = 4000 - 2500 * at;
       for (int i = 0; i < 3; ++i) value += height[i] * std::exp(-100 * (at - place[i]) * (at - place[i]));
-      cube.values[pixel + band * pixels] = brightness * value + 150 * noise.Normal();
+      cube.values[pixel + band * pixels] = brightness * value + 500 * noise.Normal();
     }
   }
   return cube;

@@ -44,11 +44,16 @@ std::int64_t StateElements(const OdeNetOptions& o) {
   return std::accumulate(o.sample.begin(), o.sample.end(), o.channels, std::multiplies<>());
 }
 
-struct Layer final : models::Block {
-  Layer(const OdeNetOptions& layer_options, const std::vector<std::shared_ptr<Rate>>& all, TimePoint at)
-      : options(layer_options), share(at.share) {
+struct Layer final : torch::nn::Module, models::Block {
+  Layer(const OdeNetOptions& layer_options, std::int64_t number, const std::vector<std::shared_ptr<Rate>>& all,
+        const at::TensorOptions& tensor_options)
+      : options(layer_options), index(number) {
+    const TimePoint at = PointOf(options, index);
+    share = at.share;
     points.push_back(all[at.first]);
     if (share > 0) points.push_back(all[at.first + 1]);
+    // A sharding engine wants a unit per block, and a unit has tensors.
+    if (options.time_weights != TimeWeights::kPerLayer) time = register_buffer("time", at::empty({1}, tensor_options));
   }
 
   Theta theta() const {
@@ -73,8 +78,10 @@ struct Layer final : models::Block {
   }
 
   OdeNetOptions options;
+  std::int64_t index;
   std::vector<std::shared_ptr<Rate>> points;
-  double share;
+  double share = 0;
+  at::Tensor time;  // at the left end of the step; undefined with parameters of its own
 };
 
 Affine& AsAffine(const std::shared_ptr<torch::nn::Module>& module) { return static_cast<Affine&>(*module); }
@@ -114,12 +121,16 @@ OdeNet::OdeNet(const OdeNetOptions& options, const at::TensorOptions& tensor_opt
   };
   opening_ = affine("opening", options.form, options.form == Form::kDense ? options.sample[0] : 1, options.channels);
   const bool own = options.time_weights == TimeWeights::kPerLayer;
-  const auto rates = module()->register_module(own ? "layers" : "controls", std::make_shared<torch::nn::Module>());
+  const auto layers = module()->register_module("layers", std::make_shared<torch::nn::Module>());
+  const auto rates =
+      own ? layers : module()->register_module("controls", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < options.points(); ++i) {
     points_.push_back(rates->register_module(absl::StrCat(i), std::make_shared<Rate>(options, tensor_options)));
   }
   for (std::int64_t i = 0; i < options.layers; ++i) {
-    AddBlock(absl::StrCat("layers.", i), std::make_shared<Layer>(options, points_, PointOf(options, i)));
+    const auto layer = std::make_shared<Layer>(options, i, points_, tensor_options);
+    if (!own) layers->register_module(absl::StrCat(i), layer);
+    AddBlock(absl::StrCat("layers.", i), layer);
   }
   const std::int64_t elements = StateElements(options);
   if (options.hidden > 0) closing_hidden_ = affine("closing_hidden", Form::kDense, elements, options.hidden);
@@ -190,6 +201,9 @@ void OdeNet::ResetParameters(std::size_t unit) {
     if (own ? unit != i + 1 : unit != 0) continue;
     for (const auto& part : points_[i]->parts) Draw(*part, options_.initial_weights);
   }
+  if (own || unit == 0) return;
+  const auto& layer = static_cast<const Layer&>(*blocks()[unit - 1]);
+  models::Fill(layer.time, options_.step() * static_cast<double>(layer.index));
 }
 
 std::string OdeNet::Description() const {

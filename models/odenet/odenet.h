@@ -13,8 +13,8 @@
 // in a plain pass, the stride on coarse levels of a layer-parallel solver.
 //
 // State dict: opening.*, layers.I.linear.* or layers.I.conv1.* and layers.I.conv2.*, closing.*. Control points that
-// several layers share are controls.J.linear.*, ..., and belong to the root unit: layers then have no unit of their own
-// parameters, and share gradients (models/odenet/README.md says where this fits). Local.
+// several layers share are controls.J.linear.*, ..., and belong to the root unit; a layer then has a buffer layers.I.time
+// alone, where its step begins. Local.
 #ifndef PLAIT_MODELS_ODENET_ODENET_H_
 #define PLAIT_MODELS_ODENET_ODENET_H_
 

@@ -44,7 +44,8 @@ training::TrainedModel OdeNetTask::model() {
   training::TrainedModel trained = TrainedOf(&model_);
   if (level_.initial.empty()) return trained;
   trained.initialize = [this](std::size_t unit) {
-    for (const models::ParameterSpec& spec : model_.units()[unit].parameters) {
+    const std::vector<models::ParameterUnit> units = model_.units();
+    for (const models::ParameterSpec& spec : units[unit].parameters) {
       spec.tensor.detach().copy_(level_.initial.at(spec.name));
     }
     return absl::OkStatus();
