@@ -29,9 +29,9 @@ def write_pines(folder, rows=12, cube_rows=None, bands=9):
     truth = random.integers(0, 4, (rows, 10)).astype(numpy.uint8)
     write_matlab(os.path.join(folder, "Indian_pines_gt.mat"), truth)
     if bands:
-        spectra = numpy.array([[(band % (c + 1) == 0) * 1000.0 for band in range(bands)] for c in range(4)])
+        spectra = numpy.array([[2000 + (band % (c + 1) == 0) * 1000.0 for band in range(bands)] for c in range(4)])
         cube = spectra[truth] + random.normal(0, 50, (rows, 10, bands))
-        write_matlab(os.path.join(folder, "Indian_pines_corrected.mat"), cube[:cube_rows].astype(numpy.uint16) + 0)
+        write_matlab(os.path.join(folder, "Indian_pines_corrected.mat"), cube[:cube_rows].astype(numpy.uint16))
 
 
 class Run(program_runs.Run):

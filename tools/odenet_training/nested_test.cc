@@ -1,8 +1,11 @@
 #include "tools/odenet_training/nested.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "models/odenet/odenet.h"

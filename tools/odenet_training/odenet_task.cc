@@ -54,6 +54,7 @@ training::TrainedModel OdeNetTask::model() {
 }
 
 training::MakeDryRunModel OdeNetTask::dry_run_model() {
+  if (!level_.prints) return {};
   return [this](std::int64_t samples) -> absl::StatusOr<training::DryRunModel> {
     const at::TensorOptions meta = at::device(at::kMeta);
     const odenet::OdeNetOptions options = OptionsOf(settings_, problem_, level_);

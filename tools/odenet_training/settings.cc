@@ -112,6 +112,7 @@ absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
 }
 
 absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
+  PLAIT_RETURN_IF_ERROR(CheckNested());
   PLAIT_RETURN_IF_ERROR(CheckNetwork());
   PLAIT_RETURN_IF_ERROR(AtLeast("test-batch-size", test_batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("epochs", epochs, 1));
@@ -126,7 +127,6 @@ absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) cons
     return absl::UnimplementedError(
         "--tikhonov-time: with --strategy=fsdp a rank has one layer's parameters at a time; expected ddp, zero1 or zero2");
   }
-  PLAIT_RETURN_IF_ERROR(CheckNested());
   return CheckShared(axes);
 }
 
