@@ -14,7 +14,8 @@
 namespace plait::odenet_training {
 namespace {
 
-std::vector<std::pair<std::string, std::string>> ConfigBlock(const OdeNetSettings& s, const training::Run& run) {
+std::vector<std::pair<std::string, std::string>> ConfigBlock(const OdeNetSettings& s,
+                                                             const training::Run& run) {
   const std::int64_t all = s.GlobalBatch(run.data.size());
   return {{"problem", s.problem},
           {"layers", absl::StrCat(s.layers)},
@@ -24,7 +25,8 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const OdeNetSetting
           {"epochs", absl::StrCat(s.epochs)},
           {"lr", absl::StrCat(s.lr)},
           {"tikhonov", absl::StrCat(s.tikhonov, " in size, ", s.tikhonov_time, " in time")},
-          {"nested", s.nested || s.study ? absl::StrCat(s.nested_levels, " levels, factor ", s.nested_cfactor) : "no"},
+          {"nested",
+           s.nested || s.study ? absl::StrCat(s.nested_levels, " levels, factor ", s.nested_cfactor) : "no"},
           {"strategy", s.strategy},
           {"dtype", s.dtype},
           {"device", run.environment.device.kind},
@@ -48,12 +50,15 @@ int main(int argc, char** argv) {
   return training::RunProgram(
       argc, argv,
       {.name = "train_odenet",
-       .summary = "Trains residual networks as discretised differential equations, of any depth, on Peaks, Indian Pines, "
+       .summary = "Trains residual networks as discretised differential equations, of any depth, on Peaks, "
+                  "Indian Pines, "
                   "MNIST or Fashion-MNIST; with nested iteration from coarse to fine networks.",
        .examples = {"train_odenet --problem=peaks", "train_odenet --problem=peaks --nested --layers=64",
                     "train_odenet --problem=indian_pines --data=indian-pines --form=conv",
-                    "train_odenet --problem=mnist --data=mnist --layers=32 --nproc=2", "train_odenet --study --nproc=1"},
+                    "train_odenet --problem=mnist --data=mnist --layers=32 --nproc=2",
+                    "train_odenet --study --nproc=1"},
        .settings = settings,
        .run = [&](training::Run& run) { return odenet_training::Train(settings, run); },
-       .config_block = [&](const training::Run& run) { return odenet_training::ConfigBlock(settings, run); }});
+       .config_block =
+           [&](const training::Run& run) { return odenet_training::ConfigBlock(settings, run); }});
 }

@@ -20,7 +20,8 @@ absl::StatusOr<std::vector<double>> ReadAs(const File& file, const std::string& 
 absl::StatusOr<std::vector<double>> ReadValues(const File& file, const std::string& name,
                                                const std::string& matlab_class) {
   if (matlab_class == "double" || matlab_class == "single") return ReadArray<double>(file, name);
-  if (matlab_class == "logical" || absl::StartsWith(matlab_class, "uint") || absl::StartsWith(matlab_class, "int")) {
+  if (matlab_class == "logical" || absl::StartsWith(matlab_class, "uint") ||
+      absl::StartsWith(matlab_class, "int")) {
     return ReadAs<std::int64_t>(file, name);
   }
   return base::Prefixed(NotNumeric(name, absl::StrCat("of class ", matlab_class)), file.path());

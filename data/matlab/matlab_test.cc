@@ -49,7 +49,9 @@ TEST(Matlab, ReadsEveryNumericClass) {
   }
 }
 
-TEST(Matlab, ReadsBigEndianFiles) { ExpectItsNumbers(ReadMatlabArray(Path("big_endian"), "values_be"), "int16"); }
+TEST(Matlab, ReadsBigEndianFiles) {
+  ExpectItsNumbers(ReadMatlabArray(Path("big_endian"), "values_be"), "int16");
+}
 
 TEST(Matlab, TheOnlyVariableNeedsNoName) {
   const absl::StatusOr<MatlabArray> array = ReadMatlabArray(Path("one"));
@@ -86,7 +88,9 @@ absl::StatusOr<MatlabArray> Read(const std::string& bytes, const std::string& na
   return ReadMatlabArray(path, name);
 }
 
-absl::Status ErrorOf(const std::string& bytes, const std::string& name = "") { return Read(bytes, name).status(); }
+absl::Status ErrorOf(const std::string& bytes, const std::string& name = "") {
+  return Read(bytes, name).status();
+}
 
 // Every prefix of a file is told, but one that ends between two variables, where one is missing.
 TEST(Matlab, CutFiles) {
@@ -108,10 +112,12 @@ TEST(Matlab, SizesThatDoNotFitTheFile) {
   const std::size_t dimensions = bytes.find(std::string("\0\0\0\3\0\0\0\4\0\0\0\5", 12));
   ASSERT_NE(dimensions, std::string::npos);
   bytes[dimensions] = 0x7f;  // 2130706435 x 4 x 5: no memory is taken for them
-  EXPECT_THAT(std::string(ErrorOf(bytes).message()), HasSubstr("an array of 2130706435 x 4 x 5 elements in 120 bytes"));
+  EXPECT_THAT(std::string(ErrorOf(bytes).message()),
+              HasSubstr("an array of 2130706435 x 4 x 5 elements in 120 bytes"));
   bytes[dimensions] = 0;
   bytes[dimensions + 3] = 2;  // 2 x 4 x 5
-  EXPECT_THAT(std::string(ErrorOf(bytes).message()), HasSubstr("40 elements of 2 bytes expected, but there are 120"));
+  EXPECT_THAT(std::string(ErrorOf(bytes).message()),
+              HasSubstr("40 elements of 2 bytes expected, but there are 120"));
   bytes[dimensions] = static_cast<char>(0x80);
   EXPECT_THAT(std::string(ErrorOf(bytes).message()), HasSubstr("a dimension of -"));
 }
@@ -128,7 +134,8 @@ TEST(Matlab, DamagedFiles) {
     const absl::StatusOr<MatlabArray> array = Read(flipped);
     EXPECT_TRUE(!array.ok() || array->values.size() == 60) << at;
   }
-  EXPECT_THAT(std::string(ErrorOf("no MATLAB file").message()), HasSubstr("not a MATLAB file of version 5 or 7.3"));
+  EXPECT_THAT(std::string(ErrorOf("no MATLAB file").message()),
+              HasSubstr("not a MATLAB file of version 5 or 7.3"));
   EXPECT_EQ(ReadMatlabArray(Path("nowhere")).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -145,8 +152,8 @@ TEST(Matlab, IndianPinesGroundTruth) {
   EXPECT_EQ(truth->shape, (std::vector<std::int64_t>{145, 145}));
   std::vector<std::int64_t> counts(17);
   for (const double label : truth->values) ++counts.at(static_cast<std::size_t>(label));
-  EXPECT_EQ(counts, (std::vector<std::int64_t>{10776, 46, 1428, 830, 237, 483, 730, 28, 478, 20, 972, 2455, 593, 205,
-                                               1265, 386, 93}));
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{10776, 46, 1428, 830, 237, 483, 730, 28, 478, 20, 972, 2455,
+                                               593, 205, 1265, 386, 93}));
   // Column-major: scipy has 3 in row 70, columns 3 to 19.
   EXPECT_EQ(truth->values[70 + 145 * 2], 0);
   EXPECT_EQ(truth->values[70 + 145 * 3], 3);

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "data/matlab/inflate.h"
 
@@ -22,8 +22,8 @@ constexpr std::uint32_t kComplexFlag = 0x0800;
 
 // Classes of arrays, and what those are that hold no plain numbers.
 constexpr std::uint32_t kFirstNumericClass = 6, kLastNumericClass = 15;
-constexpr const char* kOtherClasses[] = {"an array of no class", "a cell array", "a structure",
-                                         "an object",            "text",         "a sparse array"};
+constexpr const char* kOtherClasses[] = {
+    "an array of no class", "a cell array", "a structure", "an object", "text", "a sparse array"};
 
 absl::Status Cut(absl::string_view what) { return absl::DataLossError(absl::StrCat("cut short: ", what)); }
 
@@ -57,7 +57,8 @@ class Elements {
     const auto first = Load<std::uint32_t>(left_.data(), swapped_);
     const std::uint32_t small = first >> 16;
     if (small > 0) {
-      if (small > 4) return absl::DataLossError(absl::StrCat("damaged: a small element of ", small, " bytes"));
+      if (small > 4)
+        return absl::DataLossError(absl::StrCat("damaged: a small element of ", small, " bytes"));
       const Element element = {first & 0xffff, left_.substr(4, small)};
       left_.remove_prefix(kAlignment);
       return element;
@@ -69,7 +70,8 @@ class Elements {
     }
     const Element element = {first, left_.substr(0, size)};
     // Compressed elements are not padded.
-    const std::size_t padded = first == kCompressed ? size : (size + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t padded =
+        first == kCompressed ? size : (size + kAlignment - 1) / kAlignment * kAlignment;
     left_.remove_prefix(std::min(padded, left_.size()));
     return element;
   }
@@ -82,8 +84,8 @@ class Elements {
 struct Matrix {
   std::uint32_t array_class = 0;
   bool complex = false;
-  MatlabArray array;         // without values
-  Elements rest;             // values and what follows
+  MatlabArray array;  // without values
+  Elements rest;      // values and what follows
 };
 
 template <typename T>
@@ -102,17 +104,28 @@ absl::Status Convert(absl::string_view data, bool swapped, std::vector<double>& 
 // Types of data elements. The type in which numbers are stored may be smaller than the array's class.
 absl::Status ConvertElement(const Element& element, bool swapped, std::vector<double>& values) {
   switch (element.type) {
-    case 1: return Convert<std::int8_t>(element.data, swapped, values);
-    case 2: return Convert<std::uint8_t>(element.data, swapped, values);
-    case 3: return Convert<std::int16_t>(element.data, swapped, values);
-    case 4: return Convert<std::uint16_t>(element.data, swapped, values);
-    case kInt32: return Convert<std::int32_t>(element.data, swapped, values);
-    case kUint32: return Convert<std::uint32_t>(element.data, swapped, values);
-    case 7: return Convert<float>(element.data, swapped, values);
-    case 9: return Convert<double>(element.data, swapped, values);
-    case 12: return Convert<std::int64_t>(element.data, swapped, values);
-    case 13: return Convert<std::uint64_t>(element.data, swapped, values);
-    default: return absl::DataLossError(absl::StrCat("damaged: numbers of the unknown type ", element.type));
+    case 1:
+      return Convert<std::int8_t>(element.data, swapped, values);
+    case 2:
+      return Convert<std::uint8_t>(element.data, swapped, values);
+    case 3:
+      return Convert<std::int16_t>(element.data, swapped, values);
+    case 4:
+      return Convert<std::uint16_t>(element.data, swapped, values);
+    case kInt32:
+      return Convert<std::int32_t>(element.data, swapped, values);
+    case kUint32:
+      return Convert<std::uint32_t>(element.data, swapped, values);
+    case 7:
+      return Convert<float>(element.data, swapped, values);
+    case 9:
+      return Convert<double>(element.data, swapped, values);
+    case 12:
+      return Convert<std::int64_t>(element.data, swapped, values);
+    case 13:
+      return Convert<std::uint64_t>(element.data, swapped, values);
+    default:
+      return absl::DataLossError(absl::StrCat("damaged: numbers of the unknown type ", element.type));
   }
 }
 
@@ -134,7 +147,8 @@ absl::StatusOr<std::int64_t> CountElements(const std::vector<std::int64_t>& shap
 absl::StatusOr<Matrix> ReadHead(absl::string_view data, bool swapped) {
   Matrix matrix = {.array = {}, .rest = Elements(data, swapped)};
   PLAIT_ASSIGN_OR_RETURN(const Element flags, matrix.rest.Next("the flags of an array"));
-  if (flags.type != kUint32 || flags.data.size() != 8) return absl::DataLossError("damaged: an array without flags");
+  if (flags.type != kUint32 || flags.data.size() != 8)
+    return absl::DataLossError("damaged: an array without flags");
   const auto word = Load<std::uint32_t>(flags.data.data(), swapped);
   matrix.array_class = word & 0xff;
   matrix.complex = (word & kComplexFlag) != 0;
@@ -166,18 +180,21 @@ absl::StatusOr<MatlabArray> ReadValues(Matrix matrix) {
 absl::StatusOr<bool> IsSwapped(absl::string_view file) {
   const absl::string_view order = file.size() < kHeaderBytes ? "" : file.substr(kOrderAt, 2);
   if (order != "IM" && order != "MI") {
-    return absl::InvalidArgumentError("not a MATLAB file of version 5 or 7.3; save it with save(..., \"-v7\")");
+    return absl::InvalidArgumentError(
+        "not a MATLAB file of version 5 or 7.3; save it with save(..., \"-v7\")");
   }
   const bool swapped = order == "MI";  // on this machine, whose byte order is little-endian
   const auto version = Load<std::uint16_t>(file.data() + kVersionAt, swapped);
-  if (version != 0x0100) return absl::InvalidArgumentError(absl::StrCat("a MATLAB file of the unknown version ", version));
+  if (version != 0x0100)
+    return absl::InvalidArgumentError(absl::StrCat("a MATLAB file of the unknown version ", version));
   return swapped;
 }
 
 }  // namespace
 
 absl::Status NotNumeric(const std::string& name, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("variable ", name, ": ", what, "; expected a real numeric array"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable ", name, ": ", what, "; expected a real numeric array"));
 }
 
 absl::StatusOr<std::size_t> ChooseVariable(const std::vector<std::string>& names, const std::string& name) {
@@ -187,7 +204,8 @@ absl::StatusOr<std::size_t> ChooseVariable(const std::vector<std::string>& names
     return absl::InvalidArgumentError(absl::StrCat("expected a single variable, but there are: ", there));
   }
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return absl::NotFoundError(absl::StrCat("no variable ", name, "; there are: ", there));
+  if (found == names.end())
+    return absl::NotFoundError(absl::StrCat("no variable ", name, "; there are: ", there));
   return found - names.begin();
 }
 

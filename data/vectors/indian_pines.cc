@@ -14,7 +14,8 @@
 namespace plait::data {
 namespace {
 
-constexpr char kTruth[] = "Indian_pines_gt.mat", kCube[] = "Indian_pines_corrected.mat", kWholeCube[] = "Indian_pines.mat";
+constexpr char kTruth[] = "Indian_pines_gt.mat", kCube[] = "Indian_pines_corrected.mat",
+               kWholeCube[] = "Indian_pines.mat";
 constexpr std::int64_t kBands = 200;
 constexpr double kMostLabel = 255;
 
@@ -22,11 +23,13 @@ std::string Sizes(const MatlabArray& array) { return absl::StrJoin(array.shape, 
 
 absl::Status CheckTruth(const MatlabArray& truth) {
   if (truth.shape.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("an array of ", Sizes(truth), ": expected rows x columns"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an array of ", Sizes(truth), ": expected rows x columns"));
   }
   for (const double label : truth.values) {
     if (label < 0 || label > kMostLabel || label != std::floor(label)) {
-      return absl::InvalidArgumentError(absl::StrCat("label ", label, ": expected integers from 0 to ", kMostLabel));
+      return absl::InvalidArgumentError(
+          absl::StrCat("label ", label, ": expected integers from 0 to ", kMostLabel));
     }
   }
   return absl::OkStatus();
@@ -34,11 +37,12 @@ absl::Status CheckTruth(const MatlabArray& truth) {
 
 absl::Status CheckCube(const MatlabArray& cube, const MatlabArray& truth) {
   if (cube.shape.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat("an array of ", Sizes(cube), ": expected rows x columns x bands"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an array of ", Sizes(cube), ": expected rows x columns x bands"));
   }
   if (cube.shape[0] == truth.shape[0] && cube.shape[1] == truth.shape[1]) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(Sizes(cube), ", but ", kTruth, " has ", Sizes(truth), " pixels; expected the same rows and columns"));
+  return absl::InvalidArgumentError(absl::StrCat(Sizes(cube), ", but ", kTruth, " has ", Sizes(truth),
+                                                 " pixels; expected the same rows and columns"));
 }
 
 struct Scene {
@@ -102,7 +106,8 @@ MatlabArray MakeCube(const MatlabArray& truth, std::int64_t bands, std::uint64_t
   base::RandomStream noise(base::DeriveSeed(seed, "synthetic cube"));
   for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
     // Three bumps of the class over a falling background, as bright as the pixel is.
-    base::RandomStream of_class(base::DeriveSeed(seed, "synthetic spectrum", static_cast<std::uint64_t>(truth.values[pixel])));
+    base::RandomStream of_class(
+        base::DeriveSeed(seed, "synthetic spectrum", static_cast<std::uint64_t>(truth.values[pixel])));
     double place[3], height[3];
     for (int i = 0; i < 3; ++i) place[i] = of_class.Uniform(), height[i] = 600 * of_class.Normal();
     const double brightness = 1 + 0.1 * noise.Normal();
@@ -125,9 +130,9 @@ absl::StatusOr<VectorSets> OpenIndianPines(const IndianPinesOptions& options) {
   }
   VectorSets sets;
   sets.train.width = sets.validation.width = scene.cube.shape[2];
-  sets.description =
-      absl::StrCat(scene.synthetic ? "synthetic cube (generated) with the real ground truth of " : "Indian Pines in ",
-                   options.folder, ", ", Sizes(scene.cube));
+  sets.description = absl::StrCat(
+      scene.synthetic ? "synthetic cube (generated) with the real ground truth of " : "Indian Pines in ",
+      options.folder, ", ", Sizes(scene.cube));
   for (auto& [label, of_class] : pixels) {
     base::RandomStream stream(base::DeriveSeed(options.seed, "indian pines", label));
     base::Shuffle(stream, absl::MakeSpan(of_class));
@@ -138,8 +143,9 @@ absl::StatusOr<VectorSets> OpenIndianPines(const IndianPinesOptions& options) {
     sets.classes = label;
   }
   if (sets.train.samples() == 0 || sets.validation.samples() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(options.folder, ": ", sets.train.samples(), " training and ",
-                                                   sets.validation.samples(), " validation pixels; expected some of both"));
+    return absl::InvalidArgumentError(absl::StrCat(options.folder, ": ", sets.train.samples(),
+                                                   " training and ", sets.validation.samples(),
+                                                   " validation pixels; expected some of both"));
   }
   Normalise(sets.train, sets.validation);
   return sets;

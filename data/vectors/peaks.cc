@@ -18,7 +18,8 @@ double Coordinate(std::int64_t i) { return -kReach + 2 * kReach * static_cast<do
 // Indices of the grid's points, row by row, for each class.
 std::vector<std::vector<std::int64_t>> PointsByClass() {
   std::vector<double> heights;
-  for (std::int64_t i = 0; i < kSide * kSide; ++i) heights.push_back(Peaks(Coordinate(i % kSide), Coordinate(i / kSide)));
+  for (std::int64_t i = 0; i < kSide * kSide; ++i)
+    heights.push_back(Peaks(Coordinate(i % kSide), Coordinate(i / kSide)));
   const auto [low, high] = std::minmax_element(heights.begin(), heights.end());
   std::vector<std::vector<std::int64_t>> points(kClasses);
   for (std::int64_t i = 0; i < kSide * kSide; ++i) {
@@ -36,8 +37,8 @@ void Add(std::int64_t point, std::int64_t label, LabelledVectors& vectors) {
 
 absl::Status CheckCount(const char* what, std::int64_t samples) {
   if (samples > 0 && samples % kClasses == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(samples, " ", what, " points: expected a positive multiple of the ", kClasses, " classes"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      samples, " ", what, " points: expected a positive multiple of the ", kClasses, " classes"));
 }
 
 }  // namespace
@@ -49,22 +50,24 @@ double Peaks(double x, double y) {
 }
 
 absl::StatusOr<VectorSets> MakePeaks(const PeaksOptions& options) {
-  for (const absl::Status& status :
-       {CheckCount("training", options.train_samples), CheckCount("validation", options.validation_samples)}) {
+  for (const absl::Status& status : {CheckCount("training", options.train_samples),
+                                     CheckCount("validation", options.validation_samples)}) {
     if (!status.ok()) return status;
   }
-  VectorSets sets = {.train = {.width = 2, .values = {}, .labels = {}},
-                     .validation = {.width = 2, .values = {}, .labels = {}},
-                     .classes = kClasses,
-                     .description = absl::StrCat("synthetic (generated): peaks on ", kSide, " x ", kSide, " points")};
+  VectorSets sets = {
+      .train = {.width = 2, .values = {}, .labels = {}},
+      .validation = {.width = 2, .values = {}, .labels = {}},
+      .classes = kClasses,
+      .description = absl::StrCat("synthetic (generated): peaks on ", kSide, " x ", kSide, " points")};
   std::vector<std::vector<std::int64_t>> points = PointsByClass();
-  const std::int64_t train = options.train_samples / kClasses, validation = options.validation_samples / kClasses;
+  const std::int64_t train = options.train_samples / kClasses,
+                     validation = options.validation_samples / kClasses;
   for (std::int64_t label = 0; label < kClasses; ++label) {
     std::vector<std::int64_t>& of_class = points[label];
     if (train + validation > static_cast<std::int64_t>(of_class.size())) {
-      return absl::InvalidArgumentError(absl::StrCat(options.train_samples, " training and ", options.validation_samples,
-                                                     " validation points: class ", label, " has ", of_class.size(),
-                                                     " of them, ", train + validation, " are asked for"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.train_samples, " training and ", options.validation_samples, " validation points: class ",
+          label, " has ", of_class.size(), " of them, ", train + validation, " are asked for"));
     }
     base::RandomStream stream(base::DeriveSeed(options.seed, "peaks", label));
     base::Shuffle(stream, absl::MakeSpan(of_class));

@@ -27,7 +27,8 @@ TEST(Peaks, IsMatlabsFunction) {
 }
 
 TEST(Peaks, ClassesAreEqualIntervalsOfTheHeight) {
-  const absl::StatusOr<VectorSets> sets = MakePeaks({.train_samples = 1000, .validation_samples = 200, .seed = 3});
+  const absl::StatusOr<VectorSets> sets =
+      MakePeaks({.train_samples = 1000, .validation_samples = 200, .seed = 3});
   ASSERT_TRUE(sets.ok()) << sets.status();
   EXPECT_THAT(sets->description, StartsWith("synthetic"));
   std::set<std::pair<float, float>> seen;
@@ -48,7 +49,8 @@ TEST(Peaks, ClassesAreEqualIntervalsOfTheHeight) {
   }
   const VectorSets again = *MakePeaks({.train_samples = 1000, .validation_samples = 200, .seed = 3});
   EXPECT_EQ(again.train.values, sets->train.values);
-  EXPECT_NE(MakePeaks({.train_samples = 1000, .validation_samples = 200, .seed = 4})->train.values, sets->train.values);
+  EXPECT_NE(MakePeaks({.train_samples = 1000, .validation_samples = 200, .seed = 4})->train.values,
+            sets->train.values);
 }
 
 TEST(Peaks, CountsThatCannotBe) {
@@ -99,7 +101,8 @@ TEST_F(IndianPines, PixelsOfTheCubeWithTheirLabels) {
   EXPECT_EQ(sets->train.samples() + sets->validation.samples(), pixels);
   for (std::int64_t i = 0; i < training; ++i) {
     // All bands of a pixel differ by constants, which normalising removes.
-    for (int band = 1; band < 4; ++band) EXPECT_NEAR(sets->train.values[4 * i + band], sets->train.values[4 * i], 1e-5);
+    for (int band = 1; band < 4; ++band)
+      EXPECT_NEAR(sets->train.values[4 * i + band], sets->train.values[4 * i], 1e-5);
     sum += sets->train.values[4 * i];
     squares += sets->train.values[4 * i] * sets->train.values[4 * i];
   }
@@ -135,8 +138,9 @@ TEST_F(IndianPines, BadInput) {
   EXPECT_THAT(error(), HasSubstr("Indian_pines_gt.mat"));
   Copy("pines/Indian_pines_gt.mat", "Indian_pines_gt.mat");
   Copy("one.mat", "Indian_pines_corrected.mat");
-  EXPECT_THAT(error(), HasSubstr("Indian_pines_corrected.mat: 4 x 6 x 2, but Indian_pines_gt.mat has 6 x 7 pixels; "
-                                 "expected the same rows and columns"));
+  EXPECT_THAT(error(),
+              HasSubstr("Indian_pines_corrected.mat: 4 x 6 x 2, but Indian_pines_gt.mat has 6 x 7 pixels; "
+                        "expected the same rows and columns"));
   fs::remove(folder_ + "/Indian_pines_corrected.mat");
   Copy("pines/Indian_pines_gt.mat", "Indian_pines_corrected.mat");
   EXPECT_THAT(error(), HasSubstr("an array of 6 x 7: expected rows x columns x bands"));

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -22,6 +23,38 @@
 #include "models/odenet/rate.h"
 
 namespace plait::odenet {
+namespace {
+
+struct Affine final : torch::nn::Module {
+  Affine(Form form, std::int64_t in, std::int64_t out, const at::TensorOptions& options)
+      : weight(register_parameter("weight", at::empty(WeightShape(form, in, out), options))),
+        bias(register_parameter("bias", at::empty({out}, options))) {}
+  at::Tensor weight, bias;
+};
+
+}  // namespace
+
+struct Rate final : torch::nn::Module {
+  Rate(const OdeNetOptions& options, const at::TensorOptions& tensor_options) {
+    const bool dense = options.form == Form::kDense;
+    const std::vector<const char*> names =
+        dense ? std::vector<const char*>{"linear"} : std::vector<const char*>{"conv1", "conv2"};
+    for (const char* const name : names) {
+      parts.push_back(register_module(
+          name,
+          std::make_shared<Affine>(options.form, options.channels, options.channels, tensor_options)));
+    }
+  }
+
+  Theta theta() const {
+    Theta theta;
+    for (const auto& part : parts) theta.insert(theta.end(), {part->weight, part->bias});
+    return theta;
+  }
+
+  std::vector<std::shared_ptr<Affine>> parts;
+};
+
 namespace {
 
 void CheckOptions(const OdeNetOptions& o) {
@@ -45,15 +78,16 @@ std::int64_t StateElements(const OdeNetOptions& o) {
 }
 
 struct Layer final : torch::nn::Module, models::Block {
-  Layer(const OdeNetOptions& layer_options, std::int64_t number, const std::vector<std::shared_ptr<Rate>>& all,
-        const at::TensorOptions& tensor_options)
+  Layer(const OdeNetOptions& layer_options, std::int64_t number,
+        const std::vector<std::shared_ptr<Rate>>& all, const at::TensorOptions& tensor_options)
       : options(layer_options), index(number) {
     const TimePoint at = PointOf(options, index);
     share = at.share;
     points.push_back(all[at.first]);
     if (share > 0) points.push_back(all[at.first + 1]);
     // A sharding engine wants a unit per block, and a unit has tensors.
-    if (options.time_weights != TimeWeights::kPerLayer) time = register_buffer("time", at::empty({1}, tensor_options));
+    if (options.time_weights != TimeWeights::kPerLayer)
+      time = register_buffer("time", at::empty({1}, tensor_options));
   }
 
   Theta theta() const {
@@ -108,7 +142,8 @@ const char* ActivationText(Activation activation) {
 std::string TimeText(const OdeNetOptions& o) {
   if (o.time_weights == TimeWeights::kPerLayer) return "";
   const bool spline = o.time_weights == TimeWeights::kSpline;
-  return absl::StrCat(", ", o.controls, spline ? " control points, linear between" : " control points, piecewise constant");
+  return absl::StrCat(", ", o.controls,
+                      spline ? " control points, linear between" : " control points, piecewise constant");
 }
 
 }  // namespace
@@ -119,13 +154,15 @@ OdeNet::OdeNet(const OdeNetOptions& options, const at::TensorOptions& tensor_opt
   const auto affine = [&](const char* name, Form form, std::int64_t in, std::int64_t out) {
     return module()->register_module(name, std::make_shared<Affine>(form, in, out, tensor_options));
   };
-  opening_ = affine("opening", options.form, options.form == Form::kDense ? options.sample[0] : 1, options.channels);
+  opening_ =
+      affine("opening", options.form, options.form == Form::kDense ? options.sample[0] : 1, options.channels);
   const bool own = options.time_weights == TimeWeights::kPerLayer;
   const auto layers = module()->register_module("layers", std::make_shared<torch::nn::Module>());
   const auto rates =
       own ? layers : module()->register_module("controls", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < options.points(); ++i) {
-    points_.push_back(rates->register_module(absl::StrCat(i), std::make_shared<Rate>(options, tensor_options)));
+    points_.push_back(
+        rates->register_module(absl::StrCat(i), std::make_shared<Rate>(options, tensor_options)));
   }
   for (std::int64_t i = 0; i < options.layers; ++i) {
     const auto layer = std::make_shared<Layer>(options, i, points_, tensor_options);
@@ -183,7 +220,8 @@ std::vector<models::ParameterUnit> OdeNet::units() const {
   std::vector<models::ParameterUnit> units = ModuleModel::units();
   for (models::ParameterUnit& unit : units) {
     for (models::ParameterSpec& parameter : unit.parameters) {
-      parameter.decays = unit.block != models::ParameterUnit::kRoot || absl::StartsWith(parameter.name, "controls.");
+      parameter.decays =
+          unit.block != models::ParameterUnit::kRoot || absl::StartsWith(parameter.name, "controls.");
     }
   }
   return units;
@@ -214,11 +252,12 @@ std::string OdeNet::Description() const {
   if (o.form != Form::kDense) rate = absl::StrCat(rate, ", ", activation, ", ", rate);
   const std::int64_t elements = StateElements(o);
   std::string closing;
-  if (o.hidden > 0) closing = absl::StrCat(models::LinearText(elements, o.hidden, true), ", ", activation, ", ");
+  if (o.hidden > 0)
+    closing = absl::StrCat(models::LinearText(elements, o.hidden, true), ", ", activation, ", ");
   absl::StrAppend(&closing, models::LinearText(o.hidden > 0 ? o.hidden : elements, o.classes, true));
   return absl::StrCat("OdeNet(\n  (opening): ", AffineText(o.form, in, o.channels), ", ", activation,
-                      "\n  (layers): ", o.layers, " x u + ", o.step(), " F(u), F: ", rate, ", ", activation, TimeText(o),
-                      "\n  (closing): ", closing, "\n)");
+                      "\n  (layers): ", o.layers, " x u + ", o.step(), " F(u), F: ", rate, ", ", activation,
+                      TimeText(o), "\n  (closing): ", closing, "\n)");
 }
 
 }  // namespace plait::odenet

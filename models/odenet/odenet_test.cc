@@ -67,7 +67,8 @@ Vector Affine(const OdeNetOptions& o, bool dense, const Vector& x, const at::Ten
 
 // F at one point of time. `name`: "layers.3" or "controls.0".
 Vector RateOf(const OdeNetOptions& o, const Parameters& p, const std::string& name, const Vector& u) {
-  if (o.form == Form::kDense) return Affine(o, true, u, p.at(name + ".linear.weight"), p.at(name + ".linear.bias"), true);
+  if (o.form == Form::kDense)
+    return Affine(o, true, u, p.at(name + ".linear.weight"), p.at(name + ".linear.bias"), true);
   const Vector middle = Affine(o, false, u, p.at(name + ".conv1.weight"), p.at(name + ".conv1.bias"), true);
   return Affine(o, false, middle, p.at(name + ".conv2.weight"), p.at(name + ".conv2.bias"), true);
 }
@@ -125,7 +126,8 @@ TEST_P(OdeNetAgainstLoops, Forward) {
   for (std::int64_t sample = 0; sample < 2; ++sample) {
     const Vector expected = Logits(o, ByName(net), Numbers(x[sample]), h);
     // Sums of at most 40 products of numbers of order 1 in each of at most 12 layers.
-    for (std::int64_t k = 0; k < o.classes; ++k) EXPECT_NEAR(y[sample][k].item<double>(), expected[k], 40 * 12 * 4 * 0x1p-53);
+    for (std::int64_t k = 0; k < o.classes; ++k)
+      EXPECT_NEAR(y[sample][k].item<double>(), expected[k], 40 * 12 * 4 * 0x1p-53);
   }
 }
 
@@ -139,7 +141,8 @@ TEST_P(OdeNetAgainstLoops, GradientsAreFiniteDifferences) {
     o.time_weights = weights;
     o.controls = 3;
     OdeNet net(o, at::kDouble);
-    const models::Batch batch = {at::rand(InputShape(o, 3), at::kDouble), at::randint(o.classes, {3}, at::kLong)};
+    const models::Batch batch = {at::rand(InputShape(o, 3), at::kDouble),
+                                 at::randint(o.classes, {3}, at::kLong)};
     const auto objective = [&] {
       const at::NoGradGuard no_grad;
       return models::RunModel(net, batch).sum.item<double>() + 3 * net.TimeTikhonov().item<double>();
@@ -154,9 +157,11 @@ TEST_P(OdeNetAgainstLoops, GradientsAreFiniteDifferences) {
       scale += parameter.grad().square().sum().item<double>();
     }
     const auto moved = [&](double by) {
-      for (std::size_t i = 0; i < directions.size(); ++i) net.parameters()[i].detach().add_(directions[i], by);
+      for (std::size_t i = 0; i < directions.size(); ++i)
+        net.parameters()[i].detach().add_(directions[i], by);
       const double value = objective();
-      for (std::size_t i = 0; i < directions.size(); ++i) net.parameters()[i].detach().sub_(directions[i], by);
+      for (std::size_t i = 0; i < directions.size(); ++i)
+        net.parameters()[i].detach().sub_(directions[i], by);
       return value;
     };
     constexpr double kStep = 1e-5;
@@ -204,10 +209,15 @@ TEST(OdeNet, CountsOfParameters) {
   const auto count = [](const OdeNetOptions& o) {
     return models::CountParameters(OdeNet(o, at::TensorOptions(at::kMeta).dtype(at::kFloat)).units());
   };
-  EXPECT_EQ(count({.layers = 32}), 24 + 32 * 72 + 45);     // 2 -> 8, 8 -> 8, 8 -> 5
+  EXPECT_EQ(count({.layers = 32}), 24 + 32 * 72 + 45);  // 2 -> 8, 8 -> 8, 8 -> 5
   EXPECT_EQ(count({.layers = 1024}), 24 + 1024 * 72 + 45);
   EXPECT_EQ(count({.layers = 32, .time_weights = TimeWeights::kSpline, .controls = 9}), 24 + 9 * 72 + 45);
-  EXPECT_EQ(count({.form = Form::kConv2d, .sample = {28, 28}, .channels = 4, .layers = 8, .hidden = 32, .classes = 10}),
+  EXPECT_EQ(count({.form = Form::kConv2d,
+                   .sample = {28, 28},
+                   .channels = 4,
+                   .layers = 8,
+                   .hidden = 32,
+                   .classes = 10}),
             40 + 8 * 2 * 148 + (4 * 784 + 1) * 32 + 330);
   EXPECT_EQ(count({.form = Form::kConv1d, .sample = {200}, .channels = 4, .layers = 8, .classes = 16}),
             16 + 8 * 2 * 52 + (800 + 1) * 16);
@@ -221,7 +231,8 @@ TEST(OdeNet, TimeTikhonovIsTheSumOfSquaresOverTheStep) {
   double sum = 0;
   for (int i = 0; i + 1 < 8; ++i) {
     for (const char* const kind : {".linear.weight", ".linear.bias"}) {
-      const Vector a = Numbers(p.at(absl::StrCat("layers.", i, kind))), b = Numbers(p.at(absl::StrCat("layers.", i + 1, kind)));
+      const Vector a = Numbers(p.at(absl::StrCat("layers.", i, kind))),
+                   b = Numbers(p.at(absl::StrCat("layers.", i + 1, kind)));
       for (std::size_t k = 0; k < a.size(); ++k) sum += (b[k] - a[k]) * (b[k] - a[k]);
     }
   }
@@ -241,7 +252,8 @@ TEST(OdeNet, UnitsListEverythingOnceAndDecayIsThatOfTheLayers) {
   EXPECT_EQ(units[3].parameters[1].name, "layers.2.linear.bias");
   std::size_t parameters = 0;
   for (const models::ParameterUnit& unit : units) {
-    for (const models::ParameterSpec& spec : unit.parameters) EXPECT_EQ(spec.decays, unit.block >= 0) << spec.name;
+    for (const models::ParameterSpec& spec : unit.parameters)
+      EXPECT_EQ(spec.decays, unit.block >= 0) << spec.name;
     parameters += unit.parameters.size();
   }
   EXPECT_EQ(parameters, net.parameters().size());

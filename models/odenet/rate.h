@@ -3,33 +3,23 @@
 #define PLAIT_MODELS_ODENET_RATE_H_
 
 #include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "models/odenet/options.h"
 
 namespace plait::odenet {
 
-// A linear layer, or a convolution of width 3 that keeps rows and columns.
-struct Affine final : torch::nn::Module {
-  Affine(Form form, std::int64_t in, std::int64_t out, const at::TensorOptions& options);
-  at::Tensor weight, bias;
-};
+// Shape of the weight of a linear layer, or of a convolution of width 3.
+std::vector<std::int64_t> WeightShape(Form form, std::int64_t in, std::int64_t out);
 
+// The convolutions keep rows and columns.
 at::Tensor Apply(Form form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor Activate(Activation activation, const at::Tensor& x);
 
 // weight and bias of F's linear layer, or of both convolutions.
 using Theta = std::vector<at::Tensor>;
-
-struct Rate final : torch::nn::Module {
-  Rate(const OdeNetOptions& options, const at::TensorOptions& tensor_options);
-  Theta theta() const;
-  std::vector<std::shared_ptr<Affine>> parts;
-};
 
 at::Tensor EvaluateRate(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u);
 

@@ -105,8 +105,9 @@ TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, 
 
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
                                       ImageBatches& test, std::int64_t batch_size) {
-  const TestResult result = TestClassifier(trainer, run, test.samples(), batch_size,
-                                           [&](absl::Span<const std::int64_t> indices) { return test.Make(indices); });
+  const TestResult result =
+      TestClassifier(trainer, run, test.samples(), batch_size,
+                     [&](absl::Span<const std::int64_t> indices) { return test.Make(indices); });
   PLAIT_RETURN_IF_ERROR(run.world.Agree(test.status()));
   return result;
 }

@@ -34,7 +34,9 @@ LayerName Parsed(const std::string& name) {
   return parsed;
 }
 
-std::string NameOf(std::int64_t layer, const std::string& rest) { return absl::StrCat(kLayers, layer, ".", rest); }
+std::string NameOf(std::int64_t layer, const std::string& rest) {
+  return absl::StrCat(kLayers, layer, ".", rest);
+}
 
 // The weights of rank 0 on all ranks.
 Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
@@ -64,8 +66,8 @@ struct TrainedLevel {
   Weights weights;  // of coarse levels
 };
 
-absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training::Run& run, const Problem& problem,
-                                        const Level& level) {
+absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training::Run& run,
+                                        const Problem& problem, const Level& level) {
   OdeNetTask task(settings, run, problem, level);
   if (level.prints) run.log.Info(absl::StrCat("model=", task.net().Description()));
   training::Trainer trainer(run, task);
@@ -83,8 +85,8 @@ void PrintStory(const std::vector<Point>& story, const training::Run& run) {
   for (std::size_t i = 0; i < story.size(); ++i) {
     const Point& point = story[i];
     if (i + 1 < story.size() && story[i + 1].level == point.level) continue;
-    run.log.Info(absl::StrFormat("%5d  %6d  %10.2f  %8.6f  %7.2f%%", point.level, point.layers, point.work_units,
-                                 point.val_loss, point.val_acc));
+    run.log.Info(absl::StrFormat("%5d  %6d  %10.2f  %8.6f  %7.2f%%", point.level, point.layers,
+                                 point.work_units, point.val_loss, point.val_acc));
   }
 }
 
@@ -139,7 +141,8 @@ absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, t
     run.stopped = level_run.stopped;
     if (run.stopped) return trained.story;
     level.earlier = std::move(trained.story);
-    level.initial = Refined(trained.weights, settings.nested_cfactor, settings.nested_interpolation == "linear");
+    level.initial =
+        Refined(trained.weights, settings.nested_cfactor, settings.nested_interpolation == "linear");
   }
   level.layers = settings.layers;
   level.epochs = settings.epochs;

@@ -17,7 +17,8 @@ namespace {
 Weights Coarse() {
   Weights weights = {{"opening.weight", at::rand({2, 2})}, {"controls.1.linear.bias", at::rand({2})}};
   // More than ten layers: names do not sort as numbers do.
-  for (int i = 0; i < 12; ++i) weights[absl::StrCat("layers.", i, ".linear.weight")] = at::full({2, 2}, 10.0 * i);
+  for (int i = 0; i < 12; ++i)
+    weights[absl::StrCat("layers.", i, ".linear.weight")] = at::full({2, 2}, 10.0 * i);
   return weights;
 }
 
@@ -25,7 +26,8 @@ TEST(Refined, LayersTakeTheirCoarseLayersWeights) {
   const Weights coarse = Coarse(), fine = Refined(coarse, 4, /*linear=*/false);
   EXPECT_EQ(fine.size(), 2 + 48u);
   for (int i = 0; i < 48; ++i) {
-    EXPECT_EQ(fine.at(absl::StrCat("layers.", i, ".linear.weight"))[1][0].item<double>(), 10.0 * (i / 4)) << i;
+    EXPECT_EQ(fine.at(absl::StrCat("layers.", i, ".linear.weight"))[1][0].item<double>(), 10.0 * (i / 4))
+        << i;
   }
   EXPECT_TRUE(fine.at("opening.weight").equal(coarse.at("opening.weight")));
   EXPECT_TRUE(fine.at("controls.1.linear.bias").equal(coarse.at("controls.1.linear.bias")));
@@ -35,7 +37,8 @@ TEST(Refined, LinearInterpolationIsConstantBehindTheLastLayer) {
   const Weights fine = Refined(Coarse(), 4, /*linear=*/true);
   for (int i = 0; i < 48; ++i) {
     const double expected = i < 44 ? 10.0 * i / 4 : 110;
-    EXPECT_NEAR(fine.at(absl::StrCat("layers.", i, ".linear.weight"))[0][1].item<double>(), expected, 1e-5) << i;
+    EXPECT_NEAR(fine.at(absl::StrCat("layers.", i, ".linear.weight"))[0][1].item<double>(), expected, 1e-5)
+        << i;
   }
 }
 
@@ -45,14 +48,16 @@ TEST(Refined, FinerNetworksSolveTheSameEquation) {
   const auto output = [](const Weights& weights, std::int64_t layers, const at::Tensor& x) {
     odenet::OdeNet net({.sample = {3}, .channels = 6, .layers = layers, .final_time = 1}, at::kDouble);
     for (const models::ParameterUnit& unit : net.units()) {
-      for (const models::ParameterSpec& spec : unit.parameters) spec.tensor.detach().copy_(weights.at(spec.name));
+      for (const models::ParameterSpec& spec : unit.parameters)
+        spec.tensor.detach().copy_(weights.at(spec.name));
     }
     return net.Forward(x).detach();
   };
   Weights weights;
   const odenet::OdeNet net({.sample = {3}, .channels = 6, .layers = 8, .final_time = 1}, at::kDouble);
   for (const models::ParameterUnit& unit : net.units()) {
-    for (const models::ParameterSpec& spec : unit.parameters) weights[spec.name] = at::rand(spec.tensor.sizes(), at::kDouble) - 0.5;
+    for (const models::ParameterSpec& spec : unit.parameters)
+      weights[spec.name] = at::rand(spec.tensor.sizes(), at::kDouble) - 0.5;
   }
   const at::Tensor x = at::rand({4, 3}, at::kDouble);
   const auto error = [&](int factor) {

@@ -70,7 +70,8 @@ training::MakeDryRunModel OdeNetTask::dry_run_model() {
 }
 
 training::NamedValues OdeNetTask::facts() const {
-  return {{"classes", absl::StrCat(problem_.classes)}, {"training_samples", absl::StrCat(problem_.train.count)}};
+  return {{"classes", absl::StrCat(problem_.classes)},
+          {"training_samples", absl::StrCat(problem_.train.count)}};
 }
 
 training::TaskProgress OdeNetTask::progress() const {
@@ -123,8 +124,9 @@ absl::Status OdeNetTask::Evaluate() {
                        .lr = LearningRate()};
   if (level_.prints) {
     run_.log.Info(absl::StrFormat(
-        "level=%d layers=%d epoch=%d work_units=%.2f dt=%.3f train_loss=%.6f val_loss=%.6f val_acc=%.2f", point.level,
-        point.layers, point.epoch, point.work_units, point.seconds, point.train_loss, point.val_loss, point.val_acc));
+        "level=%d layers=%d epoch=%d work_units=%.2f dt=%.3f train_loss=%.6f val_loss=%.6f val_acc=%.2f",
+        point.level, point.layers, point.epoch, point.work_units, point.seconds, point.train_loss,
+        point.val_loss, point.val_acc));
   }
   story_.push_back(point);
   loss_sum_ = seconds_ = 0;
@@ -163,15 +165,17 @@ absl::Status OdeNetTask::Restore(const parallel::Checkpoint& checkpoint) {
 }
 
 std::vector<training::Recorded> OdeNetTask::metrics() const {
-  return {{{"level", "1", "of the nested iteration; 0: the finest"}},
-          {{"layers", "1", "of the network"}},
-          {{"epoch", "1", "of the level, from 1"}},
-          {{"work_units", "1", "gradient steps of the finest network; a coarse one counts its share of the layers"}},
-          {{"dt", "s", "training since the last validation, by rank"}, rank_history::RankStatistics::kStatistics},
-          {{"train_loss", "1", "mean over the samples since the last validation, each at its step"}},
-          {{"val_loss", "1", "mean over all validation samples"}},
-          {{"val_acc", "%", "validation samples that are classified correctly"}},
-          {{"lr", "1", "learning rate in the epoch"}}};
+  return {
+      {{"level", "1", "of the nested iteration; 0: the finest"}},
+      {{"layers", "1", "of the network"}},
+      {{"epoch", "1", "of the level, from 1"}},
+      {{"work_units", "1",
+        "gradient steps of the finest network; a coarse one counts its share of the layers"}},
+      {{"dt", "s", "training since the last validation, by rank"}, rank_history::RankStatistics::kStatistics},
+      {{"train_loss", "1", "mean over the samples since the last validation, each at its step"}},
+      {{"val_loss", "1", "mean over all validation samples"}},
+      {{"val_acc", "%", "validation samples that are classified correctly"}},
+      {{"lr", "1", "learning rate in the epoch"}}};
 }
 
 training::HistoryPlots OdeNetTask::plots() const {

@@ -35,15 +35,16 @@ struct Level {
   int number = 0;
   std::int64_t layers = 0;
   int epochs = 0;
-  Weights initial = {};               // empty: drawn
-  std::vector<Point> earlier = {};    // of coarser levels
+  Weights initial = {};             // empty: drawn
+  std::vector<Point> earlier = {};  // of coarser levels
   bool prints = true;
 };
 
 class OdeNetTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task.
-  OdeNetTask(const OdeNetSettings& settings, const training::Run& run, const Problem& problem, const Level& level);
+  OdeNetTask(const OdeNetSettings& settings, const training::Run& run, const Problem& problem,
+             const Level& level);
 
   const odenet::OdeNet& net() const { return model_; }
   // Of coarser levels and this one, in this run.

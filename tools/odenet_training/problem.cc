@@ -38,7 +38,8 @@ Samples SamplesOf(const data::LabelledVectors& vectors, at::ScalarType type) {
           .status = [] { return absl::OkStatus(); }};
 }
 
-Samples SamplesOf(std::shared_ptr<const data::ImageSource> source, const data::ImageSets& sets, at::ScalarType type) {
+Samples SamplesOf(std::shared_ptr<const data::ImageSource> source, const data::ImageSets& sets,
+                  at::ScalarType type) {
   const auto batches = std::make_shared<image_training::ImageBatches>(
       std::move(source), data::TransformOptions{.size = 0, .scale = sets.scale}, type);
   return {.count = batches->samples(),
@@ -52,7 +53,8 @@ absl::StatusOr<data::VectorSets> OpenVectors(const OdeNetSettings& s) {
         {.train_samples = s.samples, .validation_samples = s.validation_samples, .seed = s.seed});
   }
   if (s.data.empty()) {
-    return absl::InvalidArgumentError("expected a directory with Indian_pines_gt.mat and Indian_pines_corrected.mat");
+    return absl::InvalidArgumentError(
+        "expected a directory with Indian_pines_gt.mat and Indian_pines_corrected.mat");
   }
   return data::OpenIndianPines(
       {.folder = base::FromUser(s.data), .train_fraction = s.train_fraction, .seed = s.seed});
@@ -82,13 +84,14 @@ absl::StatusOr<Problem> OpenProblem(const OdeNetSettings& s, const comm::Communi
   const absl::StatusOr<data::VectorSets> sets = OpenVectors(s);
   const std::string flag = s.problem == "peaks" ? "--problem=peaks" : "--data";
   PLAIT_RETURN_IF_ERROR(world.Agree(base::Prefixed(sets.status(), flag)));
-  return Problem{.description = absl::StrCat("Data: ", sets->description, ": ", sets->train.samples(), " training and ",
-                                             sets->validation.samples(), " validation samples of ", sets->train.width,
-                                             " numbers, ", sets->classes, " classes"),
-                 .sample = {sets->train.width},
-                 .classes = sets->classes,
-                 .train = SamplesOf(sets->train, s.compute_type()),
-                 .validation = SamplesOf(sets->validation, s.compute_type())};
+  return Problem{
+      .description = absl::StrCat("Data: ", sets->description, ": ", sets->train.samples(), " training and ",
+                                  sets->validation.samples(), " validation samples of ", sets->train.width,
+                                  " numbers, ", sets->classes, " classes"),
+      .sample = {sets->train.width},
+      .classes = sets->classes,
+      .train = SamplesOf(sets->train, s.compute_type()),
+      .validation = SamplesOf(sets->validation, s.compute_type())};
 }
 
 }  // namespace plait::odenet_training

@@ -21,11 +21,23 @@ const std::map<std::string, std::vector<std::pair<std::string, std::string>>>& P
       {"peaks", {}},
       {"indian_pines", {{"channels", "32"}, {"layers", "16"}, {"final_time", "1"}, {"lr", "0.003"}}},
       {"mnist",
-       {{"form", "conv"}, {"channels", "4"}, {"layers", "8"}, {"final_time", "1"}, {"hidden", "32"},
-        {"activation", "relu"}, {"epochs", "3"}, {"lr", "0.003"}}},
+       {{"form", "conv"},
+        {"channels", "4"},
+        {"layers", "8"},
+        {"final_time", "1"},
+        {"hidden", "32"},
+        {"activation", "relu"},
+        {"epochs", "3"},
+        {"lr", "0.003"}}},
       {"fashion",
-       {{"form", "conv"}, {"channels", "4"}, {"layers", "8"}, {"final_time", "1"}, {"hidden", "32"},
-        {"activation", "relu"}, {"epochs", "3"}, {"lr", "0.003"}}}};
+       {{"form", "conv"},
+        {"channels", "4"},
+        {"layers", "8"},
+        {"final_time", "1"},
+        {"hidden", "32"},
+        {"activation", "relu"},
+        {"epochs", "3"},
+        {"lr", "0.003"}}}};
   return problems;
 }
 
@@ -53,34 +65,45 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Group("Problem");
   table.Add("problem", &problem, "peaks, indian_pines, mnist or fashion", OnResume::kSame);
   table.Add("data", &data,
-            "indian_pines: directory of Indian_pines_gt.mat and Indian_pines_corrected.mat (without it a synthetic cube is "
-            "made); mnist, fashion: directory of IDX files (default: Debian's dataset-fashion-mnist, else a synthetic "
+            "indian_pines: directory of Indian_pines_gt.mat and Indian_pines_corrected.mat (without it a "
+            "synthetic cube is "
+            "made); mnist, fashion: directory of IDX files (default: Debian's dataset-fashion-mnist, else a "
+            "synthetic "
             "stand-in); peaks is generated");
   table.Add("samples", &samples, "peaks: training points", OnResume::kSame);
   table.Add("validation_samples", &validation_samples, "peaks: validation points", OnResume::kSame);
-  table.Add("train_fraction", &train_fraction, "indian_pines: share of each class to train on", OnResume::kSame);
-  table.Add("max_samples", &max_samples, "mnist, fashion: train and validate on the first so many images; 0: all");
+  table.Add("train_fraction", &train_fraction, "indian_pines: share of each class to train on",
+            OnResume::kSame);
+  table.Add("max_samples", &max_samples,
+            "mnist, fashion: train and validate on the first so many images; 0: all");
   BindNetwork(table);
   table.Group("Training");
   BindBatch(table, "samples");
-  table.Add("test_batch_size", &test_batch_size, "samples of a batch of the validation on each data-parallel rank");
+  table.Add("test_batch_size", &test_batch_size,
+            "samples of a batch of the validation on each data-parallel rank");
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("eval_interval", &eval_interval, "validate every N epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate of Adam in the first epoch", OnResume::kAdopt);
   table.Add("gamma", &gamma, "factor of the learning rate from one epoch to the next", OnResume::kAdopt);
-  table.Add("tikhonov", &tikhonov, "regularisation in size: alpha / 2 sum dt |theta|^2 over the layers", OnResume::kSame);
+  table.Add("tikhonov", &tikhonov, "regularisation in size: alpha / 2 sum dt |theta|^2 over the layers",
+            OnResume::kSame);
   table.Add("tikhonov_time", &tikhonov_time,
-            "regularisation in time: beta / 2 sum |theta_{i+1} - theta_i|^2 / dt; not with fsdp", OnResume::kSame);
+            "regularisation in time: beta / 2 sum |theta_{i+1} - theta_i|^2 / dt; not with fsdp",
+            OnResume::kSame);
   table.Group("Nested iteration");
-  table.Add("nested", &nested, "trains coarse networks first and interpolates their weights to the next finer one",
+  table.Add("nested", &nested,
+            "trains coarse networks first and interpolates their weights to the next finer one",
             OnResume::kSame);
   table.Add("nested_levels", &nested_levels, "networks, the finest included", OnResume::kSame);
-  table.Add("nested_cfactor", &nested_cfactor, "layers of a network over those of the next coarser one", OnResume::kSame);
+  table.Add("nested_cfactor", &nested_cfactor, "layers of a network over those of the next coarser one",
+            OnResume::kSame);
   table.Add("nested_epochs", &nested_epochs, "epochs of each coarse network; 0: --epochs", OnResume::kSame);
-  table.Add("nested_interpolation", &nested_interpolation, "of weights in time: constant or linear", OnResume::kSame);
-  table.Add("study", &study,
-            "trains nested and, with the same work, not nested, for 5 and 8 channels, --tikhonov 1e-5 and 1e-7, "
-            "--initial-weights 0 and 1e-6, and prints a table of validation accuracies");
+  table.Add("nested_interpolation", &nested_interpolation, "of weights in time: constant or linear",
+            OnResume::kSame);
+  table.Add(
+      "study", &study,
+      "trains nested and, with the same work, not nested, for 5 and 8 channels, --tikhonov 1e-5 and 1e-7, "
+      "--initial-weights 0 and 1e-6, and prints a table of validation accuracies");
   table.Add("study_seeds", &study_seeds, "runs of each kind in the study");
   BindParallel(table);
   BindFiles(table, "epochs");
@@ -88,26 +111,34 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
 
 void OdeNetSettings::BindNetwork(training::SettingsTable& table) {
   table.Group("Network");
-  table.Add("layers", &layers, "residual layers (default: 32 for peaks, 16 for indian_pines, else 8)", OnResume::kSame);
+  table.Add("layers", &layers, "residual layers (default: 32 for peaks, 16 for indian_pines, else 8)",
+            OnResume::kSame);
   table.Add("channels", &channels, "width of the network (default: 8 for peaks, 32 for indian_pines, else 4)",
             OnResume::kSame);
   table.Add("final_time", &final_time,
-            "T: a layer is u + T/layers F(u) (ODENet); 0: u + F(u) (ResNet) (default: 5 for peaks, else 1)", OnResume::kSame);
+            "T: a layer is u + T/layers F(u) (ODENet); 0: u + F(u) (ResNet) (default: 5 for peaks, else 1)",
+            OnResume::kSame);
   table.Add("form", &form,
-            "dense, or conv: convolutions over the bands or the image (default: conv for mnist and fashion)", OnResume::kSame);
-  table.Add("activation", &activation, "tanh, relu or smooth-relu (default: relu for mnist and fashion)", OnResume::kSame);
+            "dense, or conv: convolutions over the bands or the image (default: conv for mnist and fashion)",
+            OnResume::kSame);
+  table.Add("activation", &activation, "tanh, relu or smooth-relu (default: relu for mnist and fashion)",
+            OnResume::kSame);
   table.Add("time_weights", &time_weights,
-            "per-layer; piecewise: constant over layers / controls layers; spline: linear between --controls points",
+            "per-layer; piecewise: constant over layers / controls layers; spline: linear between --controls "
+            "points",
             OnResume::kSame);
   table.Add("controls", &controls, "control points of piecewise and spline weights", OnResume::kSame);
   table.Add("initial_weights", &initial_weights,
-            "standard deviation of the layers' initial weights; negative: as torch.nn.Linear's", OnResume::kSame);
-  table.Add("hidden", &hidden, "hidden units of the closing layer (default: 32 for mnist and fashion)", OnResume::kSame);
+            "standard deviation of the layers' initial weights; negative: as torch.nn.Linear's",
+            OnResume::kSame);
+  table.Add("hidden", &hidden, "hidden units of the closing layer (default: 32 for mnist and fashion)",
+            OnResume::kSame);
 }
 
 absl::Status OdeNetSettings::ChooseDefaults(training::SettingsTable& table) {
   PLAIT_RETURN_IF_ERROR(OneOf("problem", problem, ProblemNames()));
-  for (const auto& [name, value] : Problems().at(problem)) PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
+  for (const auto& [name, value] : Problems().at(problem))
+    PLAIT_RETURN_IF_ERROR(table.SetDefault(name, value));
   return absl::OkStatus();
 }
 
@@ -125,7 +156,8 @@ absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(Between("tikhonov-time", tikhonov_time, 0, kLargest));
   if (tikhonov_time > 0 && strategy == "fsdp") {
     return absl::UnimplementedError(
-        "--tikhonov-time: with --strategy=fsdp a rank has one layer's parameters at a time; expected ddp, zero1 or zero2");
+        "--tikhonov-time: with --strategy=fsdp a rank has one layer's parameters at a time; expected ddp, "
+        "zero1 or zero2");
   }
   return CheckShared(axes);
 }
@@ -140,7 +172,8 @@ absl::Status OdeNetSettings::CheckNetwork() const {
   if (HasImages(problem) && form == "dense") {
     return absl::InvalidArgumentError(absl::StrCat("--form=dense: expected conv for --problem=", problem));
   }
-  if (problem == "peaks" && form == "conv") return absl::InvalidArgumentError("--form=conv: expected dense for --problem=peaks");
+  if (problem == "peaks" && form == "conv")
+    return absl::InvalidArgumentError("--form=conv: expected dense for --problem=peaks");
   PLAIT_RETURN_IF_ERROR(OneOf("activation", activation, {"tanh", "relu", "smooth-relu"}));
   PLAIT_RETURN_IF_ERROR(OneOf("time-weights", time_weights, {"per-layer", "piecewise", "spline"}));
   if (time_weights == "spline") return AtLeast("controls", static_cast<double>(controls), 2);
@@ -148,7 +181,8 @@ absl::Status OdeNetSettings::CheckNetwork() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("controls", static_cast<double>(controls), 1));
   for (const std::int64_t of_level : Levels()) {
     if (of_level % controls != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--controls=", controls, ": expected a divisor of ", of_level, " layers"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--controls=", controls, ": expected a divisor of ", of_level, " layers"));
     }
   }
   return absl::OkStatus();
@@ -193,7 +227,8 @@ odenet::OdeNetOptions OdeNetSettings::Network(const std::vector<std::int64_t>& s
 
 std::vector<std::int64_t> OdeNetSettings::Levels() const {
   std::vector<std::int64_t> levels = {layers};
-  for (int level = 1; nested && level < nested_levels; ++level) levels.push_back(levels.back() / nested_cfactor);
+  for (int level = 1; nested && level < nested_levels; ++level)
+    levels.push_back(levels.back() / nested_cfactor);
   return levels;
 }
 

@@ -22,16 +22,19 @@ int EpochsOfSameWork(const OdeNetSettings& nested) {
   return static_cast<int>(std::lround(epochs));
 }
 
-absl::StatusOr<double> AccuracyOf(const OdeNetSettings& settings, training::Run& run, const Problem& problem) {
+absl::StatusOr<double> AccuracyOf(const OdeNetSettings& settings, training::Run& run,
+                                  const Problem& problem) {
   OdeNetSettings own = settings;
   own.outputs = own.history = "";
   own.plots = own.trace = false;
   training::Run own_run = WithSettings(run, own);
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story, TrainLevels(own, own_run, problem, /*prints=*/false));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
+                         TrainLevels(own, own_run, problem, /*prints=*/false));
   run.stopped = own_run.stopped;
   run.log.Info(absl::StrFormat(
-      "channels=%d nested=%d tikhonov=%g initial_weights=%g seed=%d work_units=%.0f val_acc=%.1f", own.channels,
-      own.nested ? 1 : 0, own.tikhonov, own.initial_weights, own.seed, story.back().work_units, story.back().val_acc));
+      "channels=%d nested=%d tikhonov=%g initial_weights=%g seed=%d work_units=%.0f val_acc=%.1f",
+      own.channels, own.nested ? 1 : 0, own.tikhonov, own.initial_weights, own.seed, story.back().work_units,
+      story.back().val_acc));
   return story.back().val_acc;
 }
 
