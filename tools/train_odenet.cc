@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "tools/odenet_training/nested.h"
 #include "tools/odenet_training/problem.h"
@@ -34,11 +35,28 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const OdeNetSetting
           {"seed", absl::StrCat(s.seed)}};
 }
 
+// One level of the solver's grid is serial propagation.
+absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& parallel, training::Run& run,
+                               const Problem& problem) {
+  OdeNetSettings serial = WithoutFiles(settings);
+  serial.lp.levels = 1;
+  training::Run serial_run = WithSettings(run, serial);
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
+                         TrainLevels(serial, serial_run, problem, /*prints=*/false));
+  run.stopped = serial_run.stopped;
+  const Point& beside = story.back();
+  run.log.Info(absl::StrFormat("layer-parallel: val_loss=%.6f val_acc=%.2f", parallel.val_loss, parallel.val_acc));
+  run.log.Info(absl::StrFormat("serial:         val_loss=%.6f val_acc=%.2f", beside.val_loss, beside.val_acc));
+  return absl::OkStatus();
+}
+
 absl::Status Train(const OdeNetSettings& settings, training::Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const Problem problem, OpenProblem(settings, run.world));
   run.log.Info(problem.description);
   if (settings.study) return RunStudy(settings, run, problem);
-  return TrainLevels(settings, run, problem, /*prints=*/true).status();
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story, TrainLevels(settings, run, problem, /*prints=*/true));
+  if (!settings.compare || run.stopped) return absl::OkStatus();
+  return CompareWithSerial(settings, story.back(), run, problem);
 }
 
 }  // namespace
@@ -55,7 +73,7 @@ int main(int argc, char** argv) {
                   "MNIST or Fashion-MNIST; with nested iteration from coarse to fine networks.",
        .examples = {"train_odenet --problem=peaks", "train_odenet --problem=peaks --nested --layers=64",
                     "train_odenet --problem=indian_pines --data=indian-pines --form=conv",
-                    "train_odenet --problem=mnist --data=mnist --layers=32 --nproc=2",
+                    "train_odenet --problem=mnist --data=mnist --layers=32 --nproc=2 --compare",
                     "train_odenet --study --nproc=1"},
        .settings = settings,
        .run = [&](training::Run& run) { return odenet_training::Train(settings, run); },

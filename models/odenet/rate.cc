@@ -1,5 +1,6 @@
 #include "models/odenet/rate.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>

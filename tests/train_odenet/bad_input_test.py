@@ -29,8 +29,13 @@ class BadInputTest(runs.OdeNetTest):
                 ("train_odenet: --form=dense: expected conv for --problem=mnist", "--problem=mnist", "--form=dense"),
                 ("train_odenet: --controls=3: expected a divisor of 8 layers", "--time-weights=piecewise", "--controls=3"),
                 ("train_odenet: --controls=1: must be at least 2", "--time-weights=spline", "--controls=1"),
-                ("train_odenet: --tikhonov-time: with --strategy=fsdp .*expected ddp, zero1 or zero2", "--tikhonov-time=1",
+                ("train_odenet: --tikhonov-time: needs .*expected --strategy=ddp, zero1 or zero2", "--tikhonov-time=1",
                  "--strategy=fsdp"),
+                ("train_odenet: --tikhonov-time: needs .*neither --force-lp nor lp in --mesh", "--tikhonov-time=1", "--nproc=2"),
+                ("train_odenet: --time-weights=spline: layers that share weights must be on one rank", "--time-weights=spline",
+                 "--controls=4", "--nproc=2"),
+                ("train_odenet: --compare: expected --force-lp, or more than one rank along lp", "--compare"),
+                ("train_odenet: --lp-levels, --lp-cfactor, --layers: ", "--layers=2", "--nproc=2"),
                 ("train_odenet: --study: expected --problem=peaks", "--study", "--problem=mnist"),
                 ("train_odenet: unknown flag --layer", "--layer=3")]:
             with self.subTest(flags=flags):

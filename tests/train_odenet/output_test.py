@@ -55,14 +55,36 @@ class OutputTest(runs.OdeNetTest):
         both = ["--dtype=float64", "--nested", "--nested-levels=2", "--tikhonov=1e-3", "--tikhonov-time=1e-3",
                 "--global-batch-size=60"]
         one = self.train(*both, outputs="one").points()
-        for flags in ([], ["--strategy=zero2"], ["--strategy=zero1", "--gradient-accumulation-steps=1"]):
-            two = self.train(*both, *flags, ranks=2, outputs="two" + "".join(flags).replace("=", "")).points()
+        for flags in (["--mesh=dp_replicate=2"], ["--strategy=zero2", "--mesh=dp_shard=2"], ["--strategy=zero1", "--mesh=dp_shard=2"]):
+            two = self.train(*both, *flags, ranks=2, outputs="two" + flags[0][2:]).points()
             for a, b in zip(one, two, strict=True):
                 self.assertEqual({**a, "dt": 0}, {**b, "dt": 0}, flags)
         plain = self.train("--dtype=float64", "--global-batch-size=60", outputs="plain").points()
-        fsdp = self.train("--dtype=float64", "--global-batch-size=60", "--strategy=fsdp", ranks=2, outputs="fsdp").points()
+        fsdp = self.train("--dtype=float64", "--global-batch-size=60", "--strategy=fsdp", "--mesh=dp_shard=2", ranks=2, outputs="fsdp").points()
         for a, b in zip(plain, fsdp, strict=True):
             self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
+
+    def test_layer_parallel(self):
+        """Converged solves are serial propagation; few iterations train as well."""
+        for flags in ([], ["--nested"]):
+            both = [*flags, "--dtype=float64", "--layers=16", "--tikhonov=1e-4"]
+            name = "".join(flags)
+            serial = self.train(*both, outputs="serial" + name).points()
+            for i, solver in enumerate((["--lp-levels=1"], ["--lp-cfactor=2", "--lp-fwd-iters=9", "--lp-iters=9"])):
+                parallel = self.train(*both, *solver, ranks=2, outputs=f"parallel{name}{i}").points()
+                for a, b in zip(serial, parallel, strict=True):
+                    self.assertEqual({**a, "dt": 0}, {**b, "dt": 0}, solver)
+
+    def test_compare(self):
+        run = self.train("--layers=16", "--epochs=10", "--compare", ranks=2)
+        results = {}
+        for name in ("layer-parallel", "serial"):
+            line, = run.logged(name + ": ")
+            results[name] = float(line.split("val_acc=")[1])
+        self.assertEqual(results["layer-parallel"], run.points()[-1]["val_acc"])
+        self.assertEqual(results["serial"], self.train("--layers=16", "--epochs=10", outputs="serial").points()[-1]["val_acc"])
+        self.assertGreater(min(results.values()), 60)
+        self.assertLess(abs(results["serial"] - results["layer-parallel"]), 15)
 
     def test_regularisation_is_felt(self):
         losses = [self.train("--epochs=6", *flags, outputs=f"o{i}").points()[-1]["train_loss"] for i, flags in enumerate(

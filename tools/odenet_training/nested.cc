@@ -54,13 +54,6 @@ Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
   return all;
 }
 
-OdeNetSettings OfCoarseLevel(OdeNetSettings settings) {
-  settings.outputs = settings.history = settings.checkpoint_dir = settings.resume = "";
-  settings.checkpoint_interval = 0;
-  settings.plots = settings.trace = false;
-  return settings;
-}
-
 struct TrainedLevel {
   std::vector<Point> story;
   Weights weights;  // of coarse levels
@@ -110,6 +103,13 @@ Weights Refined(const Weights& coarse, int factor, bool linear) {
   return fine;
 }
 
+OdeNetSettings WithoutFiles(OdeNetSettings settings) {
+  settings.outputs = settings.history = settings.checkpoint_dir = settings.resume = "";
+  settings.checkpoint_interval = 0;
+  settings.plots = settings.trace = false;
+  return settings;
+}
+
 training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
   return {.program = run.program,
           .settings = settings,
@@ -131,11 +131,12 @@ absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, t
                                                const Problem& problem, bool prints) {
   const std::vector<std::int64_t> layers = settings.Levels();
   const bool begins = !run.checkpoint.has_value() && !settings.dry_run;
-  OdeNetSettings coarse = OfCoarseLevel(settings);
   Level level = {.number = begins ? static_cast<int>(layers.size()) - 1 : 0, .prints = prints};
   for (; level.number > 0; --level.number) {
-    training::Run level_run = WithSettings(run, coarse);
+    OdeNetSettings coarse = WithoutFiles(settings);
     level.layers = layers[level.number];
+    if (!coarse.lp.Check(level.layers, "layers").ok()) coarse.lp.levels = 1;
+    training::Run level_run = WithSettings(run, coarse);
     level.epochs = settings.EpochsOf(level.number);
     PLAIT_ASSIGN_OR_RETURN(TrainedLevel trained, TrainLevel(coarse, level_run, problem, level));
     run.stopped = level_run.stopped;

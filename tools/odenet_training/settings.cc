@@ -154,12 +154,26 @@ absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(Between("gamma", gamma, 0, 1));
   PLAIT_RETURN_IF_ERROR(Between("tikhonov", tikhonov, 0, kLargest));
   PLAIT_RETURN_IF_ERROR(Between("tikhonov-time", tikhonov_time, 0, kLargest));
-  if (tikhonov_time > 0 && strategy == "fsdp") {
-    return absl::UnimplementedError(
-        "--tikhonov-time: with --strategy=fsdp a rank has one layer's parameters at a time; expected ddp, "
-        "zero1 or zero2");
-  }
+  PLAIT_RETURN_IF_ERROR(CheckSolver(axes));
   return CheckShared(axes);
+}
+
+absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes) const {
+  const bool solves = lp.Solves(training::RanksAlong(axes, "lp"));
+  if (tikhonov_time > 0 && (solves || strategy == "fsdp")) {
+    return absl::UnimplementedError(
+        "--tikhonov-time: needs the parameters of all layers on each rank; expected --strategy=ddp, zero1 or zero2, "
+        "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)");
+  }
+  if (time_weights != "per-layer" && solves) {
+    return absl::UnimplementedError(absl::StrCat(
+        "--time-weights=", time_weights, ": layers that share weights must be on one rank; expected per-layer, or "
+        "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)"));
+  }
+  if (compare && !solves) {
+    return absl::InvalidArgumentError("--compare: expected --force-lp, or more than one rank along lp (--nproc=N)");
+  }
+  return CheckLayers(axes, "layers", layers);
 }
 
 absl::Status OdeNetSettings::CheckNetwork() const {
@@ -194,6 +208,7 @@ absl::Status OdeNetSettings::CheckNested() const {
   if (study && !(checkpoint_dir.empty() && resume.empty())) {
     return absl::InvalidArgumentError("--study: expected neither --checkpoint-dir nor --resume");
   }
+  if (study && compare) return absl::InvalidArgumentError("--compare: not with --study");
   if (!nested && !study) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(AtLeast("nested-levels", nested_levels, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("nested-cfactor", nested_cfactor, 2));

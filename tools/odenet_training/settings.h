@@ -34,6 +34,7 @@ struct OdeNetSettings final : training::Settings {
   bool nested = false;
   int nested_levels = 3, nested_cfactor = 2, nested_epochs = 0;
   std::string nested_interpolation = "constant";
+  bool compare = false;
   bool study = false;
   int study_seeds = 12;
 
@@ -41,6 +42,8 @@ struct OdeNetSettings final : training::Settings {
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   bool runs_on_one_rank() const override { return true; }
+  std::vector<std::string> mesh_axes() const override { return {"lp"}; }
+  std::string default_axis() const override { return "lp"; }
 
   // Of checked settings. `layers`: of a level of the nested iteration.
   odenet::OdeNetOptions Network(const std::vector<std::int64_t>& sample, std::int64_t classes,
@@ -53,6 +56,7 @@ struct OdeNetSettings final : training::Settings {
   void BindNetwork(training::SettingsTable& table);
   absl::Status CheckNetwork() const;
   absl::Status CheckNested() const;
+  absl::Status CheckSolver(const std::vector<comm::MeshAxis>& axes) const;
 };
 
 }  // namespace plait::odenet_training

@@ -24,9 +24,7 @@ int EpochsOfSameWork(const OdeNetSettings& nested) {
 
 absl::StatusOr<double> AccuracyOf(const OdeNetSettings& settings, training::Run& run,
                                   const Problem& problem) {
-  OdeNetSettings own = settings;
-  own.outputs = own.history = "";
-  own.plots = own.trace = false;
+  OdeNetSettings own = WithoutFiles(settings);
   training::Run own_run = WithSettings(run, own);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(own, own_run, problem, /*prints=*/false));
