@@ -100,6 +100,9 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("nested_epochs", &nested_epochs, "epochs of each coarse network; 0: --epochs", OnResume::kSame);
   table.Add("nested_interpolation", &nested_interpolation, "of weights in time: constant or linear",
             OnResume::kSame);
+  table.Add("compare", &compare,
+            "also trains with serial propagation through the layers, from the same seed, and prints both "
+            "accuracies");
   table.Add(
       "study", &study,
       "trains nested and, with the same work, not nested, for 5 and 8 channels, --tikhonov 1e-5 and 1e-7, "
