@@ -65,7 +65,7 @@ class OutputTest(runs.OdeNetTest):
             self.assertEqual({**a, "dt": 0}, {**b, "dt": 0})
 
     def test_layer_parallel(self):
-        """Converged solves are serial propagation; few iterations train as well."""
+        """One level and converged solves have the numbers of serial propagation."""
         for flags in ([], ["--nested"]):
             both = [*flags, "--dtype=float64", "--layers=16", "--tikhonov=1e-4"]
             name = "".join(flags)

@@ -62,6 +62,9 @@ odenet::TimeWeights ParsedTimeWeights(const std::string& text) {
 }  // namespace
 
 void OdeNetSettings::Bind(training::SettingsTable& table) {
+  // One iteration less each way costs ten points of accuracy after 8 epochs of peaks.
+  lp.forward_iterations = 3;
+  lp.iterations = 2;
   table.Group("Problem");
   table.Add("problem", &problem, "peaks, indian_pines, mnist or fashion", OnResume::kSame);
   table.Add("data", &data,
