@@ -74,17 +74,18 @@ models::Batch ImageBatches::Make(absl::Span<const std::int64_t> indices, std::in
   return batch;
 }
 
-absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
-                                      ImageBatches& test, std::int64_t batch_size) {
+TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, std::int64_t samples,
+                          std::int64_t batch_size,
+                          const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make) {
   // The same batches for any number of ranks, in turns.
-  data::Sampler sampler({.samples = test.samples(), .batch_size = batch_size, .shuffle = false});
+  data::Sampler sampler({.samples = samples, .batch_size = batch_size, .shuffle = false});
   const auto next = [&] {
     std::vector<std::int64_t> mine;
     for (int rank = 0; rank < run.data.size(); ++rank) {
       const auto batch = sampler.Next();
       if (batch.has_value() && rank == run.data.rank()) mine = *batch;
     }
-    return test.Make(mine);
+    return make(mine);
   };
   const std::int64_t turns = (sampler.batches_per_epoch() + run.data.size() - 1) / run.data.size();
   const std::vector<double> sums =
@@ -98,9 +99,17 @@ absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training
                                           /*ignore_index=*/-1));
         sum.Add(1, scores.argmax(1).eq(targets).sum());
       });
+  const auto count = static_cast<double>(samples);
+  return {.loss = sums[0] / count, .accuracy = 100 * sums[1] / count};
+}
+
+absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
+                                      ImageBatches& test, std::int64_t batch_size) {
+  const TestResult result =
+      TestClassifier(trainer, run, test.samples(), batch_size,
+                     [&](absl::Span<const std::int64_t> indices) { return test.Make(indices); });
   PLAIT_RETURN_IF_ERROR(run.world.Agree(test.status()));
-  const auto samples = static_cast<double>(test.samples());
-  return TestResult{.loss = sums[0] / samples, .accuracy = 100 * sums[1] / samples};
+  return result;
 }
 
 }  // namespace plait::image_training

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -62,8 +63,12 @@ struct TestResult {
 };
 
 // Collective. Every sample once, whatever the ranks, `batch_size` of them on each at a time; in the last batch ranks
-// have what there is, perhaps nothing. The model's output is logits, or their log-softmax. Errors of reading, agreed
-// on.
+// have what there is, perhaps nothing. The model's output is logits, or their log-softmax; negative targets are ignored.
+TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, std::int64_t samples,
+                          std::int64_t batch_size,
+                          const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make);
+
+// The same for images. Errors of reading, agreed on.
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
                                       ImageBatches& test, std::int64_t batch_size);
 

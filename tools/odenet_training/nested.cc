@@ -1,0 +1,155 @@
+#include "tools/odenet_training/nested.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/lerp.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "comm/tensor_collectives.h"
+
+namespace plait::odenet_training {
+namespace {
+
+constexpr absl::string_view kLayers = "layers.";
+
+struct LayerName {
+  std::int64_t layer = 0;
+  std::string rest;  // "linear.weight"
+};
+
+LayerName Parsed(const std::string& name) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(absl::string_view(name).substr(kLayers.size()), absl::MaxSplits('.', 1));
+  LayerName parsed = {.layer = 0, .rest = parts.second};
+  PLAIT_CHECK(absl::SimpleAtoi(parts.first, &parsed.layer)) << name;
+  return parsed;
+}
+
+std::string NameOf(std::int64_t layer, const std::string& rest) {
+  return absl::StrCat(kLayers, layer, ".", rest);
+}
+
+// The weights of rank 0 on all ranks.
+Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
+  Weights weights = model.WholeParameters();
+  Weights all;
+  for (const models::ParameterUnit& unit : model.model().units()) {
+    for (const models::ParameterSpec& spec : unit.parameters) {
+      at::Tensor values = run.world.rank() == 0
+                              ? weights.at(spec.name)
+                              : at::empty(spec.tensor.sizes(), at::dtype(run.settings.compute_type()));
+      comm::Broadcast(run.world, values, 0);
+      all[spec.name] = std::move(values);
+    }
+  }
+  return all;
+}
+
+struct TrainedLevel {
+  std::vector<Point> story;
+  Weights weights;  // of coarse levels
+};
+
+absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training::Run& run,
+                                        const Problem& problem, const Level& level) {
+  OdeNetTask task(settings, run, problem, level);
+  if (level.prints) run.log.Info(absl::StrCat("model=", task.net().Description()));
+  training::Trainer trainer(run, task);
+  PLAIT_RETURN_IF_ERROR(trainer.Prepare());
+  if (settings.dry_run) return TrainedLevel{};
+  PLAIT_RETURN_IF_ERROR(trainer.Train());
+  TrainedLevel trained = {.story = task.story(), .weights = {}};
+  if (level.number > 0 && !run.stopped) trained.weights = OfAllRanks(trainer.model(), run);
+  PLAIT_RETURN_IF_ERROR(trainer.Conclude());
+  return trained;
+}
+
+void PrintStory(const std::vector<Point>& story, const training::Run& run) {
+  run.log.Info("level  layers  work units      loss  accuracy");
+  for (std::size_t i = 0; i < story.size(); ++i) {
+    const Point& point = story[i];
+    if (i + 1 < story.size() && story[i + 1].level == point.level) continue;
+    run.log.Info(absl::StrFormat("%5d  %6d  %10.2f  %8.6f  %7.2f%%", point.level, point.layers,
+                                 point.work_units, point.val_loss, point.val_acc));
+  }
+}
+
+}  // namespace
+
+Weights Refined(const Weights& coarse, int factor, bool linear) {
+  Weights fine;
+  for (const auto& [name, value] : coarse) {
+    if (!absl::StartsWith(name, kLayers)) {
+      fine[name] = value;
+      continue;
+    }
+    const auto [layer, rest] = Parsed(name);
+    const auto next = coarse.find(NameOf(layer + 1, rest));
+    for (int i = 0; i < factor; ++i) {
+      const bool between = linear && next != coarse.end();
+      fine[NameOf(layer * factor + i, rest)] =
+          between ? at::lerp(value, next->second, static_cast<double>(i) / factor) : value;
+    }
+  }
+  return fine;
+}
+
+OdeNetSettings WithoutFiles(OdeNetSettings settings) {
+  settings.outputs = settings.history = settings.checkpoint_dir = settings.resume = "";
+  settings.checkpoint_interval = 0;
+  settings.plots = settings.trace = false;
+  return settings;
+}
+
+training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
+  return {.program = run.program,
+          .settings = settings,
+          .table = run.table,
+          .settings_line = run.settings_line,
+          .session = run.session,
+          .world = run.world,
+          .mesh = run.mesh,
+          .data = run.data,
+          .losses = run.losses,
+          .device = run.device,
+          .log = run.log,
+          .console = run.console,
+          .environment = run.environment,
+          .checkpoint = {}};
+}
+
+absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
+                                               const Problem& problem, bool prints) {
+  const std::vector<std::int64_t> layers = settings.Levels();
+  const bool begins = !run.checkpoint.has_value() && !settings.dry_run;
+  Level level = {.number = begins ? static_cast<int>(layers.size()) - 1 : 0, .prints = prints};
+  for (; level.number > 0; --level.number) {
+    OdeNetSettings coarse = WithoutFiles(settings);
+    level.layers = layers[level.number];
+    if (!coarse.lp.Check(level.layers, "layers").ok()) coarse.lp.levels = 1;
+    training::Run level_run = WithSettings(run, coarse);
+    level.epochs = settings.EpochsOf(level.number);
+    PLAIT_ASSIGN_OR_RETURN(TrainedLevel trained, TrainLevel(coarse, level_run, problem, level));
+    run.stopped = level_run.stopped;
+    if (run.stopped) return trained.story;
+    level.earlier = std::move(trained.story);
+    level.initial =
+        Refined(trained.weights, settings.nested_cfactor, settings.nested_interpolation == "linear");
+  }
+  level.layers = settings.layers;
+  level.epochs = settings.epochs;
+  PLAIT_ASSIGN_OR_RETURN(const TrainedLevel trained, TrainLevel(settings, run, problem, level));
+  if (prints && layers.size() > 1 && !settings.dry_run) PrintStory(trained.story, run);
+  return trained.story;
+}
+
+}  // namespace plait::odenet_training

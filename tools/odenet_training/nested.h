@@ -1,0 +1,39 @@
+// Nested iteration: a coarse network is trained first, and its weights are interpolated to the next finer one.
+//
+//   for l = L - 1 ... 0: train network l for its epochs; weights of l - 1 = P weights of l
+//
+// (Cyr, Guenther, Schroder, "Multilevel initialization for layer-parallel deep neural network training", arXiv:1912.08974,
+// algorithm 1.) Network l has layers / cfactor^l layers over the same time, so that its steps are longer. A run without
+// nested iteration has one level.
+#ifndef PLAIT_TOOLS_ODENET_TRAINING_NESTED_H_
+#define PLAIT_TOOLS_ODENET_TRAINING_NESTED_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/odenet_training/odenet_task.h"
+#include "tools/odenet_training/problem.h"
+#include "tools/odenet_training/settings.h"
+#include "tools/training/program.h"
+
+namespace plait::odenet_training {
+
+// Weights of a network with `factor` times as many layers as the coarse one. Layer i takes those of coarse layer
+// i / factor (piecewise constant); `linear`: between those of i / factor and the next one, as far as i is from the first
+// (the last ones stay constant). Other parameters, control points among them, stay as they are. Local.
+Weights Refined(const Weights& coarse, int factor, bool linear);
+
+// `settings` for a coarse level or a run beside the run: without files and checkpoints.
+OdeNetSettings WithoutFiles(OdeNetSettings settings);
+
+// A run with the same ranks and console under other settings, which outlive it; without a checkpoint.
+training::Run WithSettings(const training::Run& run, OdeNetSettings& settings);
+
+// Collective. Trains all levels, the coarse ones serially where their layers are too few for the grid of --lp-levels; those that are coarse have no files and no checkpoints. A run that resumes is on the
+// finest one. Returns the validations of all levels. `prints`: lines of the levels.
+absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
+                                               const Problem& problem, bool prints);
+
+}  // namespace plait::odenet_training
+
+#endif  // PLAIT_TOOLS_ODENET_TRAINING_NESTED_H_
