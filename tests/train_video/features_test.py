@@ -38,7 +38,7 @@ class FeaturesTest(runs.VideoTest):
         inputs = torch.stack([preset(picture) for picture in pictures])
         with torch.no_grad():
             features = model.double()(inputs.double()).numpy()
-            # What a change of every pixel by one level, in the worst direction of its first order, does is above this.
+            # And what a change of every pixel by a level, up or down at random, does to them.
             level = (inputs + torch.randn(inputs.shape).sign() / 255 / 0.225).double()
             return features, numpy.abs(model(level).numpy() - features).max()
 
@@ -58,8 +58,8 @@ class FeaturesTest(runs.VideoTest):
                 self.assertRegex(made_from, rf"^resnet18, weights [0-9a-f]{{16}}, frames=8 step={step} size={size}, video \S+$")
                 expected, level = self.expected(model, self.path("videos/" + name), 8, size, step)
                 self.assertGreater(expected.std(), 0.1)
-                # Where a pixel lies within rounding of a half, the two sides may differ by a level there: less than one
-                # in a thousand of them do.
+                # Where a resized pixel lies within rounding of a half, the two sides may differ by a level there. Of one in
+                # a thousand pixels the effect is sqrt(1 / 1000) of that of all; three times this.
                 bound = rounding * max(1, numpy.abs(expected).max()) + (level / 10 if size == 32 else 0)
                 self.assertLess(numpy.abs(values - expected).max(), bound, (name, size))
         # The same weights from another file are the same features.

@@ -57,7 +57,7 @@ class VideoTest(program_runs.ProgramTest):
         for path in glob.glob(self.path(features) + "/*/**/*.h5", recursive=True):
             with h5py.File(path) as file:
                 name = os.path.relpath(path, self.path(features)).split("/", 1)[1][:-len(".h5")]
-                found[name] = (file["features"][:], file.attrs["made_from"])
+                found[name] = (file["features"][:], file.attrs["made_from"].decode())
         return found
 
     def history(self, path):

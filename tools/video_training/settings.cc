@@ -1,5 +1,6 @@
 #include "tools/video_training/settings.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/resnet/resnet.h"
 
@@ -12,6 +13,11 @@ VideoSettings::VideoSettings() {
   hidden_size = 1000;
   global_batch_size = 20;
   log_interval = 1;
+  gru = "implicit";
+}
+
+absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
+  return table.SetDefault("tf", absl::StrCat(sequence_length));
 }
 
 void VideoSettings::BindData(training::SettingsTable& table) {

@@ -20,6 +20,8 @@ struct VideoSettings final : gru_training::GruSettings {
   std::string network = "resnet18", weights, features_dir;
 
   void BindData(training::SettingsTable& table) override;
+  // Steps of length one, unless --tf is given.
+  absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   bool synthetic() const { return data == "synthetic"; }
