@@ -11,6 +11,7 @@ _MODULES = {
     "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
     "benchmark": "benchmark",
     "ffmpeg": "libavcodec libavutil libswscale",
+    "ffmpeg_files": "libavformat libavcodec libavutil",
     "gmock": "gmock gtest",
     "hdf5": "hdf5-openmpi",
     "mpi": "ompi",

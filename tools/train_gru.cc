@@ -1,82 +1,21 @@
 // Trains a GRU network on human-activity sequences, layer-parallel: tools/gru_training/README.md.
-#include <c10/core/DeviceType.h>
-
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/seed.h"
 #include "base/status_macros.h"
-#include "base/timer_report.h"
-#include "comm/gathered_text.h"
 #include "tools/gru_training/batches.h"
-#include "tools/gru_training/gru_task.h"
-#include "tools/gru_training/report.h"
 #include "tools/gru_training/settings.h"
+#include "tools/gru_training/train.h"
 #include "tools/training/program.h"
-#include "tools/training/trainer.h"
 
 namespace plait::gru_training {
 namespace {
 
-using training::Run;
-
-void PrintTables(GruTask& task, const data::SequenceSet& set, const Run& run) {
-  std::string tables;
-  for (const std::string& table :
-       comm::GatherText(run.world, base::TimerTable(task.timers(), run.world.rank()))) {
-    tables += table;
-  }
-  const char* mark = set.synthetic ? "\t(synthetic data)" : "";
-  run.console.Print(tables);
-  run.console.Print(absl::StrFormat("TIME PER EPOCH: %.2e%s\nTIME PER TEST:  %.2e%s",
-                                    task.outcome().epochs.mean_seconds(), mark,
-                                    task.outcome().tests.mean_seconds(), mark));
-}
-
-absl::StatusOr<Outcome> TrainOne(const GruSettings& settings, Run& run, const data::SequenceSet& set) {
-  run.console.Print(absl::StrCat("USING SEED: ", settings.seed, "\n"));
-  run.console.Print(DataLine(set) + "\n");
-  run.console.Print(NetworkBlock(settings, run.mesh.axis("lp").size()));
-  GruTask task(settings, run, set);
-  training::Trainer trainer(run, task);
-  PLAIT_RETURN_IF_ERROR(trainer.Prepare());
-  PLAIT_RETURN_IF_ERROR(trainer.Train());
-  PLAIT_RETURN_IF_ERROR(trainer.Conclude());
-  if (!run.stopped) PrintTables(task, set, run);
-  return task.outcome();
-}
-
-absl::Status TrainEnsemble(GruSettings& settings, Run& run, const data::SequenceSet& set) {
-  const std::string rule(52, '=');
-  run.console.Print("ENSEMBLE RUNS BEGUN\n" + rule);
-  const std::uint64_t seed = settings.seed;
-  double parallel = 0, serial = 0, seconds = 0;
-  for (int member = 0; member < settings.ensemble_size; ++member) {
-    run.console.Print(absl::StrCat("  ENSEMBLE ", member + 1, "\n  ", std::string(37, '-')));
-    settings.seed = base::DeriveSeed(seed, "ensemble", member);
-    PLAIT_ASSIGN_OR_RETURN(const Outcome outcome, TrainOne(settings, run, set));
-    const double epoch = outcome.epochs.mean_seconds();
-    run.console.Print(
-        EnsembleLines("  ", epoch, outcome.parallel_accuracy, outcome.serial_accuracy, set.synthetic));
-    parallel += outcome.parallel_accuracy / settings.ensemble_size;
-    serial += outcome.serial_accuracy / settings.ensemble_size;
-    seconds += epoch / settings.ensemble_size;
-  }
-  run.console.Print(rule + "\nENSEMBLE RUNS Completed, means:");
-  run.console.Print(EnsembleLines("", seconds, parallel, serial, set.synthetic));
-  return absl::OkStatus();
-}
-
-absl::Status Train(GruSettings& settings, Run& run) {
-  run.console.Print(SettingsBlock(run.world.size(), run.settings_line));
-  run.console.Print(
-      absl::StrCat("DEVICE=", c10::DeviceTypeName(run.device.type(), /*lower_case=*/true), "\n"));
+absl::Status Train(GruSettings& settings, training::Run& run) {
+  PrintSettings(run);
   PLAIT_ASSIGN_OR_RETURN(
       const data::SequenceSet set,
       OpenData(settings, run.world, [&](const std::string& line) { run.console.Print(line); }));
-  if (settings.ensemble_size > 1) return TrainEnsemble(settings, run, set);
-  return TrainOne(settings, run, set).status();
+  return TrainOnSequences(settings, run, {.set = set, .name = "UCI HAR Dataset"});
 }
 
 }  // namespace

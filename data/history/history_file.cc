@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/checked_array.h"
+#include "data/hdf5/dimension.h"
 #include "data/hdf5/file_image.h"
 #include "data/hdf5/image_file.h"
 
@@ -31,41 +32,18 @@ std::string PathOf(const Metric& metric) { return "/" + metric.name; }
 
 std::string PathOf(const std::string& name) { return "/" + name; }
 
-// HDF5's dimension scales are what netCDF-4 calls dimensions and coordinate variables.
-absl::Status MakeScale(File& file, const std::string& name) {
-  QuietHdf5 quiet;
-  const Handle scale(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
-  if (H5DSset_scale(scale.id(), name.c_str()) < 0)
-    return Hdf5Error(absl::StrCat(file.path(), ": /", name), "cannot become a dimension");
-  return SetAttribute(file, PathOf(name), "long_name", name);
-}
-
 absl::Status MakeDrawDimension(File& file) {
   PLAIT_RETURN_IF_ERROR(CreateGrowing<std::int64_t>(file, kDraw, 0, kChunkDraws, 0));
-  return MakeScale(file, "draw");
+  return MakeDimension(file, "draw");
 }
 
 // A dimension of fixed length with its coordinate, unless it is there.
 absl::Status MakeFixedDimension(File& file, const std::string& name, std::int64_t length) {
-  if (!file.Has(PathOf(name))) {
-    std::vector<std::int64_t> numbers(length);
-    std::iota(numbers.begin(), numbers.end(), 0);
-    PLAIT_RETURN_IF_ERROR(WriteArray<std::int64_t>(file, PathOf(name), numbers, {length}));
-    return MakeScale(file, name);
-  }
+  if (!file.Has(PathOf(name))) return MakeNumberedDimension(file, name, length);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, ArrayShape(file, PathOf(name)));
   if (shape == std::vector<std::int64_t>{length}) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(file.path(), ": dimension ", name, " has another length than ", length));
-}
-
-absl::Status Attach(File& file, const std::string& variable, const std::string& dimension, unsigned place) {
-  QuietHdf5 quiet;
-  const Handle scale(H5Dopen2(file.id(), dimension.c_str(), H5P_DEFAULT));
-  const Handle array(H5Dopen2(file.id(), variable.c_str(), H5P_DEFAULT));
-  if (H5DSattach_scale(array.id(), scale.id(), place) >= 0) return absl::OkStatus();
-  return Hdf5Error(absl::StrCat(file.path(), ": ", variable),
-                   absl::StrCat("cannot be put along ", dimension));
 }
 
 bool IsDimension(const File& file, const std::string& name) {
@@ -205,9 +183,9 @@ absl::Status AddMetric(File& file, const Metric& metric) {
     const std::int64_t chunk_rows = std::clamp<std::int64_t>(kChunkNumbers / metric.length, 1, kChunkDraws);
     PLAIT_RETURN_IF_ERROR(MakeFixedDimension(file, dimension, metric.length));
     PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, chunk_rows, kNaN, {metric.length}));
-    PLAIT_RETURN_IF_ERROR(Attach(file, path, PathOf(dimension), 1));
+    PLAIT_RETURN_IF_ERROR(AttachDimension(file, path, PathOf(dimension), 1));
   }
-  PLAIT_RETURN_IF_ERROR(Attach(file, path, kDraw, 0));
+  PLAIT_RETURN_IF_ERROR(AttachDimension(file, path, kDraw, 0));
   const std::pair<const char*, const std::string&> texts[] = {
       {"units", metric.units}, {"long_name", metric.long_name}, {"statistic", metric.statistic}};
   for (const auto& [name, text] : texts) {

@@ -6,60 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "data/images/resize.h"
 
 namespace plait::data {
 namespace {
-
-// What an output pixel is made of along one direction: input pixels [first, first + weights.size()).
-struct Taps {
-  std::int64_t first = 0;
-  std::vector<double> weights;
-};
-
-// `size` outputs from `extent` inputs.
-std::vector<Taps> TapsOf(std::int64_t extent, std::int64_t size) {
-  const double scale = static_cast<double>(extent) / static_cast<double>(size);
-  const double support = std::max(scale, 1.0);
-  std::vector<Taps> taps(size);
-  for (std::int64_t i = 0; i < size; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * scale;
-    const auto first =
-        std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(centre - support + 0.5)));
-    const auto last = std::min(extent, static_cast<std::int64_t>(std::floor(centre + support + 0.5)));
-    double sum = 0;
-    for (std::int64_t j = first; j < last; ++j) {
-      const double weight = std::max(0.0, 1 - std::abs((static_cast<double>(j) + 0.5 - centre) / support));
-      taps[i].weights.push_back(weight);
-      sum += weight;
-    }
-    for (double& weight : taps[i].weights) weight /= sum;
-    taps[i].first = first;
-  }
-  return taps;
-}
-
-// One line: inputs `step` apart, outputs `to_step` apart.
-void Along(const std::vector<Taps>& taps, const double* from, std::int64_t step, double* to,
-           std::int64_t to_step) {
-  for (std::size_t i = 0; i < taps.size(); ++i) {
-    double sum = 0;
-    for (std::size_t k = 0; k < taps[i].weights.size(); ++k) {
-      sum += taps[i].weights[k] * from[(taps[i].first + static_cast<std::int64_t>(k)) * step];
-    }
-    to[static_cast<std::int64_t>(i) * to_step] = sum;
-  }
-}
-
-// (rows, columns) -> (size, size).
-std::vector<double> Resized(const std::vector<std::uint8_t>& plane, std::int64_t rows, std::int64_t columns,
-                            std::int64_t size) {
-  const std::vector<double> wide(plane.begin(), plane.end());
-  std::vector<double> narrow(rows * size), resized(size * size);
-  const std::vector<Taps> across = TapsOf(columns, size), down = TapsOf(rows, size);
-  for (std::int64_t i = 0; i < rows; ++i) Along(across, &wide[i * columns], 1, &narrow[i * size], 1);
-  for (std::int64_t j = 0; j < size; ++j) Along(down, &narrow[j], size, &resized[j], size);
-  return resized;
-}
 
 // Channel c of a crop: black where there is no image.
 std::vector<std::uint8_t> PlaneOf(const Image& image, const Crop& crop, std::int64_t c) {
@@ -158,7 +108,8 @@ void ImageTransform::Resample(const Image& image, const Crop& crop, absl::Span<f
       for (std::size_t at = 0; at < plane.size(); ++at) to[at] = values_[256 * c + plane[at]];
       continue;
     }
-    const std::vector<double> resized = Resized(plane, crop.rows, crop.columns, options_.size);
+    const std::vector<double> resized =
+        ResizedPlane(plane, crop.rows, crop.columns, options_.size, options_.size);
     for (std::size_t at = 0; at < resized.size(); ++at) {
       to[at] = static_cast<float>((resized[at] / 255 - options_.scale.mean[c]) / options_.scale.deviation[c]);
     }

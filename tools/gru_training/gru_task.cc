@@ -42,15 +42,16 @@ gru::SequenceClassifier SeededClassifier(const GruSettings& s, const data::Seque
 
 }  // namespace
 
-GruTask::GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set)
+GruTask::GruTask(const GruSettings& settings, const training::Run& run, const Sequences& sequences)
     : settings_(settings),
       run_(run),
-      set_(set),
-      initial_(SeededClassifier(settings, set)),
-      model_(ClassifierOptions(settings, settings.trains_implicit(), set),
+      set_(sequences.set),
+      facts_(sequences.facts),
+      initial_(SeededClassifier(settings, set_)),
+      model_(ClassifierOptions(settings, settings.trains_implicit(), set_),
              at::TensorOptions(settings.master_type()).device(at::kMeta)),
       sampler_(
-          {.samples = set.train.samples(), .batch_size = settings.global_batch_size, .seed = settings.seed},
+          {.samples = set_.train.samples(), .batch_size = settings.global_batch_size, .seed = settings.seed},
           settings.gradient_accumulation_steps) {}
 
 training::TrainedModel GruTask::model() {
@@ -89,9 +90,11 @@ std::int64_t GruTask::KeptBytes(const ActivationBytes& bytes) const {
 }
 
 training::NamedValues GruTask::facts() const {
-  return {{"channels", absl::StrCat(set_.train.channels)},
-          {"classes", absl::StrCat(set_.class_names.size())},
-          {"training_samples", absl::StrCat(set_.train.samples())}};
+  training::NamedValues facts = {{"channels", absl::StrCat(set_.train.channels)},
+                                 {"classes", absl::StrCat(set_.class_names.size())},
+                                 {"training_samples", absl::StrCat(set_.train.samples())}};
+  facts.insert(facts_.begin(), facts_.end());
+  return facts;
 }
 
 training::TaskProgress GruTask::progress() const {

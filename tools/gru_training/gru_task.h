@@ -19,6 +19,13 @@
 
 namespace plait::gru_training {
 
+// What is trained on.
+struct Sequences {
+  const data::SequenceSet& set;
+  std::string name;                  // of the data, for people
+  training::NamedValues facts = {};  // what a resumed run must find again besides
+};
+
 struct Outcome {
   double parallel_accuracy = 0, serial_accuracy = 0;  // of the last epoch
   base::Timer epochs, tests;                          // tests of the network that is trained
@@ -28,7 +35,7 @@ class GruTask final : public training::TrainingTask {
  public:
   // All arguments outlive the task. Initial values are drawn in float32 for every type, from the seed, so
   // that float64 starts from the same numbers.
-  GruTask(const GruSettings& settings, const training::Run& run, const data::SequenceSet& set);
+  GruTask(const GruSettings& settings, const training::Run& run, const Sequences& sequences);
   const Outcome& outcome() const { return outcome_; }
   base::TimerSet& timers() { return timers_; }
 
@@ -69,6 +76,7 @@ class GruTask final : public training::TrainingTask {
   const GruSettings& settings_;
   const training::Run& run_;
   const data::SequenceSet& set_;
+  training::NamedValues facts_;
   base::TimerSet timers_;
   gru::SequenceClassifier initial_;  // float32
   gru::SequenceClassifier model_;    // whose parameters are sharded

@@ -22,8 +22,8 @@ std::string SettingsBlock(int ranks, const std::string& settings) {
   return absl::StrFormat("Plait REV:      %s\n\nMPI: procs = %d\nINPUT: %s\n", Revision(), ranks, settings);
 }
 
-std::string DataLine(const data::SequenceSet& set) {
-  return absl::StrFormat("Loading UCI HAR Dataset: %s: %d + %d sequences of %d x %d", set.description(),
+std::string DataLine(const std::string& name, const data::SequenceSet& set) {
+  return absl::StrFormat("Loading %s: %s: %d + %d sequences of %d x %d", name, set.description(),
                          set.train.samples(), set.test.samples(), set.train.steps, set.train.channels);
 }
 

@@ -23,7 +23,7 @@ namespace plait::gru_training {
 // Plait REV, MPI: procs, INPUT.
 std::string SettingsBlock(int ranks, const std::string& settings);
 // "Loading UCI HAR Dataset: 7415 + 2996 sequences of 128 x 9 from ..."
-std::string DataLine(const data::SequenceSet& set);
+std::string DataLine(const std::string& name, const data::SequenceSet& set);
 // "Using ParallelNet:" or "Using SerialNet:" with what it is solved by.
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks);
 

@@ -86,6 +86,10 @@ void GruSettings::Bind(training::SettingsTable& table) {
             OnResume::kAdopt);
   BindParallel(table);
   BindFiles(table, "batches and tests");
+  BindData(table);
+}
+
+void GruSettings::BindData(training::SettingsTable& table) {
   table.Add(
       "data_dir", &data_dir,
       "directory in the UCI HAR text layout, or a prepared .h5 file; by default the recordings that set-up "

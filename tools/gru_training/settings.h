@@ -1,4 +1,4 @@
-// All settings of train_gru, with their defaults.
+// All settings of train_gru, with their defaults; those of another data set extend them.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_GRU_TRAINING_SETTINGS_H_
 
@@ -10,7 +10,7 @@
 
 namespace plait::gru_training {
 
-struct GruSettings final : training::Settings {
+struct GruSettings : training::Settings {
   GruSettings();
 
   int log_interval = 10;
@@ -35,6 +35,8 @@ struct GruSettings final : training::Settings {
   std::string data_dir;
 
   void Bind(training::SettingsTable& table) override;
+  // Where the sequences come from.
+  virtual void BindData(training::SettingsTable& table);
   // Chooses the cell.
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;

@@ -1,0 +1,27 @@
+// Dimensions with coordinates, which netCDF-4 and xarray know arrays by: HDF5's dimension scales.
+//
+//   PLAIT_RETURN_IF_ERROR(WriteArray<std::int64_t>(file, "/frame", numbers, {frames}));
+//   PLAIT_RETURN_IF_ERROR(MakeDimension(file, "frame"));
+//   PLAIT_RETURN_IF_ERROR(AttachDimension(file, "/features", "/frame", 0));
+#ifndef PLAIT_DATA_HDF5_DIMENSION_H_
+#define PLAIT_DATA_HDF5_DIMENSION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "data/hdf5/file.h"
+
+namespace plait::data {
+
+// Array /NAME, of one dimension, becomes the coordinate of dimension NAME.
+absl::Status MakeDimension(File& file, const std::string& name);
+// The same with a new array 0, 1, ..., length - 1.
+absl::Status MakeNumberedDimension(File& file, const std::string& name, std::int64_t length);
+// Place `place` of array `variable` lies along the dimension whose array is `dimension`: full paths.
+absl::Status AttachDimension(File& file, const std::string& variable, const std::string& dimension,
+                             unsigned place);
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_HDF5_DIMENSION_H_

@@ -1,0 +1,20 @@
+// Small files for tests, written byte by byte as the formats say: videos whose every pixel is known.
+#ifndef PLAIT_DATA_VIDEO_TESTING_AVI_FILE_H_
+#define PLAIT_DATA_VIDEO_TESTING_AVI_FILE_H_
+
+#include <string>
+#include <vector>
+
+#include "data/images/image_source.h"
+
+namespace plait::data {
+
+// An AVI file (RIFF, with an index) of uncompressed frames of three channels, all of one size.
+std::string AviBytes(const std::vector<Image>& frames);
+
+// A WAV file: a second of silence, and no picture.
+std::string WavBytes();
+
+}  // namespace plait::data
+
+#endif  // PLAIT_DATA_VIDEO_TESTING_AVI_FILE_H_

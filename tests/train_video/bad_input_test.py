@@ -1,0 +1,71 @@
+"""Bad input: one clear line, a non-zero exit code on all ranks."""
+import os
+
+import runs
+
+
+class BadInputTest(runs.VideoTest):
+    def write(self, name, content):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+
+    def test_settings(self):
+        for expected, flag in (
+                ('--network: "resnet20": expected resnet18, resnet34 or resnet50', "--network=resnet20"),
+                ("--frame-step=0: must be at least 1", "--frame-step=0"),
+                ("--frame-size=31: must be at least 32", "--frame-size=31"),
+                ("--split=0: must be at least 1", "--split=0"),
+                ("--synthetic-classes=9: ", "--synthetic-classes=9"),
+                ("--sequence-length=0: must be at least 1", "--sequence-length=0"),
+                ("--splits: the made-up clips", "--splits=x"),
+                ("unknown flag --frame-sise; did you mean --frame-size", "--frame-sise=64")):
+            with self.subTest(flag=flag):
+                run = self.fails(expected, flag, ranks=1)
+                self.assertEqual(run.code, 2)
+                self.assertEqual(run.out, "")
+
+    def test_videos(self):
+        data = "--data=" + self.path("videos")
+        self.fails("--data: .*videos: no folders of classes", data)
+        self.write_videos()
+        self.write("videos/wave/3.avi", b"no video")
+        # The rank that has it says so; nobody trains.
+        run = self.fails("(rank [01]: )?.*videos/wave/3.avi: cannot be read as a video", data)
+        self.assertNotIn("Loading", run.out)
+        # Features of the others are there: the next run has less to do.
+        os.remove(self.path("videos/wave/3.avi"))
+        computed, found = self.train("--epochs=1", data).work()
+        self.assertEqual(computed + found, 6)
+        self.assertGreaterEqual(found, 3)
+        self.write("videos/wave/2/9.png", b"no picture")
+        self.fails("(rank [01]: )?.*videos/wave/2: 9.png: neither a JPEG nor a PNG", data, "--sequence-length=16")
+        os.mkdir(self.path("videos/empty"))
+        self.fails("--data: .*videos/empty: a class without videos", data)
+
+    def test_splits(self):
+        self.write_videos()
+        flags = ["--data=" + self.path("videos"), "--splits=" + self.path("splits"), "--split=3"]
+        self.fails("--data: .*splits/jump_test_split3.txt: ", *flags)
+        self.write("splits/jump_test_split3.txt", b"0.avi 1\n1.avi 2\n2.avi 0\n")
+        self.write("splits/wave_test_split3.txt", b"0.avi 1\n1.avi 2\n7.avi 1\n")
+        self.fails("--data: .*wave_test_split3.txt:3: 7.avi is not among the videos of wave", *flags)
+        self.write("splits/wave_test_split3.txt", b"0.avi 1\n1.avi 2\n")
+        run = self.train("--epochs=1", *flags)
+        self.assertEqual(run.work(), (4, 0))
+        self.assertIn("split 3: 2 + 2 sequences of 8 x 1000", run.out)
+
+    def test_weights(self):
+        self.fails("--weights: .*none.safetensors: ", "--weights=" + self.path("none.safetensors"))
+        self.write("text.pt", b"no weights")
+        self.fails("--weights: .*text.pt: cannot be read as TorchScript", "--weights=" + self.path("text.pt"))
+        self.write("text.safetensors", b"no weights")
+        self.fails("--weights: .*text.safetensors: ", "--weights=" + self.path("text.safetensors"))
+
+    def test_places(self):
+        self.write("file", b"in the way")
+        self.fails("(rank [01]: )?--features-dir: .*file", "--features-dir=" + self.path("file/features"))
+
+
+if __name__ == "__main__":
+    runs.main()
