@@ -23,6 +23,7 @@
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
 #include "parallel/moe/expert_mesh.h"
+#include "parallel/moe/planner.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
@@ -307,7 +308,7 @@ TEST(ExpertAxisBytes, EveryRowToEveryRank) {
   EXPECT_EQ(bytes.census, 2 * kLayers * (n - 1) * (kExperts + 2) * 4);
 }
 
-// Of all ranks: weights travel once in a step, gradients with each micro-batch, to and from as many replicas as there are slots.
+// Of all ranks: weights travel once in a step, gradients with each micro-batch.
 TEST(ExpertAxisBytes, ReplicasAreFetchedOncePerStep) {
   constexpr int kSlots = 2;
   const auto total = [](const ExpertBytes& bytes) {
@@ -317,7 +318,15 @@ TEST(ExpertAxisBytes, ReplicasAreFetchedOncePerStep) {
   };
   const moe::PlannerOptions planner = {.policy = moe::PlacementPolicy::kEplb, .replica_slots = kSlots};
   const std::int64_t of_expert = (2 * kWidth * kHidden + kHidden + kWidth) * kFloat;
-  const std::int64_t replicas = kLayers * World().size() * kSlots * of_expert;
+  moe::Census census(World().size(), kExperts);
+  for (int rank = 0; rank < World().size(); ++rank) {
+    for (int expert = 0; expert < kExperts; ++expert) census.at(rank, expert) = kRows;
+  }
+  const moe::ExpertPlacement placement = moe::PlanPlacement(planner, census);
+  std::int64_t replicas = 0;
+  for (int rank = 0; rank < World().size(); ++rank)
+    replicas += kLayers * placement.replicas(rank) * of_expert;
+  EXPECT_GT(replicas, 0);
   const std::int64_t rows = total(ExpertBytesOf(planner, 1)) - 2 * replicas;
   EXPECT_GT(rows, 0);
   for (const int micro_batches : {2, 5}) {
