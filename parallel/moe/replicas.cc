@@ -7,32 +7,33 @@
 #include <utility>
 
 #include "base/check.h"
-#include "parallel/moe/rows.h"
 
 namespace plait::moe {
 namespace {
 
-// Which of this rank's home experts go to which ranks, and how many replicas come from each.
+// Which of this rank's home experts go to which ranks, and which of its replicas come from each.
 struct Transfer {
   RowNumbers home_slots;                     // by destination, in the order of its slots
+  RowNumbers replicas;                       // by home rank, in the order of this rank's slots
   std::vector<std::int64_t> sent, received;  // by rank
 };
 
 // Of the slots that `held` does not have.
 Transfer TransferOf(const ExpertPlacement& placement, const ExpertPlacement& held, int rank) {
+  const auto slots_of = [&](int r) { return placement.slots(r).subspan(held.slots(r).size()); };
   Transfer transfer;
   for (int other = 0; other < placement.ranks(); ++other) {
-    const auto from = [&](int holder, int home, RowNumbers* slots) {
-      std::int64_t count = 0;
-      for (const int expert : placement.slots(holder).subspan(held.slots(holder).size())) {
-        if (placement.home_rank(expert) != home) continue;
-        ++count;
-        if (slots != nullptr) slots->push_back(expert - placement.first_home_expert(home));
-      }
-      return count;
-    };
-    transfer.sent.push_back(from(other, rank, &transfer.home_slots));
-    transfer.received.push_back(from(rank, other, nullptr));
+    const std::size_t sent = transfer.home_slots.size(), received = transfer.replicas.size();
+    for (const int expert : slots_of(other)) {
+      if (placement.home_rank(expert) == rank)
+        transfer.home_slots.push_back(expert - placement.first_home_expert(rank));
+    }
+    for (std::size_t i = 0; i < slots_of(rank).size(); ++i) {
+      if (placement.home_rank(slots_of(rank)[i]) == other)
+        transfer.replicas.push_back(static_cast<std::int64_t>(i));
+    }
+    transfer.sent.push_back(static_cast<std::int64_t>(transfer.home_slots.size() - sent));
+    transfer.received.push_back(static_cast<std::int64_t>(transfer.replicas.size() - received));
   }
   return transfer;
 }
@@ -116,6 +117,9 @@ void ReplicaCache::StartFetch(const comm::Communicator& comm, const ExpertPlacem
   if (!grows) return;
   placement_ = placement;
   const Transfer transfer = TransferOf(placement, held, comm.rank());
+  arrived_.resize(transfer.replicas.size());
+  for (std::size_t i = 0; i < arrived_.size(); ++i)
+    arrived_[transfer.replicas[i]] = static_cast<std::int64_t>(i);
   ForEachTensor(home, fetched_, [&](const at::Tensor& weight, at::Tensor& replica) {
     std::vector<std::int64_t> shape = weight.sizes().vec();
     shape[0] = placement.replicas(comm.rank()) - held.replicas(comm.rank());
@@ -129,9 +133,10 @@ void ReplicaCache::StartFetch(const comm::Communicator& comm, const ExpertPlacem
 ExpertWeights ReplicaCache::WaitForFetch() {
   for (comm::TensorWork& work : work_) work.Wait();
   work_.clear();
-  ForEachTensor(fetched_, replicas_, [](const at::Tensor& fetched, at::Tensor& all) {
+  ForEachTensor(fetched_, replicas_, [this](const at::Tensor& fetched, at::Tensor& all) {
+    const at::Tensor in_slots = GatherRows(Flat(fetched), arrived_).view(fetched.sizes());
     // Graphs of micro-batches before keep theirs.
-    all = all.defined() ? at::cat({all, fetched}) : fetched;
+    all = all.defined() ? at::cat({all, in_slots}) : in_slots;
   });
   fetched_ = {};
   return uses_replicas_ ? replicas_ : ExpertWeights();
@@ -152,7 +157,8 @@ void ReduceToHome(const comm::Communicator& comm, const ExpertPlacement& placeme
     at::Tensor sums = Flat(home);
     at::Tensor received =
         at::empty({static_cast<std::int64_t>(transfer.home_slots.size()), sums.size(1)}, sums.options());
-    comm::AllToAllV(comm, Flat(replica), transfer.received, received, transfer.sent);
+    comm::AllToAllV(comm, GatherRows(Flat(replica), transfer.replicas), transfer.received, received,
+                    transfer.sent);
     for (std::size_t i = 0; i < transfer.home_slots.size(); ++i) {
       sums.select(0, transfer.home_slots[i]).add_(received.select(0, static_cast<std::int64_t>(i)));
     }

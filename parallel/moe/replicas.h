@@ -28,6 +28,7 @@
 #include "comm/tensor_collectives.h"
 #include "parallel/moe/experts.h"
 #include "parallel/moe/placement.h"
+#include "parallel/moe/rows.h"
 
 namespace plait::moe {
 
@@ -59,6 +60,7 @@ class ReplicaCache {
   std::int64_t version_ = 0;
   std::optional<ExpertPlacement> placement_;
   ExpertWeights replicas_, fetched_;
+  RowNumbers arrived_;  // of each fetched replica, in the order of slots: its place among those that arrive
   bool uses_replicas_ = false;
   std::vector<comm::TensorWork> work_;
   at::Tensor samples_;  // (home experts, bytes): some numbers of each, of this version
