@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/vector_clones.h"
 
@@ -42,15 +43,17 @@ __attribute__((always_inline)) inline float Log(float x) {
 constexpr float kRootTwo = 1.41421356f, kCentre = 5;
 
 // The inverse of the normal distribution function by that of the error function in float32 (Giles, "Approximating the
-// erfinv function", 2011): within 4e-7 (1 + |number|). `depths` up to kCentre; the others come from Tail.
-PLAIT_VECTOR_CLONES void NormalOfBlock(const std::uint32_t* __restrict bits, float* __restrict x,
+// erfinv function", 2011): within 4e-7 (1 + |number|). `depths` up to kCentre; the others come from Tail. `ends`: 1 - |x| with the
+// sign of x = 2 u - 1.
+PLAIT_VECTOR_CLONES void NormalOfBlock(const std::uint32_t* __restrict bits, float* __restrict ends,
                                        float* __restrict depths, float* __restrict numbers) {
   for (std::int64_t i = 0; i < kBlock; ++i) {
-    // x = 2 u - 1, and 1 - |x|, which would be rounded.
+    // By integers: 1 - |x| of a rounded x would be rounding error.
     const auto twice = static_cast<std::int32_t>(bits[i] ^ 0x80000000u);
     const std::int32_t rest = twice < 0 ? twice ^ static_cast<std::int32_t>(0x80000000u) : 0x7fffffff ^ twice;
     const float to_end = (static_cast<float>(rest) + 0.5f) * 0x1p-31f;
-    x[i] = (static_cast<float>(twice) + 0.5f) * 0x1p-31f;
+    const float x = (static_cast<float>(twice) + 0.5f) * 0x1p-31f;
+    ends[i] = twice < 0 ? -to_end : to_end;
     depths[i] = -Log(to_end * (2 - to_end));
     const float w = depths[i] - 2.5f;
     float p = 2.81022636e-08f;
@@ -62,11 +65,12 @@ PLAIT_VECTOR_CLONES void NormalOfBlock(const std::uint32_t* __restrict bits, flo
     p = p * w - 0.00417768164f;
     p = p * w + 0.246640727f;
     p = p * w + 1.50140941f;
-    numbers[i] = p * x[i] * kRootTwo;
+    numbers[i] = p * x * kRootTwo;
   }
 }
 
-float Tail(float x, float depth) {
+// One number of 300.
+double Tail(float end, float depth) {
   const float w = std::sqrt(depth) - 3;
   float p = -0.000200214257f;
   p = p * w + 0.000100950558f;
@@ -77,14 +81,19 @@ float Tail(float x, float depth) {
   p = p * w + 0.00943887047f;
   p = p * w + 1.00167406f;
   p = p * w + 2.83297682f;
-  return p * x * kRootTwo;
+  const double about = p * (1 - std::abs(end)) * kRootTwo;
+  // A Newton step: far out the polynomial is not float32's.
+  const double density = std::exp(-about * about / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  const double number =
+      about + (std::erfc(about / std::numbers::sqrt2) - static_cast<double>(std::abs(end))) / (2 * density);
+  return std::copysign(number, end);
 }
 
 void NormalOfBlock(const std::uint32_t* bits, double* numbers) {
-  float x[kBlock], depths[kBlock], normal[kBlock];
-  NormalOfBlock(bits, x, depths, normal);
+  float ends[kBlock], depths[kBlock], normal[kBlock];
+  NormalOfBlock(bits, ends, depths, normal);
   for (std::int64_t i = 0; i < kBlock; ++i)
-    numbers[i] = depths[i] < kCentre ? normal[i] : Tail(x[i], depths[i]);
+    numbers[i] = depths[i] < kCentre ? normal[i] : Tail(ends[i], depths[i]);
 }
 
 // `of_block`: numbers from random bits.
