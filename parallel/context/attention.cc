@@ -66,8 +66,8 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto& options = Recorded<AttentionOptions>(*context);
     const variable_list saved = context->get_saved_variables();
-    const PartGradients part = GradientsOfPart(Whole(saved[0], saved[1], saved[2], options),
-                                               gradients[0], {saved[3], saved[4]});
+    const PartGradients part =
+        GradientsOfPart(Whole(saved[0], saved[1], saved[2], options), gradients[0], {saved[3], saved[4]});
     const at::ScalarType type = saved[0].scalar_type();
     return {part.queries.to(type), part.keys.to(type), part.values.to(type), {}};
   }

@@ -18,8 +18,8 @@
 #include "comm/tensor_collectives.h"
 #include "parallel/context/attention_part.h"
 #include "parallel/context/fused_attention.h"
-#include "parallel/tensor/recorded_value.h"
 #include "parallel/context/ring_attention.h"
+#include "parallel/tensor/recorded_value.h"
 
 namespace plait::context_parallel {
 namespace {

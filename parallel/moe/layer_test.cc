@@ -178,7 +178,8 @@ ExpertWeights HomeOf(const Case& c, const ExpertWeights& all) {
     if (!t.defined()) return at::Tensor();
     return Leaf(t.narrow(0, homes.first_home_expert(me), homes.home_experts(me)));
   };
-  return {.in = home(all.in), .in_bias = home(all.in_bias), .out = home(all.out), .out_bias = home(all.out_bias)};
+  return {
+      .in = home(all.in), .in_bias = home(all.in_bias), .out = home(all.out), .out_bias = home(all.out_bias)};
 }
 
 // A forward pass of this rank's tokens; the tensors are leaves.
@@ -264,7 +265,8 @@ TEST(ExpertLayer, SixtyFourExperts) {
   for (const bool exact : {false, true}) {
     for (const int k : {1, 2, 4}) {
       for (const char* placement : {"home", "random", "everywhere"}) {
-        ExpectDense({.experts = 64, .k = k, .chunks = k, .tokens = 75, .placement = placement, .exact = exact});
+        ExpectDense(
+            {.experts = 64, .k = k, .chunks = k, .tokens = 75, .placement = placement, .exact = exact});
       }
     }
   }
@@ -463,7 +465,8 @@ TEST(ExpertLayer, MoreRowsThan32BitsCountAreRefused) {
   };
   EXPECT_DEATH(forward(std::int64_t{1} << 30, 2, kWidth),
                "1073741824 tokens for 2 experts each, 6 wide: expected at most 2147483647 rows of a rank");
-  EXPECT_DEATH(forward(5, 2, std::int64_t{1} << 31), "5 tokens for 2 experts each, 2147483648 wide: expected");
+  EXPECT_DEATH(forward(5, 2, std::int64_t{1} << 31),
+               "5 tokens for 2 experts each, 2147483648 wide: expected");
 }
 
 }  // namespace

@@ -172,15 +172,17 @@ TEST(StaleReplicas, AreNotUsedWhereWeightsHaveChanged) {
   cache.SentForFetch(Placement(), home);
   if (CountedIn(0, kExperts).sent == 0) return;
   home.out_bias.add_(1);
-  EXPECT_DEATH(cache.SentForFetch(Placement(), home),
-               "the replica of expert . in slot . of rank . has the weights of version 1, which have changed on "
-               "their home rank since; expected EndStep after each optimizer step");
+  EXPECT_DEATH(
+      cache.SentForFetch(Placement(), home),
+      "the replica of expert . in slot . of rank . has the weights of version 1, which have changed on "
+      "their home rank since; expected EndStep after each optimizer step");
 }
 
 TEST(StaleReplicas, AndPlacementsOfAStepKeepWhatTheyHave) {
   Cache cache;
   cache.SentForFetch(Placement(), HomeWeights());
-  EXPECT_DEATH(cache.SentForFetch(Placement(kExperts - 2), HomeWeights()), "slots in this step, which the placement changes");
+  EXPECT_DEATH(cache.SentForFetch(Placement(kExperts - 2), HomeWeights()),
+               "slots in this step, which the placement changes");
 }
 
 TEST(StaleReplicas, HaveNoBackwardAfterTheirStep) {
@@ -193,7 +195,8 @@ TEST(StaleReplicas, HaveNoBackwardAfterTheirStep) {
                               .out = leaf(values.out),
                               .out_bias = leaf(values.out_bias)};
   const at::Tensor x = at::ones({2, kWidth}, at::kDouble);
-  const at::Tensor experts = at::full({2, 1}, World().rank(), at::kLong), weights = at::ones({2, 1}, at::kDouble);
+  const at::Tensor experts = at::full({2, 1}, World().rank(), at::kLong),
+                   weights = at::ones({2, 1}, at::kDouble);
   const at::Tensor y = layer.Forward(x, experts, weights, home, placement);
   y.sum().backward();  // of this version
   const at::Tensor late = layer.Forward(x, experts, weights, home, placement);

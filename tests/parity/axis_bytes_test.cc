@@ -152,8 +152,7 @@ Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
   for (int step = 0; step < 2; ++step) {
     const Counter counter(axis);
     for (int k = 0; k < micro_batches; ++k) {
-      dp->Backward(dp->Forward([&] { return loss(model, batch, run); }),
-                   {.last = k + 1 == micro_batches});
+      dp->Backward(dp->Forward([&] { return loss(model, batch, run); }), {.last = k + 1 == micro_batches});
     }
     EXPECT_TRUE(optimizer.Step({.clip_norm = 1}).status.ok());
     model.EndStep();
@@ -278,13 +277,14 @@ struct ExpertBytes {
 };
 ExpertBytes ExpertBytesOf(const moe::PlannerOptions& planner, int micro_batches) {
   at::manual_seed(11);
-  gpt::Gpt model({.vocab_size = kVocabulary,
-                  .block_size = kSequence,
-                  .n_layer = kLayers,
-                  .n_head = kHeads,
-                  .n_embd = kWidth,
-                  .moe = {.gate = {.experts = kExperts, .k = kExperts}, .hidden = kHidden, .planner = planner}},
-                 at::kFloat);
+  gpt::Gpt model(
+      {.vocab_size = kVocabulary,
+       .block_size = kSequence,
+       .n_layer = kLayers,
+       .n_head = kHeads,
+       .n_embd = kWidth,
+       .moe = {.gate = {.experts = kExperts, .k = kExperts}, .hidden = kHidden, .planner = planner}},
+      at::kFloat);
   const int n = World().size();
   const auto mesh = *moe::ExpertMesh(*comm::DeviceMesh::Create(World(), {{"dp_replicate", n}, {"tp", 1}}), n);
   EXPECT_TRUE(moe::DistributeExperts(model, mesh).ok());

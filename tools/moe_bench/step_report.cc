@@ -176,7 +176,8 @@ std::string StepReport::OverheadText() const {
   const double planner = Median(&StepNumbers::planner_ms), places = Median(&StepNumbers::places_ms),
                permutation = Median(&StepNumbers::permutation_ms);
   return absl::StrFormat(
-      "[Overhead] gate = %.6f ms, census = %.6f ms, planner = %.6f ms, places = %.6f ms, permutation = %.6f ms; "
+      "[Overhead] gate = %.6f ms, census = %.6f ms, planner = %.6f ms, places = %.6f ms, permutation = %.6f "
+      "ms; "
       "planner, places and permutation = %.2f %% of the step\n",
       Median(&StepNumbers::gate_ms), Median(&StepNumbers::census_ms), planner, places, permutation,
       100 * (planner + places + permutation) / Median(&StepNumbers::step_ms));
