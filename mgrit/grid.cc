@@ -54,7 +54,8 @@ const Options& WithCheckedFactors(const Options& options) {
 }  // namespace
 
 double TimeGrid::At(std::int64_t point) const {
-  return start + static_cast<double>(point) / static_cast<double>(steps) * (stop - start);
+  // In this order a time that is a whole number is exact.
+  return start + static_cast<double>(point) * (stop - start) / static_cast<double>(steps);
 }
 
 int LevelCount(const Options& options, std::int64_t steps) {

@@ -23,6 +23,7 @@ bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a +
 struct BlockStep::Graphs final : TensorStep::Tape {
   void Clear() override { by_level.clear(); }
   std::vector<std::vector<Recorded>> by_level;  // then by own fine step at the left end
+  models::BlockContext context;
 };
 
 BlockStep::BlockStep(Factory make_block, TiedParameters tied)
@@ -136,13 +137,24 @@ const BlockStep::OwnBlock& BlockStep::BlockOf(std::int64_t step) const {
 }
 
 std::unique_ptr<TensorStep::Tape> BlockStep::NewTape() const { return std::make_unique<Graphs>(); }
-void BlockStep::Begin(Tape* tape) { graphs_ = static_cast<Graphs*>(tape); }
-void BlockStep::BeginAdjoint(Tape& tape) { graphs_ = static_cast<Graphs*>(&tape); }
+void BlockStep::Begin(Tape* tape, const models::BlockContext& context) {
+  graphs_ = static_cast<Graphs*>(tape);
+  context_ = context;
+  if (graphs_ != nullptr) graphs_->context = context;
+}
+
+void BlockStep::BeginAdjoint(Tape& tape) {
+  graphs_ = static_cast<Graphs*>(&tape);
+  context_ = graphs_->context;
+}
 
 at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
                            const at::Tensor& u) const {
-  const models::BlockContext context = {
-      .dt = interval.dt(), .level = interval.level, .step = interval.fine_start, .final = final};
+  models::BlockContext context = context_;
+  context.dt = interval.dt();
+  context.level = interval.level;
+  context.step = interval.fine_start;
+  context.final = final;
   const models::BlockState out = BlockOf(step).block->Forward({u}, context);
   TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
               " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");

@@ -40,7 +40,7 @@ class BlockStep final : public TensorStep {
   std::int64_t SharedParameters() const override { return shared_parameters_; }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
-  void Begin(Tape* tape) override;
+  void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
   void Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
@@ -82,7 +82,8 @@ class BlockStep final : public TensorStep {
   std::vector<OwnBlock> blocks_;  // by own step; one if shared
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
-  Graphs* graphs_ = nullptr;  // the tape of the solve under way; null: nothing is recorded
+  Graphs* graphs_ = nullptr;      // the tape of the solve under way; null: nothing is recorded
+  models::BlockContext context_;  // of the solve under way
 };
 
 }  // namespace plait::mgrit

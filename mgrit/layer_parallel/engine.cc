@@ -109,10 +109,17 @@ at::Tensor LayerParallel::Engine::FromOwnerOf(std::int64_t step, const at::Tenso
   return state;
 }
 
-at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0) {
+// The norm of the residual is the same on all ranks, so that all decide alike.
+at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0,
+                                          const models::BlockContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor input = u_0.detach().contiguous();
-  last_forward_ = solve.Forward(input);
+  last_forward_ = solve.Forward(input, context, propagation_);
+  if (last_forward_.diverged) {
+    ++diverged_solves_;
+    last_forward_ = solve.Forward(input, context, Propagation::kSerial);
+    last_forward_.diverged = true;
+  }
   const bool owns_end = position_ == partition_.OwnerPosition(time_.steps - 1);
   return FromOwnerOf(time_.steps - 1, input, owns_end ? &solve.StateAt(time_.steps) : nullptr);
 }
@@ -122,7 +129,12 @@ std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, con
                                                         const std::vector<at::Tensor>& parameters) {
   const at::NoGradGuard no_grad;
   const at::Tensor terminal = lambda.detach().contiguous();
-  last_backward_ = solve.Adjoint(terminal);
+  last_backward_ = solve.Adjoint(terminal, propagation_);
+  if (last_backward_.diverged) {
+    ++diverged_solves_;
+    last_backward_ = solve.Adjoint(terminal, Propagation::kSerial);
+    last_backward_.diverged = true;
+  }
   at::Tensor input_gradient;
   if (wants_input_gradient) {
     const bool owns_start = position_ == partition_.OwnerPosition(0);

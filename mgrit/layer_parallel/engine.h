@@ -24,7 +24,7 @@ class LayerParallel::Engine {
   void Return(std::unique_ptr<NetworkSolve> solve);
 
   // u_N on every rank, detached.
-  at::Tensor Forward(NetworkSolve& solve, const at::Tensor& u_0);
+  at::Tensor Forward(NetworkSolve& solve, const at::Tensor& u_0, const models::BlockContext& context);
   // From dJ/du_N: dJ/du_0 (undefined unless asked for), then dJ/dp for each of `parameters`, which are those
   // of the step at the time of Forward.
   std::vector<at::Tensor> Backward(NetworkSolve& solve, const at::Tensor& lambda, bool wants_input_gradient,
@@ -36,6 +36,8 @@ class LayerParallel::Engine {
   const Solution& last_forward() const { return last_forward_; }
   const Solution& last_backward() const { return last_backward_; }
   void set_iterations(int forward, int backward);
+  void set_propagation(Propagation propagation) { propagation_ = propagation; }
+  std::int64_t diverged_solves() const { return diverged_solves_; }
 
  private:
   // The state of `point` of whoever owns step `step`, on every rank.
@@ -47,6 +49,8 @@ class LayerParallel::Engine {
   std::shared_ptr<TensorStep> step_;
   TimeGrid time_;
   LayerParallelOptions options_;
+  Propagation propagation_ = Propagation::kParallel;
+  std::int64_t diverged_solves_ = 0;
   Partition partition_;
   int position_;
   std::vector<std::unique_ptr<NetworkSolve>> free_;  // the one returned last at the back

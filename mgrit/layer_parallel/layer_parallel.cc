@@ -40,9 +40,10 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
   // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps
   // have nothing that does.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const std::shared_ptr<Engine>& engine,
-                            const at::Tensor& u_0, const at::Tensor& /*anchor*/, at::TensorList parameters) {
+                            const at::Tensor& u_0, const models::BlockContext& of_blocks,
+                            const at::Tensor& /*anchor*/, at::TensorList parameters) {
     std::unique_ptr<NetworkSolve> solve = engine->Take(u_0, /*recorded=*/true);
-    const at::Tensor end = engine->Forward(*solve, u_0);
+    const at::Tensor end = engine->Forward(*solve, u_0, of_blocks);
     context->save_for_backward(parameters.vec());
     context->saved_data["wants_input_gradient"] = u_0.requires_grad();
     context->saved_data["solve"] =
@@ -66,8 +67,8 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
         holder.engine().Backward(*holder.solve(), output_gradients[0],
                                  context->saved_data["wants_input_gradient"].toBool(), parameters);
     if (!torch::autograd::get_current_graph_task_keep_graph()) holder.Release();
-    gradients.insert(gradients.begin(), at::Tensor());      // the engine
-    gradients.insert(gradients.begin() + 2, at::Tensor());  // the anchor
+    gradients.insert(gradients.begin(), at::Tensor());         // the engine
+    gradients.insert(gradients.begin() + 2, 2, at::Tensor());  // the context and the anchor
     return gradients;
   }
 };
@@ -133,15 +134,15 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
   return forward.ok() ? Validate(options.backward, steps) : forward;
 }
 
-at::Tensor LayerParallel::Forward(const at::Tensor& u_0) {
+at::Tensor LayerParallel::Forward(const at::Tensor& u_0, const models::BlockContext& context) {
   // Whether another rank's parameters require gradients cannot be told here: all ranks record.
   if (at::GradMode::is_enabled()) {
     const std::vector<at::Tensor> parameters = Parameters();
     const at::Tensor anchor = at::empty({0}).requires_grad_(true);
-    return Function::apply(engine_, u_0, anchor, at::TensorList(parameters));
+    return Function::apply(engine_, u_0, context, anchor, at::TensorList(parameters));
   }
   std::unique_ptr<NetworkSolve> solve = engine_->Take(u_0, /*recorded=*/false);
-  const at::Tensor end = engine_->Forward(*solve, u_0);
+  const at::Tensor end = engine_->Forward(*solve, u_0, context);
   engine_->Return(std::move(solve));
   return end;
 }
@@ -153,5 +154,7 @@ const Solution& LayerParallel::last_forward() const { return engine_->last_forwa
 const Solution& LayerParallel::last_backward() const { return engine_->last_backward(); }
 
 void LayerParallel::set_iterations(int forward, int backward) { engine_->set_iterations(forward, backward); }
+void LayerParallel::set_propagation(Propagation propagation) { engine_->set_propagation(propagation); }
+std::int64_t LayerParallel::diverged_solves() const { return engine_->diverged_solves(); }
 
 }  // namespace plait::mgrit

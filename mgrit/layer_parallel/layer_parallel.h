@@ -55,6 +55,9 @@ struct LayerParallelOptions {
 LayerParallelOptions MakeLayerParallelOptions(int levels, int cfactor, int forward_iterations,
                                               int backward_iterations);
 
+// How states travel from step to step: by multigrid on all ranks at once, or one after the other, rank by rank.
+enum class Propagation { kParallel, kSerial };
+
 class LayerParallel {
  public:
   // A block per step: `make_block(i)` is called for the own steps i, so that no rank holds the whole network.
@@ -81,7 +84,10 @@ class LayerParallel {
   static absl::Status Check(const LayerParallelOptions& options, std::int64_t steps);
 
   // (batch, ...) -> (batch, ...). Without gradients (at::NoGradGuard) only the last point is made valid.
-  at::Tensor Forward(const at::Tensor& u_0);
+  // Blocks get `context` with dt, level, step and final of each call; what it refers to outlives the backward.
+  // A solve whose residual is not finite is done again serially, its Solution says `diverged`. (Statistics of the
+  // steps before the first C-point then move twice.)
+  at::Tensor Forward(const at::Tensor& u_0, const models::BlockContext& context = {});
   // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 
@@ -93,6 +99,10 @@ class LayerParallel {
   const Solution& last_backward() const;
   // At least 1 each. Takes effect at the next Forward and its backward. Levels and factors stay as they are.
   void set_iterations(int forward, int backward);
+  // Of the next Forward and its backward.
+  void set_propagation(Propagation propagation);
+  // Solves so far, of both directions, that were done again serially.
+  std::int64_t diverged_solves() const;
 
  private:
   class Engine;

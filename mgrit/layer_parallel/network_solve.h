@@ -23,6 +23,8 @@ class NetworkProblem final : public Problem<at::Tensor> {
   NetworkProblem(TensorStep& step, const at::Tensor& u_0) : step_(step), u_0_(u_0) {}
 
   void set_input(const at::Tensor& u_0) { u_0_ = u_0; }
+  // Off: no step is final, because the solve has diverged and will be done again.
+  void set_final(bool final) { final_ = final; }
   const at::Tensor& input() const { return u_0_; }
   at::Tensor Make(int level) override;
   // The input is also the initial guess of every layer.
@@ -36,6 +38,7 @@ class NetworkProblem final : public Problem<at::Tensor> {
  private:
   TensorStep& step_;
   at::Tensor u_0_;
+  bool final_ = true;
 };
 
 class NetworkSolve {
@@ -48,28 +51,39 @@ class NetworkSolve {
   // Whether this memory serves another solve.
   bool Fits(const at::Tensor& u_0, bool recorded) const;
   void set_iterations(int forward, int backward);
-  // Collective. u_0: contiguous, detached.
-  Solution Forward(const at::Tensor& u_0);
+  // Collective. u_0: contiguous, detached. kSerial: from step to step, one rank after the other.
+  Solution Forward(const at::Tensor& u_0, const models::BlockContext& context, Propagation propagation);
   // Collective. From dJ/du_N, contiguous, at the states of the last Forward. Any number of times.
-  Solution Adjoint(const at::Tensor& lambda);
+  Solution Adjoint(const at::Tensor& lambda, Propagation propagation);
   // No adjoint will follow.
   void Clear();
 
   // u and dJ/du at an own point.
-  const at::Tensor& StateAt(std::int64_t point) const { return forward_.state<at::Tensor>(point); }
+  const at::Tensor& StateAt(std::int64_t point) const { return forward_.last->state<at::Tensor>(point); }
   const at::Tensor& AdjointAt(std::int64_t point) const {
-    return backward_->state<at::Tensor>(adjoint_.PointOf(point));
+    return backward_.last->state<at::Tensor>(adjoint_.PointOf(point));
   }
   // Steps [first, last) of level 0, marked final.
   std::vector<StepInterval> FineSteps(std::int64_t first, std::int64_t last) const;
 
  private:
+  // Of one direction. The serial one, of a single level, is made when it is first needed.
+  struct Solvers {
+    std::unique_ptr<Solver> parallel, serial;
+    Solver* last = nullptr;  // whose states are the solution
+  };
+  Solution Solve(Solvers& solvers, AnyProblem& problem, const TimeGrid& time, Options options,
+                 const Partition& partition, Propagation propagation);
+
   TensorStep& step_;
+  TimeGrid time_;
+  LayerParallelOptions options_;
+  comm::Communicator communicator_;
+  Partition partition_;
   NetworkProblem problem_;
-  Solver forward_;
   AdjointProblem<at::Tensor> adjoint_;
-  std::unique_ptr<Solver> backward_;  // null unless recorded, as is the tape
-  std::unique_ptr<TensorStep::Tape> tape_;
+  Solvers forward_, backward_;
+  std::unique_ptr<TensorStep::Tape> tape_;  // null unless recorded
 };
 
 }  // namespace plait::mgrit

@@ -33,6 +33,10 @@ void TensorNorms::Put(std::int64_t slot, const at::Tensor& x) {
 
 void TensorNorms::Take(absl::Span<double> squares) {
   if (slots_.empty()) return;
+  if (norms_.is_meta()) {  // without numbers
+    for (const std::int64_t slot : slots_) squares[static_cast<std::size_t>(slot)] = 0;
+    return slots_.clear();
+  }
   const at::Tensor host = norms_.cpu();
   const double* norms = host.const_data_ptr<double>();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -78,6 +82,7 @@ std::int64_t StateOperations<at::Tensor>::PackedBytes(const at::Tensor& x) {
 }
 
 void StateOperations<at::Tensor>::Pack(const at::Tensor& x, absl::Span<std::byte> bytes) {
+  if (x.is_meta()) return;
   if (x.is_cpu()) {
     std::memcpy(bytes.data(), x.const_data_ptr(), bytes.size());
   } else {
@@ -86,6 +91,7 @@ void StateOperations<at::Tensor>::Pack(const at::Tensor& x, absl::Span<std::byte
 }
 
 void StateOperations<at::Tensor>::Unpack(absl::Span<const std::byte> bytes, at::Tensor& x) {
+  if (x.is_meta()) return;
   if (x.is_cpu()) {
     std::memcpy(x.data_ptr(), bytes.data(), bytes.size());
   } else {

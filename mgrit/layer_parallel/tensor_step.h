@@ -14,6 +14,7 @@
 
 #include "absl/types/span.h"
 #include "mgrit/problem.h"
+#include "models/block_model.h"
 
 namespace plait::mgrit {
 
@@ -47,8 +48,9 @@ class TensorStep {
   virtual void SetOwnSteps(std::int64_t first, std::int64_t last) = 0;
 
   virtual std::unique_ptr<Tape> NewTape() const = 0;
-  // A forward solve begins. An adjoint may follow if it has a tape, else (null) none will.
-  virtual void Begin(Tape* tape) = 0;
+  // A forward solve begins. An adjoint may follow if it has a tape, else (null) none will. `context`: of all its steps;
+  // the solver says dt, level, step and final.
+  virtual void Begin(Tape* tape, const models::BlockContext& context) = 0;
   // A forward solve with a tape has ended at the states u. `steps` are the own steps of level 0; those to
   // C-points have not been taken from these states yet.
   virtual void EndForward(absl::Span<const StepInterval> /*steps*/, const TensorAt& /*u*/) {}

@@ -134,6 +134,8 @@ PipelineExecutor::PipelineExecutor(DataParallel& engine, models::BlockModel& mod
       local_.push_back(IsMine(static_cast<int>(stage)) ? next++ : -1);
     }
   }
+  PLAIT_CHECK(!options_.solve.forward || stages_.size() == 1)
+      << "blocks that run together are on one stage, here are " << stages_.size();
   if (options_.forward) return;
   options_.forward = [this](std::size_t block, const BlockState& input, const BlockContext& context) {
     return model_.blocks()[block]->Forward(input, context);
@@ -168,6 +170,9 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
 }
 
 void PipelineExecutor::BeginStage(int stage, std::ptrdiff_t following) {
+  if (options_.solve.forward) {
+    return engine_.BeginStage({.first = 0, .count = options_.solve.count, .following = -1});
+  }
   const StageRange& range = stages_[stage];
   engine_.BeginStage({.first = static_cast<std::size_t>(local_[range.first]),
                       .count = static_cast<std::size_t>(range.count),
@@ -213,6 +218,23 @@ bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
   return engine_.options().reproducible && range.prologue && range.epilogue && at::GradMode::is_enabled();
 }
 
+BlockState PipelineExecutor::RunBlocks(const StageRange& range, BlockState state,
+                                       const models::Batch& batch) {
+  BlockContext context = {.random = batch.random, .sequence = batch.sequence};
+  if (const BlockSolve& solve = options_.solve; solve.forward) {
+    const auto forward = [&](const BlockState& input) { return solve.forward(input, context); };
+    return solve.count == 0 ? forward(state) : engine_.Run(0, solve.count, forward, state);
+  }
+  for (int block = range.first; block < range.first + range.count; ++block) {
+    context.step = block;
+    const auto forward = [&](const BlockState& input) {
+      return options_.forward(static_cast<std::size_t>(block), input, context);
+    };
+    state = engine_.Run(static_cast<std::size_t>(local_[block]), forward, state);
+  }
+  return state;
+}
+
 void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, Flight& flight) {
   const StageRange& range = stages_[stage];
   const models::Batch& batch = BatchOf(micro_batch).batch;
@@ -233,13 +255,7 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
     } else {
       state = StateOf(flight.inputs);
     }
-    for (int block = range.first; block < range.first + range.count; ++block) {
-      const auto forward = [&](const BlockState& input) {
-        return options_.forward(static_cast<std::size_t>(block), input,
-                                {.step = block, .random = batch.random, .sequence = batch.sequence});
-      };
-      state = engine_.Run(static_cast<std::size_t>(local_[block]), forward, state);
-    }
+    state = RunBlocks(range, std::move(state), batch);
     flight.outputs = TensorsOf(state);
     if (!range.epilogue) return state.hidden;
     flight.outputs = {end(state, batch)};

@@ -62,9 +62,20 @@ struct PipelineStep {
   int most_in_flight = 0;               // stages x micro-batches from F to B or W
 };
 
+// Blocks that run together, by a layer-parallel solver: all of the model's, of which the engine has `count` from `first`
+// on. On one stage only, without backward passes in two parts.
+struct BlockSolve {
+  std::size_t first = 0, count = 0;
+  // The state behind the last block, on every rank.
+  std::function<models::BlockState(const models::BlockState& input, const models::BlockContext& context)>
+      forward = {};
+};
+
 struct PipelineOptions {
   // Computes block `block` of the model, whose parameters are unsharded. Empty: Block::Forward.
   models::BlockRunner forward = {};
+  // In place of it, where its forward is not empty.
+  BlockSolve solve = {};
   // As DataParallel::MicroBatch.
   bool reduce_every_micro_batch = false;
 };
@@ -108,6 +119,7 @@ class PipelineExecutor {
   const PipelineMicroBatch& BatchOf(int micro_batch);
   void Post(const Action& action);
   void BeginStage(int stage, std::ptrdiff_t following);
+  models::BlockState RunBlocks(const StageRange& range, models::BlockState state, const models::Batch& batch);
   std::ptrdiff_t BlockBehind(std::size_t action) const;
   void Do(const Action& action, bool last, PipelineStep& step);
   void Forward(const Action& action, PipelineStep& step);

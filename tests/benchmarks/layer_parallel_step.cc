@@ -53,7 +53,7 @@ base::ToolUsage Usage(training::SettingsTable& table) {
 
 absl::StatusOr<Setting> ChosenSetting(const gru_training::GruSettings& config) {
   const std::string text = absl::GetFlag(FLAGS_setting);
-  Setting setting = {config.SolverOptions(), config.StepOptions()};
+  Setting setting = {config.lp.Options(), config.StepOptions()};
   if (!text.empty()) {
     PLAIT_ASSIGN_OR_RETURN(setting, ParseSetting(text));
   }

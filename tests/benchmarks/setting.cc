@@ -111,7 +111,7 @@ absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
   }
   if (text == "default") {
     const gru_training::GruSettings settings;
-    return Setting{settings.SolverOptions(), settings.StepOptions()};
+    return Setting{settings.lp.Options(), settings.StepOptions()};
   }
   for (const absl::string_view part : absl::StrSplit(text, '/')) PLAIT_RETURN_IF_ERROR(Set(part, setting));
   return setting;

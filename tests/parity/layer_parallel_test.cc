@@ -1,149 +1,123 @@
-// A residual network whose steps are solved layer-parallel over two ranks, its states replicated (ddp) or
-// sharded (zero1, zero2, fsdp) over two more, with converged MGRIT, against one rank that takes the steps one
-// after the other, with LibTorch's AdamW, in float64.
+// Blocks of a model as the steps of a layer-parallel solver, alone and with replicated, sharded and split layers, through
+// the training library: with converged iterations against one rank that takes block after block, with LibTorch's
+// AdamW, in float64; with few iterations against the same iterations on one rank. Guenther, Ruthotto, Schroder, Cyr,
+// Gauger: Layer-parallel training of deep residual neural networks, SIAM J. Math. Data Sci. 2, 2020.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/mm.h>
-#include <ATen/ops/sin.h>
-#include <ATen/ops/tanh.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include <cmath>
+#include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/device_mesh.h"
 #include "comm/testing/world.h"
-#include "mgrit/layer_parallel/layer_parallel.h"
-#include "parallel/optim/sharded_optimizer.h"
-#include "parallel/sharding/data_parallel.h"
+#include "models/gpt/gpt.h"
+#include "models/llama/llama.h"
+#include "models/vit/vit.h"
 #include "tests/parity/serial_adamw.h"
+#include "tools/training/sharded_model.h"
 
 namespace plait::parity {
 namespace {
 
 using comm::testing::World;
-using models::BlockState;
+using models::Batch;
 
-constexpr int kLayerRanks = 2, kDataRanks = 2, kSteps = 5;
-constexpr std::int64_t kLayers = 8, kWidth = 6, kInputs = 5, kClasses = 3, kSamples = 4;
-constexpr double kDt = 0.25;
-constexpr double kClip = 0.1;
+constexpr int kSteps = 6, kMicroBatches = 2;
+constexpr std::int64_t kLayers = 8, kSamples = 4, kSequence = 8, kVocabulary = 13;
+constexpr double kClip = 0.1, kTolerance = 1e-12;
+// Two levels are exact after as many iterations as there are coarse points, 4 with this factor, behind the one that
+// begins on the coarse level.
+constexpr int kFactor = 2, kConverged = 5;
 const parallel::ShardedOptimizerOptions kAdamW = {
     .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-3, .weight_decay = 0.1};
-// As the parity matrix. MGRIT is exact after as many iterations as there are coarse points (4).
-constexpr double kTolerance = 1e-12;
-constexpr int kIterations = 5;
 
-// Sines of squares: the same on every rank.
-at::Tensor Numbers(std::vector<std::int64_t> sizes, double seed) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : sizes) count *= size;
-  const at::Tensor n = at::arange(count, at::kDouble) + seed;
-  return at::sin(n * n * 0.37).view(sizes);
-}
-at::Tensor Parameter(std::vector<std::int64_t> sizes, double seed) {
-  return (Numbers(std::move(sizes), seed) * 0.5).requires_grad_(true);
+using MakeModel = std::function<std::unique_ptr<models::BlockModel>(at::Device device)>;
+
+at::TensorOptions Doubles(at::Device device) { return at::TensorOptions(at::kDouble).device(device); }
+
+std::unique_ptr<models::BlockModel> MakeGpt(at::Device device) {
+  at::manual_seed(11);
+  return std::make_unique<gpt::Gpt>(gpt::GptOptions{.vocab_size = kVocabulary,
+                                                    .block_size = kSequence,
+                                                    .n_layer = kLayers,
+                                                    .n_head = 2,
+                                                    .n_embd = 8,
+                                                    .dropout = 0.2,
+                                                    .bias = true},
+                                    Doubles(device));
 }
 
-struct ResidualBlock final : models::Block {
-  explicit ResidualBlock(std::int64_t step)
-      : weight(Parameter({kWidth, kWidth}, 100 + 10.0 * step)),
-        bias(Parameter({kWidth}, 500 + 10.0 * step)) {}
-  BlockState Forward(const BlockState& u, const models::BlockContext& context) override {
-    return {u.hidden + context.dt * at::tanh(at::mm(u.hidden, weight) + bias)};
+std::unique_ptr<models::BlockModel> MakeLlama(at::Device device) {
+  at::manual_seed(11);
+  return std::make_unique<llama::Llama>(llama::LlamaOptions{.vocab_size = kVocabulary,
+                                                            .max_seq_len = kSequence,
+                                                            .dim = 8,
+                                                            .n_layers = kLayers,
+                                                            .n_heads = 4,
+                                                            .n_kv_heads = 2,
+                                                            .hidden = 10},
+                                        Doubles(device));
+}
+
+std::unique_ptr<models::BlockModel> MakeVit(at::Device device) {
+  at::manual_seed(11);
+  return std::make_unique<vit::Vit>(vit::VitOptions{.image_size = 4,
+                                                    .patch_size = 2,
+                                                    .channels = 1,
+                                                    .dim = 8,
+                                                    .depth = kLayers,
+                                                    .heads = 2,
+                                                    .head_dim = 4,
+                                                    .mlp_dim = 10,
+                                                    .classes = 5,
+                                                    .dropout = 0.2},
+                                    Doubles(device));
+}
+
+// Micro-batch k of a step, of all ranks. Some targets are ignored.
+Batch MakeBatch(const models::BlockModel& model, int step, int k) {
+  at::manual_seed(100 + 10 * static_cast<std::uint64_t>(step) + static_cast<std::uint64_t>(k));
+  Batch batch;
+  if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
+    batch = {at::randn({kSamples, 1, 4, 4}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
+    batch.targets[1] = -100;
+  } else {
+    const at::Tensor text = at::randint(kVocabulary, {kSamples, kSequence + 1}, at::kLong);
+    batch = {text.narrow(1, 0, kSequence).contiguous(), text.narrow(1, 1, kSequence).contiguous()};
+    batch.targets[0].narrow(0, 0, 3).fill_(-100);
   }
-  std::vector<at::Tensor> Parameters() const override { return {weight, bias}; }
-  at::Tensor weight, bias;
-};
-
-struct Ends {
-  at::Tensor opening = Parameter({kInputs, kWidth}, 1), closing = Parameter({kWidth, kClasses}, 50);
-};
-
-at::Tensor Inputs(int step, int data_rank) {
-  return Numbers({kSamples, kInputs}, 1000 + 70.5 * step + 7 * data_rank);
+  batch.random.seed = static_cast<std::uint64_t>(10 * step + k);
+  return batch;
 }
 
-// Of one data rank's samples; the parts of all add up to the mean.
-at::Tensor LossOf(const at::Tensor& scores, int step, int data_rank) {
-  const at::Tensor difference = scores - Numbers({kSamples, kClasses}, 2000 + 70.5 * step + 7 * data_rank);
-  return (difference * difference).sum() / static_cast<double>(kSamples * kDataRanks);
-}
-
-models::ParameterUnit UnitOf(const ResidualBlock& block, std::int64_t step, int index) {
-  const std::string name = "step." + std::to_string(step);
-  return models::MakeUnit(name, {{name + ".weight", block.weight}, {name + ".bias", block.bias}}, index);
-}
-
-models::ParameterUnit RootOf(const Ends& ends) {
-  models::ParameterUnit root =
-      models::MakeUnit("root", {{"opening", ends.opening}, {"closing", ends.closing}});
-  for (models::ParameterSpec& p : root.parameters) p.placement.replicated = {"lp"};
-  return root;
-}
-
-class LayerParallelRun {
- public:
-  LayerParallelRun(parallel::Strategy strategy, const comm::DeviceMesh& mesh)
-      : data_rank_(mesh.axis(strategy == parallel::Strategy::kDdp ? "dp_replicate" : "dp_shard").rank()),
-        net_(
-            mesh.axis("lp"),
-            [this](std::int64_t step) { return blocks_.emplace_back(std::make_shared<ResidualBlock>(step)); },
-            kLayers, kDt * kLayers,
-            mgrit::MakeLayerParallelOptions(/*levels=*/2, /*cfactor=*/2, kIterations, kIterations)) {
-    std::vector<models::ParameterUnit> units = {RootOf(ends_)};
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const std::int64_t step = net_.first_step() + static_cast<std::int64_t>(i);
-      units.push_back(UnitOf(*blocks_[i], step, static_cast<int>(i)));
-    }
-    dp_ = *parallel::DataParallel::Create(mesh, units, {.strategy = strategy});
-    optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*dp_, kAdamW);
+double ValidTargets(const models::BlockModel& model, int step) {
+  double count = 0;
+  for (int k = 0; k < kMicroBatches; ++k) {
+    count += static_cast<double>(MakeBatch(model, step, k).targets.ge(0).sum().item<std::int64_t>());
   }
+  return count;
+}
 
-  // This data rank's part of the loss.
-  double Step(int step) {
-    const at::Tensor loss = dp_->Forward([&] {
-      const at::Tensor u_0 = at::mm(Inputs(step, data_rank_), ends_.opening);
-      const auto solve = [&](const BlockState& u) { return BlockState{net_.Forward(u.hidden)}; };
-      const at::Tensor end = dp_->Run(0, blocks_.size(), solve, {u_0}).hidden;
-      return LossOf(at::mm(end, ends_.closing), step, data_rank_);
-    });
-    dp_->Backward(loss);
-    EXPECT_GT(optimizer_->Step({.clip_norm = kClip}).gradient_norm, kClip) << "clipping is not tested";
-    return loss.item<double>();
-  }
-
-  parallel::DataParallel& engine() { return *dp_; }
-
- private:
-  int data_rank_;
-  Ends ends_;
-  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
-  mgrit::LayerParallel net_;
-  std::unique_ptr<parallel::DataParallel> dp_;
-  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
-};
-
-SerialTraining SerialRun() {
+SerialTraining SerialRun(const MakeModel& make) {
+  const auto model = make(at::kCPU);
   SerialTraining run;
-  const Ends ends;
-  std::vector<std::shared_ptr<ResidualBlock>> blocks;
-  std::vector<models::ParameterUnit> units = {RootOf(ends)};
-  for (std::int64_t step = 0; step < kLayers; ++step) {
-    blocks.push_back(std::make_shared<ResidualBlock>(step));
-    units.push_back(UnitOf(*blocks.back(), step, static_cast<int>(step)));
-  }
-  run.parameters = NamedParameters(units);
+  run.parameters = NamedParameters(model->units());
   SerialAdamW optimizer(run.parameters, kAdamW);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.ZeroGradients();
     double loss = 0;
-    for (int rank = 0; rank < kDataRanks; ++rank) {
-      BlockState u = {at::mm(Inputs(step, rank), ends.opening)};
-      for (const auto& block : blocks) u = block->Forward(u, {.dt = kDt});
-      const at::Tensor part = LossOf(at::mm(u.hidden, ends.closing), step, rank);
+    for (int k = 0; k < kMicroBatches; ++k) {
+      const at::Tensor part =
+          models::RunModel(*model, MakeBatch(*model, step, k)).sum / ValidTargets(*model, step);
       part.backward();
       loss += part.item<double>();
     }
@@ -153,22 +127,133 @@ SerialTraining SerialRun() {
   return run;
 }
 
-TEST(LayerParallelOnTheMesh, IsOneRankWithoutMgrit) {
-  const SerialTraining serial = SerialRun();
-  for (const parallel::Strategy strategy : {parallel::Strategy::kDdp, parallel::Strategy::kZero1,
-                                            parallel::Strategy::kZero2, parallel::Strategy::kFsdp}) {
-    SCOPED_TRACE(std::string(parallel::Name(strategy)));
-    const char* axis = strategy == parallel::Strategy::kDdp ? "dp_replicate" : "dp_shard";
-    const auto mesh = *comm::DeviceMesh::Create(World(), {{axis, kDataRanks}, {"lp", kLayerRanks}});
-    LayerParallelRun run(strategy, mesh);
-    for (int step = 0; step < kSteps; ++step) {
-      double loss = run.Step(step);
-      World().AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));  // once on each lp rank
-      EXPECT_NEAR(loss / kLayerRanks / serial.losses[step], 1, kTolerance) << "loss of step " << step;
+struct TestSettings final : training::Settings {
+  void Bind(training::SettingsTable&) override {}
+  absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override { return CheckShared(axes); }
+  std::vector<std::string> mesh_axes() const override { return {"lp", "tp"}; }
+};
+
+TestSettings SettingsOf(const std::string& mesh, const std::string& strategy, int levels, int forward,
+                        int backward) {
+  TestSettings settings;
+  settings.dtype = "float64";
+  settings.gradient_accumulation_steps = kMicroBatches;
+  settings.mesh = mesh;
+  settings.strategy = strategy;
+  settings.lp = {.force = true,
+                 .levels = levels,
+                 .cfactor = {kFactor},
+                 .iterations = backward,
+                 .forward_iterations = forward};
+  return settings;
+}
+
+// Losses on every rank, parameters on rank 0 alone.
+SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
+                           const comm::Communicator& world, double clip_norm) {
+  const auto axes = *settings.Axes(world.size());
+  EXPECT_TRUE(settings.Check(axes).ok()) << settings.Check(axes);
+  const auto mesh = *comm::DeviceMesh::Create(world, axes);
+  const auto model = make(at::kMeta);
+  training::TrainedModel trained = {.model = model.get(), .optimizer = kAdamW};
+  const auto drawn = make(at::kCPU);
+  const NamedTensors values = NamedParameters(drawn->units());
+  trained.initialize = [&](std::size_t unit) {
+    const at::NoGradGuard no_grad;
+    const std::vector<models::ParameterUnit> units = model->units();
+    for (const models::ParameterSpec& spec : units[unit].parameters) {
+      if (!spec.tensor.is_meta()) spec.tensor.copy_(models::LocalPart(values.at(spec.name), spec.placement));
     }
-    ExpectParameters(run.engine(), serial.parameters, kTolerance);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(training::SplitLayers(settings, mesh, trained).ok());
+  const auto sharded = *training::ShardedModel::Create(settings, mesh, at::kCPU, trained);
+  const int copies = mesh.axis("lp").size() * mesh.axis("tp").size();
+  const std::int64_t mine = kSamples * copies / world.size(), first = world.rank() / copies * mine;
+  SerialTraining run;
+  for (int step = 0; step < kSteps; ++step) {
+    const double factor = 1 / ValidTargets(*model, step);
+    const parallel::PipelineStep done = sharded->RunMicroBatches([&](int k) {
+      Batch batch = MakeBatch(*model, step, k);
+      batch.inputs = batch.inputs.narrow(0, first, mine);
+      batch.targets = batch.targets.narrow(0, first, mine);
+      batch.random.first_sample = first;
+      return parallel::PipelineMicroBatch{batch, factor};
+    });
+    double loss = 0;
+    for (const models::LossSum& sum : done.losses) loss += factor * sum.sum.item<double>() / copies;
+    world.AllReduce(comm::BufferOf(absl::MakeSpan(&loss, 1)));
+    run.losses.push_back(loss);
+    EXPECT_GT(sharded->Step({.clip_norm = clip_norm}).gradient_norm, kClip) << "clipping is not tested";
+  }
+  run.parameters = sharded->WholeParameters();
+  return run;
+}
+
+struct Setting {
+  std::string mesh, strategy = "ddp";
+};
+
+std::vector<Setting> Meshes(int ranks) {
+  const std::string all = "lp=" + std::to_string(ranks);
+  if (ranks <= 2) return {{all}};
+  if (ranks == 4) {
+    return {{all},
+            {"lp=2,dp_replicate=2"},
+            {"lp=2,dp_shard=2", "zero1"},
+            {"lp=2,dp_shard=2", "zero2"},
+            {"lp=2,dp_shard=2", "fsdp"},
+            {"lp=2,tp=2"}};
+  }
+  return {{"lp=2,dp_replicate=2,tp=2"}, {"lp=2,dp_shard=2,tp=2", "fsdp"}, {"lp=4,dp_shard=2", "fsdp"}};
+}
+
+struct Subject {
+  const char* name;
+  MakeModel make;
+};
+void PrintTo(const Subject& subject, std::ostream* stream) { *stream << subject.name; }
+
+class OfModel : public testing::TestWithParam<Subject> {};
+
+TEST_P(OfModel, ConvergedIterationsAreOneRankWithoutASolver) {
+  const SerialTraining serial = SerialRun(GetParam().make);
+  for (const auto& [mesh, strategy] : Meshes(World().size())) {
+    const TestSettings settings = SettingsOf(mesh, strategy, /*levels=*/2, kConverged, kConverged);
+    const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kClip);
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(run.losses[step] / serial.losses[step], 1, kTolerance) << mesh << " " << strategy;
+    }
+    if (World().rank() == 0) {
+      EXPECT_LE(Difference(run, serial), kTolerance) << mesh << " " << strategy;
+    }
   }
 }
+
+// The least difference that few iterations make here.
+constexpr double kVisible = 1e-6;
+// The norm of all gradients is a sum over ranks.
+constexpr double kNoClipping = 0;
+
+TEST_P(OfModel, FewIterationsAreThoseOfOneRank) {
+  const TestSettings alone = SettingsOf("lp=1", "ddp", /*levels=*/3, 2, 1);
+  const SerialTraining one = ParallelRun(GetParam().make, alone, comm::Communicator::Self(), kNoClipping);
+  EXPECT_GT(Difference(one, SerialRun(GetParam().make)), kVisible) << "the solver is not tested";
+  for (const auto& [mesh, strategy] : Meshes(World().size())) {
+    TestSettings settings = alone;
+    settings.mesh = mesh;
+    settings.strategy = strategy;
+    const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kNoClipping);
+    if (World().rank() > 0) continue;
+    // Sums of other axes are rounded.
+    const double bound = mesh.find(',') == std::string::npos ? 0 : kTolerance;
+    EXPECT_LE(Difference(run, one), bound) << mesh << " " << strategy;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OfModel, testing::Values(Subject{"Gpt", MakeGpt}, Subject{"Llama", MakeLlama},
+                                                            Subject{"Vit", MakeVit}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace plait::parity

@@ -131,6 +131,7 @@ absl::Status GptSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
         absl::StrCat("--n-embd=", n_embd, ": must be a multiple of --n-head=", n_head));
   }
   PLAIT_RETURN_IF_ERROR(CheckExperts());
+  PLAIT_RETURN_IF_ERROR(CheckLayers(axes, "n-layer", n_layer));
   return CheckText(axes);
 }
 

@@ -50,7 +50,7 @@ struct GptSettings final : text_training::TextSettings {
   void ChooseTraining(gpt::GptOptions& options) const;
   // Of the model's experts; none without --moe.
   moe::MoeOptions Experts() const;
-  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp", "ep"}; }
+  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp", "ep"}; }
 
  private:
   void BindExperts(training::SettingsTable& table);

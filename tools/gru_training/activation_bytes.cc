@@ -78,7 +78,7 @@ std::int64_t CoarseSlotBytes(const mgrit::Grid& grid, const gru::GruStepOptions&
 }
 
 ActivationBytes LayerParallel(const GruSettings& s, const Slots& slots, int rank, int ranks) {
-  const mgrit::LayerParallelOptions options = s.SolverOptions();
+  const mgrit::LayerParallelOptions options = s.lp.Options();
   const auto partition = mgrit::Partition::OfWholeIntervals(s.sequence_length, ranks, options.forward);
   const mgrit::TimeGrid time = {.steps = s.sequence_length};
   const mgrit::Grid forward(time, options.forward, partition, rank);
@@ -98,7 +98,7 @@ ActivationBytes LayerParallel(const GruSettings& s, const Slots& slots, int rank
 ActivationBytes ActivationBytesPerSample(const GruSettings& settings, const gru::GruConfig& cell,
                                          const at::TensorOptions& options, int lp_ranks) {
   const Slots slots = SlotsOf(cell, options);
-  if (!settings.SolvesParallel(lp_ranks)) return Serial(slots, settings.sequence_length);
+  if (!settings.lp.Solves(lp_ranks)) return Serial(slots, settings.sequence_length);
   ActivationBytes most;
   for (int rank = 0; rank < lp_ranks; ++rank) {
     const ActivationBytes bytes = LayerParallel(settings, slots, rank, lp_ranks);

@@ -34,16 +34,16 @@ std::vector<Case> Cases() {
     c.settings.sequence_length = 64;
     c.cell = {.input = 5, .hidden = 24, .layers = 2, .kind = gru::GruKind::kImplicit};
   }
-  cases[1].settings.lp_levels = 3;
-  cases[1].settings.lp_iters = 2;
-  cases[1].settings.lp_fwd_iters = 3;
-  cases[1].settings.lp_bwd_relax = 0;
-  cases[2].settings.lp_levels = 3;
-  cases[2].settings.lp_cfactor = {2, 4};
+  cases[1].settings.lp.levels = 3;
+  cases[1].settings.lp.iterations = 2;
+  cases[1].settings.lp.forward_iterations = 3;
+  cases[1].settings.lp.backward_sweeps = 0;
+  cases[2].settings.lp.levels = 3;
+  cases[2].settings.lp.cfactor = {2, 4};
   cases[2].settings.lp_coarse_hold = {1};
   cases[2].cell = {.input = 70, .hidden = 17, .layers = 1, .kind = gru::GruKind::kImplicit};
-  cases[3].settings.lp_use_downcycle = true;
-  cases[3].settings.lp_fwd_finerelax = 1;
+  cases[3].settings.lp.use_downcycle = true;
+  cases[3].settings.lp.forward_finest_sweeps = 1;
   return cases;
 }
 
@@ -69,7 +69,7 @@ double PeakBytes(const Case& c, bool layer_parallel, bool trains, std::int64_t s
   const auto module = gru::NewGruParameters(c.cell, at::kDouble);
   gru::SerialGru serial({.cell = c.cell, .final_time = c.settings.tf}, module);
   gru::LayerParallelGru parallel([module] { return module->parameters(); }, c.cell, at::kDouble, World(),
-                                 c.settings.sequence_length, c.settings.tf, c.settings.SolverOptions(),
+                                 c.settings.sequence_length, c.settings.tf, c.settings.lp.Options(),
                                  c.settings.StepOptions());
   const Network network = [&](const at::Tensor& x) {
     if (!layer_parallel) return serial.Forward(x).output;
@@ -82,7 +82,7 @@ double PeakBytes(const Case& c, bool layer_parallel, bool trains, std::int64_t s
 void ExpectPlanned(const Case& c, bool layer_parallel, bool trains) {
   const comm::Communicator& world = World();
   GruSettings settings = c.settings;
-  settings.force_lp = layer_parallel;
+  settings.lp.force = layer_parallel;
   const ActivationBytes planned =
       ActivationBytesPerSample(settings, c.cell, at::kDouble, layer_parallel ? world.size() : 1);
   const auto expected = static_cast<double>(trains ? planned.training : planned.evaluation);

@@ -103,7 +103,7 @@ gru::LayerParallelGru& GruTask::parallel() {
     parallel_ = std::make_unique<gru::LayerParallelGru>(
         [module] { return module->parameters(); }, model_.gru().options().cell,
         at::TensorOptions(settings_.master_type()).device(run_.device), run_.mesh.axis("lp"),
-        settings_.sequence_length, settings_.tf, settings_.SolverOptions(), settings_.StepOptions(),
+        settings_.sequence_length, settings_.tf, settings_.lp.Options(), settings_.StepOptions(),
         [this](std::shared_ptr<mgrit::TensorStep> step) {
           return std::make_shared<TimedStep>(step, timers_);
         });

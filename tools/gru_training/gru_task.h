@@ -55,7 +55,7 @@ class GruTask final : public training::TrainingTask {
   void BeginStep(double now);
   models::BlockState RunBlock(const models::BlockState& input, const models::BlockContext& context);
   gru::LayerParallelGru& parallel();
-  bool solves_parallel() const { return settings_.SolvesParallel(run_.mesh.axis("lp").size()); }
+  bool solves_parallel() const { return settings_.lp.Solves(run_.mesh.axis("lp").size()); }
   std::int64_t StepSamples() const {
     return settings_.global_batch_size * settings_.gradient_accumulation_steps;
   }

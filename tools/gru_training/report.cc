@@ -29,7 +29,7 @@ std::string DataLine(const data::SequenceSet& set) {
 
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks) {
   const char* cell = Cell(settings.trains_implicit());
-  if (!settings.SolvesParallel(lp_ranks)) {
+  if (!settings.lp.Solves(lp_ranks)) {
     return absl::StrFormat("Using SerialNet:\n-- cell       = %s\n-- dtype      = %s\n", cell,
                            settings.dtype);
   }
@@ -37,9 +37,9 @@ std::string NetworkBlock(const GruSettings& settings, int lp_ranks) {
       "Using ParallelNet:\n-- max_levels = %d\n-- max_iters  = %d\n-- fwd_iters  = %d\n-- cfactor    = %s\n"
       "-- fwd0 relax = %d\n-- fwd relax  = %d\n-- skip down  = %s\n-- bwd relax  = %d\n-- cell       = %s\n"
       "-- serial     = %s\n-- coarse     = %s\n-- hold       = %s\n-- dtype      = %s\n",
-      settings.lp_levels, settings.lp_iters, settings.forward_iterations(),
-      absl::StrJoin(settings.lp_cfactor, ","), settings.lp_fwd_finerelax, settings.lp_fwd_relax,
-      settings.lp_use_downcycle ? "False" : "True", settings.lp_bwd_relax, cell,
+      settings.lp.levels, settings.lp.iterations, settings.lp.Options().forward.max_iterations,
+      absl::StrJoin(settings.lp.cfactor, ","), settings.lp.forward_finest_sweeps, settings.lp.forward_sweeps,
+      settings.lp.use_downcycle ? "False" : "True", settings.lp.backward_sweeps, cell,
       Cell(settings.tests_implicit()), settings.lp_coarse_step, absl::StrJoin(settings.lp_coarse_hold, ","),
       settings.dtype);
 }

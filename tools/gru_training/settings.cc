@@ -30,17 +30,8 @@ absl::Status CheckNumbers(const GruSettings& s) {
 
 absl::Status CheckSolver(const GruSettings& s) {
   PLAIT_RETURN_IF_ERROR(training::OneOf("lp-coarse-step", s.lp_coarse_step, {"frozen", "one"}));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-levels", s.lp_levels, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-iters", s.lp_iters, 1));
-  if (s.lp_fwd_iters != -1) PLAIT_RETURN_IF_ERROR(AtLeast("lp-fwd-iters", s.lp_fwd_iters, 1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-fmg-iterations", s.lp_fmg_iterations, -1));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-fwd-finerelax", s.lp_fwd_finerelax, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-fwd-relax", s.lp_fwd_relax, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lp-bwd-relax", s.lp_bwd_relax, 0));
   for (const int hold : s.lp_coarse_hold) PLAIT_RETURN_IF_ERROR(AtLeast("lp-coarse-hold", hold, 0));
-  for (const int cfactor : s.lp_cfactor) PLAIT_RETURN_IF_ERROR(AtLeast("lp-cfactor", cfactor, 2));
-  return base::Prefixed(mgrit::LayerParallel::Check(s.SolverOptions(), s.sequence_length),
-                        "--lp-levels, --lp-cfactor, --sequence-length");
+  return s.lp.Check(s.sequence_length, "sequence-length");
 }
 
 int LayerParallelRanks(const std::vector<comm::MeshAxis>& axes) { return axes.back().size; }
@@ -81,34 +72,18 @@ void GruSettings::Bind(training::SettingsTable& table) {
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate", OnResume::kAdopt);
   table.Add("use_sgd", &use_sgd, "plain gradient descent instead of Adam", OnResume::kSame);
-  table.Group("Layer-parallel solver");
-  const auto add = [&](const char* name, base::BoundFlag::Value value, const char* help) {
-    table.Add(name, value, help, OnResume::kAdopt);
-  };
-  add("force_lp", &force_lp, "layer-parallel on one rank, too");
-  add("lp_levels", &lp_levels, "levels of the time grid");
-  add("lp_iters", &lp_iters, "iterations backward, and forward without --lp-fwd-iters");
-  add("lp_fwd_iters", &lp_fwd_iters, "iterations forward; -1: as --lp-iters");
+  table.Group("Coarse steps and residuals of the solver");
   table.Add("lp_print", &lp_print,
             "1: with each progress line, the residuals of the latest solves by iteration");
   table.Add("lp_braid_print", &lp_braid_print, "1: these residuals after every batch");
-  add("lp_cfactor", &lp_cfactor, "coarsening factor, or one for each level from the finest on: 4,2");
-  add("lp_use_downcycle", &lp_use_downcycle,
-      "begin on the finest level; without it the first iteration begins on the coarsest");
-  add("lp_fmg_iterations", &lp_fmg_iterations,
-      "how many iterations of a solve are full multigrid, with a cycle on each coarse level before the next "
-      "finer one; -1: all");
-  add("lp_fwd_finerelax", &lp_fwd_finerelax,
-      "CF-sweeps after the F-sweep on the finest level, forward: 0 is F-, 1 is FCF-relaxation");
-  add("lp_fwd_relax", &lp_fwd_relax, "the same on the other levels");
-  add("lp_bwd_relax", &lp_bwd_relax, "the same on the other levels, backward; the finest has F-");
-  add("lp_coarse_step", &lp_coarse_step,
-      "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one long "
-      "step");
-  add("lp_coarse_hold", &lp_coarse_hold,
-      "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
-      "over "
-      "more is done in parts; 0: never");
+  table.Add("lp_coarse_step", &lp_coarse_step,
+            "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one "
+            "long step",
+            OnResume::kAdopt);
+  table.Add("lp_coarse_hold", &lp_coarse_hold,
+            "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
+            "over more is done in parts; 0: never",
+            OnResume::kAdopt);
   BindParallel(table);
   BindFiles(table, "batches and tests");
   table.Add(
@@ -119,14 +94,14 @@ void GruSettings::Bind(training::SettingsTable& table) {
 
 void GruSettings::Complete(const std::vector<comm::MeshAxis>& axes) {
   if (!gru.empty()) return;
-  gru = SolvesParallel(LayerParallelRanks(axes)) || implicit_serial ? "implicit" : "classic";
+  gru = lp.Solves(LayerParallelRanks(axes)) || implicit_serial ? "implicit" : "classic";
 }
 
 absl::Status GruSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckNumbers(*this));
   PLAIT_RETURN_IF_ERROR(training::OneOf("gru", gru, {"implicit", "classic"}));
   PLAIT_RETURN_IF_ERROR(CheckSolver(*this));
-  if (!SolvesParallel(LayerParallelRanks(axes)) && implicit_serial && gru == "classic") {
+  if (!lp.Solves(LayerParallelRanks(axes)) && implicit_serial && gru == "classic") {
     return Invalid(
         "--gru=classic and --implicit-serial contradict each other where one rank trains serially");
   }
@@ -149,23 +124,6 @@ absl::Status GruSettings::CheckResume(const std::string& folder) const {
       "that run with Plait at revision b40ebd1 (git checkout b40ebd1; bazel run -c opt "
       "//tools:train_gru -- --resume=",
       folder, "), or begin again in another directory"));
-}
-
-mgrit::LayerParallelOptions GruSettings::SolverOptions() const {
-  mgrit::LayerParallelOptions options;
-  options.forward.max_levels = lp_levels;
-  options.forward.cfactors = lp_cfactor;
-  options.forward.skip_downcycle = lp_levels > 1 && !lp_use_downcycle;
-  // Without a down-sweep, full multigrid is nested iteration: a cycle on each coarse level before the next
-  // finer one.
-  options.forward.fmg = lp_fmg_iterations != 0;
-  options.forward.fmg_iterations = lp_fmg_iterations;
-  options.backward = options.forward;
-  options.forward.cf_sweeps = {lp_fwd_finerelax, lp_fwd_relax};
-  options.forward.max_iterations = forward_iterations();
-  options.backward.cf_sweeps = {0, lp_bwd_relax};
-  options.backward.max_iterations = lp_iters;
-  return options;
 }
 
 gru::GruStepOptions GruSettings::StepOptions() const {

@@ -22,7 +22,7 @@ class TimedStep final : public mgrit::TensorStep {
   std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
-  void Begin(Tape* tape) override { step_->Begin(tape); }
+  void Begin(Tape* tape, const models::BlockContext& context) override { step_->Begin(tape, context); }
   void EndForward(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u) override {
     step_->EndForward(steps, u);
   }

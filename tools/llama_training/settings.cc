@@ -74,6 +74,7 @@ absl::Status LlamaSettings::Check(const std::vector<comm::MeshAxis>& axes) const
     return absl::InvalidArgumentError(
         absl::StrCat("--n-kv-heads=", n_kv_heads, ": must divide --n-heads=", n_heads));
   }
+  PLAIT_RETURN_IF_ERROR(CheckLayers(axes, "n-layers", n_layers));
   return CheckText(axes);
 }
 

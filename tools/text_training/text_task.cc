@@ -187,7 +187,7 @@ absl::StatusOr<std::string> TextTask::Sample() {
        .seed = base::DeriveSeed(settings_.seed, "sample", static_cast<std::uint64_t>(step_))});
   absl::StatusOr<std::vector<std::int64_t>> tokens;
   model_->SetTraining(false);
-  if (trainer_->model().stages() > 1 || settings_.sequence_parallel) {
+  if (!trainer_->model().has_all_blocks() || settings_.sequence_parallel) {
     tokens = SampleByPasses(sampler);
   } else {
     trainer_->model().Forward([&](const models::BlockRunner& blocks) {

@@ -67,7 +67,7 @@ comm::CountedJob::GroupSizes GroupSizes(const Axes& axes, const Settings& settin
 // The coordinate of the rank that is run in place of one at `coordinate`.
 int Representative(const comm::MeshAxis& axis, int coordinate) {
   if (axis.name == "dp_replicate" || axis.name == "dp_shard") return 0;
-  const bool by_itself = axis.name == "pp" || coordinate + 1 == axis.size;
+  const bool by_itself = axis.name == "pp" || axis.name == "lp" || coordinate + 1 == axis.size;
   return by_itself ? coordinate : 0;
 }
 
@@ -139,7 +139,18 @@ absl::StatusOr<DryRunRank> RunRank(const Settings& settings, const comm::DeviceM
   }
 }
 
-// This rank alone; before it one of the first stage, which tells later ones what they receive.
+// The rank with the same coordinates, but the first one along `name`.
+int FirstAlong(const Axes& axes, const std::string& name, int rank) {
+  int stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].name == name) return rank - rank / stride % axes[i].size * stride;
+    stride *= axes[i].size;
+  }
+  return rank;
+}
+
+// This rank alone; before it one that has the first stage, or the first layers, which tells later ones what they
+// receive.
 absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMesh& real,
                                   const MakeDryRunModel& make, std::int64_t samples) {
   const Axes& axes = real.axes();
@@ -149,8 +160,8 @@ absl::StatusOr<DryRunRank> RunOne(const Settings& settings, const comm::DeviceMe
     PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(job.World(one), axes));
     return RunRank(settings, mesh, make, samples);
   };
-  const int of_stage = axes[0].name == "pp" ? Product(axes) / axes[0].size : Product(axes);
-  if (rank >= of_stage) PLAIT_RETURN_IF_ERROR(run(rank % of_stage).status());
+  const int sender = FirstAlong(axes, "lp", FirstAlong(axes, "pp", rank));
+  if (sender != rank) PLAIT_RETURN_IF_ERROR(run(sender).status());
   return run(rank);
 }
 

@@ -126,8 +126,8 @@ int ExpertRanks(const std::string& mesh) {
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks) {
   const bool ddp = options.strategy == parallel::Strategy::kDdp;
-  const bool solver = std::count(options.axes.begin(), options.axes.end(), "lp") > 0;
-  const char* all = solver ? "lp" : ddp ? "dp_replicate" : "dp_shard";
+  const std::string data = ddp ? "dp_replicate" : "dp_shard";
+  const std::string& all = options.default_axis.empty() ? data : options.default_axis;
   PLAIT_ASSIGN_OR_RETURN(const std::vector<comm::MeshAxis> written,
                          WrittenMesh(mesh.empty() ? absl::StrCat(all, "=", ranks) : mesh));
   PLAIT_ASSIGN_OR_RETURN(std::vector<comm::MeshAxis> axes, AxesOfProgram(mesh, written, options.axes));

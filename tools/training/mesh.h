@@ -25,11 +25,12 @@ struct MeshOptions {
   parallel::Strategy strategy = parallel::Strategy::kDdp;
   // Axes that the program can use besides dp_replicate and dp_shard: of pp, cp, lp, tp and ep.
   std::vector<std::string> axes = {};
+  // That has all ranks without a mesh. Empty: dp_replicate under ddp, else dp_shard.
+  std::string default_axis = {};
 };
 
 // dp_replicate, dp_shard and the axes of the program, in the order pp, dp_replicate, dp_shard, cp, lp, tp, the
-// last one fastest. Without a mesh all ranks are on one axis: lp where the program has it, dp_replicate under
-// ddp, else dp_shard. An error where the mesh cannot be read, names an axis that the program lacks, does not
+// last one fastest. Without a mesh all ranks are on the program's default axis. An error where the mesh cannot be read, names an axis that the program lacks, does not
 // multiply to `ranks`, shards under ddp, or has groups of experts that do not divide the data ranks.
 absl::StatusOr<std::vector<comm::MeshAxis>> MeshOf(const std::string& mesh, const MeshOptions& options,
                                                    int ranks);

@@ -28,7 +28,7 @@ std::string ErrorOf(const std::string& mesh, Strategy strategy, int ranks) {
 // (dp_replicate, dp_shard, lp) of a program with a layer-parallel solver.
 std::vector<int> LayerParallel(const std::string& mesh, Strategy strategy, int ranks) {
   std::vector<int> sizes;
-  const auto axes = MeshOf(mesh, {.strategy = strategy, .axes = {"lp"}}, ranks);
+  const auto axes = MeshOf(mesh, {.strategy = strategy, .axes = {"lp"}, .default_axis = "lp"}, ranks);
   for (const comm::MeshAxis& axis : *axes) sizes.push_back(axis.size);
   return sizes;
 }

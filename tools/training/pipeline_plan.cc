@@ -3,9 +3,40 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "mgrit/grid.h"
 #include "parallel/pipeline/simulator.h"
 
 namespace plait::training {
+namespace {
+
+std::optional<BlockRange> OwnLayers(const Settings& settings, const comm::DeviceMesh& mesh,
+                                    const models::BlockModel& model) {
+  if (!settings.blocks_are_steps() || !mesh.Has("lp")) return std::nullopt;
+  const comm::Communicator& lp = mesh.axis("lp");
+  if (!settings.lp.Solves(lp.size())) return std::nullopt;
+  const auto partition = mgrit::Partition::OfWholeIntervals(
+      static_cast<std::int64_t>(model.blocks().size()), lp.size(), settings.lp.Options().forward);
+  const int position = partition.PositionOf(lp.rank());
+  const auto first = static_cast<int>(partition.first_step(position));
+  return BlockRange{first, static_cast<int>(partition.last_step(position)) - first};
+}
+
+}  // namespace
+
+std::vector<parallel::RankUnit> PipelinePlan::Units(const std::vector<models::ParameterUnit>& all) const {
+  std::vector<parallel::RankUnit> units =
+      parallel::UnitsOfRank(all, stages, schedule.rank_of_stage, pp.rank());
+  if (!layers.has_value()) return units;
+  std::erase_if(units, [this](const parallel::RankUnit& unit) {
+    const int block = unit.unit.block;
+    return block != models::ParameterUnit::kRoot &&
+           (block < layers->first || block >= layers->first + layers->count);
+  });
+  for (parallel::RankUnit& unit : units) {
+    if (unit.unit.block != models::ParameterUnit::kRoot) unit.unit.block -= layers->first;
+  }
+  return units;
+}
 
 absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::DeviceMesh& mesh,
                                           const models::BlockModel& model) {
@@ -17,7 +48,8 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::
   absl::StatusOr<std::vector<parallel::StageRange>> stages =
       parallel::SplitBlocks(parallel::CostsByParameters(model.units()), schedule.stages());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(stages.status(), absl::StrCat("--mesh=", settings.mesh)));
-  return PipelinePlan{.schedule = std::move(schedule), .stages = *std::move(stages), .pp = pp};
+  return PipelinePlan{.schedule = std::move(schedule), .stages = *std::move(stages), .pp = pp,
+                      .layers = OwnLayers(settings, mesh, model)};
 }
 
 absl::StatusOr<std::string> TextOf(const PipelinePlan& plan) {

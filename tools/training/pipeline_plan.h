@@ -1,9 +1,11 @@
 // The pipeline of a run: which rank of pp has which blocks, and does what in a step. Without an axis pp, or with one
-// rank on it: one stage, whose schedule is that of gradient accumulation.
+// rank on it: one stage, whose schedule is that of gradient accumulation. Where blocks are the steps of a layer-parallel
+// solver, ranks of lp have parts of that stage.
 #ifndef PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
 #define PLAIT_TOOLS_TRAINING_PIPELINE_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,14 +18,20 @@
 
 namespace plait::training {
 
+// Consecutive blocks.
+struct BlockRange {
+  int first = 0, count = 0;
+};
+
 struct PipelinePlan {
   parallel::Schedule schedule;
   std::vector<parallel::StageRange> stages;
   comm::Communicator pp;
+  // This rank's of a layer-parallel model.
+  std::optional<BlockRange> layers = {};
 
-  std::vector<parallel::RankUnit> Units(const std::vector<models::ParameterUnit>& all) const {
-    return parallel::UnitsOfRank(all, stages, schedule.rank_of_stage, pp.rank());
-  }
+  // This rank's, its blocks numbered from 0.
+  std::vector<parallel::RankUnit> Units(const std::vector<models::ParameterUnit>& all) const;
 };
 
 // Local. Of checked settings. InvalidArgument where there are more stages than blocks.

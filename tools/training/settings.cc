@@ -53,6 +53,8 @@ void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
 }
 
 void Settings::BindParallel(SettingsTable& table) {
+  const std::vector<std::string> own_axes = mesh_axes();
+  if (std::count(own_axes.begin(), own_axes.end(), "lp") > 0) lp.Bind(table);
   table.Group("Ranks");
   table.Add(
       "nproc", &nproc,
@@ -62,7 +64,7 @@ void Settings::BindParallel(SettingsTable& table) {
             "what is replicated: ddp: everything, zero1: parameters and gradients, zero2: parameters, fsdp: "
             "nothing");
   std::vector<std::string> axes = {"dp_replicate=2", "dp_shard=2"};
-  for (const std::string& axis : mesh_axes()) axes.push_back(axis + "=2");
+  for (const std::string& axis : own_axes) axes.push_back(axis + "=2");
   table.Add("mesh", &mesh,
             absl::StrCat("ranks per axis, ", absl::StrJoin(axes, ","), "; empty: all on one axis"));
   table.Add("reshard_after_forward", &reshard_after_forward,
@@ -158,7 +160,8 @@ absl::StatusOr<std::vector<comm::MeshAxis>> Settings::Axes(int ranks) const {
   if (!parallel::ParseStrategy(strategy).ok()) {
     return OneOf("strategy", strategy, parallel::StrategyNames());
   }
-  return MeshOf(mesh, {.strategy = parsed_strategy(), .axes = mesh_axes()}, ranks);
+  return MeshOf(mesh, {.strategy = parsed_strategy(), .axes = mesh_axes(), .default_axis = default_axis()},
+                ranks);
 }
 
 int Settings::expert_ranks() const { return ExpertRanks(mesh); }
@@ -259,13 +262,7 @@ absl::Status Settings::CheckReproducible(const std::vector<comm::MeshAxis>& axes
 
 absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                                    std::int64_t tokens) const {
-  const auto size = [&axes](const char* name) {
-    for (const comm::MeshAxis& axis : axes) {
-      if (axis.name == name) return axis.size;
-    }
-    return 1;
-  };
-  const int cp = size("cp"), tp = size("tp");
+  const int cp = RanksAlong(axes, "cp"), tp = RanksAlong(axes, "tp");
   const bool ring = context_kind() == context_parallel::ContextKind::kRing;
   // A rank along cp has two chunks of a ring, or one part.
   const int chunks = cp == 1 ? 1 : ring ? 2 * cp : cp;
@@ -275,11 +272,34 @@ absl::Status Settings::CheckTokens(const std::vector<comm::MeshAxis>& axes, cons
                               " for the ", tp, " ranks of tp; --sequence-parallel needs a multiple"));
 }
 
+absl::Status Settings::CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
+                                   std::int64_t blocks) const {
+  return lp.Solves(RanksAlong(axes, "lp")) ? lp.Check(blocks, flag) : absl::OkStatus();
+}
+
+// Ranks that have other parts of a state would measure other residuals, and not always stop alike.
+absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axes) const {
+  const int ranks = RanksAlong(axes, "lp");
+  if (!lp.Solves(ranks)) return absl::OkStatus();
+  const std::string flag = ranks > 1 ? absl::StrCat("lp=", ranks, " in --mesh") : "--force-lp";
+  for (const char* axis : {"pp", "cp", "ep"}) {
+    if ((*axis == 'e' ? expert_ranks() : RanksAlong(axes, axis)) == 1) continue;
+    return Invalid(absl::StrCat(flag, ": not with ", axis, "; expected dp_replicate, dp_shard and tp beside it"));
+  }
+  if (sequence_parallel) return Invalid(absl::StrCat("--sequence-parallel: not with ", flag));
+  if (reproducible) return Invalid(absl::StrCat("--reproducible: not with ", flag));
+  if (blocks_are_steps() && pipeline_schedule != "1f1b") {
+    return Invalid(absl::StrCat("--pipeline-schedule=", pipeline_schedule, ": expected 1f1b with ", flag));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(AtLeast("batch-size", batch_size, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("global-batch-size", global_batch_size, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("gradient-accumulation-steps", gradient_accumulation_steps, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("nproc", nproc, 0));
+  PLAIT_RETURN_IF_ERROR(CheckLayerParallel(axes));
   if (reproducible) PLAIT_RETURN_IF_ERROR(CheckReproducible(axes));
   const bool has_stages = !axes.empty() && axes[0].name == "pp";
   PLAIT_RETURN_IF_ERROR(PipelineSchedule(has_stages ? axes[0].size : 1, DataRanks(axes)).status());
@@ -338,6 +358,13 @@ absl::Status OneOf(const char* flag, const std::string& value, const std::vector
     if (value == choice) return absl::OkStatus();
   }
   return Invalid(absl::StrCat("--", flag, "=", value, ": expected ", absl::StrJoin(choices, " or ")));
+}
+
+int RanksAlong(const std::vector<comm::MeshAxis>& axes, const std::string& name) {
+  for (const comm::MeshAxis& axis : axes) {
+    if (axis.name == name) return axis.size;
+  }
+  return 1;
 }
 
 int DataRanks(const std::vector<comm::MeshAxis>& axes) {

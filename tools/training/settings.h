@@ -29,6 +29,7 @@
 #include "parallel/plan/available_memory.h"
 #include "parallel/sharding/strategy.h"
 #include "tools/device/device.h"
+#include "tools/training/layer_parallel_settings.h"
 #include "tools/training/settings_table.h"
 
 namespace plait::training {
@@ -52,6 +53,7 @@ struct Settings {
   // Of micro-batches (gradient_accumulation_steps) over the stages of pp; chunks as in parallel::ScheduleOptions.
   std::string pipeline_schedule = "1f1b";
   int pipeline_chunks = 0;
+  LayerParallelSettings lp;  // of programs that have the axis lp
   std::string activation_checkpointing = "none";
   std::string offload = "none";
   bool offload_params = false;
@@ -80,6 +82,10 @@ struct Settings {
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
   // Axes that the mesh has besides dp_replicate and dp_shard (training::MeshOptions).
   virtual std::vector<std::string> mesh_axes() const { return {}; }
+  // That has all ranks where --mesh is not given (training::MeshOptions).
+  virtual std::string default_axis() const { return ""; }
+  // Whether the solver's steps are the blocks of the model; else a block solves within it, as a recurrent net does.
+  virtual bool blocks_are_steps() const { return true; }
   // Types besides float32 and float64.
   virtual std::vector<std::string> narrow_types() const { return {"bfloat16"}; }
   // Whether one rank suffices, unless more are asked for.
@@ -119,11 +125,15 @@ struct Settings {
   // For models whose samples have `tokens` tokens, as `flag` says: whether --sequence-parallel can split them.
   absl::Status CheckTokens(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
                            std::int64_t tokens) const;
+  // Where blocks are the steps of the solver: their number, as `flag` says it, against levels and factors.
+  absl::Status CheckLayers(const std::vector<comm::MeshAxis>& axes, const std::string& flag,
+                           std::int64_t blocks) const;
   // Of the members above.
   absl::Status CheckShared(const std::vector<comm::MeshAxis>& axes) const;
 
  private:
   absl::Status CheckReproducible(const std::vector<comm::MeshAxis>& axes) const;
+  absl::Status CheckLayerParallel(const std::vector<comm::MeshAxis>& axes) const;
 };
 
 // InvalidArgument "--FLAG=VALUE: ...", for Check().
@@ -134,6 +144,8 @@ absl::Status Fraction(const char* flag, double value);                          
 absl::Status OneOf(const char* flag, const std::string& value, const std::vector<std::string>& choices);
 
 int DataRanks(const std::vector<comm::MeshAxis>& axes);
+// 1 where they do not have it.
+int RanksAlong(const std::vector<comm::MeshAxis>& axes, const std::string& name);
 
 }  // namespace plait::training
 

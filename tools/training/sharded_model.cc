@@ -47,9 +47,10 @@ std::vector<parallel::RankUnit> UnitsOf(const TrainedModel& trained, const comm:
                                         const PipelinePlan& plan) {
   std::vector<models::ParameterUnit> all = trained.model->units();
   for (models::ParameterUnit& unit : all) {
+    const bool on_one_rank = plan.layers.has_value() && unit.block != models::ParameterUnit::kRoot;
     for (models::ParameterSpec& spec : unit.parameters) {
       spec.decays = spec.decays || trained.decays_all;
-      if (mesh.Has("lp")) spec.placement.replicated.push_back("lp");
+      if (mesh.Has("lp") && !on_one_rank) spec.placement.replicated.push_back("lp");
     }
   }
   std::vector<parallel::RankUnit> units = plan.Units(all);
@@ -87,20 +88,20 @@ class MemoryForTheRest {
   std::vector<std::pair<at::Tensor, at::Tensor>> rest_;
 };
 
-// A block of the model that is run in another way: by a layer-parallel solver, say.
+// A block of the model that is run in another way: by a layer-parallel solver, or with activation checkpoints.
 class RunnerBlock final : public models::Block {
  public:
-  RunnerBlock(std::size_t index, const TrainedModel& trained) : index_(index), trained_(trained) {}
+  RunnerBlock(std::size_t index, models::BlockRunner run, const models::BlockModel& model)
+      : index_(index), run_(std::move(run)), model_(model) {}
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
-    return trained_.run_block(index_, input, context);
+    return run_(index_, input, context);
   }
-  std::vector<at::Tensor> Parameters() const override {
-    return trained_.model->blocks()[index_]->Parameters();
-  }
+  std::vector<at::Tensor> Parameters() const override { return model_.blocks()[index_]->Parameters(); }
 
  private:
   std::size_t index_;
-  const TrainedModel& trained_;
+  models::BlockRunner run_;
+  const models::BlockModel& model_;
 };
 
 absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
@@ -264,6 +265,7 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
 absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
+  MakeLayerParallel(settings, plan);
   PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
   if (RanksAlong(mesh_, "cp") > 1) {
     context_ = context_parallel::ContextAxis(mesh_.axis("cp"), settings.context_kind());
@@ -274,7 +276,7 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
                          parallel::ShardedOptimizer::Create(*engine_, trained_.optimizer, moments_offload));
   std::vector<std::shared_ptr<models::Block>> blocks = trained_.model->blocks();
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
-    blocks[i] = std::make_shared<RunnerBlock>(i, trained_);
+    blocks[i] = std::make_shared<RunnerBlock>(i, trained_.run_block, *trained_.model);
   }
   forward_ = [policy, blocks](std::size_t block, const models::BlockState& input,
                               const models::BlockContext& context) {
@@ -283,12 +285,37 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(
       pipeline_, parallel::PipelineExecutor::Create(
                      *engine_, *trained_.model, plan.pp, plan.schedule, plan.stages,
-                     {.forward = forward_, .reduce_every_micro_batch = settings.reduce_each_micro_batch}));
+                     {.forward = forward_,
+                      .solve = SolveOf(plan),
+                      .reduce_every_micro_batch = settings.reduce_each_micro_batch}));
   return absl::OkStatus();
 }
 
+// While parameters are on the meta device, without values to compare: blocks of a model share none.
+void ShardedModel::MakeLayerParallel(const Settings& settings, const PipelinePlan& plan) {
+  if (!plan.layers.has_value()) return;
+  const auto steps = static_cast<std::int64_t>(trained_.model->blocks().size());
+  const auto run = [this](std::size_t block, const models::BlockState& input,
+                          const models::BlockContext& context) { return forward_(block, input, context); };
+  const auto block_of = [&](std::int64_t step) {
+    return std::make_shared<RunnerBlock>(static_cast<std::size_t>(step), run, *trained_.model);
+  };
+  layer_parallel_ = std::make_unique<mgrit::LayerParallel>(
+      mesh_.axis("lp"), block_of, steps, static_cast<double>(steps), settings.lp.Options());
+}
+
+parallel::BlockSolve ShardedModel::SolveOf(const PipelinePlan& plan) {
+  if (layer_parallel_ == nullptr) return {};
+  return {.first = static_cast<std::size_t>(plan.layers->first),
+          .count = static_cast<std::size_t>(plan.layers->count),
+          .forward = [this](const models::BlockState& input, const models::BlockContext& context) {
+            PLAIT_CHECK(!input.auxiliary_loss.defined()) << "a layer-parallel model with an auxiliary loss";
+            return models::BlockState{layer_parallel_->Forward(input.hidden, context)};
+          }};
+}
+
 models::BlockRunner ShardedModel::ThroughEngine() {
-  PLAIT_CHECK(stages() == 1) << "a pass over all blocks of a model with " << stages() << " pipeline stages";
+  PLAIT_CHECK(has_all_blocks()) << "a pass over blocks that other ranks have";
   return [this](std::size_t block, const models::BlockState& input, const models::BlockContext& context) {
     return engine_->Run(
         block, [&](const models::BlockState& state) { return forward_(block, state, context); }, input);

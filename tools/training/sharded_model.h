@@ -9,8 +9,8 @@
 //
 // The model begins on the meta device, so that no rank ever has more than its shards and one unit. Initial
 // values are those of the seed for any mesh: each unit is drawn from a seed of its own, and a stage of a pipeline
-// draws a root unit whole and keeps its part. Ranks along lp hold the same parameters and compute the same
-// gradients, bitwise. Collective unless said otherwise.
+// draws a root unit whole and keeps its part. Ranks along lp hold the same root parameters, and those of their own
+// blocks where blocks are the solver's steps, else all; they compute the same gradients, bitwise. Collective unless said otherwise.
 #ifndef PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
 #define PLAIT_TOOLS_TRAINING_SHARDED_MODEL_H_
 
@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/device_mesh.h"
+#include "mgrit/layer_parallel/layer_parallel.h"
 #include "models/block_model.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/tensor_piece.h"
@@ -94,6 +95,10 @@ class ShardedModel {
   // with cp every rank passes whole sequences.
   void Forward(const std::function<void(const models::BlockRunner& run)>& forward);
   int stages() const { return static_cast<int>(pipeline_->stages().size()); }
+  // Neither pipeline stages nor a layer-parallel solver have spread them over ranks.
+  bool has_all_blocks() const { return stages() == 1 && layer_parallel_ == nullptr; }
+  // Null where blocks are not the steps of one.
+  mgrit::LayerParallel* layer_parallel() { return layer_parallel_.get(); }
 
   parallel::StepResult Step(const parallel::StepOptions& options);
   // Before the program ends, also after an error.
@@ -121,6 +126,8 @@ class ShardedModel {
       : mesh_(mesh), device_(device), trained_(trained) {}
   absl::Status Assemble(const Settings& settings);
   absl::Status CreateEngine(const Settings& settings, const PipelinePlan& plan);
+  void MakeLayerParallel(const Settings& settings, const PipelinePlan& plan);
+  parallel::BlockSolve SolveOf(const PipelinePlan& plan);
   models::BlockRunner ThroughEngine();
   models::Batch CopyToDevice(const models::Batch& batch) const;
 
@@ -130,6 +137,7 @@ class ShardedModel {
   context_parallel::ContextAxis context_;
   models::BlockRunner forward_;  // a block whose parameters are unsharded
   std::unique_ptr<parallel::DataParallel> engine_;
+  std::unique_ptr<mgrit::LayerParallel> layer_parallel_;
   std::unique_ptr<parallel::PipelineExecutor> pipeline_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };

@@ -34,6 +34,8 @@ struct TestSettings final : Settings {
   std::vector<std::string> mesh_axes() const override {
     return solves_parallel ? std::vector<std::string>{"lp"} : std::vector<std::string>();
   }
+  std::string default_axis() const override { return solves_parallel ? "lp" : ""; }
+  bool blocks_are_steps() const override { return false; }
 };
 
 enum class Kind { kMlp, kCnn, kGpt, kGru, kLayerParallelGru };

@@ -74,7 +74,7 @@ void Insert(const Part& part, std::map<std::string, at::Tensor>& whole) {
 bool HasAnOwnPart(const comm::DeviceMesh& mesh, int rank) {
   for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis) {
     const std::string& name = mesh.axes()[axis].name;
-    if (name != "pp" && name != "tp" && mesh.Coordinates(rank)[axis] != 0) return false;
+    if (name != "pp" && name != "lp" && name != "tp" && mesh.Coordinates(rank)[axis] != 0) return false;
   }
   return true;
 }

@@ -43,7 +43,7 @@ struct VitSettings final : training::Settings {
   // --preset: sizes of models/vit/options.h. "_" counts as "-". InvalidArgument that lists the names.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
-  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "tp"}; }
+  std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
   bool runs_on_one_rank() const override { return summary_only; }
 
   // Of a model for so many classes.

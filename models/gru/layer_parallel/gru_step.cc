@@ -63,7 +63,7 @@ void GruStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
 
 std::unique_ptr<mgrit::TensorStep::Tape> GruStep::NewTape() const { return std::make_unique<Slots>(); }
 
-void GruStep::Begin(Tape* tape) {
+void GruStep::Begin(Tape* tape, const models::BlockContext& /*context*/) {
   slots_ = static_cast<Slots*>(tape);
   cell_set_for_ = slots_;
   if (slots_ != nullptr) slots_->input = input_;

@@ -49,7 +49,7 @@ class GruStep final : public mgrit::TensorStep {
   std::int64_t SharedParameters() const override;
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
-  void Begin(Tape* tape) override;
+  void Begin(Tape* tape, const models::BlockContext& context) override;
   void BeginAdjoint(Tape& tape) override;
   void Forward(const mgrit::StepInterval& interval, const at::Tensor& u, at::Tensor& out) override;
   void Adjoint(const mgrit::StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
