@@ -170,7 +170,7 @@ ExpertPlacement MoeMlp::PlacementFor(const Census& census) {
   if (!training() || options_.planner.policy == PlacementPolicy::kHome) {
     return ExpertPlacement(census.ranks(), census.experts());
   }
-  return PlanPlacement(options_.planner, census);
+  return PlanPlacement(options_.planner, census, layer_of_ranks_->placement_of_step());
 }
 
 void MoeMlp::Count(const RoutedTokens& routed, const ExpertPlacement& placement) {
@@ -187,6 +187,7 @@ void MoeMlp::Count(const RoutedTokens& routed, const ExpertPlacement& placement)
 }
 
 void MoeMlp::EndStep() {
+  layer_of_ranks_->EndStep();
   load_of_step_ = std::exchange(load_, {});
   if (!bias_.defined() || load_of_step_.rows_of_expert.empty()) return;
   const at::NoGradGuard not_recorded;

@@ -12,17 +12,14 @@
 #include "parallel/context/attention_part.h"
 #include "parallel/context/fused_attention.h"
 #include "parallel/context/ring_attention.h"
+#include "parallel/tensor/recorded_value.h"
 
 namespace plait::context_parallel {
 namespace {
 
+using tensor_parallel::Record, tensor_parallel::Recorded;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-struct CommHolder final : torch::CustomClassHolder {
-  explicit CommHolder(const comm::Communicator& c) : comm(c) {}
-  comm::Communicator comm;
-};
 
 at::Tensor Exchanged(const comm::Communicator& comm, const at::Tensor& parts) {
   const at::Tensor in = parts.contiguous();
@@ -35,12 +32,11 @@ at::Tensor Exchanged(const comm::Communicator& comm, const at::Tensor& parts) {
 struct AllToAllFunction : torch::autograd::Function<AllToAllFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& parts,
                             const comm::Communicator& comm) {
-    context->saved_data["comm"] = c10::IValue::make_capsule(c10::make_intrusive<CommHolder>(comm));
+    Record(*context, comm);
     return Exchanged(comm, parts);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& holder = static_cast<CommHolder&>(*context->saved_data["comm"].toCapsule());
-    return {Exchanged(holder.comm, gradients[0]), at::Tensor()};
+    return {Exchanged(Recorded<comm::Communicator>(*context), gradients[0]), at::Tensor()};
   }
 };
 
@@ -64,23 +60,19 @@ struct DroppingFunction : torch::autograd::Function<DroppingFunction> {
                             const at::Tensor& values, const AttentionOptions& options) {
     const PartOutput part = AttendToPart(Whole(query, keys, values, options));
     context->save_for_backward({query, keys, values, part.out, part.log_sum});
-    context->saved_data["options"] = c10::IValue::make_capsule(c10::make_intrusive<OptionsHolder>(options));
+    Record(*context, options);
     return part.out.to(query.scalar_type());
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& holder = static_cast<OptionsHolder&>(*context->saved_data["options"].toCapsule());
+    const auto& options = Recorded<AttentionOptions>(*context);
     const variable_list saved = context->get_saved_variables();
-    const PartGradients part = GradientsOfPart(Whole(saved[0], saved[1], saved[2], holder.options),
-                                               gradients[0], {saved[3], saved[4]});
+    const PartGradients part =
+        GradientsOfPart(Whole(saved[0], saved[1], saved[2], options), gradients[0], {saved[3], saved[4]});
     const at::ScalarType type = saved[0].scalar_type();
     return {part.queries.to(type), part.keys.to(type), part.values.to(type), {}};
   }
 
  private:
-  struct OptionsHolder final : torch::CustomClassHolder {
-    explicit OptionsHolder(const AttentionOptions& o) : options(o) {}
-    AttentionOptions options;
-  };
   static PartInput Whole(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
                          const AttentionOptions& options) {
     const auto positions = [](const at::Tensor& x) {

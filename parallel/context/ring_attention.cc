@@ -19,6 +19,7 @@
 #include "parallel/context/attention_part.h"
 #include "parallel/context/fused_attention.h"
 #include "parallel/context/ring_attention.h"
+#include "parallel/tensor/recorded_value.h"
 
 namespace plait::context_parallel {
 namespace {
@@ -32,11 +33,6 @@ struct Ring {
 
   int next() const { return (axis.rank() + 1) % axis.size(); }
   int previous() const { return (axis.rank() + axis.size() - 1) % axis.size(); }
-};
-
-struct RingHolder final : torch::CustomClassHolder {
-  explicit RingHolder(Ring r) : ring(std::move(r)) {}
-  Ring ring;
 };
 
 // Sends a tensor to the next rank and receives the one of the previous rank.
@@ -135,12 +131,12 @@ struct RingFunction : torch::autograd::Function<RingFunction> {
       Merge(AttendToPart(PartOf(ring, from, query, keys)), seen);
     });
     context->save_for_backward({query, keys_values, sum.out, sum.log_sum});
-    context->saved_data["ring"] = c10::IValue::make_capsule(c10::make_intrusive<RingHolder>(ring));
+    tensor_parallel::Record(*context, ring);
     return sum.out.to(query.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Ring& ring = static_cast<RingHolder&>(*context->saved_data["ring"].toCapsule()).ring;
+    const Ring& ring = tensor_parallel::Recorded<Ring>(*context);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &query = saved[0], &keys_values = saved[1], &out = saved[2], &log_sum = saved[3];
     at::Tensor of_query = at::zeros_like(out);

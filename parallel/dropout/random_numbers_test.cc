@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/special_ndtri.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,14 @@ TEST(RandomNumbers, NormalOnesAreNormal) {
   ExpectMean(n.narrow(1, 1, kColumns - 1) * n.narrow(1, 0, kColumns - 1), 0, 1);
   ExpectMean(n.narrow(0, 1, kRows - 1) * n.narrow(0, 0, kRows - 1), 0, 1);
   ExpectMean(n * NormalNumbers(4, Rows(), kColumns), 0, 1);
+}
+
+// Of the same uniform numbers.
+TEST(RandomNumbers, NormalOnesAreTheInverseOfTheDistributionFunction) {
+  const at::Tensor rows = at::arange(60000, at::kLong);
+  const at::Tensor expected = at::special_ndtri(UniformNumbers(3, rows, 50)), n = NormalNumbers(3, rows, 50);
+  EXPECT_GT(expected.abs().max().item<double>(), 4.5) << "tails are not tested";
+  EXPECT_TRUE(((n - expected).abs() <= 4e-7 * (1 + expected.abs())).all().item<bool>());
 }
 
 TEST(RandomNumbers, PartsHaveTheNumbersOfTheWhole) {

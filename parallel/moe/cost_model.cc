@@ -37,8 +37,8 @@ MoeSeconds PredictSeconds(const MoeCostModel& cost, absl::Span<const RankLoad> r
   seconds.compute = static_cast<double>(computed) * cost.row_flops() / cost.rank_flops_per_second;
   seconds.exchange = 4 * (static_cast<double>(moved) * cost.row_bytes() / cost.link_bytes_per_second +
                           messages * cost.latency_seconds);
-  seconds.replicas = 2 * copied * (cost.replica_bytes() / cost.link_bytes_per_second + cost.latency_seconds) /
-                     cost.micro_batches;
+  seconds.replicas = (1 + 1.0 / cost.micro_batches) * copied *
+                     (cost.replica_bytes() / cost.link_bytes_per_second + cost.latency_seconds);
   return seconds;
 }
 

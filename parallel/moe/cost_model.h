@@ -9,12 +9,12 @@
 //   compute    6 n d h FLOPs for each row of the rank that has most rows (forward 2 n d h, backward twice that)
 //   exchange   4 times (dispatch, combine, their gradients): d b bytes for each row that the busiest rank sends or receives,
 //              and ranks - 1 latencies
-//   replicas   twice (weights in, gradients out): n d h b bytes for each that the busiest rank sends or receives, and as
-//              many latencies; divided by the micro-batches that one fetch serves
+//   replicas   1 + 1 / m times (gradients out, and weights in once for the m micro-batches of a fetch): n d h b bytes for each
+//              that the busiest rank sends or receives, and as many latencies
 //
-// A rank sends and receives at the same time; nothing is hidden behind anything. So a replica moves 2 n d h b bytes and a
-// row that it keeps on its rank saves 4 d b: in bytes it pays where the rank sends the expert more than n h / 2 rows,
-// that is h, gated 1.5 h (in the micro-batches of a fetch). Biases, gate and permutation are left out.
+// A rank sends and receives at the same time; nothing is hidden behind anything. So a replica moves (1 + 1 / m) n d h b bytes and a
+// row that it keeps on its rank saves 4 d b: in bytes it pays where the rank sends the expert more than (1 + 1 / m) n h / 4 rows,
+// that is h, gated 1.5 h, with one micro-batch, and down to half of that with many. Biases, gate and permutation are left out.
 #ifndef PLAIT_PARALLEL_MOE_COST_MODEL_H_
 #define PLAIT_PARALLEL_MOE_COST_MODEL_H_
 

@@ -6,7 +6,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
@@ -27,7 +26,6 @@
 #include "comm/testing/world.h"
 #include "parallel/moe/layer.h"
 #include "parallel/moe/placement.h"
-#include "parallel/moe/replicas.h"
 
 namespace plait::moe {
 namespace {
@@ -407,59 +405,6 @@ TEST(ExpertLayerBytes, AreThoseOfTheFormula) {
       EXPECT_EQ(Summed(static_cast<double>(sent)),
                 static_cast<double>(4 * rows * kWidth * kValue + places * (kPlace + 2 * kValue) +
                                     kChunks * n * hops * (n - 1) * kCounts));
-    }
-  }
-}
-
-// An expert's parameters once to each replica, and their gradients once back: 2 d h values, and biases.
-TEST(ReplicaBytes, AreThoseOfTheFormula) {
-  const int n = World().size(), me = World().rank();
-  if (n == 1) return;
-  constexpr int kExperts = 9;
-  constexpr std::int64_t kHidden = 4;
-  ExpertPlacement placement(n, kExperts);
-  std::int64_t sent = 0, brought = 0;  // replicas of this rank's experts elsewhere; of others' here
-  for (int e = 0; e < kExperts; ++e) {
-    const int home = placement.home_rank(e);
-    for (int rank = 0; rank < n; ++rank) {
-      if (rank == home || (e + rank) % 3 == 0) continue;
-      placement.AddReplica(e, rank);
-      if (home == me) ++sent;
-      if (rank == me) ++brought;
-    }
-  }
-  const auto values = [&](int first, std::int64_t experts, at::IntArrayRef rest) {
-    std::vector<std::int64_t> shape = {experts};
-    shape.insert(shape.end(), rest.begin(), rest.end());
-    at::Tensor all = at::zeros(shape, at::kDouble);
-    for (std::int64_t e = 0; e < experts; ++e) all[e].fill_(static_cast<double>(first + e));
-    return all;
-  };
-  const int first = placement.first_home_expert(me);
-  const std::int64_t count = placement.home_experts(me);
-  const ExpertWeights home = {.in = values(first, count, {kHidden, kWidth}),
-                              .in_bias = values(first, count, {kHidden}),
-                              .out = values(first, count, {kWidth, kHidden}),
-                              .out_bias = values(first, count, {kWidth})};
-  const std::int64_t expert_bytes = (2 * kWidth * kHidden + kHidden + kWidth) * kValue;
-  ExpertWeights replicas;
-  EXPECT_EQ(SentBy([&] { replicas = ReplicaFetch(World(), placement, home).Wait(); }), sent * expert_bytes);
-  ASSERT_EQ(replicas.out.size(0), brought);
-  const auto slots = placement.slots(me);
-  for (std::int64_t i = 0; i < brought; ++i) {
-    EXPECT_TRUE(replicas.out[i].eq(slots[count + i]).all().item<bool>()) << i;
-  }
-  // Each replica's gradient is its rank's number plus one.
-  ExpertWeights of_replicas, of_home;
-  ForEachTensor(replicas, of_replicas,
-                [&](const at::Tensor& r, at::Tensor& g) { g = at::full_like(r, me + 1); });
-  ForEachTensor(home, of_home, [](const at::Tensor& w, at::Tensor& g) { g = at::full_like(w, 100); });
-  EXPECT_EQ(SentBy([&] { ReduceToHome(World(), placement, of_replicas, of_home); }), brought * expert_bytes);
-  for (int e = first; e < first + count; ++e) {
-    double expected = 100;
-    for (int rank = 0; rank < n; ++rank) expected += rank != me && (e + rank) % 3 != 0 ? rank + 1 : 0;
-    for (const at::Tensor& of : {of_home.in, of_home.in_bias, of_home.out, of_home.out_bias}) {
-      EXPECT_TRUE(of[e - first].eq(expected).all().item<bool>()) << e;
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/check.h"
 #include "parallel/moe/layer_chunk.h"
 #include "parallel/moe/replicas.h"
+#include "parallel/tensor/recorded_value.h"
 
 namespace plait::moe {
 namespace {
@@ -68,6 +70,8 @@ struct Pass {
   ExchangeRanks ranks;
   ExpertLayerOptions options;
   ExpertPlacement placement;
+  std::shared_ptr<ReplicaCache> replicas;
+  std::int64_t version = 0;  // of the replicas' weights
   std::vector<Chunk> chunks;
   std::vector<at::Tensor ExpertWeights::*> members;  // that the experts have
   std::int64_t k = 0;
@@ -80,11 +84,10 @@ struct Pass {
   Phases* forward() const { return ForwardOf(options.trace); }
   Phases* backward() const { return BackwardOf(options.trace); }
   Parts PartsOf(const Chunk& chunk) const { return {placement, rank(), chunk.offsets}; }
-};
-
-struct PassHolder final : torch::CustomClassHolder {
-  explicit PassHolder(std::shared_ptr<Pass> p) : pass(std::move(p)) {}
-  std::shared_ptr<Pass> pass;
+  void BeforeExperts(bool backward, std::size_t chunk) const {
+    if (options.trace != nullptr && options.trace->before_experts)
+      options.trace->before_experts(backward, chunk);
+  }
 };
 
 ExpertWeights WeightsOf(const Pass& pass, at::TensorList parameters) {
@@ -154,10 +157,10 @@ at::Tensor RunForward(const Pass& pass, const at::Tensor& x, const at::Tensor& w
                       at::TensorList parameters, PassTensors& tensors) {
   const ExpertWeights home = WeightsOf(pass, parameters);
   Phases* const phases = pass.forward();
-  ReplicaFetch fetch =
-      Timed(phases, &Phases::replicas, [&] { return ReplicaFetch(pass.ranks.comm(), pass.placement, home); });
+  Timed(phases, &Phases::replicas,
+        [&] { return pass.replicas->StartFetch(pass.ranks.comm(), pass.placement, home); });
   Dispatches dispatches(pass, x, phases);
-  tensors.replicas = Timed(phases, &Phases::replicas, [&] { return fetch.Wait(); });
+  tensors.replicas = Timed(phases, &Phases::replicas, [&] { return pass.replicas->WaitForFetch(); });
   tensors.chunks.resize(pass.chunks.size());
   std::vector<RowExchange::Pending> combining;
   for (std::size_t c = 0; c < pass.chunks.size(); ++c) {
@@ -171,6 +174,7 @@ at::Tensor RunForward(const Pass& pass, const at::Tensor& x, const at::Tensor& w
       state.scales = Select(scales, chunk.sorted);
       return GatherRows(received, chunk.rows);
     });
+    pass.BeforeExperts(/*backward=*/false, c);
     state.outputs = RunExperts(pass, home, tensors.replicas, chunk, rows, state);
     const at::Tensor sums = Timed(phases, &Phases::permutation, [&] {
       return SumRows(state.outputs, chunk.rows, chunk.exchange.received_rows(), state.scales);
@@ -223,6 +227,7 @@ class PassBackward {
       const Chunk& chunk = pass_.chunks[c];
       const at::Tensor of_outputs = has_kept ? kept[c] : OfOutputs(c, dispatches->Wait(c));
       if (wanted_.is_first_part()) pass_.gradients.push_back(of_outputs);
+      pass_.BeforeExperts(/*backward=*/true, c);
       const at::Tensor of_rows = ThroughExperts(c, of_outputs);
       if (!wanted_.x) continue;
       const at::Tensor sums = Timed(pass_.backward(), &Phases::permutation, [&] {
@@ -301,12 +306,13 @@ struct LayerFunction : torch::autograd::Function<LayerFunction> {
     variable_list saved(parameters.begin(), parameters.end());
     for (at::Tensor* tensor : tensors.All()) saved.push_back(std::move(*tensor));
     context->save_for_backward(std::move(saved));
-    context->saved_data["pass"] = c10::IValue::make_capsule(c10::make_intrusive<PassHolder>(pass));
+    tensor_parallel::Record(*context, pass);
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    Pass& pass = *static_cast<PassHolder&>(*context->saved_data["pass"].toCapsule()).pass;
+    Pass& pass = *tensor_parallel::Recorded<std::shared_ptr<Pass>>(*context);
+    pass.replicas->CheckVersion(pass.placement, pass.rank(), pass.version);
     const variable_list saved = context->get_saved_variables();
     const std::size_t count = pass.members.size();
     PassTensors tensors;
@@ -332,10 +338,13 @@ at::Tensor InTurn(at::IntArrayRef shape, std::int64_t experts) {
 }  // namespace
 
 ExpertLayer::ExpertLayer(ExchangeRanks ranks, const ExpertLayerOptions& options)
-    : ranks_(std::move(ranks)), options_(options) {
+    : ranks_(std::move(ranks)), options_(options), replicas_(std::make_shared<ReplicaCache>()) {
   PLAIT_CHECK(options.experts > 0 && options.chunks > 0)
       << options.experts << " experts, " << options.chunks << " chunks";
 }
+
+const ExpertPlacement* ExpertLayer::placement_of_step() const { return replicas_->placement(); }
+void ExpertLayer::EndStep() { replicas_->EndStep(); }
 
 at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, const at::Tensor& weights,
                                 const ExpertWeights& home, const ExpertPlacement& placement) const {
@@ -348,6 +357,11 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
       << "a placement of " << placement.experts() << " experts on " << placement.ranks()
       << " ranks, weights of " << home.in.size(0) << "; the layer has " << options_.experts << " on "
       << ranks_.comm().size();
+  // A row's number in a message, and the sizes of products.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  PLAIT_CHECK(experts.numel() <= kMost && x.size(1) <= kMost)
+      << x.size(0) << " tokens for " << experts.size(1) << " experts each, " << x.size(1)
+      << " wide: expected at most " << kMost << " rows of a rank, and as many columns; split the batch";
   const at::Tensor on_host =
       experts.is_meta() ? InTurn(experts.sizes(), options_.experts) : experts.to(at::kCPU).contiguous();
   std::vector<Chunk> chunks = Timed(ForwardOf(options_.trace), &Phases::places,
@@ -358,6 +372,8 @@ at::Tensor ExpertLayer::Forward(const at::Tensor& x, const at::Tensor& experts, 
   auto pass = std::make_shared<Pass>(Pass{.ranks = ranks_,
                                           .options = options_,
                                           .placement = placement,
+                                          .replicas = replicas_,
+                                          .version = replicas_->version(),
                                           .chunks = std::move(chunks),
                                           .members = {},
                                           .k = experts.size(1),

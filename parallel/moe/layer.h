@@ -17,6 +17,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "parallel/moe/exchange.h"
 #include "parallel/moe/experts.h"
@@ -24,6 +25,8 @@
 #include "parallel/moe/placement.h"
 
 namespace plait::moe {
+
+class ReplicaCache;
 
 struct ExpertLayerOptions {
   int experts = 0;  // of all ranks
@@ -37,9 +40,14 @@ class ExpertLayer {
   ExpertLayer(ExchangeRanks ranks, const ExpertLayerOptions& options);
 
   // x (tokens, width); experts (tokens, k) of int64, -1: none; weights (tokens, k) of float32 or float64. `home`: of this
-  // rank's home experts. On the meta device experts are taken in turn.
+  // rank's home experts. At most 2^31 - 1 rows, tokens times k. On the meta device experts are taken in turn.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& experts, const at::Tensor& weights,
                      const ExpertWeights& home, const ExpertPlacement& placement) const;
+
+  // The placement of this step with most replicas, for PlanPlacement: the step's others have them too, or none. Null: none yet.
+  const ExpertPlacement* placement_of_step() const;
+  // After each optimizer step; the backward passes of its micro-batches come before.
+  void EndStep();
 
   const ExchangeRanks& ranks() const { return ranks_; }
   const ExpertLayerOptions& options() const { return options_; }
@@ -47,6 +55,7 @@ class ExpertLayer {
  private:
   ExchangeRanks ranks_;
   ExpertLayerOptions options_;
+  std::shared_ptr<ReplicaCache> replicas_;  // graphs have it too
 };
 
 }  // namespace plait::moe

@@ -5,7 +5,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randint.h>
@@ -14,13 +13,14 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "comm/flight_recorder.h"
 #include "comm/tensor_collectives.h"
 #include "comm/testing/world.h"
 #include "parallel/moe/layer_chunk.h"
@@ -41,6 +41,7 @@ struct Case {
   bool biases = true;
   bool exact = false;  // integers
   bool two_level = false;
+  int replicated = 1 << 20;  // experts from here on have no replicas
   std::uint64_t seed = 7;
 };
 
@@ -135,7 +136,7 @@ ExpertPlacement PlacementOf(const Case& c, const Problem& p, const std::vector<s
   };
   for (int e = 0; e < c.experts; ++e) {
     for (int r = 0; r < n; ++r) {
-      if (r != placement.home_rank(e) && (c.placement == "everywhere" || next(3) == 0))
+      if (e < c.replicated && r != placement.home_rank(e) && (c.placement == "everywhere" || next(3) == 0))
         placement.AddReplica(e, r);
     }
   }
@@ -162,29 +163,37 @@ ExchangeRanks RanksOf(const Case& c) {
   return ExchangeRanks(World(), nodes);
 }
 
+ExpertLayer LayerOf(const Case& c) {
+  return {RanksOf(c),
+          {.experts = c.experts,
+           .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
+           .chunks = c.chunks}};
+}
+
+// This rank's, as leaves.
+ExpertWeights HomeOf(const Case& c, const ExpertWeights& all) {
+  const ExpertPlacement homes(World().size(), c.experts);
+  const int me = World().rank();
+  const auto home = [&](const at::Tensor& t) {
+    if (!t.defined()) return at::Tensor();
+    return Leaf(t.narrow(0, homes.first_home_expert(me), homes.home_experts(me)));
+  };
+  return {
+      .in = home(all.in), .in_bias = home(all.in_bias), .out = home(all.out), .out_bias = home(all.out_bias)};
+}
+
 // A forward pass of this rank's tokens; the tensors are leaves.
 struct LayerPass {
-  LayerPass(const Case& c, const Problem& p) {
+  LayerPass(const Case& c, const Problem& p) : LayerPass(c, p, LayerOf(c), HomeOf(c, p.parameters)) {}
+  LayerPass(const Case& c, const Problem& p, const ExpertLayer& layer, const ExpertWeights& home)
+      : parameters(home) {
     const auto begin = TokensOfRanks(c);
     const int me = World().rank();
-    const ExpertPlacement placement = PlacementOf(c, p, begin);
     const auto tokens = [&](const at::Tensor& t) { return t.slice(0, begin[me], begin[me + 1]); };
-    const auto home = [&](const at::Tensor& t) {
-      if (!t.defined()) return at::Tensor();
-      return Leaf(t.narrow(0, placement.first_home_expert(me), placement.home_experts(me)));
-    };
     x = Leaf(tokens(p.x));
     weights = Leaf(tokens(p.weights));
     gradient = tokens(p.gradient);
-    parameters.in = home(p.parameters.in);
-    parameters.in_bias = home(p.parameters.in_bias);
-    parameters.out = home(p.parameters.out);
-    parameters.out_bias = home(p.parameters.out_bias);
-    const ExpertLayer layer(RanksOf(c),
-                            {.experts = c.experts,
-                             .mlp = {.activation = c.exact ? Activation::kRelu : Activation::kGelu},
-                             .chunks = c.chunks});
-    y = layer.Forward(x, tokens(p.experts), weights, parameters, placement);
+    y = layer.Forward(x, tokens(p.experts), weights, parameters, PlacementOf(c, p, begin));
   }
   std::vector<at::Tensor> of_experts() const {
     std::vector<at::Tensor> all;
@@ -252,6 +261,17 @@ TEST(ExpertLayer, IsTheSumOverExperts) {
   }
 }
 
+TEST(ExpertLayer, SixtyFourExperts) {
+  for (const bool exact : {false, true}) {
+    for (const int k : {1, 2, 4}) {
+      for (const char* placement : {"home", "random", "everywhere"}) {
+        ExpectDense(
+            {.experts = 64, .k = k, .chunks = k, .tokens = 75, .placement = placement, .exact = exact});
+      }
+    }
+  }
+}
+
 TEST(ExpertLayer, RowsThroughRelaysAreTheSame) {
   for (const bool exact : {false, true}) {
     for (const char* placement : {"home", "random"}) {
@@ -314,9 +334,9 @@ TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
   }
 }
 
-// SGD of a linear loss. A step adds 8 bits behind the point: integers of 12 bits and five steps fit into float64's 53, so that
-// no sum is rounded, whatever its order.
-constexpr int kExactSteps = 5;
+// SGD of a linear loss of two micro-batches. A step adds 8 bits behind the point: integers of 13 bits and five steps fit into
+// float64's 53, so that no sum is rounded, whatever its order.
+constexpr int kExactSteps = 5, kMicroBatches = 2;
 constexpr double kExactRate = 1.0 / 128;
 
 void Step(const std::vector<at::Tensor>& parameters) {
@@ -329,39 +349,62 @@ void Step(const std::vector<at::Tensor>& parameters) {
   }
 }
 
+Problem ProblemOf(Case c, int step, int micro_batch) {
+  c.seed = 50 + kMicroBatches * step + micro_batch;
+  return Problem(c);
+}
+
 // Of all experts, on one rank without selection or permutation.
-ExpertWeights TrainedDensely(const Case& c, const std::function<Problem(int step)>& problem_of) {
-  ExpertWeights trained = problem_of(0).parameters;
+ExpertWeights TrainedDensely(const Case& c) {
+  ExpertWeights trained = ProblemOf(c, 0, 0).parameters;
   for (int step = 0; step < kExactSteps; ++step) {
-    Problem p = problem_of(step);
-    p.parameters = trained;
-    const Result dense = Dense(c, p);
+    Result sum;
+    for (int k = 0; k < kMicroBatches; ++k) {
+      Problem p = ProblemOf(c, step, k);
+      p.parameters = trained;
+      const Result one = Dense(c, p);
+      for (const auto member : {&Result::in, &Result::in_bias, &Result::out, &Result::out_bias})
+        sum.*member = k == 0 ? one.*member : sum.*member + one.*member;
+    }
     const auto stepped = [](const at::Tensor& value, const at::Tensor& gradient) {
       const at::Tensor leaf = Leaf(value);
       leaf.mutable_grad() = gradient;
       Step({leaf});
       return leaf.detach();
     };
-    trained.in = stepped(trained.in, dense.in);
-    trained.in_bias = stepped(trained.in_bias, dense.in_bias);
-    trained.out = stepped(trained.out, dense.out);
-    trained.out_bias = stepped(trained.out_bias, dense.out_bias);
+    trained.in = stepped(trained.in, sum.in);
+    trained.in_bias = stepped(trained.in_bias, sum.in_bias);
+    trained.out = stepped(trained.out, sum.out);
+    trained.out_bias = stepped(trained.out_bias, sum.out_bias);
   }
   return trained;
+}
+
+// The second micro-batch has more replicas than the first one.
+ExpertWeights Trained(Case c) {
+  ExpertLayer layer = LayerOf(c);
+  const ExpertWeights home = HomeOf(c, ProblemOf(c, 0, 0).parameters);
+  const std::vector<at::Tensor> parameters = {home.in, home.in_bias, home.out, home.out_bias};
+  for (int step = 0; step < kExactSteps; ++step) {
+    for (const at::Tensor& p : parameters) p.mutable_grad() = at::Tensor();
+    for (int k = 0; k < kMicroBatches; ++k) {
+      c.replicated = k == 0 ? c.experts / 2 : c.experts;
+      // Other ranks' experts are not read.
+      const LayerPass run(c, ProblemOf(c, step, k), layer, home);
+      run.y.backward(run.gradient);
+    }
+    Step(parameters);
+    layer.EndStep();
+  }
+  return home;
 }
 
 TEST(ExpertLayer, TrainingHasTheSameBitsOnEveryWorldPlacementAndChunking) {
   for (const int experts : {5, 8}) {
     const Case first = {.experts = experts, .exact = true};
-    const auto problem_of = [](const Case& c) {
-      return [c](int step) {
-        Case of_step = c;
-        of_step.seed = 50 + step;
-        return Problem(of_step);
-      };
-    };
-    const ExpertWeights expected = TrainedDensely(first, problem_of(first));
-    EXPECT_FALSE(expected.in.equal(problem_of(first)(0).parameters.in));
+    const ExpertWeights all = TrainedDensely(first);
+    EXPECT_FALSE(all.in.equal(ProblemOf(first, 0, 0).parameters.in));
+    const ExpertWeights expected = HomeOf(first, all);
     for (const char* placement : {"home", "random", "everywhere"}) {
       for (const int chunks : {1, 3}) {
         for (const bool two_level : {false, true}) {
@@ -370,34 +413,60 @@ TEST(ExpertLayer, TrainingHasTheSameBitsOnEveryWorldPlacementAndChunking) {
           c.chunks = chunks;
           c.two_level = two_level;
           SCOPED_TRACE(TextOf(c));
-          ExpertWeights trained = problem_of(c)(0).parameters;
-          const int me = World().rank();
-          const ExpertPlacement homes(World().size(), experts);
-          const auto home = [&](const at::Tensor& t) {
-            return t.narrow(0, homes.first_home_expert(me), homes.home_experts(me));
-          };
-          for (int step = 0; step < kExactSteps; ++step) {
-            Problem p = problem_of(c)(step);
-            p.parameters = trained;
-            const LayerPass run(c, p);
-            run.y.backward(run.gradient);
-            Step(run.of_experts());
-            // Other ranks' experts are not read.
-            for (const auto member : {&ExpertWeights::in, &ExpertWeights::in_bias, &ExpertWeights::out,
-                                      &ExpertWeights::out_bias}) {
-              at::Tensor all = at::empty_like(trained.*member).fill_(std::nan(""));
-              home(all).copy_((run.parameters.*member).detach());
-              trained.*member = all;
-            }
-          }
-          EXPECT_TRUE(home(trained.in).equal(home(expected.in)));
-          EXPECT_TRUE(home(trained.in_bias).equal(home(expected.in_bias)));
-          EXPECT_TRUE(home(trained.out).equal(home(expected.out)));
-          EXPECT_TRUE(home(trained.out_bias).equal(home(expected.out_bias)));
+          const ExpertWeights trained = Trained(c);
+          EXPECT_TRUE(trained.in.equal(expected.in));
+          EXPECT_TRUE(trained.in_bias.equal(expected.in_bias));
+          EXPECT_TRUE(trained.out.equal(expected.out));
+          EXPECT_TRUE(trained.out_bias.equal(expected.out_bias));
         }
       }
     }
   }
+}
+
+// Messages that the communicator has under way when a chunk's experts begin to compute: rows of the chunk behind it, and results of
+// those in front of it.
+TEST(ExpertLayer, ChunksTravelWhileAnotherOneIsComputed) {
+  if (World().size() == 1) return;
+  constexpr int kChunks = 4;
+  const Case c = {.chunks = kChunks};
+  const Problem p(c);
+  std::vector<int> forward, backward;
+  PassTrace trace;
+  trace.before_experts = [&](bool is_backward, std::size_t chunk) {
+    std::vector<int>& seen = is_backward ? backward : forward;
+    ASSERT_EQ(seen.size(), chunk);
+    const std::vector<comm::CallRecord> calls = World().recorder().Calls();
+    seen.push_back(static_cast<int>(std::count_if(calls.begin(), calls.end(), [](const auto& call) {
+      return call.state == comm::CallState::kInFlight && call.operation == comm::Operation::kAllToAllV;
+    })));
+  };
+  ExpertLayerOptions options = LayerOf(c).options();
+  options.trace = &trace;
+  const LayerPass run(c, p, ExpertLayer(RanksOf(c), options), HomeOf(c, p.parameters));
+  run.y.backward(run.gradient);
+  const std::vector<int> expected = {1 + 0, 1 + 1, 1 + 2, 0 + 3};
+  EXPECT_EQ(forward, expected);
+  EXPECT_EQ(backward, expected);
+}
+
+// Tensors without memory.
+TEST(ExpertLayer, MoreRowsThan32BitsCountAreRefused) {
+  const Case c;
+  const ExpertLayer layer = LayerOf(c);
+  const ExpertWeights home = HomeOf(c, Problem(c).parameters);
+  const ExpertPlacement placement(World().size(), c.experts);
+  const auto meta = [](std::int64_t rows, std::int64_t columns, at::ScalarType type) {
+    return at::empty({rows, columns}, at::TensorOptions(type).device(at::kMeta));
+  };
+  const auto forward = [&](std::int64_t tokens, std::int64_t k, std::int64_t width) {
+    layer.Forward(meta(tokens, width, at::kDouble), meta(tokens, k, at::kLong), meta(tokens, k, at::kDouble),
+                  home, placement);
+  };
+  EXPECT_DEATH(forward(std::int64_t{1} << 30, 2, kWidth),
+               "1073741824 tokens for 2 experts each, 6 wide: expected at most 2147483647 rows of a rank");
+  EXPECT_DEATH(forward(5, 2, std::int64_t{1} << 31),
+               "5 tokens for 2 experts each, 2147483648 wide: expected");
 }
 
 }  // namespace

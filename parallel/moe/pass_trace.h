@@ -12,7 +12,9 @@
 #define PLAIT_PARALLEL_MOE_PASS_TRACE_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace plait::moe {
 
@@ -30,6 +32,8 @@ struct PassTrace {
   Phases forward, backward;
   std::int64_t computed_rows = 0;  // by experts of this rank, in forward passes
   std::int64_t sent_rows = 0;      // to other ranks, in dispatches of forward passes: RowExchange::sent_rows
+  // Called before the experts of each chunk compute, forward or backward: which messages are under way then?
+  std::function<void(bool backward, std::size_t chunk)> before_experts;
 };
 
 // Adds the time of its scope to a phase; null: does nothing.

@@ -50,8 +50,7 @@ void ExpertPlacement::AddReplica(int expert, int rank) {
   PLAIT_CHECK(expert >= 0 && expert < experts_ && rank >= 0 && rank < ranks())
       << "expert " << expert << " on rank " << rank << ", of " << experts_ << " on " << ranks();
   PLAIT_CHECK(SlotOf(expert, rank) < 0) << "rank " << rank << " has expert " << expert << " already";
-  std::vector<int>& slots = slots_[rank];
-  slots.insert(std::upper_bound(slots.begin() + home_experts(rank), slots.end(), expert), expert);
+  slots_[rank].push_back(expert);
 }
 
 absl::Span<const RowShare> ExpertPlacement::shares(int source, int expert) const {

@@ -51,14 +51,14 @@ TEST(ExpertPlacementTest, MoreRanksThanExperts) {
   EXPECT_THAT(placement.slots(3), ElementsAre(1));
 }
 
-TEST(ExpertPlacementTest, SortedReplicasFollowHomeExperts) {
+TEST(ExpertPlacementTest, ReplicasFollowHomeExpertsAndKeepTheirSlots) {
   ExpertPlacement placement(3, 7);  // homes 0 1 | 2 3 | 4 5 6
   placement.AddReplica(6, 0);
   placement.AddReplica(2, 0);
-  EXPECT_THAT(placement.slots(0), ElementsAre(0, 1, 2, 6));
+  EXPECT_THAT(placement.slots(0), ElementsAre(0, 1, 6, 2));
   EXPECT_EQ(placement.replicas(0), 2);
-  EXPECT_EQ(placement.SlotOf(6, 0), 3);
-  EXPECT_EQ(placement.SlotOf(2, 0), 2);
+  EXPECT_EQ(placement.SlotOf(6, 0), 2);
+  EXPECT_EQ(placement.SlotOf(2, 0), 3);
   EXPECT_EQ(placement.SlotOf(2, 1), 0);
   EXPECT_EQ(placement.SlotOf(2, 2), -1);
   EXPECT_EQ(placement.home_rank(6), 2);

@@ -45,8 +45,8 @@ const char* Name(PlacementPolicy policy);
 // How a policy's placements share rows: for a placement that is used with a later census (ShareRows).
 Sharing SharingOf(PlacementPolicy policy);
 
-// With the shares of all rows. `previous`, of the micro-batch before in the same step: its replicas have their weights and
-// parts of gradients, so they stay and cost nothing more; null: none.
+// With the shares of all rows. `previous`, of the micro-batch before in the same step: its replicas have their weights, so that they
+// stay, in the same slots; null: none.
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,
                               const ExpertPlacement* previous = nullptr);
 

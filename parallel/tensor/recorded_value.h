@@ -1,4 +1,4 @@
-// A value that an autograd function keeps from its forward for its backward. Private to parallel/tensor.
+// A value that an autograd function keeps from its forward for its backward, beside its tensors. For functions of parallel.
 #ifndef PLAIT_PARALLEL_TENSOR_RECORDED_VALUE_H_
 #define PLAIT_PARALLEL_TENSOR_RECORDED_VALUE_H_
 

@@ -74,6 +74,9 @@ class OutputTest(runs.BenchTest):
         self.assertEqual(count, 3)
         self.assertAlmostEqual(median, middle, delta=1e-6)
         self.assertAlmostEqual(p90, middle + 0.8 * (high - middle), delta=2e-6)
+        *_, planner, places, permutation, share = c.numbers("overhead")
+        self.assertGreater(permutation, 0)
+        self.assertAlmostEqual(share, 100 * (planner + places + permutation) / median, delta=0.006)
         self.assertAlmostEqual(perf, 140 * 16 * 24 * 4 * 3e-12 / (median / 1e3), delta=6e-5)
         for step, forward, backward in steps:
             self.assertLessEqual(forward + backward, step + 1e-5)

@@ -37,7 +37,9 @@ LINES = {
     "bytes": rf"\[Bytes\] per step: dispatch and combine = {NUMBER} MB, census and places = {NUMBER} MB, "
              rf"replicas = {NUMBER} MB; (?:measured/formula = {NUMBER}|nothing is sent)",
     "time": rf"\[Time\] slowest rank of (\d+) steps: median = {NUMBER} ms, p90 = {NUMBER} ms, perf = {NUMBER} tflops; "
-            rf"planner = {NUMBER} ms, attention \(not in the step\) = {NUMBER} ms",
+            rf"attention \(not in the step\) = {NUMBER} ms",
+    "overhead": rf"\[Overhead\] gate = {NUMBER} ms, census = {NUMBER} ms, planner = {NUMBER} ms, places = {NUMBER} ms, "
+                rf"permutation = {NUMBER} ms; planner, places and permutation = {NUMBER} % of the step",
     "cost": rf"\[Cost model\] predicted = {NUMBER} ms \(compute {NUMBER}, exchange {NUMBER}, replicas {NUMBER}\), "
             rf"forward \+ backward measured = {NUMBER} ms, predicted/measured = {NUMBER}",
     "exchange": rf"\[Cost model\] predicted exchange = {NUMBER} ms, measured = {NUMBER} ms, predicted/measured = {NUMBER}",

@@ -23,6 +23,7 @@
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
 #include "parallel/moe/expert_mesh.h"
+#include "parallel/moe/planner.h"
 #include "parallel/optim/sharded_optimizer.h"
 #include "parallel/sharding/data_parallel.h"
 #include "parallel/tensor/parallelize.h"
@@ -140,7 +141,7 @@ at::Tensor LossOfModel(models::BlockModel& model, const Batch& batch, const mode
 // Of the second step along `axis`: the first one has set-up too.
 Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
                std::vector<models::ParameterUnit> units, Strategy strategy, const Batch& batch,
-               const std::string& axis, const LossOf& loss = LossOfModel) {
+               const std::string& axis, const LossOf& loss = LossOfModel, int micro_batches = 1) {
   const auto dp = *parallel::DataParallel::Create(mesh, std::move(units), {.strategy = strategy});
   parallel::ShardedOptimizer optimizer(*dp, {.lr = 1e-3});
   const auto run = [&](std::size_t block, const models::BlockState& x, const models::BlockContext& context) {
@@ -150,8 +151,11 @@ Sent StepBytes(models::SplitModuleModel& model, const comm::DeviceMesh& mesh,
   Sent sent;
   for (int step = 0; step < 2; ++step) {
     const Counter counter(axis);
-    dp->Backward(dp->Forward([&] { return loss(model, batch, run); }));
+    for (int k = 0; k < micro_batches; ++k) {
+      dp->Backward(dp->Forward([&] { return loss(model, batch, run); }), {.last = k + 1 == micro_batches});
+    }
     EXPECT_TRUE(optimizer.Step({.clip_norm = 1}).status.ok());
+    model.EndStep();
     sent = counter.Bytes();
   }
   dp->WaitForParameters();
@@ -265,29 +269,69 @@ TEST(ContextAxisBytes, RingAndUlyssesAloneAndWithFsdp) {
   }
 }
 
-// Every token goes to all experts, so that each row goes to each rank, whatever the router says: forward and backward there and
-// back, with a place of three numbers, a weight, and its gradient, for each expert elsewhere. And a census of all ranks.
-TEST(ExpertAxisBytes, EveryRowToEveryRank) {
-  constexpr int kExperts = 8;
-  const int n = World().size();
+// Every token goes to all experts.
+constexpr int kExperts = 8;
+struct ExpertBytes {
+  Sent sent;  // along ep
+  std::int64_t census = 0;
+};
+ExpertBytes ExpertBytesOf(const moe::PlannerOptions& planner, int micro_batches) {
   at::manual_seed(11);
-  gpt::Gpt model({.vocab_size = kVocabulary,
-                  .block_size = kSequence,
-                  .n_layer = kLayers,
-                  .n_head = kHeads,
-                  .n_embd = kWidth,
-                  .moe = {.gate = {.experts = kExperts, .k = kExperts}, .hidden = kHidden}},
-                 at::kFloat);
+  gpt::Gpt model(
+      {.vocab_size = kVocabulary,
+       .block_size = kSequence,
+       .n_layer = kLayers,
+       .n_head = kHeads,
+       .n_embd = kWidth,
+       .moe = {.gate = {.experts = kExperts, .k = kExperts}, .hidden = kHidden, .planner = planner}},
+      at::kFloat);
+  const int n = World().size();
   const auto mesh = *moe::ExpertMesh(*comm::DeviceMesh::Create(World(), {{"dp_replicate", n}, {"tp", 1}}), n);
-  ASSERT_TRUE(moe::DistributeExperts(model, mesh).ok());
+  EXPECT_TRUE(moe::DistributeExperts(model, mesh).ok());
   const Batch batch = TextBatch(kSequence);
+  const Counter census("tokens");
+  ExpertBytes bytes;
+  bytes.sent = StepBytes(model, mesh, model.units(), Strategy::kDdp, batch, "ep", LossOfModel, micro_batches);
+  bytes.census = census.Bytes().at(Operation::kAllGather);
+  return bytes;
+}
+
+// Each row goes to each rank, whatever the router says: forward and backward there and back, with a place of three numbers,
+// a weight, and its gradient, for each expert elsewhere. And a census of all ranks.
+TEST(ExpertAxisBytes, EveryRowToEveryRank) {
+  const int n = World().size();
   const std::int64_t places = kRows * (kExperts - kExperts / n);
   const std::int64_t of_layer = 4 * (n - 1) * kStream + places * (3 * 4 + 2 * kFloat);
-  const Counter census("tokens");
-  EXPECT_EQ(
-      StepBytes(model, mesh, model.units(), Strategy::kDdp, batch, "ep"),
-      (Sent{{Operation::kAllToAll, kLayers * (n - 1) * 2 * 8}, {Operation::kAllToAllV, kLayers * of_layer}}));
-  EXPECT_EQ(census.Bytes().at(Operation::kAllGather), 2 * kLayers * (n - 1) * (kExperts + 2) * 4);
+  const ExpertBytes bytes = ExpertBytesOf({}, 1);
+  EXPECT_EQ(bytes.sent, (Sent{{Operation::kAllToAll, kLayers * (n - 1) * 2 * 8},
+                              {Operation::kAllToAllV, kLayers * of_layer}}));
+  EXPECT_EQ(bytes.census, 2 * kLayers * (n - 1) * (kExperts + 2) * 4);
+}
+
+// Of all ranks: weights travel once in a step, gradients with each micro-batch.
+TEST(ExpertAxisBytes, ReplicasAreFetchedOncePerStep) {
+  constexpr int kSlots = 2;
+  const auto total = [](const ExpertBytes& bytes) {
+    std::int64_t sum = bytes.sent.at(Operation::kAllToAllV);
+    World().AllReduce(comm::BufferOf(absl::MakeSpan(&sum, 1)));
+    return sum;
+  };
+  const moe::PlannerOptions planner = {.policy = moe::PlacementPolicy::kEplb, .replica_slots = kSlots};
+  const std::int64_t of_expert = (2 * kWidth * kHidden + kHidden + kWidth) * kFloat;
+  moe::Census census(World().size(), kExperts);
+  for (int rank = 0; rank < World().size(); ++rank) {
+    for (int expert = 0; expert < kExperts; ++expert) census.at(rank, expert) = kRows;
+  }
+  const moe::ExpertPlacement placement = moe::PlanPlacement(planner, census);
+  std::int64_t replicas = 0;
+  for (int rank = 0; rank < World().size(); ++rank)
+    replicas += kLayers * placement.replicas(rank) * of_expert;
+  EXPECT_GT(replicas, 0);
+  const std::int64_t rows = total(ExpertBytesOf(planner, 1)) - 2 * replicas;
+  EXPECT_GT(rows, 0);
+  for (const int micro_batches : {2, 5}) {
+    EXPECT_EQ(total(ExpertBytesOf(planner, micro_batches)), micro_batches * (rows + replicas) + replicas);
+  }
 }
 
 struct Stages {

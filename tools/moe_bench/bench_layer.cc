@@ -233,13 +233,15 @@ void BenchLayer::RunDispatch(const at::Tensor& h, const Routed& routed, StepFact
   const std::vector<moe::Chunk> chunks = moe::Timed(&trace.forward, &PassTrace::Phases::places, [&] {
     return moe::MakeChunks(ranks_.experts, routed.placement, ids, config_.chunks);
   });
-  const auto there_and_back = [&](const at::Tensor& rows) {
+  const auto there_and_back = [&](const at::Tensor& rows, PassTrace::Phases* phases) {
     std::vector<at::Tensor> results;
     for (const moe::Chunk& chunk : chunks) {
-      const at::Tensor sorted =
-          moe::GatherRows(chunk.exchange.Dispatch(rows.narrow(0, chunk.first, chunk.tokens)), chunk.rows);
-      results.push_back(
-          chunk.exchange.Combine(moe::SumRows(sorted, chunk.rows, chunk.exchange.received_rows())));
+      const at::Tensor received = chunk.exchange.Dispatch(rows.narrow(0, chunk.first, chunk.tokens));
+      const at::Tensor sums = moe::Timed(phases, &PassTrace::Phases::permutation, [&] {
+        return moe::SumRows(moe::GatherRows(received, chunk.rows), chunk.rows,
+                            chunk.exchange.received_rows());
+      });
+      results.push_back(chunk.exchange.Combine(sums));
     }
     return at::cat(results);
   };
@@ -247,9 +249,9 @@ void BenchLayer::RunDispatch(const at::Tensor& h, const Routed& routed, StepFact
     trace.computed_rows += chunk.offsets.back();
     trace.sent_rows += chunk.exchange.sent_rows();
   }
-  const at::Tensor y = there_and_back(h.detach());
+  const at::Tensor y = there_and_back(h.detach(), &trace.forward);
   facts.forward_ms = Milliseconds() - begin;
-  there_and_back(y);
+  there_and_back(y, &trace.backward);
   facts.step_ms = Milliseconds() - begin;
   facts.backward_ms = facts.step_ms - facts.forward_ms;
 }

@@ -13,7 +13,7 @@ namespace plait::moe_bench {
 namespace {
 
 // Counts stay far below 2^53.
-using Numbers = std::array<double, 10>;
+using Numbers = std::array<double, 14>;
 
 Numbers NumbersOf(const StepFacts& f) {
   const auto count = [](std::int64_t value) { return static_cast<double>(value); };
@@ -26,7 +26,11 @@ Numbers NumbersOf(const StepFacts& f) {
           count(f.lines.trace.computed_rows),
           count(f.sent_rows),
           count(f.lines.trace.sent_rows),
-          count(f.wire_bytes)};
+          count(f.wire_bytes),
+          f.lines.trace.forward.gate * 1e3,
+          f.lines.trace.forward.census * 1e3,
+          f.lines.trace.forward.places * 1e3,
+          (f.lines.trace.forward.permutation + f.lines.trace.backward.permutation) * 1e3};
 }
 
 std::vector<Numbers> OfAllRanks(const comm::Communicator& world, const Numbers& mine) {
@@ -89,6 +93,10 @@ absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const T
                      .backward_ms = slowest[2],
                      .attention_ms = MaxOf(all, 3),
                      .planner_ms = MaxOf(all, 4),
+                     .gate_ms = MaxOf(all, 10),
+                     .census_ms = MaxOf(all, 11),
+                     .places_ms = MaxOf(all, 12),
+                     .permutation_ms = MaxOf(all, 13),
                      .routed_rows = SumOf(all, 5),
                      .computed_rows = SumOf(all, 6),
                      .sent_rows = SumOf(all, 8),
@@ -158,17 +166,29 @@ std::string StepReport::BytesText() const {
   return text;
 }
 
+double StepReport::Median(double StepNumbers::*of) const {
+  std::vector<double> values;
+  for (const StepNumbers& step : steps_) values.push_back(step.*of);
+  return report::Quantile(values, 0.5);
+}
+
+std::string StepReport::OverheadText() const {
+  const double planner = Median(&StepNumbers::planner_ms), places = Median(&StepNumbers::places_ms),
+               permutation = Median(&StepNumbers::permutation_ms);
+  return absl::StrFormat(
+      "[Overhead] gate = %.6f ms, census = %.6f ms, planner = %.6f ms, places = %.6f ms, permutation = %.6f "
+      "ms; "
+      "planner, places and permutation = %.2f %% of the step\n",
+      Median(&StepNumbers::gate_ms), Median(&StepNumbers::census_ms), planner, places, permutation,
+      100 * (planner + places + permutation) / Median(&StepNumbers::step_ms));
+}
+
 std::string StepReport::TimeText() const {
-  std::vector<double> times, planner;
-  for (const StepNumbers& step : steps_) {
-    times.push_back(step.step_ms);
-    planner.push_back(step.planner_ms);
-  }
-  const double median = report::Quantile(times, 0.5), p90 = report::Quantile(times, 0.9),
-               planning = report::Quantile(planner, 0.5);
+  std::vector<double> times;
+  for (const StepNumbers& step : steps_) times.push_back(step.step_ms);
+  const double median = report::Quantile(times, 0.5), p90 = report::Quantile(times, 0.9);
   std::string text = absl::StrFormat(
-      "[Time] slowest rank of %d steps: median = %.6f ms, p90 = %.6f ms, perf = %.4f tflops; planner = %.6f "
-      "ms, attention "
+      "[Time] slowest rank of %d steps: median = %.6f ms, p90 = %.6f ms, perf = %.4f tflops; attention "
       "(not in the step) = %.6f ms\n",
       static_cast<int>(steps_.size()), median, p90,
       TeraflopsPerSecond(config_.mode == Mode::kDispatchOnly ? 0 : Mean([](const StepNumbers& s) {
@@ -176,7 +196,7 @@ std::string StepReport::TimeText() const {
                                                                          s.computed_rows);
                                                                    }) / ranks_.world.size(),
                          config_, median),
-      planning, Mean([](const StepNumbers& s) { return s.attention_ms; }));
+      Mean([](const StepNumbers& s) { return s.attention_ms; }));
   const double exchange = Mean([](const StepNumbers& s) { return s.predicted.exchange * 1e3; });
   const double measured = Mean([](const StepNumbers& s) { return s.forward_ms + s.backward_ms; });
   if (config_.mode == Mode::kDispatchOnly) {
@@ -207,7 +227,7 @@ std::string StepReport::Text() const {
                       absl::StrFormat("[Tokens] per step: rows routed = %.0f, %s = %.0f, lost = %.0f\n",
                                       routed, config_.mode == Mode::kDispatchOnly ? "arrived" : "computed",
                                       computed, routed - computed),
-                      LoadText(), BytesText(), TimeText());
+                      LoadText(), BytesText(), OverheadText(), TimeText());
 }
 
 }  // namespace plait::moe_bench

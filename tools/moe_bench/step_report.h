@@ -20,8 +20,9 @@ namespace plait::moe_bench {
 // Of all ranks; the same on all of them.
 struct StepNumbers {
   double step_ms = 0, forward_ms = 0, backward_ms = 0;  // of the rank with the longest step
-  double attention_ms = 0, planner_ms = 0;              // of the slowest rank each
-  std::int64_t routed_rows = 0, computed_rows = 0;      // by all ranks
+  // Of the slowest rank each; `permutation` forward and backward.
+  double attention_ms = 0, planner_ms = 0, gate_ms = 0, census_ms = 0, places_ms = 0, permutation_ms = 0;
+  std::int64_t routed_rows = 0, computed_rows = 0;  // by all ranks
   std::int64_t sent_rows = 0;
   std::int64_t sent_bytes = 0;  // as the communicator counted them
   Traffic traffic = {};         // as they have to be
@@ -46,8 +47,10 @@ class StepReport {
 
  private:
   double Mean(double (*of)(const StepNumbers&)) const;
+  double Median(double StepNumbers::*of) const;
   std::string LoadText() const;
   std::string BytesText() const;
+  std::string OverheadText() const;
   std::string TimeText() const;
 
   const Config& config_;

@@ -20,6 +20,9 @@ StepFacts FactsOf(int rank) {
   facts.backward_ms = 6.0 * (rank + 1);
   facts.attention_ms = 5.0 - rank;
   facts.lines.planner_ms = 0.5 + rank;
+  moe::PassTrace& trace = facts.lines.trace;
+  trace.forward = {.gate = 0.002, .census = 0.003, .places = 0.001 * rank, .permutation = 0.25};
+  trace.backward.permutation = 0.125 * (rank + 1);
   facts.lines.trace.computed_rows = 2;
   facts.lines.trace.sent_rows = rank;
   facts.routed_rows = 2;
@@ -49,6 +52,10 @@ TEST(CombineRanks, TakesTheSlowestRankAndAddsCounts) {
   EXPECT_EQ(step->backward_ms, 6.0 * ranks);
   EXPECT_EQ(step->attention_ms, 5);
   EXPECT_EQ(step->planner_ms, 0.5 + last);
+  EXPECT_DOUBLE_EQ(step->gate_ms, 2);
+  EXPECT_DOUBLE_EQ(step->census_ms, 3);
+  EXPECT_DOUBLE_EQ(step->places_ms, last);
+  EXPECT_DOUBLE_EQ(step->permutation_ms, 250 + 125.0 * ranks);
   EXPECT_EQ(step->routed_rows, 2 * ranks);
   EXPECT_EQ(step->computed_rows, 2 * ranks);
   EXPECT_EQ(step->sent_rows, ranks * last / 2);
