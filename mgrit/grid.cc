@@ -177,7 +177,7 @@ Partition Partition::Mirrored() const {
   return other;
 }
 
-Grid::Grid(TimeGrid time, const Options& options, Partition partition, int rank)
+Grid::Grid(const TimeGrid& time, const Options& options, Partition partition, int rank)
     : time_(time), partition_(std::move(partition)) {
   const int levels = LevelCount(options, time.steps);
   const int position = partition_.PositionOf(rank);

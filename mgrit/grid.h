@@ -86,7 +86,7 @@ struct GridLevel {
 
 class Grid {
  public:
-  Grid(TimeGrid time, const Options& options, Partition partition, int rank);
+  Grid(const TimeGrid& time, const Options& options, Partition partition, int rank);
 
   int levels() const { return static_cast<int>(levels_.size()); }
   const GridLevel& level(int index) const { return levels_[index]; }

@@ -25,12 +25,12 @@ double Solution::last_residual_norm() const {
   return residual_norms.empty() ? kNoResidual : residual_norms.back();
 }
 
-Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options,
+Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options,
                const comm::Communicator& communicator)
     : Solver(problem, time, options, communicator,
              Partition::Even(time.steps, communicator.size(), Checked(options, time.steps))) {}
 
-Solver::Solver(AnyProblem& problem, TimeGrid time, const Options& options, comm::Communicator communicator,
+Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options, comm::Communicator communicator,
                Partition partition)
     : options_(Checked(options, time.steps)),
       communicator_(std::move(communicator)),

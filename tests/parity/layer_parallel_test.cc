@@ -260,7 +260,8 @@ TEST_P(OfModel, FewIterationsAreThoseOfOneRank) {
 }
 
 // Gradients of step 0 by autograd, `blocks` running the blocks of the model.
-using RunBlocks = std::function<at::Tensor(models::BlockModel& model, const at::Tensor& hidden, const Batch& batch)>;
+using RunBlocks =
+    std::function<at::Tensor(models::BlockModel& model, const at::Tensor& hidden, const Batch& batch)>;
 std::vector<at::Tensor> GradientsOfStep0(const MakeModel& make, const RunBlocks& blocks) {
   const auto model = make(at::kCPU);
   for (int k = 0; k < kMicroBatches; ++k) {
@@ -319,8 +320,9 @@ TEST_P(OfModel, TheBiasIsTheDistanceFromTheExactGradientWhichTheStepTakes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OfModel, testing::Values(Subject{"Gpt", MakeGpt}, Subject{"Llama", MakeLlama},
-                                                            Subject{"Vit", MakeVit}),
+INSTANTIATE_TEST_SUITE_P(Models, OfModel,
+                         testing::Values(Subject{"Gpt", MakeGpt}, Subject{"Llama", MakeLlama},
+                                         Subject{"Vit", MakeVit}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

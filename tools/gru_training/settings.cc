@@ -80,10 +80,11 @@ void GruSettings::Bind(training::SettingsTable& table) {
             "what a coarse step is: frozen, the fine step repeated with the gates of its beginning, or one "
             "long step",
             OnResume::kAdopt);
-  table.Add("lp_coarse_hold", &lp_coarse_hold,
-            "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
-            "over more is done in parts; 0: never",
-            OnResume::kAdopt);
+  table.Add(
+      "lp_coarse_hold", &lp_coarse_hold,
+      "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
+      "over more is done in parts; 0: never",
+      OnResume::kAdopt);
   BindParallel(table);
   BindFiles(table, "batches and tests");
   BindData(table);

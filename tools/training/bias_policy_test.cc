@@ -84,7 +84,8 @@ TEST(BiasPolicy, IsSerialWhereThatIsFasterAndAllowed) {
 }
 
 TEST(BiasPolicy, GoesOnFromWhatItRestores) {
-  BiasPolicy policy({.limit = 0.1, .most_iterations = 9, .may_be_serial = true}, {.forward = 2, .backward = 1});
+  BiasPolicy policy({.limit = 0.1, .most_iterations = 9, .may_be_serial = true},
+                    {.forward = 2, .backward = 1});
   policy.Restore({.forward = 5, .backward = 4, .serial = true});
   EXPECT_EQ(policy.choice(), (SolverChoice{.forward = 5, .backward = 4, .serial = true}));
   policy.Take({.bias = 0.2, .seconds = 1, .exact_seconds = 2});

@@ -48,7 +48,8 @@ absl::Status LayerParallelSettings::Check(std::int64_t steps, const std::string&
   PLAIT_RETURN_IF_ERROR(OneOf("lp-bias-reference", bias_reference, {"serial", "iteration"}));
   if (may_be_serial && (bias_limit == 0 || bias_reference != "serial")) {
     return absl::InvalidArgumentError(
-        "--lp-may-be-serial: expected --lp-bias-limit above 0 and --lp-bias-reference=serial, which times both");
+        "--lp-may-be-serial: expected --lp-bias-limit above 0 and --lp-bias-reference=serial, which times "
+        "both");
   }
   for (const int factor : cfactor) PLAIT_RETURN_IF_ERROR(AtLeast("lp-cfactor", factor, 2));
   return base::Prefixed(mgrit::LayerParallel::Check(Options(), steps),

@@ -14,8 +14,8 @@ std::optional<BlockRange> OwnLayers(const Settings& settings, const comm::Device
   if (!settings.blocks_are_steps() || !mesh.Has("lp")) return std::nullopt;
   const comm::Communicator& lp = mesh.axis("lp");
   if (!settings.lp.Solves(lp.size())) return std::nullopt;
-  const auto partition = mgrit::Partition::OfWholeIntervals(
-      static_cast<std::int64_t>(model.blocks().size()), lp.size(), settings.lp.Options().forward);
+  const auto partition = mgrit::Partition::OfWholeIntervals(static_cast<std::int64_t>(model.blocks().size()),
+                                                            lp.size(), settings.lp.Options().forward);
   const int position = partition.PositionOf(lp.rank());
   const auto first = static_cast<int>(partition.first_step(position));
   return BlockRange{first, static_cast<int>(partition.last_step(position)) - first};
@@ -48,7 +48,9 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Settings& settings, const comm::
   absl::StatusOr<std::vector<parallel::StageRange>> stages =
       parallel::SplitBlocks(parallel::CostsByParameters(model.units()), schedule.stages());
   PLAIT_RETURN_IF_ERROR(base::Prefixed(stages.status(), absl::StrCat("--mesh=", settings.mesh)));
-  return PipelinePlan{.schedule = std::move(schedule), .stages = *std::move(stages), .pp = pp,
+  return PipelinePlan{.schedule = std::move(schedule),
+                      .stages = *std::move(stages),
+                      .pp = pp,
                       .layers = OwnLayers(settings, mesh, model)};
 }
 

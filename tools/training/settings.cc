@@ -284,7 +284,8 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
   const std::string flag = ranks > 1 ? absl::StrCat("lp=", ranks, " in --mesh") : "--force-lp";
   for (const char* axis : {"pp", "cp", "ep"}) {
     if ((*axis == 'e' ? expert_ranks() : RanksAlong(axes, axis)) == 1) continue;
-    return Invalid(absl::StrCat(flag, ": not with ", axis, "; expected dp_replicate, dp_shard and tp beside it"));
+    return Invalid(
+        absl::StrCat(flag, ": not with ", axis, "; expected dp_replicate, dp_shard and tp beside it"));
   }
   if (sequence_parallel) return Invalid(absl::StrCat("--sequence-parallel: not with ", flag));
   if (reproducible) return Invalid(absl::StrCat("--reproducible: not with ", flag));

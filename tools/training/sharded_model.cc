@@ -282,12 +282,11 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
                               const models::BlockContext& context) {
     return policy.Forward(block, blocks[block], input, context);
   };
-  PLAIT_ASSIGN_OR_RETURN(
-      pipeline_, parallel::PipelineExecutor::Create(
-                     *engine_, *trained_.model, plan.pp, plan.schedule, plan.stages,
-                     {.forward = forward_,
-                      .solve = SolveOf(plan),
-                      .reduce_every_micro_batch = settings.reduce_each_micro_batch}));
+  PLAIT_ASSIGN_OR_RETURN(pipeline_, parallel::PipelineExecutor::Create(
+                                        *engine_, *trained_.model, plan.pp, plan.schedule, plan.stages,
+                                        {.forward = forward_,
+                                         .solve = SolveOf(plan),
+                                         .reduce_every_micro_batch = settings.reduce_each_micro_batch}));
   return absl::OkStatus();
 }
 
@@ -300,8 +299,8 @@ void ShardedModel::MakeLayerParallel(const Settings& settings, const PipelinePla
   const auto block_of = [&](std::int64_t step) {
     return std::make_shared<RunnerBlock>(static_cast<std::size_t>(step), run, *trained_.model);
   };
-  layer_parallel_ = std::make_unique<mgrit::LayerParallel>(
-      mesh_.axis("lp"), block_of, steps, static_cast<double>(steps), settings.lp.Options());
+  layer_parallel_ = std::make_unique<mgrit::LayerParallel>(mesh_.axis("lp"), block_of, steps,
+                                                           static_cast<double>(steps), settings.lp.Options());
 }
 
 parallel::BlockSolve ShardedModel::SolveOf(const PipelinePlan& plan) {

@@ -54,11 +54,11 @@ void SolverControl::Begin(ShardedModel& model) {
   if (settings_.bias_limit == 0 || model.solver() == nullptr) return;
   const mgrit::LayerParallelOptions options = settings_.Options();
   const std::int64_t intervals = model.solver()->steps() / mgrit::AtLevel(options.forward.cfactors, 0);
-  policy_.emplace(BiasPolicyOptions{.limit = settings_.bias_limit,
-                                    .most_iterations = static_cast<int>(intervals) + 1,
-                                    .may_be_serial = settings_.may_be_serial},
-                  SolverChoice{.forward = options.forward.max_iterations,
-                               .backward = options.backward.max_iterations});
+  policy_.emplace(
+      BiasPolicyOptions{.limit = settings_.bias_limit,
+                        .most_iterations = static_cast<int>(intervals) + 1,
+                        .may_be_serial = settings_.may_be_serial},
+      SolverChoice{.forward = options.forward.max_iterations, .backward = options.backward.max_iterations});
   if (restored_.has_value()) policy_->Restore(*restored_);
 }
 
@@ -109,21 +109,23 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
 std::string SolverControl::Line() const {
   if (!bias_.has_value()) return "";
   const SolverChoice choice = policy_->choice();
-  return absl::StrFormat("gradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
-                         *bias_, settings_.bias_limit, choice.forward, choice.backward,
-                         choice.serial ? ", but serially, which is faster" : "");
+  return absl::StrFormat(
+      "gradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s", *bias_,
+      settings_.bias_limit, choice.forward, choice.backward,
+      choice.serial ? ", but serially, which is faster" : "");
 }
 
 std::vector<Recorded> SolverControl::metrics() {
   constexpr auto kStatistics = rank_history::RankStatistics::kStatistics;
-  return {{{"forward_iterations", "1", "iterations of the forward solve"}},
-          {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
-          {{"backward_iterations", "1", "iterations of the backward solve"}},
-          {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
-          {{"step_evaluations", "1", "steps of the network that a rank took, of all levels and both directions"},
-           kStatistics},
-          {{"diverged_solves", "1", "solves so far that were done again serially"}},
-          {{"gradient_bias", "1", "distance from the exact gradient, relative to it"}}};
+  return {
+      {{"forward_iterations", "1", "iterations of the forward solve"}},
+      {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
+      {{"backward_iterations", "1", "iterations of the backward solve"}},
+      {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
+      {{"step_evaluations", "1", "steps of the network that a rank took, of all levels and both directions"},
+       kStatistics},
+      {{"diverged_solves", "1", "solves so far that were done again serially"}},
+      {{"gradient_bias", "1", "distance from the exact gradient, relative to it"}}};
 }
 
 void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
@@ -159,7 +161,8 @@ absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
         "%s: solver.forward_iterations=%d, solver.backward_iterations=%d; expected at least 1 each",
         checkpoint.folder(), forward, backward));
   }
-  restored_ = {.forward = static_cast<int>(forward), .backward = static_cast<int>(backward), .serial = serial != 0};
+  restored_ = {
+      .forward = static_cast<int>(forward), .backward = static_cast<int>(backward), .serial = serial != 0};
   if (policy_.has_value()) policy_->Restore(*restored_);
   return absl::OkStatus();
 }
