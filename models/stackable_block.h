@@ -32,8 +32,8 @@ class StackableBlock {
  public:
   virtual ~StackableBlock() = default;
 
-  // Whether calls together are quicker on `device` than one after another. Measured: on processors they are not
-  // (tests/benchmarks/batched_relaxation.cc).
+  // Whether calls together are quicker on `device` than one after another. On processors they are for a few samples
+  // alone, and slower for more (tests/benchmarks/batched_relaxation.cc).
   virtual bool PrefersMany(at::Device device) const { return !device.is_cpu(); }
 
   // Called on the block of calls[0], two calls or more, whose blocks are steps of one network. Hidden states as Forward
