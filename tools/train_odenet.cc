@@ -45,8 +45,10 @@ absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& para
                          TrainLevels(serial, serial_run, problem, /*prints=*/false));
   run.stopped = serial_run.stopped;
   const Point& beside = story.back();
-  run.log.Info(absl::StrFormat("layer-parallel: val_loss=%.6f val_acc=%.2f", parallel.val_loss, parallel.val_acc));
-  run.log.Info(absl::StrFormat("serial:         val_loss=%.6f val_acc=%.2f", beside.val_loss, beside.val_acc));
+  run.log.Info(
+      absl::StrFormat("layer-parallel: val_loss=%.6f val_acc=%.2f", parallel.val_loss, parallel.val_acc));
+  run.log.Info(
+      absl::StrFormat("serial:         val_loss=%.6f val_acc=%.2f", beside.val_loss, beside.val_acc));
   return absl::OkStatus();
 }
 
@@ -54,7 +56,8 @@ absl::Status Train(const OdeNetSettings& settings, training::Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const Problem problem, OpenProblem(settings, run.world));
   run.log.Info(problem.description);
   if (settings.study) return RunStudy(settings, run, problem);
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story, TrainLevels(settings, run, problem, /*prints=*/true));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
+                         TrainLevels(settings, run, problem, /*prints=*/true));
   if (!settings.compare || run.stopped) return absl::OkStatus();
   return CompareWithSerial(settings, story.back(), run, problem);
 }

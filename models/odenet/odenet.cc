@@ -41,8 +41,7 @@ struct Rate final : torch::nn::Module {
         dense ? std::vector<const char*>{"linear"} : std::vector<const char*>{"conv1", "conv2"};
     for (const char* const name : names) {
       parts.push_back(register_module(
-          name,
-          std::make_shared<Affine>(options.form, options.channels, options.channels, tensor_options)));
+          name, std::make_shared<Affine>(options.form, options.channels, options.channels, tensor_options)));
     }
   }
 

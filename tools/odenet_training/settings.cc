@@ -168,16 +168,19 @@ absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes
   const bool solves = lp.Solves(training::RanksAlong(axes, "lp"));
   if (tikhonov_time > 0 && (solves || strategy == "fsdp")) {
     return absl::UnimplementedError(
-        "--tikhonov-time: needs the parameters of all layers on each rank; expected --strategy=ddp, zero1 or zero2, "
+        "--tikhonov-time: needs the parameters of all layers on each rank; expected --strategy=ddp, zero1 or "
+        "zero2, "
         "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)");
   }
   if (time_weights != "per-layer" && solves) {
-    return absl::UnimplementedError(absl::StrCat(
-        "--time-weights=", time_weights, ": layers that share weights must be on one rank; expected per-layer, or "
-        "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)"));
+    return absl::UnimplementedError(
+        absl::StrCat("--time-weights=", time_weights,
+                     ": layers that share weights must be on one rank; expected per-layer, or "
+                     "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)"));
   }
   if (compare && !solves) {
-    return absl::InvalidArgumentError("--compare: expected --force-lp, or more than one rank along lp (--nproc=N)");
+    return absl::InvalidArgumentError(
+        "--compare: expected --force-lp, or more than one rank along lp (--nproc=N)");
   }
   return CheckLayers(axes, "layers", layers);
 }
