@@ -11,8 +11,8 @@
 
 namespace plait::data {
 
-// Longer videos are cut behind `frames` frames, shorter ones begin in black: what comes last is what a recurrent
-// network remembers best.
+// Longer videos are cut behind `frames` frames, shorter ones begin in black: what comes last is what a
+// recurrent network remembers best.
 struct ClipOptions {
   std::int64_t frames = 128;
   std::int64_t step = 1;    // every so manieth frame of the video, from the first on
