@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
                   "are spread over ranks and solved in parallel by multigrid in time.",
        .examples =
            {"train_video --data=hmdb51 --splits=test_train_splits --weights=resnet18.safetensors --nproc=4",
-            "train_video --frame-size=64 --sequence-length=32 --hidden-size=100 --epochs=10",
+            "train_video --frame-size=32 --sequence-length=16 --hidden-size=32 --batch-size=5 --epochs=20 "
+            "--lr=0.005",
             "mpirun -n 4 train_video --data=frames --lp-levels=3 --history=run.h5"},
        .settings = settings,
        .run = [&](training::Run& run) { return video_training::Train(settings, run); }});

@@ -11,7 +11,8 @@
 
 namespace plait::data {
 
-// Longer videos are cut behind `frames` frames, shorter ones go on in black.
+// Longer videos are cut behind `frames` frames, shorter ones begin in black: what comes last is what a
+// recurrent network remembers best.
 struct ClipOptions {
   std::int64_t frames = 128;
   std::int64_t step = 1;    // every so manieth frame of the video, from the first on
@@ -22,8 +23,8 @@ struct ClipOptions {
 std::string TextOf(const ClipOptions& options);
 
 struct Clip {
-  std::int64_t frames = 0;           // those that the video has; the rest up to ClipOptions::frames is black
-  std::int64_t size = 0;             // rows and columns
+  std::int64_t frames = 0;  // those that the video has; black ones before them make up ClipOptions::frames
+  std::int64_t size = 0;    // rows and columns
   std::vector<std::uint8_t> pixels;  // (frames, size, size, 3): red, green, blue
 };
 

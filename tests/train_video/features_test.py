@@ -34,7 +34,7 @@ class FeaturesTest(runs.VideoTest):
         preset = ImageClassification(crop_size=size, resize_size=size)
         names = sorted(os.listdir(folder), key=lambda name: int(name.split(".")[0]))[::step][:frames]
         pictures = [torch.from_numpy(numpy.array(Image.open(os.path.join(folder, name)))).permute(2, 0, 1) for name in names]
-        pictures += [torch.zeros_like(pictures[0])] * (frames - len(pictures))
+        pictures = [torch.zeros_like(pictures[0])] * (frames - len(pictures)) + pictures
         inputs = torch.stack([preset(picture) for picture in pictures])
         with torch.no_grad():
             features = model.double()(inputs.double()).numpy()

@@ -75,13 +75,14 @@ data::FrameFeatures FrameNetwork::FeaturesOf(const data::Clip& clip, std::int64_
     features.values.insert(features.values.end(), values, values + scores.numel());
   };
   const std::int64_t frame_bytes = clip.size * clip.size * 3;
+  if (clip.frames < frames) {
+    const at::Tensor black = Scores(std::vector<std::uint8_t>(frame_bytes).data(), 1, clip.size);
+    for (std::int64_t frame = clip.frames; frame < frames; ++frame) append(black);
+  }
   for (std::int64_t first = 0; first < clip.frames; first += kFramesAtOnce) {
     const std::int64_t count = std::min(kFramesAtOnce, clip.frames - first);
     append(Scores(clip.pixels.data() + first * frame_bytes, count, clip.size));
   }
-  if (clip.frames == frames) return features;
-  const at::Tensor black = Scores(std::vector<std::uint8_t>(frame_bytes).data(), 1, clip.size);
-  for (std::int64_t frame = clip.frames; frame < frames; ++frame) append(black);
   return features;
 }
 

@@ -27,7 +27,7 @@ class FrameNetwork {
   const std::string& text() const { return text_; }
 
   // The scores of each frame, (frames, 1000): inputs as torchvision's preset ImageClassification makes them of frames
-  // that have their size. Frames that the clip lacks are black.
+  // that have their size. Frames that the clip lacks are black ones before it.
   data::FrameFeatures FeaturesOf(const data::Clip& clip, std::int64_t frames);
 
  private:

@@ -37,7 +37,7 @@ void VideoSettings::BindData(training::SettingsTable& table) {
   table.Add(
       "frame_step", &frame_step,
       "takes every so manieth frame of a video; --sequence-length says how many: longer videos are cut, "
-      "shorter ones go on in black",
+      "shorter ones begin in black",
       OnResume::kSame);
   table.Add("frame_size", &frame_size,
             "rows and columns of a frame: its shorter side becomes so long, and the middle square is taken",
