@@ -190,6 +190,11 @@ absl::Status SpreadExperts(const Settings& settings, const comm::DeviceMesh& mes
     return absl::InvalidArgumentError(
         "--reproducible: not with experts, whose sums follow from where they are");
   }
+  if (const int lp = RanksAlong(mesh, "lp"); settings.lp.Solves(lp)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(lp > 1 ? absl::StrCat("lp=", lp, " in --mesh") : "--force-lp",
+                     ": not with experts, whose losses the solver does not know"));
+  }
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh expert_mesh, ParameterMesh(settings, mesh, trained));
   return base::Prefixed(moe::DistributeExperts(*model, expert_mesh, RanksAlong(mesh, "cp") > 1), "--mesh");
 }

@@ -1,0 +1,77 @@
+"""Blocks solved layer-parallel: the numbers of one rank, checkpoints on any mesh, the control of the bias, bad input."""
+import math
+
+import runs
+
+FLAGS = ["--dtype=float64", "--sample-tokens=5", "--dropout=0.1", "--n-head=4", "--n-layer=8", "--lp-cfactor=2"]
+# Exact: as many iterations as coarse points, behind the one that begins on the coarse level.
+CONVERGED = ["--lp-fwd-iters=5", "--lp-iters=5"]
+MESHES = [
+    ["--mesh=lp=2"],
+    ["--mesh=lp=2,dp_shard=2", "--strategy=fsdp", "--activation-checkpointing=full"],
+    ["--mesh=lp=2,tp=2"],
+    ["--mesh=lp=4"],
+]
+
+
+class LayerParallelTest(runs.TrainTest):
+    def test_converged_is_one_rank(self):
+        self.train("--nproc=1", *FLAGS, outputs="one")
+        for count, mesh in enumerate(MESHES):
+            with self.subTest(mesh=mesh):
+                self.train(*FLAGS, *CONVERGED, *mesh, outputs=f"run{count}")
+                self.expect_same("one", f"run{count}")
+
+    def test_checkpoints_go_on_on_any_mesh(self):
+        kept = ["--checkpoint-interval=5", "--keep-last=0"]
+        self.train("--nproc=1", *FLAGS, *kept, "--checkpoint-dir=of_one", outputs="one")
+        self.train(*FLAGS, *CONVERGED, *kept, *MESHES[1], "--checkpoint-dir=of_four", outputs="four")
+        for count, (mesh, folder) in enumerate([(["--nproc=1"], "of_four"), (["--mesh=pp=2"], "of_four"), (MESHES[2], "of_one")]):
+            with self.subTest(mesh=mesh, folder=folder):
+                self.train(*mesh, *FLAGS, *CONVERGED, f"--resume={folder}/step-000000005", outputs=f"again{count}")
+                self.expect_same("one", f"again{count}", skip=5)
+        run = self.generate(f"--checkpoint={self.path('of_four')}", "--max-new-tokens=5")
+        self.assertIn("5 tokens in", run.out)
+
+    def test_the_bias_is_kept_below_its_limit(self):
+        flags = [*FLAGS, "--lp-fwd-iters=1", "--lp-iters=1", "--lp-bias-every=1", "--lp-bias-limit=0.01", "--mesh=lp=2"]
+        run = self.train(*flags, outputs="controlled")
+        history = self.history("controlled")
+        bias, residuals = [float(b) for b in history["gradient_bias"]], history["forward_residual"]
+        self.assertGreater(bias[0], 0.01)
+        self.assertLess(bias[-1], 0.01)
+        self.assertTrue(all(math.isfinite(b) for b in bias), bias)
+        self.assertEqual(len(residuals), len(bias))
+        self.assertRegex(run.out, r"gradient bias [0-9.e-]+ of the gradient, limit 0.01: next \d forward and \d backward iterations")
+        # Every step takes the exact gradient.
+        self.train("--nproc=1", *FLAGS, outputs="one")
+        self.expect_same("one", "controlled")
+
+    def test_bad_input(self):
+        lp = "--mesh=lp=2"
+        table = [
+            ("--lp-levels, --lp-cfactor, --n-layer: 4 levels with coarsening factor 2 do not fit 7 steps: at most 3 levels do",
+             lp, "--n-layer=7", "--lp-levels=4"),
+            ("lp=2 in --mesh: not with pp", "--mesh=lp=2,pp=2"),
+            ("lp=2 in --mesh: not with cp", "--mesh=lp=2,cp=2"),
+            ("lp=2 in --mesh: not with ep", "--mesh=lp=2,dp_replicate=2,ep=2", "--moe"),
+            ("lp=2 in --mesh: not with experts", lp, "--moe", "--moe-experts=2"),
+            ("--sequence-parallel: not with lp=2 in --mesh", "--mesh=lp=2,tp=2", "--sequence-parallel"),
+            ("--reproducible: not with --force-lp", "--nproc=1", "--force-lp", "--reproducible", "--global-batch-size=8"),
+            ("--lp-cfactor=1: must be at least 2", lp, "--lp-cfactor=1"),
+            ("--lp-bias-limit=2: expected 0 to 1", lp, "--lp-bias-limit=2"),
+            ("--lp-bias-reference=best: expected serial or iteration", lp, "--lp-bias-reference=best"),
+            ("--lp-may-be-serial: expected --lp-bias-limit above 0", lp, "--lp-may-be-serial"),
+        ]
+        for expected, *flags in table:
+            with self.subTest(flags=flags):
+                run = self.train(*FLAGS, *flags, code=None)
+                self.assertNotEqual(run.code, 0)
+                errors = [line for line in run.errors() if "[WARNING]" not in line]
+                self.assertEqual(len(errors), 1, errors)
+                self.assertIn(expected, errors[0])
+                self.assertNotIn("step=1 ", run.out)
+
+
+if __name__ == "__main__":
+    runs.main()
