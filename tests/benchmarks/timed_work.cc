@@ -25,9 +25,9 @@ class TimedStep final : public mgrit::TensorStep {
   std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
-  void Begin(Tape* tape) override {
+  void Begin(Tape* tape, const models::BlockContext& context) override {
     work_->linearised_.clear();
-    step_->Begin(tape);
+    step_->Begin(tape, context);
   }
   void EndForward(absl::Span<const mgrit::StepInterval> steps, const TensorAt& u) override {
     step_->EndForward(steps, u);
