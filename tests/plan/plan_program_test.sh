@@ -80,6 +80,8 @@ refuse 'plan: --activation-checkpointing=full: not in an estimate; expected --dr
   "$plan" llama --cluster=cluster.txt --activation-checkpointing=full
 refuse 'plan: --reproducible: not in an estimate; expected --dry-run, or ordinary sums' \
   "$plan" llama --cluster=cluster.txt --reproducible
+refuse 'plan: --mesh=lp=2,dp_shard=2: not in an estimate; expected --dry-run, or a mesh without lp' \
+  "$plan" llama --cluster=cluster.txt --mesh=lp=2,dp_shard=2
 refuse 'plan: --offload=disk: not in an estimate; expected --dry-run, or none' \
   "$plan" llama --cluster=cluster.txt --offload=disk
 refuse 'plan: --strategy: .*' "$plan" llama --cluster=cluster.txt --strategy=zero9

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "tools/gpt_training/settings.h"
@@ -94,6 +96,11 @@ absl::Status CheckPlan(const PlanSettings& s) {
   }
   if (trainer.offload != "none") return refused("offload=" + trainer.offload, "none");
   if (trainer.reproducible) return refused("reproducible", "ordinary sums");
+  if (trainer.lp.force) return refused("force-lp", "one rank without a solver");
+  for (const absl::string_view axis : absl::StrSplit(trainer.mesh, ',')) {
+    if (absl::StartsWith(axis, "lp=") && axis != "lp=1")
+      return refused("mesh=" + trainer.mesh, "a mesh without lp");
+  }
   return absl::OkStatus();
 }
 

@@ -94,7 +94,7 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add("dtype", &dtype,
             absl::StrCat("compute dtype: float32, float64, ", absl::StrJoin(narrow_types(), ", ")),
             OnResume::kSame);
-  if (std::count(axes.begin(), axes.end(), "lp=2") == 0) {
+  if (blocks_are_steps()) {
     table.Add(
         "reproducible", &reproducible,
         "the same bits of losses and parameters for any power of two of ranks along pp, dp_replicate and "
