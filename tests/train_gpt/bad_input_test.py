@@ -38,7 +38,7 @@ class BadInputTest(runs.TrainTest):
             ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
             ("--init-from=resume: say from which directory", "--init-from=resume"),
             ("--checkpoint-interval: say into which directory", "--checkpoint-interval=3"),
-            (r"--mesh=lp=2: this program has no layer-parallel solver \(lp\); expected ", "--mesh=lp=2", "--nproc=2"),
+            (r"--lp-levels, --lp-cfactor, --n-layer: 2 levels with coarsening factor 4 do not fit 2 steps", "--mesh=lp=2", "--nproc=2"),
             ("--mesh=ep=2: 1 ranks, but there are 2", "--mesh=ep=2", "--nproc=2"),
             ("--resume and --init-from name two beginnings", "--resume=x", "--init-from=y"),
         ]
