@@ -30,8 +30,8 @@ Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options
     : Solver(problem, time, options, communicator,
              Partition::Even(time.steps, communicator.size(), Checked(options, time.steps))) {}
 
-Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options, comm::Communicator communicator,
-               Partition partition)
+Solver::Solver(AnyProblem& problem, const TimeGrid& time, const Options& options,
+               comm::Communicator communicator, Partition partition)
     : options_(Checked(options, time.steps)),
       communicator_(std::move(communicator)),
       hierarchy_(problem, options, Grid(time, options, std::move(partition), communicator_.rank()),

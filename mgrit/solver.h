@@ -80,7 +80,8 @@ class Solver {
 
   // `problem` outlives the solver. The options are valid (mgrit::Validate), else the program ends.
   // Collective.
-  Solver(AnyProblem& problem, const TimeGrid& time, const Options& options, const comm::Communicator& communicator);
+  Solver(AnyProblem& problem, const TimeGrid& time, const Options& options,
+         const comm::Communicator& communicator);
   // With a partition of one's own; `partition` has as many positions as the communicator has ranks.
   Solver(AnyProblem& problem, const TimeGrid& time, const Options& options, comm::Communicator communicator,
          Partition partition);
