@@ -37,6 +37,7 @@ void NetworkProblem::StepMany(absl::Span<const StepTask> tasks) {
   std::vector<TensorStep::Task> tensor_tasks;
   for (const StepTask& task : tasks) {
     tensor_tasks.push_back({task.interval, &Value<at::Tensor>(*task.u), &Value<at::Tensor>(*task.out)});
+    tensor_tasks.back().interval.final = task.interval.final && final_;
   }
   step_.ForwardMany(tensor_tasks);
 }
