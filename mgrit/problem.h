@@ -40,7 +40,7 @@ struct StepInterval {
   // `u` is the final state of its point and `out` will be that of the next: part of the sweep that shows the
   // solution (FinalRelaxation). A problem that will be differentiated may keep what its adjoint needs. With
   // all states stored, every step to an F-point of level 0 is final once in a solve; C-points follow from the
-  // coarse levels, and no step to them is final.
+  // coarse levels, and no step to them is final. In a serial sweep every step is.
   bool final = false;
 
   // Of the solve under way: its iteration, from 0, and how far it has come, from 0 (no residual yet) to 1 (near

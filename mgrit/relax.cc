@@ -175,10 +175,10 @@ void Hierarchy::SerialSweep() {
   if (grid.empty()) return;
   if (grid.left_rank >= 0) Receive(level);
   State* before = &level.point(grid.first);
+  final_sweep_ = true;
   for (std::int64_t point = grid.first + 1; point <= grid.last; ++point) {
     State* u = level.u[grid.local(point)].get();
     if (u == nullptr) u = level.scratch[point % 2].get();
-    final_sweep_ = !grid.is_c_point(point);  // as in a solve: no step to a C-point is final
     Step(level, point - 1, *before, *u);
     before = u;
   }

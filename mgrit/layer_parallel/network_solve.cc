@@ -19,6 +19,10 @@ Options BackwardOptions(Options options) {
   return options;
 }
 
+Solution Solve(Solver& solver, Propagation propagation) {
+  return propagation == Propagation::kSerial ? solver.SolveSerially() : solver.Solve();
+}
+
 }  // namespace
 
 at::Tensor NetworkProblem::Make(int) { return at::zeros_like(u_0_, at::MemoryFormat::Contiguous); }
@@ -51,13 +55,18 @@ NetworkSolve::NetworkSolve(TensorStep& step, const TimeGrid& time, const LayerPa
                            const comm::Communicator& communicator, const Partition& partition,
                            const at::Tensor& u_0, bool recorded)
     : step_(step),
-      time_(time),
-      options_{ForwardOptions(options.forward, recorded), BackwardOptions(options.backward)},
-      communicator_(communicator),
-      partition_(partition),
       problem_(step, u_0),
+      forward_(problem_, time, ForwardOptions(options.forward, recorded), communicator, partition),
       adjoint_(problem_, time, [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); }) {
-  if (recorded) tape_ = step.NewTape();
+  const bool skips_first = options.forward.skip_downcycle;
+  forward_.set_observer([this, skips_first](int iteration, double norm) {
+    const bool has_norm = iteration > 0 || !skips_first;
+    problem_.set_final(!has_norm || std::isfinite(norm));
+  });
+  if (!recorded) return;
+  backward_ = std::make_unique<Solver>(adjoint_, adjoint_.time(), BackwardOptions(options.backward),
+                                       communicator, partition.Mirrored());
+  tape_ = step.NewTape();
 }
 
 bool NetworkSolve::Fits(const at::Tensor& u_0, bool recorded) const {
@@ -67,38 +76,19 @@ bool NetworkSolve::Fits(const at::Tensor& u_0, bool recorded) const {
 }
 
 void NetworkSolve::set_iterations(int forward, int backward) {
-  options_.forward.max_iterations = forward;
-  options_.backward.max_iterations = backward;
-}
-
-Solution NetworkSolve::Solve(Solvers& solvers, AnyProblem& problem, const TimeGrid& time, Options options,
-                             const Partition& partition, Propagation propagation) {
-  const bool serial = propagation == Propagation::kSerial;
-  std::unique_ptr<Solver>& solver = serial ? solvers.serial : solvers.parallel;
-  const int iterations = options.max_iterations;
-  const bool skips_first = options.skip_downcycle;
-  if (serial) options.max_levels = 1;
-  if (solver == nullptr) {
-    solver = std::make_unique<Solver>(problem, time, options, communicator_, partition);
-  }
-  solver->set_max_iterations(iterations);
-  solvers.last = solver.get();
-  problem_.set_final(true);
-  solver->set_observer([this, skips_first](int iteration, double norm) {
-    const bool has_norm = iteration > 0 || !skips_first;
-    problem_.set_final(!has_norm || std::isfinite(norm));
-  });
-  return solver->Solve();
+  forward_.set_max_iterations(forward);
+  if (backward_ != nullptr) backward_->set_max_iterations(backward);
 }
 
 Solution NetworkSolve::Forward(const at::Tensor& u_0, const models::BlockContext& context,
                                Propagation propagation) {
   problem_.set_input(u_0);
+  problem_.set_final(true);
   Clear();
   step_.Begin(tape_.get(), context);
-  Solution solution = Solve(forward_, problem_, time_, options_.forward, partition_, propagation);
-  if (tape_ == nullptr || !forward_.last->owns_points() || solution.diverged) return solution;
-  step_.EndForward(FineSteps(forward_.last->first_point(), forward_.last->last_point()),
+  Solution solution = Solve(forward_, propagation);
+  if (tape_ == nullptr || !forward_.owns_points() || solution.diverged) return solution;
+  step_.EndForward(FineSteps(forward_.first_point(), forward_.last_point()),
                    [this](std::int64_t point) -> const at::Tensor& { return StateAt(point); });
   return solution;
 }
@@ -106,7 +96,7 @@ Solution NetworkSolve::Forward(const at::Tensor& u_0, const models::BlockContext
 Solution NetworkSolve::Adjoint(const at::Tensor& lambda, Propagation propagation) {
   adjoint_.set_terminal(lambda);
   step_.BeginAdjoint(*tape_);
-  return Solve(backward_, adjoint_, adjoint_.time(), options_.backward, partition_.Mirrored(), propagation);
+  return Solve(*backward_, propagation);
 }
 
 void NetworkSolve::Clear() {
@@ -117,7 +107,7 @@ void NetworkSolve::Clear() {
 std::vector<StepInterval> NetworkSolve::FineSteps(std::int64_t first, std::int64_t last) const {
   std::vector<StepInterval> steps;
   for (std::int64_t step = first; step < last; ++step) {
-    steps.push_back(forward_.last->grid().Interval(0, step));
+    steps.push_back(forward_.grid().Interval(0, step));
     steps.back().final = true;
   }
   return steps;

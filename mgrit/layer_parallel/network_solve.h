@@ -59,31 +59,20 @@ class NetworkSolve {
   void Clear();
 
   // u and dJ/du at an own point.
-  const at::Tensor& StateAt(std::int64_t point) const { return forward_.last->state<at::Tensor>(point); }
+  const at::Tensor& StateAt(std::int64_t point) const { return forward_.state<at::Tensor>(point); }
   const at::Tensor& AdjointAt(std::int64_t point) const {
-    return backward_.last->state<at::Tensor>(adjoint_.PointOf(point));
+    return backward_->state<at::Tensor>(adjoint_.PointOf(point));
   }
   // Steps [first, last) of level 0, marked final.
   std::vector<StepInterval> FineSteps(std::int64_t first, std::int64_t last) const;
 
  private:
-  // Of one direction. The serial one, of a single level, is made when it is first needed.
-  struct Solvers {
-    std::unique_ptr<Solver> parallel, serial;
-    Solver* last = nullptr;  // whose states are the solution
-  };
-  Solution Solve(Solvers& solvers, AnyProblem& problem, const TimeGrid& time, Options options,
-                 const Partition& partition, Propagation propagation);
-
   TensorStep& step_;
-  TimeGrid time_;
-  LayerParallelOptions options_;
-  comm::Communicator communicator_;
-  Partition partition_;
   NetworkProblem problem_;
+  Solver forward_;
   AdjointProblem<at::Tensor> adjoint_;
-  Solvers forward_, backward_;
-  std::unique_ptr<TensorStep::Tape> tape_;  // null unless recorded
+  std::unique_ptr<Solver> backward_;  // null unless recorded, as is the tape
+  std::unique_ptr<TensorStep::Tape> tape_;
 };
 
 }  // namespace plait::mgrit

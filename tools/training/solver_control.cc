@@ -110,9 +110,9 @@ std::string SolverControl::Line() const {
   if (!bias_.has_value()) return "";
   const SolverChoice choice = policy_->choice();
   return absl::StrFormat(
-      "gradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s", *bias_,
-      settings_.bias_limit, choice.forward, choice.backward,
-      choice.serial ? ", but serially, which is faster" : "");
+      "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
+      settings_.bias_reference == "iteration" ? "estimated " : "", *bias_, settings_.bias_limit,
+      choice.forward, choice.backward, choice.serial ? ", but serially, which is faster" : "");
 }
 
 std::vector<Recorded> SolverControl::metrics() {
@@ -125,7 +125,8 @@ std::vector<Recorded> SolverControl::metrics() {
       {{"step_evaluations", "1", "steps of the network that a rank took, of all levels and both directions"},
        kStatistics},
       {{"diverged_solves", "1", "solves so far that were done again serially"}},
-      {{"gradient_bias", "1", "distance from the exact gradient, relative to it"}}};
+      {{"gradient_bias", "1",
+        "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
 }
 
 void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
