@@ -40,6 +40,7 @@ class BlockStep final : public TensorStep {
   std::vector<at::Tensor> Parameters() override { return parameters_; }
   std::int64_t SharedParameters() const override { return shared_parameters_; }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
+  bool LinearisesAhead() const override { return true; }
   std::unique_ptr<Tape> NewTape() const override;
   void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "comm/tensor_collectives.h"
 
 namespace plait::mgrit {
@@ -55,12 +57,16 @@ std::vector<at::Tensor> ViewsOf(const at::Tensor& flat, at::TensorList parameter
 LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
                               std::int64_t steps, double final_time, const LayerParallelOptions& options)
     : communicator_(std::move(communicator)),
-      step_(std::move(step)),
+      step_(std::make_shared<TimedStep>(std::move(step))),
       time_{.start = 0, .stop = final_time, .steps = steps},
       options_(Checked(options, steps)),
-      partition_(Partition::OfWholeIntervals(steps, communicator_.size(), options.forward)),
-      position_(partition_.PositionOf(communicator_.rank())) {
+      partition_(Partition::OfWholeIntervals(steps, communicator_.size(), options.forward)) {
+  Divide();
   step_->SetOwnSteps(first_step(), last_step());
+}
+
+void LayerParallel::Engine::Divide() {
+  position_ = partition_.PositionOf(communicator_.rank());
   std::vector<std::int64_t> bounds;
   std::vector<int> owners;
   const std::int64_t interval = LeafBegin(1);
@@ -68,7 +74,7 @@ LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<T
     bounds.push_back((partition_.first_step(p) + interval - 1) / interval);
     owners.push_back(partition_.RankAt(p));
   }
-  bounds.push_back((steps + interval - 1) / interval);
+  bounds.push_back((time_.steps + interval - 1) / interval);
   first_leaf_ = bounds[position_];
   last_leaf_ = bounds[position_ + 1];
   gradient_sum_ = std::make_unique<TreeSum>(std::move(bounds), std::move(owners), communicator_);
@@ -90,11 +96,13 @@ std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0,
     solve = std::move(*found);
     free_.erase(std::next(found).base());
   }
+  ++taken_;
   solve->set_iterations(options_.forward.max_iterations, options_.backward.max_iterations);
   return solve;
 }
 
 void LayerParallel::Engine::Return(std::unique_ptr<NetworkSolve> solve) {
+  --taken_;
   solve->Clear();
   free_.push_back(std::move(solve));
   if (free_.size() > kKeptSolves) free_.erase(free_.begin());
@@ -172,6 +180,32 @@ std::vector<at::Tensor> LayerParallel::Engine::Gradients(NetworkSolve& solve,
   std::vector<at::Tensor> gradients = ViewsOf(flat, shared);
   gradients.insert(gradients.end(), own.begin(), own.end());
   return gradients;
+}
+
+// The parameters of own steps are here: they have to stay own.
+absl::Status LayerParallel::Engine::CheckOptions(const LayerParallelOptions& options) const {
+  if (taken_ > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        taken_, " recorded forward passes wait for their backward: options can change behind it"));
+  }
+  PLAIT_RETURN_IF_ERROR(LayerParallel::Check(options, time_.steps));
+  const Partition other = Partition::OfWholeIntervals(time_.steps, communicator_.size(), options.forward);
+  for (int p = 0; p < partition_.positions(); ++p) {
+    if (other.first_step(p) != partition_.first_step(p)) {
+      return absl::InvalidArgumentError(absl::StrCat("the factors give rank ", partition_.RankAt(p),
+                                                     " other steps: from ", other.first_step(p),
+                                                     " instead of ", partition_.first_step(p), " on"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LayerParallel::Engine::SetOptions(const LayerParallelOptions& options) {
+  const absl::Status fits = CheckOptions(options);
+  PLAIT_CHECK(fits.ok()) << fits.message();
+  options_ = options;
+  free_.clear();
+  Divide();
 }
 
 void LayerParallel::Engine::set_iterations(int forward, int backward) {

@@ -10,6 +10,7 @@
 
 #include "mgrit/layer_parallel/layer_parallel.h"
 #include "mgrit/layer_parallel/network_solve.h"
+#include "mgrit/layer_parallel/timed_step.h"
 #include "mgrit/layer_parallel/tree_sum.h"
 
 namespace plait::mgrit {
@@ -30,12 +31,14 @@ class LayerParallel::Engine {
   std::vector<at::Tensor> Backward(NetworkSolve& solve, const at::Tensor& lambda, bool wants_input_gradient,
                                    const std::vector<at::Tensor>& parameters);
 
-  TensorStep& step() { return *step_; }
+  TimedStep& step() { return *step_; }
   std::int64_t steps() const { return time_.steps; }
   std::int64_t first_step() const { return partition_.first_step(position_); }
   std::int64_t last_step() const { return partition_.last_step(position_); }
   const Solution& last_forward() const { return last_forward_; }
   const Solution& last_backward() const { return last_backward_; }
+  absl::Status CheckOptions(const LayerParallelOptions& options) const;
+  void SetOptions(const LayerParallelOptions& options);
   void set_iterations(int forward, int backward);
   void set_propagation(Propagation propagation) { propagation_ = propagation; }
   std::int64_t diverged_solves() const { return diverged_solves_; }
@@ -45,16 +48,19 @@ class LayerParallel::Engine {
   at::Tensor FromOwnerOf(std::int64_t step, const at::Tensor& like, const at::Tensor* mine);
   std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& parameters);
   std::int64_t LeafBegin(std::int64_t leaf) const;
+  // Steps to ranks and C-intervals to the leaves of the sum, as the options say.
+  void Divide();
 
   comm::Communicator communicator_;
-  std::shared_ptr<TensorStep> step_;
+  std::shared_ptr<TimedStep> step_;
   TimeGrid time_;
   LayerParallelOptions options_;
   Propagation propagation_ = Propagation::kParallel;
   std::int64_t diverged_solves_ = 0;
   Partition partition_;
-  int position_;
+  int position_ = 0;
   std::vector<std::unique_ptr<NetworkSolve>> free_;  // the one returned last at the back
+  int taken_ = 0;                                    // solves that have not been returned
   std::unique_ptr<TreeSum> gradient_sum_;
   std::int64_t first_leaf_ = 0;  // own C-intervals
   std::int64_t last_leaf_ = 0;

@@ -154,8 +154,23 @@ std::int64_t LayerParallel::last_step() const { return engine_->last_step(); }
 const Solution& LayerParallel::last_forward() const { return engine_->last_forward(); }
 const Solution& LayerParallel::last_backward() const { return engine_->last_backward(); }
 
+std::int64_t LayerParallel::shared_parameters() const { return engine_->step().SharedParameters(); }
+bool LayerParallel::linearises_ahead() const { return engine_->step().LinearisesAhead(); }
+
+absl::Status LayerParallel::SetOptions(const LayerParallelOptions& options) {
+  const absl::Status fits = engine_->CheckOptions(options);
+  if (fits.ok()) engine_->SetOptions(options);
+  return fits;
+}
+
+absl::Status LayerParallel::CheckOptions(const LayerParallelOptions& options) const {
+  return engine_->CheckOptions(options);
+}
+
 void LayerParallel::set_iterations(int forward, int backward) { engine_->set_iterations(forward, backward); }
 void LayerParallel::set_propagation(Propagation propagation) { engine_->set_propagation(propagation); }
 std::int64_t LayerParallel::diverged_solves() const { return engine_->diverged_solves(); }
+WorkTimes LayerParallel::work_times() const { return engine_->step().times(); }
+void LayerParallel::ResetWorkTimes() { engine_->step().Reset(); }
 
 }  // namespace plait::mgrit

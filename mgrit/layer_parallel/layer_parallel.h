@@ -38,6 +38,7 @@
 #include "absl/status/status.h"
 #include "comm/communicator.h"
 #include "mgrit/layer_parallel/tensor_step.h"
+#include "mgrit/layer_parallel/work_times.h"
 #include "mgrit/options.h"
 #include "mgrit/solver.h"
 #include "models/block_model.h"
@@ -91,6 +92,11 @@ class LayerParallel {
   // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 
+  // How many of them are shared: TensorStep::SharedParameters.
+  std::int64_t shared_parameters() const;
+  // TensorStep::LinearisesAhead of its step.
+  bool linearises_ahead() const;
+
   // Of the whole network.
   std::int64_t steps() const;
   // The own steps first_step() ... last_step() - 1.
@@ -99,12 +105,21 @@ class LayerParallel {
   // What the last solves came to. The backward one is empty before the first backward.
   const Solution& last_forward() const;
   const Solution& last_backward() const;
+  // Other levels, factors and iterations from the next Forward on, as CheckOptions allows. InvalidArgument where they do not fit the steps, or
+  // where the ranks' own steps would be others; FailedPrecondition while a recorded pass waits for its backward; then
+  // all stays as it is. Local; every rank gives the same.
+  absl::Status SetOptions(const LayerParallelOptions& options);
+  absl::Status CheckOptions(const LayerParallelOptions& options) const;
   // At least 1 each. Takes effect at the next Forward and its backward. Levels and factors stay as they are.
   void set_iterations(int forward, int backward);
   // Of the next Forward and its backward.
   void set_propagation(Propagation propagation);
   // Solves so far, of both directions, that were done again serially.
   std::int64_t diverged_solves() const;
+
+  // What this rank has done since the last reset, in all solves of both directions, and in gradients.
+  WorkTimes work_times() const;
+  void ResetWorkTimes();
 
  private:
   class Engine;

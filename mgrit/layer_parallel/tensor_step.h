@@ -47,6 +47,12 @@ class TensorStep {
   // (Forward) or begin there (Adjoint). Called before any step.
   virtual void SetOwnSteps(std::int64_t first, std::int64_t last) = 0;
 
+  // Evaluations of the network's step in a call of Forward for this interval, and of its adjoint in one of Adjoint: a
+  // coarse step may make several.
+  virtual std::int64_t Evaluations(const StepInterval& /*interval*/) const { return 1; }
+  // Whether EndForward takes the steps to C-points again, for the adjoint; else the adjoint does that where it needs it.
+  virtual bool LinearisesAhead() const { return false; }
+
   virtual std::unique_ptr<Tape> NewTape() const = 0;
   // A forward solve begins. An adjoint may follow if it has a tape, else (null) none will. `context`: of all its steps;
   // the solver says dt, level, step and final.

@@ -25,7 +25,7 @@
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
 #include "comm/session_main.h"
-#include "tests/benchmarks/message_costs.h"
+#include "mgrit/scaling/message_costs.h"
 #include "tests/benchmarks/spread.h"
 #include "tests/benchmarks/step_run.h"
 #include "tools/gru_training/settings.h"
@@ -80,7 +80,7 @@ struct Measured {
 
 Measured Measure(StepRun& run, const comm::Communicator& world) {
   for (int i = 0; i < absl::GetFlag(FLAGS_warmup); ++i) run.RunBatch();
-  run.work().Reset();
+  run.solver().ResetWorkTimes();
   Measured measured;
   const int batches = absl::GetFlag(FLAGS_batches);
   std::vector<double> sums(7, 0.0);
@@ -109,19 +109,21 @@ void PrintSpread(const Spread& spread) {
 }
 
 // Seconds of each kind of work, by one piece of it; then what is not in them: by item of the sequence
-// (inputs), by batch (head), by evaluation (solver), by C-interval (sum of gradients).
+// (inputs), by batch (head), by evaluation (solver), by step whose gradient is taken (sum of gradients).
 void PrintCosts(StepRun& run, const BatchSeconds& mean, const StepShape& shape, const Setting& setting,
                 double evaluations, const comm::Communicator& world) {
-  WorkSeconds seconds = run.work().Seconds();
-  std::vector<double> counts(run.work().Counts().values.begin(), run.work().Counts().values.end());
-  world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds.values.data(), kWorkKinds)));
+  const mgrit::WorkTimes times = run.solver().work_times();
+  mgrit::WorkSeconds seconds = times.seconds;
+  std::vector<double> counts(times.counts.values.begin(), times.counts.values.end());
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds.values.data(), mgrit::kWorkKinds)));
   world.AllReduce(comm::BufferOf(absl::MakeSpan(counts)));
   if (world.rank() != 0) return;
   PrintWhere("lp_costs", shape, world.size(), TextOf(setting));
-  for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
-    if (counts[kind] > 0) std::printf(" %s=%.9f", kWorkNames[kind], seconds.values[kind] / counts[kind]);
+  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
+    if (counts[kind] > 0)
+      std::printf(" %s=%.9f", mgrit::kWorkNames[kind], seconds.values[kind] / counts[kind]);
   }
-  const std::size_t gradient = static_cast<std::size_t>(WorkKind::kGradient);
+  const std::size_t gradient = static_cast<std::size_t>(mgrit::WorkKind::kGradient);
   const double batches = absl::GetFlag(FLAGS_batches);
   const double gradients = seconds.values[gradient] / batches / world.size();
   const double steps = static_cast<double>(shape.steps);
@@ -178,7 +180,8 @@ absl::Status Run(const gru_training::GruSettings& config, const Setting& setting
   const int windows = absl::GetFlag(FLAGS_windows);
   if (windows > 0) MeasureInference(run, shape, setting, windows, world);
   if (!alone && absl::GetFlag(FLAGS_messages)) {
-    const MessageCosts costs = MeasureMessages(world, [&] { run.RunSerialBatch(); });
+    const mgrit::scaling::MessageCosts costs =
+        mgrit::scaling::MeasureMessages(world, [&] { run.RunSerialBatch(); });
     if (world.rank() == 0) {
       std::printf("messages ranks=%d latency=%.9f per_byte=%.15f contention=%.4f hand_over=%.9f\n",
                   world.size(), costs.latency_seconds, costs.byte_seconds, costs.contention,

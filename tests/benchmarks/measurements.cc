@@ -15,6 +15,7 @@
 namespace plait::benchmarks {
 namespace {
 
+using mgrit::scaling::Costs;
 using Entries = std::map<std::string, std::string>;
 
 // 0 where the key is missing.
@@ -47,10 +48,10 @@ absl::Status AddCosts(const Entries& entries, Measurements& all) {
   PLAIT_ASSIGN_OR_RETURN(const double steps, Number(entries, "steps"));
   measured.steps = static_cast<std::int64_t>(steps);
   Costs& costs = measured.costs;
-  for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
-    PLAIT_ASSIGN_OR_RETURN(costs.work.values[kind], Number(entries, kWorkNames[kind]));
+  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
+    PLAIT_ASSIGN_OR_RETURN(costs.work.values[kind], Number(entries, mgrit::kWorkNames[kind]));
   }
-  costs.work = MeasuredOrLike(costs.work);
+  costs.work = mgrit::scaling::MeasuredOrLike(costs.work);
   PLAIT_ASSIGN_OR_RETURN(costs.input, Number(entries, "inputs"));
   PLAIT_ASSIGN_OR_RETURN(costs.head, Number(entries, "head"));
   PLAIT_ASSIGN_OR_RETURN(costs.solver, Number(entries, "solver"));
@@ -150,7 +151,7 @@ Costs CostsFor(const Measurements& measurements, const std::string& setting, std
   if (runs.empty()) take([&](const MeasuredCosts& run) { return run.setting == setting; });
   if (runs.empty()) take([](const MeasuredCosts&) { return true; });
   Costs costs = runs[0]->costs;
-  for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
+  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
     costs.work.values[kind] = MedianOf(runs, [&](const Costs& c) { return c.work.values[kind]; });
   }
   costs.input = MedianOf(runs, [](const Costs& c) { return c.input; });

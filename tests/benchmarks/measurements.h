@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tests/benchmarks/scaling_model.h"
+#include "mgrit/scaling/scaling_model.h"
 #include "tests/benchmarks/setting.h"
 
 namespace plait::benchmarks {
@@ -22,7 +22,7 @@ struct MeasuredStep {
 struct MeasuredCosts {
   std::string setting;
   std::int64_t steps = 0;
-  Costs costs;  // without those of messages
+  mgrit::scaling::Costs costs;  // without those of messages
 };
 
 struct Measurements {
@@ -44,7 +44,8 @@ absl::StatusOr<Measurements> ReadMeasurements(const std::string& path);
 
 // Costs of one rank at `steps` steps with this setting (medians over the runs), else of the run nearest to
 // it: the same setting at other steps, or any. Never empty: ReadMeasurements has seen to that.
-Costs CostsFor(const Measurements& measurements, const std::string& setting, std::int64_t steps);
+mgrit::scaling::Costs CostsFor(const Measurements& measurements, const std::string& setting,
+                               std::int64_t steps);
 
 }  // namespace plait::benchmarks
 

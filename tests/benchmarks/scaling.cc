@@ -23,8 +23,8 @@
 #include "base/flags.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "mgrit/scaling/scaling_model.h"
 #include "tests/benchmarks/measurements.h"
-#include "tests/benchmarks/scaling_model.h"
 #include "tests/benchmarks/spread.h"
 
 ABSL_FLAG(std::string, log, "", "output of layer_parallel_step, of any number of runs");
@@ -39,6 +39,10 @@ ABSL_FLAG(std::string, settings,
 
 namespace plait::benchmarks {
 namespace {
+
+using mgrit::scaling::Costs;
+using mgrit::scaling::Machine;
+using mgrit::scaling::PredictBatch;
 
 base::ToolUsage Usage() {
   return {.name = "scaling",
@@ -72,7 +76,7 @@ absl::Status PrintPredictions(const Measurements& all, const Measurements& calib
     PLAIT_ASSIGN_OR_RETURN(const Setting setting, ParseSetting(run.setting));
     const Costs costs = CostsFor(calibration, run.setting, run.steps);
     const double measured = MedianSeconds(all.parallel, run);
-    const double predicted = PredictBatch({setting, run.steps, run.ranks}, costs, machine);
+    const double predicted = PredictBatch(ShapeOf(setting, run.steps, run.ranks), costs, machine);
     const double error = predicted / measured - 1;
     const bool calibrated = run.ranks == 1 && run.steps == absl::GetFlag(FLAGS_calibrate);
     if (!calibrated) worst = std::max(worst, std::abs(error));
@@ -149,7 +153,7 @@ void PrintTable(const Measurements& all, const Measurements& calibration, const 
       }
       const Costs costs = CostsFor(calibration, TextOf(setting), steps);
       const Machine machine = {.cores = ranks, .contention = calibration.contention};
-      speedups[i].push_back(serial / PredictBatch({setting, steps, ranks}, costs, machine));
+      speedups[i].push_back(serial / PredictBatch(ShapeOf(setting, steps, ranks), costs, machine));
       std::printf(" %.2f |", speedups[i].back());
     }
     std::printf("\n");

@@ -97,6 +97,13 @@ std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>
   return evaluations;
 }
 
+mgrit::scaling::BatchShape ShapeOf(const Setting& setting, std::int64_t steps, int ranks) {
+  const auto evaluations = [step = setting.step](const mgrit::StepInterval& interval) {
+    return gru::SubstepsOf(step, interval.level, interval.fine_stop - interval.fine_start);
+  };
+  return {.solver = setting.solver, .steps = steps, .ranks = ranks, .evaluations = evaluations};
+}
+
 Setting PublishedSetting() {
   return {mgrit::MakeLayerParallelOptions(3, 4, 2, 1),
           {.coarse_step = CoarseStep::kOneStep, .coarse_hold = {0}}};

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "mgrit/layer_parallel/layer_parallel.h"
+#include "mgrit/scaling/work_trace.h"
 #include "models/gru/layer_parallel/gru_step.h"
 
 namespace plait::benchmarks {
@@ -23,6 +24,9 @@ struct Setting {
   mgrit::LayerParallelOptions solver;
   gru::GruStepOptions step;
 };
+
+// What the model of scaling replays.
+mgrit::scaling::BatchShape ShapeOf(const Setting& setting, std::int64_t steps, int ranks);
 
 // Evaluations of the cell in `steps` steps of each level: a coarse step may have several (GruStepOptions).
 std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>& steps);

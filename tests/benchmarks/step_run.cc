@@ -41,16 +41,14 @@ StepRun::StepRun(const StepShape& shape, const Setting& setting, const comm::Com
       setting_(setting),
       communicator_(communicator),
       classifier_(SeededClassifier(shape)),
-      work_(std::make_shared<TimedWork>(setting.step)),
       parallel_([parameters = classifier_.gru().parameters()] { return parameters; }, shape.cell, at::kFloat,
-                communicator, shape.steps, shape.final_time, setting.solver, setting.step,
-                [this](std::shared_ptr<mgrit::TensorStep> step) { return work_->Around(std::move(step)); }),
+                communicator, shape.steps, shape.final_time, setting.solver, setting.step),
       x_(at::randn({shape.batch, shape.steps, shape.cell.input})),
       labels_(at::randint(kClasses, {shape.batch}, at::kLong)) {}
 
 BatchSeconds StepRun::RunBatch() {
   for (at::Tensor& parameter : classifier_.parameters()) parameter.mutable_grad().reset();
-  const double work_before = work_->TotalSeconds();
+  const double work_before = solver().work_times().total_seconds();
   communicator_.Barrier();
   const double messages_before = MessageSeconds();
   BatchSeconds seconds;
@@ -67,7 +65,7 @@ BatchSeconds StepRun::RunBatch() {
   seconds.forward_solve = forward.seconds;
   seconds.backward_solve = backward.seconds;
   seconds.messages = MessageSeconds() - messages_before;
-  seconds.work = work_->TotalSeconds() - work_before;
+  seconds.work = solver().work_times().total_seconds() - work_before;
   return seconds;
 }
 

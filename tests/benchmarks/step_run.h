@@ -6,14 +6,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "models/gru/layer_parallel/layer_parallel_gru.h"
 #include "models/gru/sequence_classifier.h"
 #include "tests/benchmarks/setting.h"
-#include "tests/benchmarks/timed_work.h"
 
 namespace plait::benchmarks {
 
@@ -55,7 +53,8 @@ class StepRun {
   // Numbers in the gradient of the GRU.
   double GradientCount() const;
 
-  TimedWork& work() { return *work_; }
+  // The GRU's.
+  mgrit::LayerParallel& solver() { return parallel_.solver(); }
 
  private:
   double MessageSeconds() const;
@@ -65,7 +64,6 @@ class StepRun {
   Setting setting_;
   comm::Communicator communicator_;
   gru::SequenceClassifier classifier_;
-  std::shared_ptr<TimedWork> work_;
   gru::LayerParallelGru parallel_;
   at::Tensor x_;
   at::Tensor labels_;

@@ -47,6 +47,25 @@ class LayerParallelTest(runs.TrainTest):
         self.train("--nproc=1", *FLAGS, outputs="one")
         self.expect_same("one", "controlled")
 
+    def test_auto_takes_exact_gradients_until_it_has_chosen(self):
+        run = self.train(*FLAGS, "--mesh=lp=2", "--lp-auto", "--lp-fwd-iters=1", "--lp-iters=1", outputs="auto")
+        self.assertTrue(all(0 < float.fromhex(b) < 10 for b in self.history("auto")["gradient_bias"]))
+        self.train("--nproc=1", *FLAGS, outputs="one")
+        self.expect_same("one", "auto")
+        self.assertNotIn("--lp-auto would", run.out)
+
+    def test_auto_chooses_once_and_says_why(self):
+        run = self.train(*FLAGS, "--mesh=lp=2", "--lp-auto", "--lp-bias-limit=0.2", "--max-iters=120")
+        chosen = [line for line in run.out.splitlines() if "--lp-auto chose" in line]
+        self.assertEqual(len(chosen), 1, run.out)
+        self.assertRegex(chosen[0], r"chose (serial propagation, \S+ s a step|2 levels, factor \d+, \d \+ \d iterations|3 levels)")
+
+    def test_without_auto_one_line_says_what_it_would_look_at(self):
+        run = self.train(*FLAGS, "--mesh=lp=2")
+        advice = [line for line in run.out.splitlines() if "--lp-auto would" in line]
+        self.assertEqual(len(advice), 1, run.out)
+        self.assertRegex(advice[0], r"solver: 2 levels, factor 2, 2 \+ 1 iterations takes \S+ s a step, serial propagation would take about")
+
     def test_bad_input(self):
         lp = "--mesh=lp=2"
         table = [
@@ -62,6 +81,8 @@ class LayerParallelTest(runs.TrainTest):
             ("--lp-cfactor=1: must be at least 2", lp, "--lp-cfactor=1"),
             ("--lp-bias-limit=2: expected 0 to 1", lp, "--lp-bias-limit=2"),
             ("--lp-bias-reference=best: expected serial or iteration", lp, "--lp-bias-reference=best"),
+            ("--lp-may-be-serial: not with --lp-auto", lp, "--lp-auto", "--lp-may-be-serial", "--lp-bias-limit=0.1"),
+            ("--lp-auto: expected --lp-levels of at least 2", lp, "--lp-auto", "--lp-levels=1"),
             ("--lp-may-be-serial: expected --lp-bias-limit above 0", lp, "--lp-may-be-serial"),
         ]
         for expected, *flags in table:

@@ -73,8 +73,23 @@ training::TrainedModel GruTask::model() {
           .run_block = [this](std::size_t, const models::BlockState& input,
                               const models::BlockContext& context) { return RunBlock(input, context); },
           .solver = [this] { return solves_parallel() ? &parallel().solver() : nullptr; },
+          .coarse_hold = CoarseHold(),
           .activation_bytes_per_sample = bytes.training,
           .fixed_activation_bytes = KeptBytes(bytes)};
+}
+
+// Other holds of coarse steps, which --lp-auto may take.
+training::CoarseHold GruTask::CoarseHold() {
+  const auto with = [own = settings_.StepOptions()](int hold) {
+    gru::GruStepOptions options = own;
+    if (hold >= 0) options.coarse_hold = {hold};
+    return options;
+  };
+  return {.choices = {0, 2, 4},
+          .set = [this, with](int hold) { parallel().set_step_options(with(hold)); },
+          .evaluations = [with](const mgrit::StepInterval& interval, int hold) {
+            return gru::SubstepsOf(with(hold), interval.level, interval.fine_stop - interval.fine_start);
+          }};
 }
 
 // Of the last, short step of an epoch, whose micro-batches may differ by a sample, and of tests: their memory

@@ -58,6 +58,7 @@ class GruTask final : public training::TrainingTask {
  private:
   // Which network runs the block: that which is trained, or its parameters with the steps in turn.
   enum class Solve { kTrained, kSerial };
+  training::CoarseHold CoarseHold();
   std::int64_t KeptBytes(const ActivationBytes& bytes) const;
   void BeginStep(double now);
   models::BlockState RunBlock(const models::BlockState& input, const models::BlockContext& context);

@@ -20,6 +20,10 @@ class TimedStep final : public mgrit::TensorStep {
 
   std::vector<at::Tensor> Parameters() override { return step_->Parameters(); }
   std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
+  std::int64_t Evaluations(const mgrit::StepInterval& interval) const override {
+    return step_->Evaluations(interval);
+  }
+  bool LinearisesAhead() const override { return step_->LinearisesAhead(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   std::unique_ptr<Tape> NewTape() const override { return step_->NewTape(); }
   void Begin(Tape* tape, const models::BlockContext& context) override { step_->Begin(tape, context); }

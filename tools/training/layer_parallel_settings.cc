@@ -31,6 +31,10 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
   add("lp_bias_every", &bias_every, "measure that distance every N steps");
   add("lp_bias_reference", &bias_reference,
       "against: serial, the exact gradient, or iteration, that of one iteration more");
+  add("lp_auto", &chooses,
+      "the first steps try levels, factors and iterations beside serial propagation, and the fastest with a "
+      "gradient "
+      "within --lp-bias-limit, or 0.1, of the exact one goes on");
   add("lp_may_be_serial", &may_be_serial,
       "with --lp-bias-limit and --lp-bias-reference=serial, steps are serial for as long as that is faster");
 }
@@ -50,6 +54,13 @@ absl::Status LayerParallelSettings::Check(std::int64_t steps, const std::string&
     return absl::InvalidArgumentError(
         "--lp-may-be-serial: expected --lp-bias-limit above 0 and --lp-bias-reference=serial, which times "
         "both");
+  }
+  if (may_be_serial && chooses) {
+    return absl::InvalidArgumentError(
+        "--lp-may-be-serial: not with --lp-auto, which chooses once for the run");
+  }
+  if (chooses && levels < 2) {
+    return absl::InvalidArgumentError("--lp-auto: expected --lp-levels of at least 2, to begin with");
   }
   for (const int factor : cfactor) PLAIT_RETURN_IF_ERROR(AtLeast("lp-cfactor", factor, 2));
   return base::Prefixed(mgrit::LayerParallel::Check(Options(), steps),

@@ -27,6 +27,7 @@ struct LayerParallelSettings {
   int bias_every = 20;
   std::string bias_reference = "serial";
   bool may_be_serial = false;
+  bool chooses = false;  // --lp-auto
 
   // A group of --lp-... flags.
   void Bind(SettingsTable& table);

@@ -40,6 +40,15 @@
 
 namespace plait::training {
 
+// A recurrent network's coarse steps hold their gates over some steps: what --lp-auto may change beside the solver.
+struct CoarseHold {
+  std::vector<int> choices = {};
+  // -1: what the flags say. From the next pass on.
+  std::function<void(int hold)> set = {};
+  // TensorStep::Evaluations with that hold; empty: 1.
+  std::function<std::int64_t(const mgrit::StepInterval& interval, int hold)> evaluations = {};
+};
+
 // What a program trains.
 struct TrainedModel {
   models::BlockModel* model = nullptr;  // outlives the training
@@ -52,6 +61,7 @@ struct TrainedModel {
   models::BlockRunner run_block = {};
   // That run_block solves with. Empty: none.
   std::function<mgrit::LayerParallel*()> solver = {};
+  CoarseHold coarse_hold = {};
   // For the memory plan where no dry run makes it (dry_run.h); no plan is made where the first is negative.
   std::int64_t activation_bytes_per_sample = -1;
   std::int64_t fixed_activation_bytes = 0;  // for any micro-batch
@@ -102,6 +112,9 @@ class ShardedModel {
   // Of the model's blocks, or within them (TrainedModel::solver); null where there is none.
   mgrit::LayerParallel* solver();
   parallel::DataParallel& engine() { return *engine_; }
+  const TrainedModel& trained() const { return trained_; }
+  const comm::DeviceMesh& mesh() const { return mesh_; }
+  at::Device device() const { return device_; }
 
   parallel::StepResult Step(const parallel::StepOptions& options);
   // Before the program ends, also after an error.

@@ -1,45 +1,24 @@
 #include "tools/training/solver_control.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
+#include "tools/training/gradient_distance.h"
 
 namespace plait::training {
 namespace {
 
+// Behind these, with the flags' own solver, the advice is given; the first is not counted.
+constexpr std::size_t kStepsBeforeAdvice = 6;
+
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::vector<at::Tensor> CopyOfGradients(const parallel::DataParallel& engine) {
-  std::vector<at::Tensor> copies;
-  for (const parallel::Shard& shard : engine.shards()) {
-    copies.push_back(shard.gradient.defined() ? shard.gradient.clone() : at::Tensor());
-  }
-  return copies;
-}
-
-// |gradient - other| / |gradient| over the mesh; the gradients stay as they are.
-double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& others) {
-  const at::NoGradGuard no_grad;
-  const double norm = engine.GradientNorm();
-  const std::vector<at::Tensor> kept = CopyOfGradients(engine);
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    const at::Tensor& gradient = engine.shards()[i].gradient;
-    if (gradient.defined() && others[i].defined()) gradient.sub_(others[i]);
-  }
-  const double difference = engine.GradientNorm();
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i].defined()) engine.shards()[i].gradient.copy_(kept[i]);
-  }
-  return difference / norm;
 }
 
 double Evaluations(const mgrit::Solution& solution) {
@@ -51,15 +30,20 @@ double Evaluations(const mgrit::Solution& solution) {
 
 void SolverControl::Begin(ShardedModel& model) {
   model_ = &model;
-  if (settings_.bias_limit == 0 || model.solver() == nullptr) return;
+  if (model.solver() == nullptr) return;
   const mgrit::LayerParallelOptions options = settings_.Options();
-  const std::int64_t intervals = model.solver()->steps() / mgrit::AtLevel(options.forward.cfactors, 0);
+  if (settings_.chooses) auto_.emplace(model, world_, options, settings_.bias_limit, ranks_on_host_);
+  if (settings_.bias_limit > 0) ControlBias(options);
+  if (restored_.has_value() && policy_.has_value()) policy_->Restore(*restored_);
+}
+
+void SolverControl::ControlBias(const mgrit::LayerParallelOptions& options) {
+  const std::int64_t intervals = model_->solver()->steps() / mgrit::AtLevel(options.forward.cfactors, 0);
   policy_.emplace(
       BiasPolicyOptions{.limit = settings_.bias_limit,
                         .most_iterations = static_cast<int>(intervals) + 1,
                         .may_be_serial = settings_.may_be_serial},
       SolverChoice{.forward = options.forward.max_iterations, .backward = options.backward.max_iterations});
-  if (restored_.has_value()) policy_->Restore(*restored_);
 }
 
 void SolverControl::Use(const SolverChoice& choice) {
@@ -71,48 +55,60 @@ void SolverControl::Use(const SolverChoice& choice) {
 parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
                                                       const parallel::NextMicroBatch& next) {
   bias_.reset();
+  line_.clear();
   has_step_ = true;
-  if (!policy_.has_value()) return model_->RunMicroBatches(next);
-  if (step % settings_.bias_every == 0) return Measure(next);
-  Use(policy_->choice());
-  return model_->RunMicroBatches(next);
+  if (auto_.has_value() && !auto_->done()) return Try(next);
+  if (policy_.has_value() && step % settings_.bias_every == 0) return Measure(next);
+  if (policy_.has_value()) Use(policy_->choice());
+  return policy_.has_value() || auto_.has_value() ? model_->RunMicroBatches(next) : RunAndAdvise(next);
 }
 
-parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& next) {
-  std::vector<parallel::PipelineMicroBatch> micro_batches;
-  const auto kept = [&](int k) {
-    if (static_cast<std::size_t>(k) == micro_batches.size()) micro_batches.push_back(next(k));
-    return micro_batches[static_cast<std::size_t>(k)];
-  };
-  double seconds[2] = {};
-  Use(policy_->iterations());
-  double begin = NowSeconds();
-  model_->RunMicroBatches(kept);
-  seconds[0] = NowSeconds() - begin;
-  parallel::DataParallel& engine = model_->engine();
-  engine.SumPartialGradients();
-  const std::vector<at::Tensor> biased = CopyOfGradients(engine);
-  engine.AllGatherParameters();  // forgets gradients; parameters are what they were
-
-  const bool by_iteration = settings_.bias_reference == "iteration";
-  const SolverChoice now = policy_->iterations();
-  Use({.forward = now.forward + 1, .backward = now.backward + 1, .serial = !by_iteration});
-  begin = NowSeconds();
-  parallel::PipelineStep done = model_->RunMicroBatches(kept);
-  seconds[1] = NowSeconds() - begin;
-  bias_ = Distance(engine, biased);
-  world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);
-  policy_->Take({.bias = *bias_, .seconds = seconds[0], .exact_seconds = seconds[1]});
+parallel::PipelineStep SolverControl::Try(const parallel::NextMicroBatch& next) {
+  parallel::PipelineStep done = auto_->RunMicroBatches(next);
+  bias_ = auto_->bias();
+  if (!auto_->done()) return done;
+  line_ = auto_->Line();
+  const SolverCandidate* const choice = auto_->choice();
+  if (choice == nullptr) {
+    policy_.reset();  // no bias to control
+  } else if (policy_.has_value()) {
+    ControlBias(choice->options);
+  }
   return done;
 }
 
-std::string SolverControl::Line() const {
-  if (!bias_.has_value()) return "";
+// On a device the host's times say nothing of the steps'.
+parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatch& next) {
+  if (model_->solver() == nullptr || seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu()) {
+    return model_->RunMicroBatches(next);
+  }
+  if (seconds_.size() == 1) model_->solver()->ResetWorkTimes();
+  const double begin = NowSeconds();
+  parallel::PipelineStep done = model_->RunMicroBatches(next);
+  seconds_.push_back(NowSeconds() - begin);
+  if (seconds_.size() < kStepsBeforeAdvice) return done;
+  world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds_)), comm::ReduceOp::kMax);
+  const auto middle = seconds_.begin() + 1 + static_cast<std::ptrdiff_t>((seconds_.size() - 1) / 2);
+  std::nth_element(seconds_.begin() + 1, middle, seconds_.end());
+  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), *middle, ranks_on_host_);
+  return done;
+}
+
+parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& next) {
+  const bool by_iteration = settings_.bias_reference == "iteration";
+  const SolverChoice now = policy_->iterations();
+  const SolverChoice reference = {
+      .forward = now.forward + 1, .backward = now.backward + 1, .serial = !by_iteration};
+  GradientComparison comparison = CompareGradients(
+      *model_, world_, next, [&] { Use(now); }, [&] { Use(reference); });
+  bias_ = comparison.distance;
+  policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
   const SolverChoice choice = policy_->choice();
-  return absl::StrFormat(
+  line_ = absl::StrFormat(
       "%sgradient bias %.3g of the gradient, limit %.3g: next %d forward and %d backward iterations%s",
-      settings_.bias_reference == "iteration" ? "estimated " : "", *bias_, settings_.bias_limit,
-      choice.forward, choice.backward, choice.serial ? ", but serially, which is faster" : "");
+      by_iteration ? "estimated " : "", *bias_, settings_.bias_limit, choice.forward, choice.backward,
+      choice.serial ? ", but serially, which is faster" : "");
+  return std::move(comparison.exact);
 }
 
 std::vector<Recorded> SolverControl::metrics() {

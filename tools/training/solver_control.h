@@ -9,7 +9,9 @@
 // With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: by as
 // many iterations as steps take now, and exactly (or, --lp-bias-reference=iteration, by one iteration more in both
 // directions, whose difference is an estimate). The step takes the latter; their distance raises or lowers the
-// iterations (bias_policy.h). Where the model has no solver, nothing happens. Collective.
+// iterations (bias_policy.h). With --lp-auto the first steps choose the solver (auto_solver.h); without it and without a
+// limit, a few steps later one line says what it would look at. Where the model has no solver, nothing happens.
+// Collective.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 
@@ -24,6 +26,7 @@
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "parallel/pipeline/executor.h"
+#include "tools/training/auto_solver.h"
 #include "tools/training/bias_policy.h"
 #include "tools/training/layer_parallel_settings.h"
 #include "tools/training/run_outputs.h"
@@ -33,15 +36,17 @@ namespace plait::training {
 
 class SolverControl {
  public:
-  SolverControl(const LayerParallelSettings& settings, const comm::Communicator& world)
-      : settings_(settings), world_(world) {}
+  // `ranks_on_host`: that share this host's cores.
+  SolverControl(const LayerParallelSettings& settings, const comm::Communicator& world, int ranks_on_host)
+      : settings_(settings), world_(world), ranks_on_host_(ranks_on_host) {}
   // Before the first step; `model` outlives this.
   void Begin(ShardedModel& model);
 
   // Forward and backward of step `step`, from 0. `next` is called once for each micro-batch.
   parallel::PipelineStep RunMicroBatches(std::int64_t step, const parallel::NextMicroBatch& next);
-  // "iterations 2 forward, 3 backward: bias 0.07 of the gradient" where the last step measured it; else empty.
-  std::string Line() const;
+  // What the last step found: a bias and the next iterations, the choice of --lp-auto, or what that would look at; mostly
+  // empty.
+  const std::string& Line() const { return line_; }
 
   // Of a model with a solver.
   static std::vector<Recorded> metrics();
@@ -52,15 +57,22 @@ class SolverControl {
 
  private:
   void Use(const SolverChoice& choice);
+  void ControlBias(const mgrit::LayerParallelOptions& options);
+  parallel::PipelineStep Try(const parallel::NextMicroBatch& next);
   parallel::PipelineStep Measure(const parallel::NextMicroBatch& next);
+  parallel::PipelineStep RunAndAdvise(const parallel::NextMicroBatch& next);
 
   LayerParallelSettings settings_;
   comm::Communicator world_;
+  int ranks_on_host_;
   ShardedModel* model_ = nullptr;
+  std::optional<AutoSolver> auto_;  // with --lp-auto
+  std::vector<double> seconds_;     // of the first steps, without it
   std::optional<BiasPolicy> policy_;
   std::optional<SolverChoice> restored_;
   std::optional<double> bias_;  // of the last step
   bool has_step_ = false;
+  std::string line_;
 };
 
 }  // namespace plait::training

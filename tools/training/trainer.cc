@@ -58,7 +58,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
       task_(task),
       settings_(run.settings),
       traffic_(run.mesh, run.settings.expert_ranks()),
-      solver_control_(run.settings.lp, run.world),
+      solver_control_(run.settings.lp, run.world, run.environment.job.local_size),
       scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;

@@ -43,10 +43,13 @@ class GruStep final : public mgrit::TensorStep {
   // x: (batch, steps, input), the same on every rank. Before each solve. Reads the parameters.
   void SetInput(const at::Tensor& x);
   const GruCell& cell() const { return *cell_; }
+  // Of coarse steps from the next solve on; not while one waits for its adjoint.
+  void set_options(const GruStepOptions& options) { options_ = options; }
 
   // The input is one of them if it requires a gradient.
   std::vector<at::Tensor> Parameters() override;
   std::int64_t SharedParameters() const override;
+  std::int64_t Evaluations(const mgrit::StepInterval& interval) const override { return SubstepsOf(interval); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
   void Begin(Tape* tape, const models::BlockContext& context) override;

@@ -39,6 +39,8 @@ class LayerParallelGru {
   // last step, (layers, batch, hidden), recorded by autograd with respect to the parameters, x and `initial`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
 
+  // Of coarse steps from the next Forward on; not while a recorded pass waits for its backward.
+  void set_step_options(const GruStepOptions& options) { step_->set_options(options); }
   mgrit::LayerParallel& solver() { return solver_; }
   const mgrit::LayerParallel& solver() const { return solver_; }
 

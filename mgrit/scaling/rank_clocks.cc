@@ -1,4 +1,4 @@
-#include "tests/benchmarks/rank_clocks.h"
+#include "mgrit/scaling/rank_clocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -162,4 +162,4 @@ void RankClocks::PassTime() {
   }
 }
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling

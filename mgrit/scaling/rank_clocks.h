@@ -1,6 +1,6 @@
 // Plays the events of all ranks against clocks. Private to scaling_model.
-#ifndef PLAIT_TESTS_BENCHMARKS_RANK_CLOCKS_H_
-#define PLAIT_TESTS_BENCHMARKS_RANK_CLOCKS_H_
+#ifndef PLAIT_MGRIT_SCALING_RANK_CLOCKS_H_
+#define PLAIT_MGRIT_SCALING_RANK_CLOCKS_H_
 
 #include <cstdint>
 #include <deque>
@@ -9,10 +9,10 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/benchmarks/scaling_model.h"
-#include "tests/benchmarks/work_trace.h"
+#include "mgrit/scaling/scaling_model.h"
+#include "mgrit/scaling/work_trace.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 
 class RankClocks {
  public:
@@ -75,6 +75,6 @@ class RankClocks {
   std::vector<Collective> collectives_;
 };
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling
 
-#endif  // PLAIT_TESTS_BENCHMARKS_RANK_CLOCKS_H_
+#endif  // PLAIT_MGRIT_SCALING_RANK_CLOCKS_H_

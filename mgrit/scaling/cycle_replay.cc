@@ -1,15 +1,11 @@
-#include "tests/benchmarks/cycle_replay.h"
+#include "mgrit/scaling/cycle_replay.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 
-using mgrit::AtLevel;
-using mgrit::Cycle;
-using mgrit::GridLevel;
-
-CycleReplay::CycleReplay(const mgrit::Options& options, mgrit::Grid grid, int rank, CycleObserver observer)
+CycleReplay::CycleReplay(const Options& options, Grid grid, int rank, CycleObserver observer)
     : options_(options), partition_(grid.partition()), rank_(rank), observer_(std::move(observer)) {
   for (int index = 0; index < grid.levels(); ++index) {
     Level level;
@@ -20,14 +16,24 @@ CycleReplay::CycleReplay(const mgrit::Options& options, mgrit::Grid grid, int ra
   }
 }
 
-void CycleReplay::Solve() {
+void CycleReplay::Solve(Propagation propagation) {
   ShareInitialState();
-  if (levels() == 1) {
-    Sweep(levels_[0], 0, nullptr);
-    return;
-  }
+  if (propagation == Propagation::kSerial || levels() == 1) SerialSweep();
+  // All agree on whether the end is finite.
+  if (propagation == Propagation::kSerial) observer_.all_reduce(1);
+  if (propagation == Propagation::kSerial || levels() == 1) return;
   for (int iteration = 0; iteration < options_.max_iterations; ++iteration) Iterate(iteration);
   FinalRelaxation();
+}
+
+void CycleReplay::SerialSweep() {
+  const Level& level = levels_[0];
+  const GridLevel& grid = level.grid;
+  final_sweep_ = true;
+  if (!grid.empty() && grid.left_rank >= 0) Receive(level);
+  for (std::int64_t step = grid.first; step < grid.last; ++step) Step(level, step);
+  if (!grid.empty() && grid.right_rank >= 0) Send(level);
+  final_sweep_ = false;
 }
 
 void CycleReplay::ShareInitialState() {
@@ -41,14 +47,14 @@ void CycleReplay::ShareInitialState() {
 }
 
 void CycleReplay::Iterate(int iteration) {
-  const bool at_restriction = options_.residual_time == mgrit::ResidualTime::kRestriction;
+  const bool at_restriction = options_.residual_time == ResidualTime::kRestriction;
   if (iteration == 0 && options_.skip_downcycle) {
     RunFirstCycleFromCoarsest();
     if (at_restriction) return;
   } else {
     RunCycle(0, CycleOf(iteration));
   }
-  if (options_.residual_time == mgrit::ResidualTime::kNever) return;
+  if (options_.residual_time == ResidualTime::kNever) return;
   if (!at_restriction) {
     Sweep(levels_[0], 0, [&](std::int64_t point) { Step(levels_[0], point - 1); });
   }
@@ -181,12 +187,12 @@ void CycleReplay::Interpolate(int index) {
 }
 
 void CycleReplay::FinalRelaxation() {
-  if (options_.final_relaxation == mgrit::FinalRelaxation::kNone) return;
+  if (options_.final_relaxation == FinalRelaxation::kNone) return;
   const GridLevel& fine = levels_[0].grid;
-  const bool all = options_.final_relaxation == mgrit::FinalRelaxation::kAllPoints;
+  const bool all = options_.final_relaxation == FinalRelaxation::kAllPoints;
   final_sweep_ = true;
   Sweep(levels_[0], all ? 0 : (fine.steps - 1) / fine.cfactor, nullptr);
   final_sweep_ = false;
 }
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling

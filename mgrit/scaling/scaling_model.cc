@@ -1,12 +1,12 @@
-#include "tests/benchmarks/scaling_model.h"
+#include "mgrit/scaling/scaling_model.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "tests/benchmarks/rank_clocks.h"
+#include "mgrit/scaling/rank_clocks.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 namespace {
 
 bool IsEvaluation(WorkKind kind) { return kind != WorkKind::kLinearisation && kind != WorkKind::kGradient; }
@@ -55,4 +55,4 @@ double PredictBatch(const BatchShape& shape, const Costs& costs, const Machine& 
   return solves + share * (costs.input * static_cast<double>(shape.steps) + costs.head);
 }
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling

@@ -1,13 +1,13 @@
-#include "tests/benchmarks/message_costs.h"
+#include "mgrit/scaling/message_costs.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "tests/benchmarks/spread.h"
-
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 namespace {
 
 constexpr int kRepetitions = 15;
@@ -19,24 +19,10 @@ double SecondsOf(const std::function<void()>& call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Seconds of one way.
-double PingPong(const comm::Communicator& communicator, std::int64_t bytes) {
-  constexpr int kTurns = 50;
-  std::vector<std::byte> buffer(bytes);
-  const comm::Buffer values = comm::BufferOf(absl::MakeSpan(buffer));
-  std::vector<double> samples;
-  for (int i = 0; i < kRepetitions; ++i) {
-    communicator.Barrier();
-    const double seconds = SecondsOf([&] {
-      for (int turn = 0; turn < kTurns && communicator.rank() < 2; ++turn) {
-        if (communicator.rank() == 0) communicator.Send(values, 1, 0);
-        communicator.Receive(values, 1 - communicator.rank(), 0);
-        if (communicator.rank() == 1) communicator.Send(values, 0, 0);
-      }
-    });
-    samples.push_back(seconds / (2 * kTurns));
-  }
-  return SpreadOf(samples).median;
+double MedianOf(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
 }
 
 // While rank 0 works alone, the others sleep: a rank that polls for a message may slow its neighbour.
@@ -53,7 +39,7 @@ double Contention(const comm::Communicator& communicator, const std::function<vo
       std::this_thread::sleep_for(std::chrono::duration<double>(1.2 * together.back()));
     }
   }
-  return communicator.rank() == 0 ? SpreadOf(together).median / SpreadOf(alone).median : 1.0;
+  return communicator.rank() == 0 ? MedianOf(together) / MedianOf(alone) : 1.0;
 }
 
 void ComputeFor(double seconds) {
@@ -82,18 +68,38 @@ double HandOver(const comm::Communicator& communicator) {
     });
     samples.push_back(seconds / (kRounds * communicator.size()) - kWorkSeconds);
   }
-  return SpreadOf(samples).median;
+  return MedianOf(samples);
 }
 
 }  // namespace
 
+double OneWaySeconds(const comm::Communicator& communicator, std::int64_t bytes, int repetitions) {
+  constexpr int kTurns = 50;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(bytes));
+  const comm::Buffer values = comm::BufferOf(absl::MakeSpan(buffer));
+  std::vector<double> samples;
+  for (int i = 0; i < repetitions; ++i) {
+    communicator.Barrier();
+    const double seconds = SecondsOf([&] {
+      for (int turn = 0; turn < kTurns && communicator.rank() < 2; ++turn) {
+        if (communicator.rank() == 0) communicator.Send(values, 1, 0);
+        communicator.Receive(values, 1 - communicator.rank(), 0);
+        if (communicator.rank() == 1) communicator.Send(values, 0, 0);
+      }
+    });
+    samples.push_back(seconds / (2 * kTurns));
+  }
+  return MedianOf(std::move(samples));
+}
+
 MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work) {
   MessageCosts costs;
-  costs.latency_seconds = PingPong(communicator, 8);
-  costs.byte_seconds = (PingPong(communicator, kLargeBytes) - costs.latency_seconds) / kLargeBytes;
+  costs.latency_seconds = OneWaySeconds(communicator, 8, kRepetitions);
+  costs.byte_seconds =
+      (OneWaySeconds(communicator, kLargeBytes, kRepetitions) - costs.latency_seconds) / kLargeBytes;
   costs.contention = Contention(communicator, work);
   costs.hand_over_seconds = HandOver(communicator);
   return costs;
 }
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling

@@ -1,18 +1,14 @@
-#include "tests/benchmarks/work_trace.h"
+#include "mgrit/scaling/work_trace.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "mgrit/adjoint.h"
-#include "tests/benchmarks/cycle_replay.h"
+#include "mgrit/scaling/cycle_replay.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 namespace {
-
-using mgrit::Grid;
-using mgrit::Partition;
-using mgrit::TimeGrid;
 
 // Appends to a rank's events; equal work in a row is one event.
 class Recorder {
@@ -56,15 +52,15 @@ class RankBatch {
     Forward();
     if (shape_.ranks > 1) recorder_.Collective(Payload::kState);
     Backward();
-    SumGradients();
-    if (shape_.ranks > 1) recorder_.Collective(Payload::kGradient);
+    if (shape_.ranks > 1 && shape_.wants_input_gradient) recorder_.Collective(Payload::kState);
+    Gradients();
   }
 
  private:
   void Forward() {
     RankTrace& trace = recorder_.trace();
-    mgrit::Options options = shape_.setting.solver.forward;
-    options.final_relaxation = mgrit::FinalRelaxation::kAllPoints;
+    Options options = shape_.solver.forward;
+    options.final_relaxation = FinalRelaxation::kAllPoints;
     const Grid grid(time_, options, partition_, rank_);
     trace.forward_steps.assign(grid.levels(), 0);
     CycleObserver observer = Observer(trace.forward_messages, 0);
@@ -72,39 +68,47 @@ class RankBatch {
       ++trace.forward_steps[level];
       ForwardStep(grid, level, index, final);
     };
-    CycleReplay(options, grid, rank_, observer).Solve();
+    CycleReplay(options, grid, rank_, observer).Solve(shape_.propagation);
     recorder_.FinishSends();
+    if (shape_.linearises_ahead) LineariseAhead();
+  }
+
+  // The own steps that the final sweep did not take: those to C-points.
+  void LineariseAhead() {
+    const int position = partition_.PositionOf(rank_);
+    for (std::int64_t step = partition_.first_step(position); step < partition_.last_step(position); ++step) {
+      if (linearised_.insert({0, step}).second) recorder_.Work(WorkKind::kLinearisation);
+    }
   }
 
   void ForwardStep(const Grid& grid, int level, std::int64_t index, bool final) {
-    if (level > 0)
-      return recorder_.Work(WorkKind::kCoarseStep, SubstepsOf(level, grid.Interval(level, index)));
+    if (level > 0) return recorder_.Work(WorkKind::kCoarseStep, Evaluations(grid.Interval(level, index)));
     if (final) linearised_.insert({0, index});
     recorder_.Work(final ? WorkKind::kKeptFineStep : WorkKind::kFineStep);
   }
 
-  std::int64_t SubstepsOf(int level, const mgrit::StepInterval& interval) const {
-    return gru::SubstepsOf(shape_.setting.step, level, interval.fine_stop - interval.fine_start);
+  std::int64_t Evaluations(const StepInterval& interval) const {
+    return shape_.evaluations ? shape_.evaluations(interval) : 1;
   }
 
   void Backward() {
     RankTrace& trace = recorder_.trace();
-    mgrit::Options options = shape_.setting.solver.backward;
-    options.final_relaxation = mgrit::FinalRelaxation::kAllPoints;
-    const Grid grid(mgrit::Reversed(time_), options, partition_.Mirrored(), rank_);
+    Options options = shape_.solver.backward;
+    options.final_relaxation = FinalRelaxation::kAllPoints;
+    const Grid grid(Reversed(time_), options, partition_.Mirrored(), rank_);
     trace.backward_steps.assign(grid.levels(), 0);
     CycleObserver observer = Observer(trace.backward_messages, grid.levels());
     observer.step = [&](int level, std::int64_t index, bool final) {
       ++trace.backward_steps[level];
-      const mgrit::StepInterval interval = mgrit::ForwardInterval(grid.Interval(level, index), time_);
-      const std::int64_t substeps = SubstepsOf(level, interval);
+      const StepInterval interval = ForwardInterval(grid.Interval(level, index), time_);
+      const std::int64_t evaluations = Evaluations(interval);
       if (linearised_.insert({level, interval.fine_start}).second) {
-        recorder_.Work(WorkKind::kLinearisation, substeps);
+        recorder_.Work(WorkKind::kLinearisation, evaluations);
       }
       const WorkKind fine = final ? WorkKind::kKeptFineAdjoint : WorkKind::kFineAdjoint;
-      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine, substeps);
+      recorder_.Work(level > 0 ? WorkKind::kCoarseAdjoint : fine, evaluations);
     };
-    CycleReplay(options, grid, rank_, observer).Solve();
+    CycleReplay(options, grid, rank_, observer).Solve(shape_.propagation);
     recorder_.FinishSends();
   }
 
@@ -123,16 +127,27 @@ class RankBatch {
     return observer;
   }
 
-  // mgrit/layer_parallel/tree_sum.h: the terms are the C-intervals.
-  void SumGradients() {
-    const mgrit::Options& options = shape_.setting.solver.forward;
-    interval_ = options.max_levels > 1 ? mgrit::AtLevel(options.cfactors, 0) : 1;
+  void Gradients() {
+    const Options& options = shape_.solver.forward;
+    interval_ = options.max_levels > 1 ? AtLevel(options.cfactors, 0) : 1;
     leaves_ = (shape_.steps + interval_ - 1) / interval_;
-    int height = 0;
-    while ((std::int64_t{1} << height) < leaves_) ++height;
-    SumNode(height, 0);
+    if (shape_.shares_parameters) {
+      int height = 0;
+      while ((std::int64_t{1} << height) < leaves_) ++height;
+      SumNode(height, 0);
+      if (shape_.ranks > 1) recorder_.Collective(Payload::kGradient);
+      return;
+    }
+    for (std::int64_t leaf = 0; leaf < leaves_; ++leaf) {
+      if (partition_.RankAt(PositionOf(leaf)) == rank_) AddGradient(leaf);
+    }
   }
 
+  void AddGradient(std::int64_t leaf) {
+    recorder_.Work(WorkKind::kGradient, std::min(interval_, shape_.steps - leaf * interval_));
+  }
+
+  // mgrit/layer_parallel/tree_sum.h: the terms are the C-intervals.
   int PositionOf(std::int64_t leaf) const { return partition_.OwnerPosition(leaf * interval_); }
 
   void SumNode(int height, std::int64_t index) {
@@ -141,10 +156,7 @@ class RankBatch {
     const int left = PositionOf(first);
     const int left_owner = partition_.RankAt(left);
     if (left == PositionOf(last) && left_owner != rank_) return;
-    if (height == 0) {
-      recorder_.Work(WorkKind::kGradient);
-      return;
-    }
+    if (height == 0) return AddGradient(first);
     SumNode(height - 1, 2 * index);
     const std::int64_t middle = (2 * index + 1) << (height - 1);
     if (middle > last) return;
@@ -175,11 +187,10 @@ class RankBatch {
 }  // namespace
 
 std::vector<RankTrace> TraceBatch(const BatchShape& shape) {
-  const Partition partition =
-      Partition::OfWholeIntervals(shape.steps, shape.ranks, shape.setting.solver.forward);
+  const Partition partition = Partition::OfWholeIntervals(shape.steps, shape.ranks, shape.solver.forward);
   std::vector<RankTrace> traces(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) RankBatch(shape, partition, rank, traces[rank]).Run();
   return traces;
 }
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling

@@ -1,16 +1,17 @@
-// One solve of mgrit::Solver on one rank without states: who is stepped, sent and received, in the solver's
+// One solve of Solver on one rank without states: who is stepped, sent and received, in the solver's
 // order. Private to work_trace.
-#ifndef PLAIT_TESTS_BENCHMARKS_CYCLE_REPLAY_H_
-#define PLAIT_TESTS_BENCHMARKS_CYCLE_REPLAY_H_
+#ifndef PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
+#define PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "mgrit/grid.h"
+#include "mgrit/layer_parallel/layer_parallel.h"
 #include "mgrit/options.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 
 struct CycleObserver {
   std::function<void(int level, std::int64_t index, bool final)> step;
@@ -21,14 +22,14 @@ struct CycleObserver {
 
 class CycleReplay {
  public:
-  CycleReplay(const mgrit::Options& options, mgrit::Grid grid, int rank, CycleObserver observer);
+  CycleReplay(const Options& options, Grid grid, int rank, CycleObserver observer);
 
-  void Solve();
+  void Solve(Propagation propagation);
 
  private:
   // The marks of mgrit/level.h that decide what is computed.
   struct Level {
-    mgrit::GridLevel grid;
+    GridLevel grid;
     bool unchanged_above = false;
     std::vector<char> relaxed;
     std::vector<char> first_known;
@@ -37,9 +38,10 @@ class CycleReplay {
   using AtCPoint = std::function<void(std::int64_t point)>;
 
   int levels() const { return static_cast<int>(levels_.size()); }
+  void SerialSweep();
   void ShareInitialState();
   void Iterate(int iteration);
-  void RunCycle(int level, mgrit::Cycle cycle);
+  void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
   void March(const Level& level, std::int64_t interval);
   void Sweep(Level& level, std::int64_t first_interval, const AtCPoint& at_c_point);
@@ -55,16 +57,16 @@ class CycleReplay {
   void Step(const Level& level, std::int64_t index);
   void Send(const Level& level) { observer_.send(level.grid.level, level.grid.right_rank); }
   void Receive(const Level& level) { observer_.receive(level.grid.level, level.grid.left_rank); }
-  mgrit::Cycle CycleOf(int iteration) const;
+  Cycle CycleOf(int iteration) const;
 
-  mgrit::Options options_;
-  mgrit::Partition partition_;
+  Options options_;
+  Partition partition_;
   int rank_;
   CycleObserver observer_;
   std::vector<Level> levels_;
   bool final_sweep_ = false;
 };
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling
 
-#endif  // PLAIT_TESTS_BENCHMARKS_CYCLE_REPLAY_H_
+#endif  // PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_

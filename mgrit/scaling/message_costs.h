@@ -1,13 +1,14 @@
 // What messages cost between two ranks, and how much ranks that compute at the same time slow each other
 // down.
-#ifndef PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
-#define PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
+#ifndef PLAIT_MGRIT_SCALING_MESSAGE_COSTS_H_
+#define PLAIT_MGRIT_SCALING_MESSAGE_COSTS_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "comm/communicator.h"
 
-namespace plait::benchmarks {
+namespace plait::mgrit::scaling {
 
 struct MessageCosts {
   double latency_seconds = 0;  // of a message of 8 bytes, one way
@@ -19,10 +20,13 @@ struct MessageCosts {
   double hand_over_seconds = 0;
 };
 
+// Collective. Seconds of one way of a message between the ranks 0 and 1: the median of `repetitions` ping-pongs.
+double OneWaySeconds(const comm::Communicator& communicator, std::int64_t bytes, int repetitions);
+
 // Collective. Medians of several repetitions; messages of ping-pong between the ranks 0 and 1, hand-overs of
 // 2 milliseconds of work that goes round all ranks.
 MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work);
 
-}  // namespace plait::benchmarks
+}  // namespace plait::mgrit::scaling
 
-#endif  // PLAIT_TESTS_BENCHMARKS_MESSAGE_COSTS_H_
+#endif  // PLAIT_MGRIT_SCALING_MESSAGE_COSTS_H_

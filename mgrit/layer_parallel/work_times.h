@@ -1,0 +1,54 @@
+// What a rank's time in the steps of a network goes into: the kinds of work that LayerParallel counts and times, and that
+// the model of scaling (mgrit/scaling) predicts with.
+#ifndef PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
+#define PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace plait::mgrit {
+
+// Counted in evaluations of the step (TensorStep::Evaluations).
+enum class WorkKind {
+  kFineStep,         // Phi on level 0
+  kKeptFineStep,     // the same at its final state: what the adjoint needs may be kept
+  kCoarseStep,       // Phi on a coarser level
+  kLinearisation,    // Phi again at the final states, for the first adjoint step there
+  kFineAdjoint,      // adjoint step of level 0
+  kKeptFineAdjoint,  // the same at its final adjoint: what the gradients need may be kept
+  kCoarseAdjoint,    // adjoint step of a coarser level
+  kGradient,         // gradients of the parameters, by steps of level 0
+};
+
+inline constexpr std::size_t kWorkKinds = 8;
+inline constexpr std::array<const char*, kWorkKinds> kWorkNames = {
+    "fine_step",    "kept_fine_step",    "coarse_step",    "linearisation",
+    "fine_adjoint", "kept_fine_adjoint", "coarse_adjoint", "gradient"};
+
+template <typename T>
+struct PerWorkKind {
+  std::array<T, kWorkKinds> values{};
+  T& operator[](WorkKind kind) { return values[static_cast<std::size_t>(kind)]; }
+  const T& operator[](WorkKind kind) const { return values[static_cast<std::size_t>(kind)]; }
+};
+
+using WorkCounts = PerWorkKind<std::int64_t>;
+using WorkSeconds = PerWorkKind<double>;
+
+// Of one rank. Where kernels run asynchronously, the host's seconds.
+struct WorkTimes {
+  WorkCounts counts;
+  // A linearisation happens inside the adjoint step that first needs it; such calls are divided by what the adjoint
+  // steps of their kind cost on average without one.
+  WorkSeconds seconds;
+  double total_seconds() const {
+    double total = 0;
+    for (const double kind : seconds.values) total += kind;
+    return total;
+  }
+};
+
+}  // namespace plait::mgrit
+
+#endif  // PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_

@@ -1,0 +1,75 @@
+#include "tools/training/gradient_distance.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <chrono>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "comm/buffer.h"
+
+namespace plait::training {
+namespace {
+
+double NowSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<at::Tensor> CopyOfGradients(const parallel::DataParallel& engine) {
+  std::vector<at::Tensor> copies;
+  for (const parallel::Shard& shard : engine.shards()) {
+    copies.push_back(shard.gradient.defined() ? shard.gradient.clone() : at::Tensor());
+  }
+  return copies;
+}
+
+// |gradient - other| / |gradient| over the mesh; the gradients stay as they are.
+double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& others) {
+  const at::NoGradGuard no_grad;
+  const double norm = engine.GradientNorm();
+  const std::vector<at::Tensor> kept = CopyOfGradients(engine);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const at::Tensor& gradient = engine.shards()[i].gradient;
+    if (gradient.defined() && others[i].defined()) gradient.sub_(others[i]);
+  }
+  const double difference = engine.GradientNorm();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i].defined()) engine.shards()[i].gradient.copy_(kept[i]);
+  }
+  return difference / norm;
+}
+
+}  // namespace
+
+GradientComparison CompareGradients(ShardedModel& model, const comm::Communicator& world,
+                                    const parallel::NextMicroBatch& next,
+                                    const std::function<void()>& use_inexact,
+                                    const std::function<void()>& use_exact) {
+  std::vector<parallel::PipelineMicroBatch> micro_batches;
+  const auto kept = [&](int k) {
+    if (static_cast<std::size_t>(k) == micro_batches.size()) micro_batches.push_back(next(k));
+    return micro_batches[static_cast<std::size_t>(k)];
+  };
+  double seconds[2] = {};
+  use_inexact();
+  double begin = NowSeconds();
+  model.RunMicroBatches(kept);
+  seconds[0] = NowSeconds() - begin;
+  parallel::DataParallel& engine = model.engine();
+  engine.SumPartialGradients();
+  const std::vector<at::Tensor> inexact = CopyOfGradients(engine);
+  engine.AllGatherParameters();  // forgets gradients; parameters are what they were
+
+  use_exact();
+  GradientComparison comparison;
+  begin = NowSeconds();
+  comparison.exact = model.RunMicroBatches(kept);
+  seconds[1] = NowSeconds() - begin;
+  comparison.distance = Distance(engine, inexact);
+  world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);
+  comparison.seconds = seconds[0];
+  comparison.exact_seconds = seconds[1];
+  return comparison;
+}
+
+}  // namespace plait::training
