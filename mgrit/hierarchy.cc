@@ -69,8 +69,9 @@ bool Hierarchy::Initialize(bool keep_states) {
   for (std::int64_t point = fine.grid.first; point <= fine.grid.last && !fine.grid.empty(); ++point) {
     State* u = fine.u[fine.grid.local(point)].get();
     // F-points follow from C-points; a ghost F-point comes from its owner.
-    if (u == nullptr || !fine.grid.is_c_point(point) || (keep && point > 0)) continue;
-    problem_.Initialize(point, grid_.time().At(point), *u);
+    if (u == nullptr || !fine.grid.is_c_point(point) || (keep && (point > 0 || options_.periodic))) continue;
+    const std::int64_t source = options_.periodic && point == fine.grid.steps ? 0 : point;
+    problem_.Initialize(source, grid_.time().At(source), *u);
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
   std::fill(fine.has_f_states.begin(), fine.has_f_states.end(), 0);
@@ -112,9 +113,15 @@ const State* Hierarchy::state(std::int64_t point) const {
   return fine.u[fine.grid.local(point)].get();
 }
 
-void Hierarchy::Send(Level& level) { SendState(level, level.point(level.grid.last), level.grid.right_rank); }
+void Hierarchy::Send(Level& level) {
+  if (level.grid.right_rank == communicator_.rank()) return;  // a ring of one rank: Receive copies
+  SendState(level, level.point(level.grid.last), level.grid.right_rank);
+}
 
 void Hierarchy::Receive(Level& level) {
+  if (level.grid.left_rank == communicator_.rank()) {
+    return problem_.Copy(level.point(level.grid.last), level.point(level.grid.first));
+  }
   ReceiveState(level, level.point(level.grid.first), level.grid.left_rank);
 }
 

@@ -14,11 +14,19 @@ void Hierarchy::Interpolate(int index) {
     const State* u = coarse.u[coarse.grid.local(k)].get();
     if (u != nullptr) CorrectCPoint(fine, coarse, k, *u);
   }
+  const bool closes_ring = options_.periodic && index + 1 == levels();
+  if (closes_ring) CloseCoarsestRing(coarse);
   CPointsChanged(fine);
-  coarse.unchanged_above = !problem_.CoarsensSpace();
+  coarse.unchanged_above = !problem_.CoarsensSpace() && !closes_ring;
   const GridLevel& grid = fine.grid;
   if (!grid.empty() && grid.right_rank >= 0 && grid.is_c_point(grid.last)) Send(fine);
   ReceiveCPoint(fine);
+}
+
+// The sweep has begun with the point 0 of before and has sent the new one.
+void Hierarchy::CloseCoarsestRing(Level& coarsest) {
+  const GridLevel& grid = coarsest.grid;
+  if (!grid.empty() && grid.first == 0) Receive(coarsest);
 }
 
 // Where space is not coarsened, u + (U - u) is U.

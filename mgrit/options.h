@@ -42,6 +42,13 @@ struct Options {
   // Weight of C-relaxation: u <- w Phi + (1 - w) u.
   std::vector<double> c_weights = {1.0};
 
+  // Solves u_0 = Phi(u_{N-1}) instead of a given u_0: point N is point 0, and Problem::Initialize gives its guess as
+  // that of point 0. The factors divide the steps of every level. The coarsest level, too, is a ring: it takes one
+  // sweep from the C-point's state before, which converges if the coarse sweep over the period contracts (Gander,
+  // Jiang, Song, Zhang: Analysis of two parareal algorithms for time-periodic problems, SIAM J. Sci. Comput. 35,
+  // 2013: PP-IC).
+  bool periodic = false;
+
   Cycle cycle = Cycle::kV;
   // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles
   // a level.

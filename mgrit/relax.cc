@@ -11,7 +11,8 @@ namespace plait::mgrit {
 StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const {
   StepInterval interval = grid_.Interval(level.grid.level, index);
   // The F-points of the first interval follow from u_0: they are final whenever they are computed.
-  interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
+  const bool from_given_state = level.grid.level == 0 && index + 1 < level.grid.cfactor && !options_.periodic;
+  interval.final = final_sweep_ || from_given_state;
   interval.iteration = iteration_;
   interval.progress = progress_;
   interval.iterate = IterateAt(level, index + 1);
@@ -162,7 +163,8 @@ void Hierarchy::ReceiveCPoint(Level& level) {
 }
 
 void Hierarchy::CPointsChanged(Level& level) {
-  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval());
+  const std::int64_t given = options_.periodic ? 0 : 1;  // u_0 and what follows from it
+  for (std::int64_t q = std::max<std::int64_t>(given, level.grid.first_interval());
        q < level.grid.last_interval(); ++q) {
     level.relaxed[level.interval(q)] = 0;
     level.first_known[level.interval(q)] = 0;

@@ -77,7 +77,10 @@ Solution Solver::Solve() {
   return solution;
 }
 
-Solution Solver::SolveSerially() { return Sweep(/*checks_end=*/true); }
+Solution Solver::SolveSerially() {
+  PLAIT_CHECK(!options_.periodic) << "a serial sweep does not solve a periodic problem";
+  return Sweep(/*checks_end=*/true);
+}
 
 Solution Solver::Sweep(bool checks_end) {
   Solution solution;

@@ -17,6 +17,8 @@ ABSL_FLAG(std::int64_t, nt, 64, "time steps on the finest level");
 ABSL_FLAG(double, grading, 1,
           "points t_i = stop (i / nt)^grading; above 1, steps are short at the beginning; 1: uniform");
 ABSL_FLAG(int, levels, 2, "levels of the time grid; 1 is the serial sweep");
+ABSL_FLAG(bool, periodic, false,
+          "solve u(0) = u(stop) instead of from the initial condition, which is then a guess");
 ABSL_FLAG(Words, cfactor, {"4"},
           "coarsening factor, or a comma list, finest level first (the last serves the rest)");
 ABSL_FLAG(Words, nrelax, {"1"}, "CF-sweeps: 0 is F-, 1 FCF-relaxation, ...; one number or a list");
@@ -92,7 +94,7 @@ void SetTolerance(Options& options) {
 
 }  // namespace
 
-base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "levels", "cfactor"}}; }
+base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "periodic", "levels", "cfactor"}}; }
 
 base::FlagGroup SolverFlags() {
   return {"Solver",
@@ -141,6 +143,7 @@ absl::StatusOr<Options> OptionsFromFlags() {
       options.time_norm,
       Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
                        {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
+  options.periodic = absl::GetFlag(FLAGS_periodic);
   options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
   options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
   options.stagnation_iterations = absl::GetFlag(FLAGS_stagnation);
