@@ -158,6 +158,12 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
         "and at most 1, is %g",
         options.stagnation_iterations, options.stagnation_factor));
   }
+  if (options.coarse_window < 0 || (options.coarse_window > 0 && options.max_levels < 2)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("coarse_window is %d on %d levels: expected 0 (none) or a number of steps of a "
+                        "coarse level, of 2 or more",
+                        options.coarse_window, options.max_levels));
+  }
   if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
   const int fit = LevelCount(options, steps);
   if (fit == options.max_levels) return options.periodic ? ValidatePeriod(options, steps) : absl::OkStatus();

@@ -24,6 +24,8 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
     level->grid = grid_.level(index);
     const GridLevel& shape = level->grid;
     level->stores_f_points = index >= options_.c_point_levels || options_.storage == Storage::kAllPoints;
+    level->in_windows = options_.coarse_window > 0 && index + 1 == grid_.levels();
+    if (level->in_windows) level->stores_f_points = true;
     if (!shape.empty()) {
       for (std::int64_t point = shape.first; point <= shape.last; ++point) {
         const bool stored =

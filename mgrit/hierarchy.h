@@ -105,6 +105,7 @@ class Hierarchy {
   // V_k, until the level's cycle changes it.
   const State& RestrictedAt(const Level& coarse, std::int64_t point);
   void CorrectCPoint(Level& fine, Level& coarse, std::int64_t coarse_point, const State& corrected);
+  void SolveWindows(Level& coarsest);
   void CloseCoarsestRing(Level& coarsest);
   void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
   void CPointsChanged(Level& level);

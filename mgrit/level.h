@@ -14,6 +14,10 @@ namespace plait::mgrit {
 struct Hierarchy::Level {
   GridLevel grid;
   bool stores_f_points = true;
+  // The coarsest level, with Options::coarse_window. `first_of_windows`: its states are those that forming the
+  // equations has given, one step on in all windows.
+  bool in_windows = false;
+  bool first_of_windows = false;
   // By own point, the ghost first. Null where a state is not stored (F-points with
   // Storage::kCPoints, but the last own one).
   std::vector<std::unique_ptr<State>> u;

@@ -49,6 +49,12 @@ struct Options {
   // 2013: PP-IC).
   bool periodic = false;
 
+  // Asynchronous truncated MGRIT: the coarsest level is not solved from its first point to its last; each point is
+  // the end of a window of at most this many coarse steps that begins with the state restricted there, and all
+  // windows are solved side by side. 0: no windows. At least as many as coarse steps: the whole solve. (Hahne,
+  // Southworth, Friedhoff: Asynchronous truncated multigrid-reduction-in-time, SIAM J. Sci. Comput. 45, 2023.)
+  std::int64_t coarse_window = 0;
+
   Cycle cycle = Cycle::kV;
   // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles
   // a level.

@@ -64,6 +64,8 @@ TEST(Validate, RejectsWhatNoSolveCanUse) {
   EXPECT_FALSE(Validate({.max_iterations = 0}, 64).ok());
   EXPECT_FALSE(Validate({.max_levels = 9, .min_coarse_steps = 0}, 64).ok());
   EXPECT_FALSE(Validate({.tolerance = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.coarse_window = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.max_levels = 1, .coarse_window = 1}, 64).ok());
   EXPECT_FALSE(Validate({.divergence_factor = 1}, 64).ok());
   EXPECT_FALSE(Validate({.c_point_levels = 0}, 64).ok());
   EXPECT_FALSE(Validate({.stagnation_iterations = -1}, 64).ok());

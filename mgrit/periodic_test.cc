@@ -168,14 +168,18 @@ TEST(Periodic, TwoLevelsTakeTheIterationOfTheory) {
     }
     v = next;
     v[0] = v[kIntervals];
-    Solver solver(problem, time,
-                  {.cfactors = {kFactor}, .cf_sweeps = {0}, .periodic = true, .max_iterations = iterations},
-                  comm::testing::World());
-    const Solution solution = solver.Solve();
-    EXPECT_NEAR(solution.last_residual_norm(), std::sqrt(squares), 200 * kEps);
-    for (std::int64_t i = solver.first_point(); solver.owns_points() && i <= solver.last_point(); ++i) {
-      if (i % kFactor != 0) continue;
-      EXPECT_NEAR(solver.state<double>(i), v[static_cast<std::size_t>(i / kFactor)], 200 * kEps) << i;
+    for (const Storage storage : {Storage::kAllPoints, Storage::kCPoints}) {
+      Options options = {
+          .cfactors = {kFactor}, .cf_sweeps = {0}, .periodic = true, .max_iterations = iterations};
+      options.storage = storage;
+      options.c_point_levels = 2;
+      Solver solver(problem, time, options, comm::testing::World());
+      const Solution solution = solver.Solve();
+      EXPECT_NEAR(solution.last_residual_norm(), std::sqrt(squares), 200 * kEps);
+      for (std::int64_t i = solver.first_point(); solver.owns_points() && i <= solver.last_point(); ++i) {
+        if (i % kFactor != 0) continue;
+        EXPECT_NEAR(solver.state<double>(i), v[static_cast<std::size_t>(i / kFactor)], 200 * kEps) << i;
+      }
     }
   }
 }

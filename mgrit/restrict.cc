@@ -85,7 +85,9 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
       Step(coarse, k - 1, RestrictedAt(coarse, k - 1), phi);
     }
     problem_.Combine(1.0, v, 1.0, g);
-    if (grid.is_c_point(k - 1)) {
+    if (coarse.in_windows) {
+      problem_.Copy(g, coarse.point(k));
+    } else if (grid.is_c_point(k - 1)) {
       const bool known = !grid.is_c_point(k) && coarse.stores_f_points;
       if (known) problem_.Copy(g, coarse.point(k));
       coarse.first_known[coarse.interval((k - 1) / grid.cfactor)] = known;
@@ -93,6 +95,7 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
     problem_.Combine(-1.0, phi, 1.0, g);
   }
   coarse.homogeneous = false;
+  coarse.first_of_windows = coarse.in_windows;
 }
 
 void Hierarchy::RestrictGuess() {
@@ -103,6 +106,7 @@ void Hierarchy::RestrictGuess() {
     coarse.homogeneous = true;
     std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
+    coarse.first_of_windows = false;
     if (grid.empty()) continue;
     // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is
     // corrected first.

@@ -24,6 +24,8 @@ ABSL_FLAG(Words, cfactor, {"4"},
 ABSL_FLAG(Words, nrelax, {"1"}, "CF-sweeps: 0 is F-, 1 FCF-relaxation, ...; one number or a list");
 ABSL_FLAG(Words, c_weight, {"1"}, "weight of C-relaxation; one number or a list");
 ABSL_FLAG(std::string, cycle, "V", "V, W or F");
+ABSL_FLAG(std::int64_t, coarse_window, 0,
+          "solve the coarsest level in windows of so many steps, side by side; 0: from end to end");
 ABSL_FLAG(bool, fmg, false, "full multigrid: F-cycles with --fmg-v-cycles V-cycles a level");
 ABSL_FLAG(int, fmg_iterations, -1, "iterations that are such F-cycles; -1: all");
 ABSL_FLAG(int, fmg_v_cycles, 1, "V-cycles per level of an F-cycle");
@@ -98,9 +100,9 @@ base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "periodic",
 
 base::FlagGroup SolverFlags() {
   return {"Solver",
-          {"nrelax", "c_weight", "cycle", "fmg", "fmg_iterations", "fmg_v_cycles", "skip_downcycle", "tol",
-           "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm", "divergence_factor",
-           "stagnation"}};
+          {"nrelax", "c_weight", "cycle", "coarse_window", "fmg", "fmg_iterations", "fmg_v_cycles",
+           "skip_downcycle", "tol", "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm",
+           "divergence_factor", "stagnation"}};
 }
 
 base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
@@ -143,6 +145,7 @@ absl::StatusOr<Options> OptionsFromFlags() {
       options.time_norm,
       Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
                        {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
+  options.coarse_window = absl::GetFlag(FLAGS_coarse_window);
   options.periodic = absl::GetFlag(FLAGS_periodic);
   options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
   options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
