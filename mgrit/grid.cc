@@ -164,6 +164,16 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
                         "coarse level, of 2 or more",
                         options.coarse_window, options.max_levels));
   }
+  if (options.delta_rank < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the rank of the delta correction must not be negative, is %d", options.delta_rank));
+  }
+  if (options.delta_rank > 0 && (options.storage == Storage::kCPoints || options.periodic)) {
+    return absl::InvalidArgumentError(
+        "the delta correction needs all points stored and a problem that is not periodic: set delta_rank to "
+        "0, or "
+        "storage to all points and periodic to false");
+  }
   if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
   const int fit = LevelCount(options, steps);
   if (fit == options.max_levels) return options.periodic ? ValidatePeriod(options, steps) : absl::OkStatus();

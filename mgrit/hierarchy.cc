@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "mgrit/level.h"
 #include "mgrit/stopwatch.h"
 
@@ -19,6 +20,10 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
   const bool on_device = transport_.device() == comm::Device::kCuda;
   sends_from_memory_ = memory.data != nullptr && on_device == (memory.cuda_device >= 0);
   if (!sends_from_memory_) transport_ = communicator_;
+  PLAIT_CHECK(options_.delta_rank == 0 || !problem_.CoarsensSpace())
+      << "the delta correction needs states of one shape on all levels: no spatial coarsening with "
+         "delta_rank "
+      << options_.delta_rank;
   for (int index = 0; index < grid_.levels(); ++index) {
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
@@ -77,7 +82,11 @@ bool Hierarchy::Initialize(bool keep_states) {
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
   std::fill(fine.has_f_states.begin(), fine.has_f_states.end(), 0);
-  for (auto& level : levels_) level->unchanged_above = false;
+  for (auto& level : levels_) {
+    level->unchanged_above = false;
+    level->deltas.clear();
+    if (!keep) level->directions.clear();
+  }
   has_states_ = true;
   ShareInitialState();
   return keep;

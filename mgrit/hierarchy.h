@@ -77,6 +77,12 @@ class Hierarchy {
 
  private:
   struct Level;
+  using States = std::vector<std::unique_ptr<State>>;
+  // Directions at a C-point, and what the tangents of the steps since have made of them.
+  struct Frame {
+    States directions;
+    States images;
+  };
   // What a sweep does at a point.
   using AtPoint = std::function<void(std::int64_t point, const State& state)>;
 
@@ -90,6 +96,18 @@ class Hierarchy {
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
+  // out = Phi(u), as the problem has given it, with all that the equations of the level add.
+  void CompleteStep(Level& level, std::int64_t index, const State& u, State& out);
+  // Delta correction (delta.cc).
+  void FormDeltas(Level& fine, Level& coarse);
+  void PropagateFrame(Level& level, std::int64_t from, std::int64_t to, Frame& frame);
+  void TakeDelta(Level& fine, Level& coarse, std::int64_t coarse_point, Frame frame);
+  void AddDelta(Level& level, std::int64_t point, const State& u, State& out);
+  States DirectionsAt(const Level& coarse, std::int64_t point);
+  States NewDirections(int level);
+  bool Orthonormalize(const States& vectors);
+  void SendStates(Level& level, const States& states, int rank);
+  States ReceiveStates(Level& level, int rank);
   void AddRightHandSide(Level& level, std::int64_t point, State& u);
   // Computes the own F-points of an interval; returns the last of them (or the C-point, if there is none).
   // `at_passing_point` sees those that are not stored.

@@ -24,7 +24,8 @@ void Hierarchy::Interpolate(int index) {
   const bool closes_ring = options_.periodic && index + 1 == levels() && !coarse.in_windows;
   if (closes_ring) CloseCoarsestRing(coarse);
   CPointsChanged(fine);
-  coarse.unchanged_above = !problem_.CoarsensSpace() && !closes_ring && !coarse.in_windows;
+  coarse.unchanged_above =
+      !problem_.CoarsensSpace() && !closes_ring && !coarse.in_windows && options_.delta_rank == 0;
   const GridLevel& grid = fine.grid;
   if (!grid.empty() && grid.right_rank >= 0 && grid.is_c_point(grid.last)) Send(fine);
   ReceiveCPoint(fine);

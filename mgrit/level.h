@@ -41,6 +41,17 @@ struct Hierarchy::Level {
   std::vector<std::unique_ptr<State>> step_to_c_point;
   bool c_steps_known = false;
 
+  // Delta correction, by own point of a coarse level, as `u`: of the step to the point; the directions at it, if it has
+  // some of its own yet.
+  struct Delta {
+    std::unique_ptr<State> origin;  // the state that the step is linearised at
+    States directions;              // orthonormal
+    States differences;             // of the tangents of fine and coarse steps along them
+  };
+  std::vector<Delta> deltas;
+  std::vector<States> directions;
+  std::unique_ptr<State> change;  // of a state since its origin
+
   std::unique_ptr<State> scratch[2];
   std::unique_ptr<State> residual;
 

@@ -55,6 +55,14 @@ struct Options {
   // Southworth, Friedhoff: Asynchronous truncated multigrid-reduction-in-time, SIAM J. Sci. Comput. 45, 2023.)
   std::int64_t coarse_window = 0;
 
+  // Delta correction: in so many directions, coarse steps change with their state as the fine steps that they stand for
+  // do. In all directions of a small state, two levels converge quadratically, and at once where steps are linear. The
+  // directions of a C-point are what the tangents of the fine steps have made of those of the C-point before,
+  // orthonormalised, so that they turn to those that grow most (backward Lyapunov vectors). 0: none. Costs as many
+  // tangents (Problem::StepTangent) as steps in a restriction, times the rank. (Vargas, Falgout, Guenther, Schroder: Multigrid reduction in time for chaotic dynamical systems, SIAM J. Sci.
+  // Comput. 45, 2023.)
+  int delta_rank = 0;
+
   Cycle cycle = Cycle::kV;
   // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles
   // a level.

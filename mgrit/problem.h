@@ -112,11 +112,20 @@ class AnyProblem {
   virtual void Pack(const State& x, absl::Span<std::byte> bytes) = 0;
   virtual void Unpack(absl::Span<const std::byte> bytes, State& x) = 0;
 
+  // For the delta correction (Options::delta_rank) alone: out = (d Phi / d u)(u) w, and direction `index` to begin with,
+  // linearly independent of those before it.
+  virtual void StepTangent(const StepInterval& interval, const State& u, const State& w, State& out) = 0;
+  virtual void InitializeDirection(int index, State& w) = 0;
+  virtual double Dot(const State& x, const State& y) = 0;
+
   // Spatial coarsening. If true, Restrict and Interpolate are called between fine_level and fine_level + 1.
   virtual bool CoarsensSpace() const { return false; }
   virtual void Restrict(int fine_level, const State& fine, State& coarse) = 0;
   virtual void Interpolate(int fine_level, const State& coarse, State& fine) = 0;
 };
+
+// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
+[[noreturn]] void MissingOperation(const char* name);
 
 // StateOperations<S>::Norms where it is given, else HostNorms<S>.
 template <typename S>
@@ -141,6 +150,9 @@ class Problem : public AnyProblem {
   virtual void Step(const StepInterval& interval, const S& u, S& out) = 0;
   // (d Phi / d u)^T at `u`, applied to `lambda`: what AdjointProblem (mgrit/adjoint.h) steps with.
   virtual void StepAdjoint(const StepInterval& interval, const S& u, const S& lambda, S& out);
+  // (d Phi / d u) at `u`, applied to `w`, and the directions to begin with: for the delta correction.
+  virtual void StepTangent(const StepInterval& interval, const S& u, const S& w, S& out);
+  virtual void InitializeDirection(int index, S& w);
   // All tasks are independent; called if PrefersMany. The results must be the bits that StepAdjoint gives.
   virtual void StepAdjointMany(absl::Span<const AdjointTask<S>> tasks);
   // Spatial coarsening, both linear. Restriction serves states and residuals alike.
@@ -186,6 +198,17 @@ class Problem : public AnyProblem {
   std::int64_t PackedBytes(const State& x) final { return Operations::PackedBytes(Value<S>(x)); }
   void Pack(const State& x, absl::Span<std::byte> bytes) final { Operations::Pack(Value<S>(x), bytes); }
   void Unpack(absl::Span<const std::byte> bytes, State& x) final { Operations::Unpack(bytes, Value<S>(x)); }
+  void StepTangent(const StepInterval& interval, const State& u, const State& w, State& out) final {
+    StepTangent(interval, Value<S>(u), Value<S>(w), Value<S>(out));
+  }
+  void InitializeDirection(int index, State& w) final { InitializeDirection(index, Value<S>(w)); }
+  double Dot(const State& x, const State& y) final {
+    if constexpr (requires { Operations::Dot(Value<S>(x), Value<S>(y)); }) {
+      return Operations::Dot(Value<S>(x), Value<S>(y));
+    } else {
+      MissingOperation("StateOperations::Dot");
+    }
+  }
   void Restrict(int fine_level, const State& fine, State& coarse) final {
     Restrict(fine_level, Value<S>(fine), Value<S>(coarse));
   }
@@ -197,9 +220,6 @@ class Problem : public AnyProblem {
   typename NormsOf<S>::type norms_;
   std::vector<std::pair<std::int64_t, double>> own_norms_;  // by slot
 };
-
-// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
-[[noreturn]] void MissingOperation(const char* name);
 
 template <typename S>
 S Problem<S>::Make(int) {
@@ -213,6 +233,14 @@ void Problem<S>::StepAdjointMany(absl::Span<const AdjointTask<S>> tasks) {
 template <typename S>
 void Problem<S>::StepAdjoint(const StepInterval&, const S&, const S&, S&) {
   MissingOperation("StepAdjoint");
+}
+template <typename S>
+void Problem<S>::StepTangent(const StepInterval&, const S&, const S&, S&) {
+  MissingOperation("StepTangent");
+}
+template <typename S>
+void Problem<S>::InitializeDirection(int, S&) {
+  MissingOperation("InitializeDirection");
 }
 template <typename S>
 void Problem<S>::Restrict(int, const S&, S&) {

@@ -33,6 +33,11 @@ void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& ou
     problem_.Step(IntervalOf(level, index), u, out);
   }
   ++work_.steps[level.grid.level];
+  CompleteStep(level, index, u, out);
+}
+
+void Hierarchy::CompleteStep(Level& level, std::int64_t index, const State& u, State& out) {
+  if (!level.homogeneous && !level.deltas.empty()) AddDelta(level, index + 1, u, out);
   AddRightHandSide(level, index + 1, out);
 }
 
@@ -91,7 +96,7 @@ void Hierarchy::MarchTogether(Level& level) {
       problem_.StepMany(tasks);
     }
     work_.steps[grid.level] += static_cast<std::int64_t>(tasks.size());
-    for (const StepTask& task : tasks) AddRightHandSide(level, task.interval.index + 1, *task.out);
+    for (const StepTask& task : tasks) CompleteStep(level, task.interval.index, *task.u, *task.out);
   }
   for (std::int64_t q : intervals) {
     level.relaxed[level.interval(q)] = 1;

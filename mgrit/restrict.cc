@@ -25,6 +25,7 @@ void Hierarchy::Restrict(int index, bool norms) {
   // What this level's coarser level knows of its C-points holds on if they are what they were.
   if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);
+  if (options_.delta_rank > 0) FormDeltas(fine, coarse);
 }
 
 void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,

@@ -26,6 +26,7 @@ struct Example {
   std::string title = {};
   Problem<S>* problem = nullptr;
   TimeGrid time = {};
+  int delta_rank = 0;                      // Options::delta_rank
   std::function<S(double t)> exact = {};   // empty where it is not known
   std::function<void()> after_solve = {};  // before anything else steps the problem
 };
@@ -57,7 +58,9 @@ LargestErrors Compare(const Example<S>& example, const Options& options, Solver&
 // Collective.
 template <typename S>
 absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& example) {
-  PLAIT_ASSIGN_OR_RETURN(const Options options, OptionsFromFlags());
+  PLAIT_ASSIGN_OR_RETURN(Options options, OptionsFromFlags());
+  options.delta_rank = example.delta_rank;
+  PLAIT_RETURN_IF_ERROR(Validate(options, example.time.steps));
   const bool prints = world.rank() == 0;
   if (prints) std::printf("%s\n", example.title.c_str());
   if (prints) PrintSettings(options, example.time.steps);
