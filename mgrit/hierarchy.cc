@@ -78,7 +78,11 @@ bool Hierarchy::Initialize(bool keep_states) {
     // F-points follow from C-points; a ghost F-point comes from its owner.
     if (u == nullptr || !fine.grid.is_c_point(point) || (keep && (point > 0 || options_.periodic))) continue;
     const std::int64_t source = options_.periodic && point == fine.grid.steps ? 0 : point;
-    problem_.Initialize(source, grid_.time().At(source), *u);
+    if (guess_ && source > 0) {
+      guess_(source, *u);
+    } else {
+      problem_.Initialize(source, grid_.time().At(source), *u);
+    }
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
   std::fill(fine.has_f_states.begin(), fine.has_f_states.end(), 0);

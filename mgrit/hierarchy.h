@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -64,6 +65,12 @@ class Hierarchy {
   void Interpolate(int level);
   // Puts the norms as Restrict does, of the current states of level 0.
   void Residual();
+  // The difference of fine and coarse step from the C-point before, at every C-point of level 0: puts its norm as
+  // Restrict does.
+  void CoarseErrors();
+  // Instead of Problem::Initialize at the points after the first; empty: none.
+  using InitialGuess = std::function<void(std::int64_t point, State& u)>;
+  void set_initial_guess(InitialGuess guess) { guess_ = std::move(guess); }
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
   // All own points of level 0 from the rank on the left, one step after the other.
@@ -147,6 +154,7 @@ class Hierarchy {
   bool final_sweep_ = false;
   int iteration_ = 0;
   double progress_ = 0;
+  InitialGuess guess_;
   bool has_states_ = false;  // of a solve before
 };
 

@@ -16,6 +16,15 @@ void Hierarchy::Residual() {
   });
 }
 
+// Of the states as they are, the equations' right-hand sides are R r + V - Phi_c(V) = Phi - Phi_c.
+void Hierarchy::CoarseErrors() {
+  Restrict(0, /*norms=*/false);
+  const Level& coarse = at(1);
+  for (std::int64_t k = coarse.grid.first + 1; k <= coarse.grid.last && !coarse.grid.empty(); ++k) {
+    problem_.PutNorm(k - 1, *coarse.g[coarse.grid.local(k)]);
+  }
+}
+
 void Hierarchy::Restrict(int index, bool norms) {
   Level& fine = at(index);
   Level& coarse = at(index + 1);

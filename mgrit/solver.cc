@@ -200,6 +200,30 @@ void Solver::FinalRelaxation() {
   }
 }
 
+std::vector<double> Solver::EstimateStepErrors(int order) {
+  const Grid& grid = hierarchy_.grid();
+  PLAIT_CHECK(grid.levels() > 1 && !problem_.CoarsensSpace())
+      << "errors of steps are estimated on at least 2 levels, without spatial coarsening";
+  const GridLevel& fine = grid.level(0);
+  hierarchy_.CoarseErrors();
+  const absl::Span<const double> squares = GlobalSquares(fine.c_intervals());
+  hierarchy_.FinishMessages();
+  const auto power = [&](const StepInterval& step) { return std::pow(step.dt(), order + 1); };
+  std::vector<double> errors;
+  for (std::int64_t k = 0; k < fine.c_intervals(); ++k) {
+    double powers = 0;
+    for (std::int64_t i = k * fine.cfactor; i < (k + 1) * fine.cfactor; ++i)
+      powers += power(grid.Interval(0, i));
+    const double constant =
+        std::sqrt(squares[static_cast<std::size_t>(k)]) / (power(grid.Interval(1, k)) - powers);
+    // The steps after the last C-point take part in no coarse step: they are taken to be like those before.
+    const std::int64_t stop = k + 1 < fine.c_intervals() ? (k + 1) * fine.cfactor : fine.steps;
+    for (std::int64_t i = k * fine.cfactor; i < stop; ++i)
+      errors.push_back(constant * power(grid.Interval(0, i)));
+  }
+  return errors;
+}
+
 const State& Solver::state(std::int64_t point) const {
   const State* u = hierarchy_.state(point);
   PLAIT_CHECK(u != nullptr) << "the state of point " << point << " is not stored on this rank";
