@@ -20,6 +20,10 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
   const bool on_device = transport_.device() == comm::Device::kCuda;
   sends_from_memory_ = memory.data != nullptr && on_device == (memory.cuda_device >= 0);
   if (!sends_from_memory_) transport_ = communicator_;
+  PLAIT_CHECK(options_.delta_rank == 0 || !problem_.HasEquation())
+      << "the delta correction is one of steps: no equation of the problem's own (HasEquation) with "
+         "delta_rank "
+      << options_.delta_rank;
   PLAIT_CHECK(options_.delta_rank == 0 || !problem_.CoarsensSpace())
       << "the delta correction needs states of one shape on all levels: no spatial coarsening with "
          "delta_rank "

@@ -124,8 +124,11 @@ class Hierarchy {
   // `at_c_point` gets the C-point that ends an interval and the state of the point before it.
   void Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,
              const AtPoint& at_passing_point = nullptr);
+  // out = Phi(before) + g - u at the C-point `point`, or g - A of the problem's own equation.
+  void ResidualAt(Level& level, std::int64_t point, const State& before, State& out);
   void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before, bool norms);
   void FormCoarseEquations(Level& coarse);
+  void FormOwnEquations(Level& coarse);
   void RestrictState(Level& fine, Level& coarse, std::int64_t coarse_point);
   // V_k, until the level's cycle changes it.
   const State& RestrictedAt(const Level& coarse, std::int64_t point);

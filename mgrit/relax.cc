@@ -28,12 +28,17 @@ const State* Hierarchy::IterateAt(const Level& level, std::int64_t point) const 
 }
 
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
+  const bool own_equation = problem_.HasEquation() && !level.homogeneous;
   {
     const Stopwatch watch(work_.step_seconds);
-    problem_.Step(IntervalOf(level, index), u, out);
+    if (own_equation) {
+      problem_.StepWithRightHandSide(IntervalOf(level, index), u, *level.g[level.grid.local(index + 1)], out);
+    } else {
+      problem_.Step(IntervalOf(level, index), u, out);
+    }
   }
   ++work_.steps[level.grid.level];
-  CompleteStep(level, index, u, out);
+  if (!own_equation) CompleteStep(level, index, u, out);
 }
 
 void Hierarchy::CompleteStep(Level& level, std::int64_t index, const State& u, State& out) {
@@ -91,6 +96,7 @@ void Hierarchy::MarchTogether(Level& level) {
       State* out = c_point ? c_step.get() : level.u[grid.local(point)].get();
       tasks.push_back({IntervalOf(level, point - 1), level.u[grid.local(point - 1)].get(), out});
     }
+    if (tasks.empty()) continue;
     {
       const Stopwatch watch(work_.step_seconds);
       problem_.StepMany(tasks);
@@ -110,7 +116,8 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtPoint& 
                       const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   if (grid.empty()) return;
-  const bool together = at_c_point && problem_.PrefersMany() && options_.storage == Storage::kAllPoints;
+  const bool together = at_c_point && problem_.PrefersMany() && !problem_.HasEquation() &&
+                        options_.storage == Storage::kAllPoints;
   if (together) MarchTogether(level);
   // An interval that two ranks share is a chain: its right part starts from the last point of its left part.
   const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);

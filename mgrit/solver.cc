@@ -202,8 +202,9 @@ void Solver::FinalRelaxation() {
 
 std::vector<double> Solver::EstimateStepErrors(int order) {
   const Grid& grid = hierarchy_.grid();
-  PLAIT_CHECK(grid.levels() > 1 && !problem_.CoarsensSpace())
-      << "errors of steps are estimated on at least 2 levels, without spatial coarsening";
+  PLAIT_CHECK(grid.levels() > 1 && !problem_.CoarsensSpace() && !problem_.HasEquation())
+      << "errors of steps are estimated on at least 2 levels, from steps (no HasEquation), without spatial "
+         "coarsening";
   const GridLevel& fine = grid.level(0);
   hierarchy_.CoarseErrors();
   const absl::Span<const double> squares = GlobalSquares(fine.c_intervals());

@@ -26,7 +26,7 @@ base::ToolUsage Usage() {
               "Solves Lorenz's system (sigma 10, rho 28, beta 8/3) from (1, 1, 1) with multigrid in time and "
               "prints the norm of the residual at the C-points of the finest level, iteration by iteration.",
           .examples = {"lorenz --nt=256 --levels=3 --cfactor=4",
-                       "lorenz --method=euler --tstop=2 --nt=2048 --cfactor=8 --delta-rank=3",
+                       "lorenz --method=euler --tstop=2 --nt=2048 --cfactor=8 --nrelax=0 --delta-rank=3",
                        "lorenz --method=euler --nt=1024 --cfactor=2",
                        "lorenz --nproc=4 --nt=1024 --levels=3 --cfactor=2 --fmg"},
           .groups = {{"Equation", {"method", "tstop", "initial_guess", "delta_rank"}},
