@@ -31,7 +31,7 @@ void Hierarchy::FormDeltas(Level& fine, Level& coarse) {
       frame.images = ReceiveStates(fine, grid.left_rank);
     } else {
       const bool from_left = c_point == grid.first && !of_ghost.empty();
-      frame.directions = from_left ? std::move(of_ghost) : DirectionsAt(coarse, q);
+      frame.directions = from_left ? std::exchange(of_ghost, {}) : DirectionsAt(coarse, q);
       frame.images = NewDirections(fine.grid.level);
       for (std::size_t j = 0; j < frame.images.size(); ++j)
         problem_.Copy(*frame.directions[j], *frame.images[j]);
