@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -60,6 +61,7 @@ LayerParallel::Engine::Engine(comm::Communicator communicator, std::shared_ptr<T
       options_(Checked(options, steps)),
       partition_(Partition::OfWholeIntervals(steps, communicator_.size(), options.forward)),
       position_(partition_.PositionOf(communicator_.rank())) {
+  evaluations_.resize(static_cast<std::size_t>(options.forward.max_levels));
   step_->SetOwnSteps(first_step(), last_step());
   std::vector<std::int64_t> bounds;
   std::vector<int> owners;
@@ -80,6 +82,7 @@ std::int64_t LayerParallel::Engine::LeafBegin(std::int64_t leaf) const {
 }
 
 std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0, bool recorded) {
+  if (recorded && continues_) return TakeKept(u_0);
   const auto fits = [&](const auto& solve) { return solve->Fits(u_0, recorded); };
   const auto found = std::find_if(free_.rbegin(), free_.rend(), fits);
   std::unique_ptr<NetworkSolve> solve;
@@ -94,8 +97,32 @@ std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0,
   return solve;
 }
 
+std::unique_ptr<NetworkSolve> LayerParallel::Engine::TakeKept(const at::Tensor& u_0) {
+  TORCH_CHECK(
+      kept_.front()->Fits(u_0, /*recorded=*/true),
+      "LayerParallel: a pass that continues a kept one has an input of another shape, type or device");
+  std::unique_ptr<NetworkSolve> solve = std::move(kept_.front());
+  kept_.pop_front();
+  continues_ = !kept_.empty();
+  solve->set_continues(true);
+  return solve;
+}
+
+void LayerParallel::Engine::KeepPasses() {
+  kept_.clear();
+  keeps_ = true;
+  continues_ = false;
+}
+
+void LayerParallel::Engine::ContinueKeptPasses() {
+  keeps_ = false;
+  continues_ = !kept_.empty();
+}
+
 void LayerParallel::Engine::Return(std::unique_ptr<NetworkSolve> solve) {
   solve->Clear();
+  solve->set_continues(false);
+  if (keeps_ && solve->recorded()) return kept_.push_back(std::move(solve));
   free_.push_back(std::move(solve));
   if (free_.size() > kKeptSolves) free_.erase(free_.begin());
 }
@@ -109,15 +136,21 @@ at::Tensor LayerParallel::Engine::FromOwnerOf(std::int64_t step, const at::Tenso
   return state;
 }
 
+void LayerParallel::Engine::Note(Solution solution, Solution& last) {
+  last = std::move(solution);
+  const std::vector<std::int64_t>& steps = last.work.steps;
+  std::transform(steps.begin(), steps.end(), evaluations_.begin(), evaluations_.begin(), std::plus<>());
+}
+
 // The norm of the residual is the same on all ranks, so that all decide alike.
 at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0,
                                           const models::BlockContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor input = u_0.detach().contiguous();
-  last_forward_ = solve.Forward(input, context, propagation_);
+  Note(solve.Forward(input, context, propagation_), last_forward_);
   if (last_forward_.diverged) {
     ++diverged_solves_;
-    last_forward_ = solve.Forward(input, context, Propagation::kSerial);
+    Note(solve.Forward(input, context, Propagation::kSerial), last_forward_);
     last_forward_.diverged = true;
   }
   const bool owns_end = position_ == partition_.OwnerPosition(time_.steps - 1);
@@ -129,10 +162,10 @@ std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, con
                                                         const std::vector<at::Tensor>& parameters) {
   const at::NoGradGuard no_grad;
   const at::Tensor terminal = lambda.detach().contiguous();
-  last_backward_ = solve.Adjoint(terminal, propagation_);
+  Note(solve.Adjoint(terminal, propagation_), last_backward_);
   if (last_backward_.diverged) {
     ++diverged_solves_;
-    last_backward_ = solve.Adjoint(terminal, Propagation::kSerial);
+    Note(solve.Adjoint(terminal, Propagation::kSerial), last_backward_);
     last_backward_.diverged = true;
   }
   at::Tensor input_gradient;

@@ -157,5 +157,8 @@ const Solution& LayerParallel::last_backward() const { return engine_->last_back
 void LayerParallel::set_iterations(int forward, int backward) { engine_->set_iterations(forward, backward); }
 void LayerParallel::set_propagation(Propagation propagation) { engine_->set_propagation(propagation); }
 std::int64_t LayerParallel::diverged_solves() const { return engine_->diverged_solves(); }
+const std::vector<std::int64_t>& LayerParallel::evaluations() const { return engine_->evaluations(); }
+void LayerParallel::KeepPasses() { engine_->KeepPasses(); }
+void LayerParallel::ContinueKeptPasses() { engine_->ContinueKeptPasses(); }
 
 }  // namespace plait::mgrit

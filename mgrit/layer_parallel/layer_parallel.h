@@ -105,6 +105,17 @@ class LayerParallel {
   void set_propagation(Propagation propagation);
   // Solves so far, of both directions, that were done again serially.
   std::int64_t diverged_solves() const;
+  // Evaluations of blocks and of their adjoints by this rank so far, by level. (Calls that autograd makes to record a
+  // step are not counted again.)
+  const std::vector<std::int64_t>& evaluations() const;
+
+  // Recorded passes from here on keep their states when their graph has gone: the memory of two solves each.
+  void KeepPasses();
+  // The next recorded passes go on from those kept, which ended in the order in which these begin, by one iteration
+  // in both directions, from the same inputs or others of their shapes; afterwards passes are new ones again. The
+  // difference of the gradients of a pass and its continuation estimates what the iterations of the former have left
+  // of the way to the exact gradient: with errors that an iteration makes smaller by rho, to rho times that distance.
+  void ContinueKeptPasses();
 
  private:
   class Engine;

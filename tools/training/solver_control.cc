@@ -42,11 +42,6 @@ double Distance(parallel::DataParallel& engine, const std::vector<at::Tensor>& o
   return difference / norm;
 }
 
-double Evaluations(const mgrit::Solution& solution) {
-  const std::vector<std::int64_t>& steps = solution.work.steps;
-  return static_cast<double>(std::accumulate(steps.begin(), steps.end(), std::int64_t{0}));
-}
-
 }  // namespace
 
 void SolverControl::Begin(ShardedModel& model) {
@@ -70,8 +65,20 @@ void SolverControl::Use(const SolverChoice& choice) {
 
 parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
                                                       const parallel::NextMicroBatch& next) {
-  bias_.reset();
   has_step_ = true;
+  const mgrit::LayerParallel* const solver = model_->solver();
+  if (solver == nullptr) return model_->RunMicroBatches(next);
+  const std::vector<std::int64_t> before = solver->evaluations();
+  parallel::PipelineStep done = RunStep(step, next);
+  const std::vector<std::int64_t>& after = solver->evaluations();
+  evaluations_ += std::reduce(after.begin(), after.end()) - std::reduce(before.begin(), before.end());
+  fine_evaluations_ += after[0] - before[0];
+  if (bias_.has_value()) recorded_bias_ = bias_;
+  return done;
+}
+
+parallel::PipelineStep SolverControl::RunStep(std::int64_t step, const parallel::NextMicroBatch& next) {
+  bias_.reset();
   if (!policy_.has_value()) return model_->RunMicroBatches(next);
   if (step % settings_.bias_every == 0) return Measure(next);
   Use(policy_->choice());
@@ -84,8 +91,12 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
     if (static_cast<std::size_t>(k) == micro_batches.size()) micro_batches.push_back(next(k));
     return micro_batches[static_cast<std::size_t>(k)];
   };
+  const bool by_iteration = settings_.bias_reference == "iteration";
+  mgrit::LayerParallel& solver = *model_->solver();
   double seconds[2] = {};
   Use(policy_->iterations());
+  if (by_iteration) solver.KeepPasses();
+  const std::int64_t diverged = solver.diverged_solves();
   double begin = NowSeconds();
   model_->RunMicroBatches(kept);
   seconds[0] = NowSeconds() - begin;
@@ -94,13 +105,16 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
   const std::vector<at::Tensor> biased = CopyOfGradients(engine);
   engine.AllGatherParameters();  // forgets gradients; parameters are what they were
 
-  const bool by_iteration = settings_.bias_reference == "iteration";
-  const SolverChoice now = policy_->iterations();
-  Use({.forward = now.forward + 1, .backward = now.backward + 1, .serial = !by_iteration});
+  if (by_iteration) {
+    solver.ContinueKeptPasses();
+  } else {
+    solver.set_propagation(mgrit::Propagation::kSerial);
+  }
   begin = NowSeconds();
   parallel::PipelineStep done = model_->RunMicroBatches(kept);
   seconds[1] = NowSeconds() - begin;
   bias_ = Distance(engine, biased);
+  if (solver.diverged_solves() > diverged) bias_ = std::numeric_limits<double>::quiet_NaN();
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);
   policy_->Take({.bias = *bias_, .seconds = seconds[0], .exact_seconds = seconds[1]});
   return done;
@@ -117,16 +131,19 @@ std::string SolverControl::Line() const {
 
 std::vector<Recorded> SolverControl::metrics() {
   constexpr auto kStatistics = rank_history::RankStatistics::kStatistics;
-  return {
-      {{"forward_iterations", "1", "iterations of the forward solve"}},
-      {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
-      {{"backward_iterations", "1", "iterations of the backward solve"}},
-      {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
-      {{"step_evaluations", "1", "steps of the network that a rank took, of all levels and both directions"},
-       kStatistics},
-      {{"diverged_solves", "1", "solves so far that were done again serially"}},
-      {{"gradient_bias", "1",
-        "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
+  return {{{"forward_iterations", "1", "iterations of the forward solve"}},
+          {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
+          {{"backward_iterations", "1", "iterations of the backward solve"}},
+          {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
+          {{"evaluations", "1",
+            "steps of the network that a rank took since the record before, of all levels and both "
+            "directions, to "
+            "measure the bias too"},
+           kStatistics},
+          {{"fine_evaluations", "1", "of them, those on the finest level"}, kStatistics},
+          {{"diverged_solves", "1", "solves so far that were done again serially"}},
+          {{"gradient_bias", "1",
+            "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
 }
 
 void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
@@ -138,9 +155,12 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   scalars.push_back({"forward_residual", forward.last_residual_norm()});
   scalars.push_back({"backward_iterations", static_cast<double>(backward.iterations)});
   scalars.push_back({"backward_residual", backward.last_residual_norm()});
-  scalars.push_back({"step_evaluations", Evaluations(forward) + Evaluations(backward)});
+  scalars.push_back({"evaluations", static_cast<double>(evaluations_)});
+  scalars.push_back({"fine_evaluations", static_cast<double>(fine_evaluations_)});
   scalars.push_back({"diverged_solves", static_cast<double>(solver.diverged_solves())});
-  scalars.push_back({"gradient_bias", bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
+  scalars.push_back({"gradient_bias", recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
+  recorded_bias_.reset();
+  evaluations_ = fine_evaluations_ = 0;
 }
 
 void SolverControl::Save(parallel::CheckpointState& state) const {

@@ -2,14 +2,18 @@
 //
 //   forward_iterations, backward_iterations   of the step's last solves
 //   forward_residual, backward_residual       that the last iteration began with; NaN: none was taken
-//   step_evaluations                          of blocks by this rank, of all levels, forward and adjoint
+//   evaluations                               of blocks by this rank since the record before, of all levels, forward
+//                                             and adjoint, all micro-batches and what measures the bias
+//   fine_evaluations                          of them, those on the finest level
 //   diverged_solves                           so far, which were done again serially
-//   gradient_bias                             |gradient - exact gradient| / |exact gradient|; NaN: not measured
+//   gradient_bias                             |gradient - exact gradient| / |exact gradient|, the last measured since the
+//                                             record before; NaN: none was
 //
 // With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: by as
 // many iterations as steps take now, and exactly (or, --lp-bias-reference=iteration, by one iteration more in both
-// directions, whose difference is an estimate). The step takes the latter; their distance raises or lowers the
-// iterations (bias_policy.h). Where the model has no solver, nothing happens. Collective.
+// directions, from where the solves are: an estimate at the price of one cycle, and of the memory of all micro-batches'
+// states). The step takes the latter; their distance raises or lowers the iterations (bias_policy.h). A solve that has
+// diverged is no measurement but calls for more. Where the model has no solver, nothing happens. Collective.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 
@@ -45,13 +49,15 @@ class SolverControl {
 
   // Of a model with a solver.
   static std::vector<Recorded> metrics();
-  // Appends those of the step that has ended.
+  // Appends those of the steps since the last call.
   void TakeStep(std::vector<data::Scalar>& scalars);
   void Save(parallel::CheckpointState& state) const;
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
 
  private:
   void Use(const SolverChoice& choice);
+  // With a solver.
+  parallel::PipelineStep RunStep(std::int64_t step, const parallel::NextMicroBatch& next);
   parallel::PipelineStep Measure(const parallel::NextMicroBatch& next);
 
   LayerParallelSettings settings_;
@@ -60,7 +66,10 @@ class SolverControl {
   std::optional<BiasPolicy> policy_;
   std::optional<SolverChoice> restored_;
   std::optional<double> bias_;  // of the last step
+  // Since the last TakeStep.
+  std::optional<double> recorded_bias_;
   bool has_step_ = false;
+  std::int64_t evaluations_ = 0, fine_evaluations_ = 0;
 };
 
 }  // namespace plait::training
