@@ -49,19 +49,27 @@ void Solver::set_max_iterations(int iterations) {
   options_.max_iterations = iterations;
 }
 
-Solution Solver::Solve() {
+Solution Solver::Solve() { return Cycles(0, options_.max_iterations, options_.keep_previous_states); }
+
+Solution Solver::Continue() {
+  if (iterations_ == 0) return Solve();
+  return Cycles(iterations_, iterations_ + 1, /*keeps_states=*/true);
+}
+
+Solution Solver::Cycles(int first, int last, bool keeps_states) {
   if (hierarchy_.levels() == 1) return Sweep(/*checks_end=*/false);
   Solution solution;
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
-  const bool kept = hierarchy_.Initialize(options_.keep_previous_states);
+  const bool kept = hierarchy_.Initialize(keeps_states);
   skips_downcycle_ = options_.skip_downcycle && !kept;
   solving_ = true;
   bool stops = false;
-  while (!stops && solution.iterations < options_.max_iterations) {
+  for (iterations_ = first; !stops && iterations_ < last;) {
     progress_ = ProgressOf(options_, NormsTaken(solution));
-    hierarchy_.SetProgress(solution.iterations, progress_);
-    solution.residual_norms.push_back(Iterate(solution.iterations));
+    hierarchy_.SetProgress(iterations_, progress_);
+    solution.residual_norms.push_back(Iterate(iterations_));
+    ++iterations_;
     ++solution.iterations;
     Judge(solution);
     stops = solution.converged || solution.diverged || solution.stagnated;
@@ -70,7 +78,7 @@ Solution Solver::Solve() {
     stops = stops || interrupted;
   }
   solving_ = false;
-  hierarchy_.SetProgress(solution.iterations, 1);
+  hierarchy_.SetProgress(iterations_, 1);
   FinalRelaxation();
   hierarchy_.FinishMessages();
   solution.work = hierarchy_.work();
@@ -180,7 +188,7 @@ void Solver::Judge(Solution& solution) const {
 }
 
 bool Solver::Report(const Solution& solution) {
-  const int iteration = solution.iterations - 1;
+  const int iteration = solving_ ? iterations_ - 1 : 0;
   if (observer_) observer_(iteration, solution.last_residual_norm());
   if (!monitor_) return false;
   const Progress progress = {iteration, solution.last_residual_norm(), *this};

@@ -99,6 +99,10 @@ class Solver {
 
   // Collective. May be called again: memory is reused.
   Solution Solve();
+  // Collective. One iteration more from where the last Solve or Continue has ended, at the price of a solve of one
+  // iteration without a skipped down-cycle; the problem may have changed since. Point 0 is initialised. The Solution is of
+  // this iteration alone. With one level, and before any Solve, it is Solve.
+  Solution Continue();
   // Collective. The serial sweep, rank after rank, into the memory of this solver: what to fall back on where
   // the cycles do not converge. One iteration, no residual; `diverged` if the last state is not finite.
   Solution SolveSerially();
@@ -126,6 +130,8 @@ class Solver {
   const Grid& grid() const { return hierarchy_.grid(); }
 
  private:
+  // Iterations `first` ... `last` - 1.
+  Solution Cycles(int first, int last, bool keeps_states);
   Solution Sweep(bool checks_end);
   void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
@@ -148,6 +154,7 @@ class Solver {
   Monitor monitor_;
   ResidualNorm residual_norm_;
   bool solving_ = false;
+  int iterations_ = 0;            // of the last Solve and what has continued it
   double progress_ = 0;           // StepInterval::progress
   bool skips_downcycle_ = false;  // of the first iteration of this solve
   AnyProblem& problem_;

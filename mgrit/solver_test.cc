@@ -202,6 +202,30 @@ TEST(KeepPreviousStates, GoesOnAlsoWhereTheFirstDownCycleIsSkipped) {
   }
 }
 
+// Also where the cycle changes from one iteration to the next. Rounding of numbers of size 1.
+TEST(Continue, IsTheNextIterationOfTheSolveBefore) {
+  for (const bool skip : {false, true}) {
+    for (const int fmg_iterations : {0, 1, 2}) {
+      DahlquistProblem problem({.initial_guess = 0.456});
+      Options options = {
+          .max_levels = 3, .fmg = fmg_iterations > 0, .skip_downcycle = skip, .max_iterations = 4};
+      options.fmg_iterations = fmg_iterations;
+      const Solution expected = Solve(problem, options);
+      options.max_iterations = 1;
+      Solver solver(problem, kTime, options, comm::testing::World());
+      for (int again = 0; again < 2; ++again) {
+        solver.Solve();
+        for (std::size_t k = 1; k < 4; ++k) {
+          const Solution solution = solver.Continue();
+          EXPECT_EQ(solution.iterations, 1);
+          EXPECT_NEAR(solution.last_residual_norm(), expected.residual_norms[k], 1e-15)
+              << "skip " << skip << " fmg " << fmg_iterations << " iteration " << k;
+        }
+      }
+    }
+  }
+}
+
 // A state of a type that has no shape of its own needs Make.
 struct Shapeless : Problem<std::vector<double>> {
   void Initialize(std::int64_t, double, std::vector<double>& u) override { u.assign(3, 1.0); }

@@ -86,6 +86,7 @@ std::int64_t LayerParallel::Engine::LeafBegin(std::int64_t leaf) const {
 }
 
 std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0, bool recorded) {
+  if (recorded && continues_) return TakeKept(u_0);
   const auto fits = [&](const auto& solve) { return solve->Fits(u_0, recorded); };
   const auto found = std::find_if(free_.rbegin(), free_.rend(), fits);
   std::unique_ptr<NetworkSolve> solve;
@@ -101,9 +102,33 @@ std::unique_ptr<NetworkSolve> LayerParallel::Engine::Take(const at::Tensor& u_0,
   return solve;
 }
 
+std::unique_ptr<NetworkSolve> LayerParallel::Engine::TakeKept(const at::Tensor& u_0) {
+  TORCH_CHECK(
+      kept_.front()->Fits(u_0, /*recorded=*/true),
+      "LayerParallel: a pass that continues a kept one has an input of another shape, type or device");
+  std::unique_ptr<NetworkSolve> solve = std::move(kept_.front());
+  kept_.pop_front();
+  continues_ = !kept_.empty();
+  solve->set_continues(true);
+  return solve;
+}
+
+void LayerParallel::Engine::KeepPasses() {
+  kept_.clear();
+  keeps_ = true;
+  continues_ = false;
+}
+
+void LayerParallel::Engine::ContinueKeptPasses() {
+  keeps_ = false;
+  continues_ = !kept_.empty();
+}
+
 void LayerParallel::Engine::Return(std::unique_ptr<NetworkSolve> solve) {
   --taken_;
   solve->Clear();
+  solve->set_continues(false);
+  if (keeps_ && solve->recorded()) return kept_.push_back(std::move(solve));
   free_.push_back(std::move(solve));
   if (free_.size() > kKeptSolves) free_.erase(free_.begin());
 }
@@ -205,6 +230,8 @@ void LayerParallel::Engine::SetOptions(const LayerParallelOptions& options) {
   PLAIT_CHECK(fits.ok()) << fits.message();
   options_ = options;
   free_.clear();
+  kept_.clear();
+  continues_ = false;
   Divide();
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -42,8 +43,11 @@ class LayerParallel::Engine {
   void set_iterations(int forward, int backward);
   void set_propagation(Propagation propagation) { propagation_ = propagation; }
   std::int64_t diverged_solves() const { return diverged_solves_; }
+  void KeepPasses();
+  void ContinueKeptPasses();
 
  private:
+  std::unique_ptr<NetworkSolve> TakeKept(const at::Tensor& u_0);
   // The state of `point` of whoever owns step `step`, on every rank.
   at::Tensor FromOwnerOf(std::int64_t step, const at::Tensor& like, const at::Tensor* mine);
   std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& parameters);
@@ -61,6 +65,9 @@ class LayerParallel::Engine {
   int position_ = 0;
   std::vector<std::unique_ptr<NetworkSolve>> free_;  // the one returned last at the back
   int taken_ = 0;                                    // solves that have not been returned
+  // Recorded passes in the order of their end, for ContinueKeptPasses.
+  std::deque<std::unique_ptr<NetworkSolve>> kept_;
+  bool keeps_ = false, continues_ = false;
   std::unique_ptr<TreeSum> gradient_sum_;
   std::int64_t first_leaf_ = 0;  // own C-intervals
   std::int64_t last_leaf_ = 0;

@@ -172,5 +172,7 @@ void LayerParallel::set_propagation(Propagation propagation) { engine_->set_prop
 std::int64_t LayerParallel::diverged_solves() const { return engine_->diverged_solves(); }
 WorkTimes LayerParallel::work_times() const { return engine_->step().times(); }
 void LayerParallel::ResetWorkTimes() { engine_->step().Reset(); }
+void LayerParallel::KeepPasses() { engine_->KeepPasses(); }
+void LayerParallel::ContinueKeptPasses() { engine_->ContinueKeptPasses(); }
 
 }  // namespace plait::mgrit

@@ -117,6 +117,14 @@ class LayerParallel {
   // Solves so far, of both directions, that were done again serially.
   std::int64_t diverged_solves() const;
 
+  // Recorded passes from here on keep their states when their graph has gone: the memory of two solves each.
+  void KeepPasses();
+  // The next recorded passes go on from those kept, which ended in the order in which these begin, by one iteration
+  // in both directions, from the same inputs or others of their shapes; afterwards passes are new ones again. The
+  // difference of the gradients of a pass and its continuation estimates what the iterations of the former have left
+  // of the way to the exact gradient: with errors that an iteration makes smaller by rho, to rho times that distance.
+  void ContinueKeptPasses();
+
   // What this rank has done since the last reset, in all solves of both directions, and in gradients.
   WorkTimes work_times() const;
   void ResetWorkTimes();

@@ -19,10 +19,6 @@ Options BackwardOptions(Options options) {
   return options;
 }
 
-Solution Solve(Solver& solver, Propagation propagation) {
-  return propagation == Propagation::kSerial ? solver.SolveSerially() : solver.Solve();
-}
-
 }  // namespace
 
 at::Tensor NetworkProblem::Make(int) { return at::zeros_like(u_0_, at::MemoryFormat::Contiguous); }
@@ -78,6 +74,11 @@ bool NetworkSolve::Fits(const at::Tensor& u_0, bool recorded) const {
 void NetworkSolve::set_iterations(int forward, int backward) {
   forward_.set_max_iterations(forward);
   if (backward_ != nullptr) backward_->set_max_iterations(backward);
+}
+
+Solution NetworkSolve::Solve(Solver& solver, Propagation propagation) const {
+  if (propagation == Propagation::kSerial) return solver.SolveSerially();
+  return continues_ ? solver.Continue() : solver.Solve();
 }
 
 Solution NetworkSolve::Forward(const at::Tensor& u_0, const models::BlockContext& context,

@@ -50,7 +50,10 @@ class NetworkSolve {
 
   // Whether this memory serves another solve.
   bool Fits(const at::Tensor& u_0, bool recorded) const;
+  bool recorded() const { return tape_ != nullptr; }
   void set_iterations(int forward, int backward);
+  // Whether parallel solves are one iteration more of those before, in place of new ones.
+  void set_continues(bool continues) { continues_ = continues; }
   // Collective. u_0: contiguous, detached. kSerial: from step to step, one rank after the other.
   Solution Forward(const at::Tensor& u_0, const models::BlockContext& context, Propagation propagation);
   // Collective. From dJ/du_N, contiguous, at the states of the last Forward. Any number of times.
@@ -67,12 +70,15 @@ class NetworkSolve {
   std::vector<StepInterval> FineSteps(std::int64_t first, std::int64_t last) const;
 
  private:
+  Solution Solve(Solver& solver, Propagation propagation) const;
+
   TensorStep& step_;
   NetworkProblem problem_;
   Solver forward_;
   AdjointProblem<at::Tensor> adjoint_;
   std::unique_ptr<Solver> backward_;  // null unless recorded, as is the tape
   std::unique_ptr<TensorStep::Tape> tape_;
+  bool continues_ = false;
 };
 
 }  // namespace plait::mgrit

@@ -3,6 +3,7 @@
 #ifndef PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
 #define PLAIT_MGRIT_LAYER_PARALLEL_WORK_TIMES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,23 @@ struct WorkTimes {
   // A linearisation happens inside the adjoint step that first needs it; such calls are divided by what the adjoint
   // steps of their kind cost on average without one.
   WorkSeconds seconds;
+  // Of Phi and its adjoint on level 0 and on all levels; a linearisation is not counted again.
+  std::int64_t fine_evaluations() const {
+    return counts[WorkKind::kFineStep] + counts[WorkKind::kKeptFineStep] + counts[WorkKind::kFineAdjoint] +
+           counts[WorkKind::kKeptFineAdjoint];
+  }
+  std::int64_t evaluations() const {
+    return fine_evaluations() + counts[WorkKind::kCoarseStep] + counts[WorkKind::kCoarseAdjoint];
+  }
+  // Of what came behind `before`.
+  WorkTimes Since(const WorkTimes& before) const {
+    WorkTimes since = *this;
+    for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
+      since.counts.values[kind] -= before.counts.values[kind];
+      since.seconds.values[kind] = std::max(0.0, since.seconds.values[kind] - before.seconds.values[kind]);
+    }
+    return since;
+  }
   double total_seconds() const {
     double total = 0;
     for (const double kind : seconds.values) total += kind;

@@ -75,6 +75,30 @@ class OutputTest(runs.OdeNetTest):
                 for a, b in zip(serial, parallel, strict=True):
                     self.assertEqual({**a, "dt": 0}, {**b, "dt": 0}, solver)
 
+    def test_bias_and_its_price(self):
+        """Two micro-batches a step, 16 steps, of which 4 measure: 16 layers, 4 C-intervals. One iteration sweeps the coarse level and relaxes.
+        To measure costs a cycle, or a serial pass, in both directions."""
+        flags = ["--layers=16", "--final-time=1", "--dtype=float64", "--epochs=1", "--batch-size=32", "--gradient-accumulation-steps=2",
+                 "--lp-fwd-iters=1", "--lp-iters=1", "--lp-bias-limit=1", "--lp-bias-every=5"]
+        bias = {}
+        for reference, fine, coarse in (("serial", 16, 0), ("iteration", (3 * 4 + 1) + 12, 7)):
+            for ranks in (1, 2):
+                name = reference + str(ranks)
+                run = self.train(*flags, "--lp-bias-reference=" + reference, *(["--force-lp"] if ranks == 1 else []), ranks=ranks, outputs=name)
+                lines = run.logged(("estimated " if reference == "iteration" else "") + "gradient bias ")
+                self.assertEqual(len(lines), 4)
+                bias[name] = float(lines[0].split("gradient bias ")[1].split()[0])
+                self.assertIn("next 1 forward and 1 backward", lines[-1])
+                history = self.history(name)
+                self.assertEqual(list(history["fine_evaluations"] * ranks), [2 * 2 * (16 * 12 + 4 * fine)])
+                self.assertEqual(list(history["evaluations"] * ranks), [2 * 2 * (16 * (12 + 4) + 4 * (fine + coarse))])
+                self.assertGreater(history["gradient_bias"][0], 0)
+        self.assertEqual(bias["serial1"], bias["serial2"])
+        self.assertEqual(bias["iteration1"], bias["iteration2"])
+        # Steps of size 1/16 and weights below 1 contract the error to a tenth or so.
+        self.assertGreater(bias["serial1"], 1e-3)
+        self.assertLess(abs(bias["iteration1"] - bias["serial1"]), 0.3 * bias["serial1"])
+
     def test_compare(self):
         run = self.train("--layers=16", "--epochs=10", "--compare", ranks=2)
         results = {}

@@ -30,7 +30,8 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
       "they stay as they are");
   add("lp_bias_every", &bias_every, "measure that distance every N steps");
   add("lp_bias_reference", &bias_reference,
-      "against: serial, the exact gradient, or iteration, that of one iteration more");
+      "against: serial, the exact gradient, or iteration, that of one iteration more, for the price of a "
+      "cycle");
   add("lp_auto", &chooses,
       "the first steps try levels, factors and iterations beside serial propagation, and the fastest with a "
       "gradient "

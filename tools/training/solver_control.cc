@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -19,11 +18,6 @@ constexpr std::size_t kStepsBeforeAdvice = 6;
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double Evaluations(const mgrit::Solution& solution) {
-  const std::vector<std::int64_t>& steps = solution.work.steps;
-  return static_cast<double>(std::accumulate(steps.begin(), steps.end(), std::int64_t{0}));
 }
 
 }  // namespace
@@ -54,9 +48,21 @@ void SolverControl::Use(const SolverChoice& choice) {
 
 parallel::PipelineStep SolverControl::RunMicroBatches(std::int64_t step,
                                                       const parallel::NextMicroBatch& next) {
-  bias_.reset();
   line_.clear();
   has_step_ = true;
+  const mgrit::LayerParallel* const solver = model_->solver();
+  if (solver == nullptr) return model_->RunMicroBatches(next);
+  const mgrit::WorkTimes before = solver->work_times();
+  parallel::PipelineStep done = RunStep(step, next);
+  const mgrit::WorkTimes work = solver->work_times().Since(before);
+  evaluations_ += work.evaluations();
+  fine_evaluations_ += work.fine_evaluations();
+  if (bias_.has_value()) recorded_bias_ = bias_;
+  return done;
+}
+
+parallel::PipelineStep SolverControl::RunStep(std::int64_t step, const parallel::NextMicroBatch& next) {
+  bias_.reset();
   if (auto_.has_value() && !auto_->done()) return Try(next);
   if (policy_.has_value() && step % settings_.bias_every == 0) return Measure(next);
   if (policy_.has_value()) Use(policy_->choice());
@@ -79,10 +85,8 @@ parallel::PipelineStep SolverControl::Try(const parallel::NextMicroBatch& next) 
 
 // On a device the host's times say nothing of the steps'.
 parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatch& next) {
-  if (model_->solver() == nullptr || seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu()) {
-    return model_->RunMicroBatches(next);
-  }
-  if (seconds_.size() == 1) model_->solver()->ResetWorkTimes();
+  if (seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu()) return model_->RunMicroBatches(next);
+  if (seconds_.size() == 1) first_work_ = model_->solver()->work_times();
   const double begin = NowSeconds();
   parallel::PipelineStep done = model_->RunMicroBatches(next);
   seconds_.push_back(NowSeconds() - begin);
@@ -90,17 +94,26 @@ parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatc
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds_)), comm::ReduceOp::kMax);
   const auto middle = seconds_.begin() + 1 + static_cast<std::ptrdiff_t>((seconds_.size() - 1) / 2);
   std::nth_element(seconds_.begin() + 1, middle, seconds_.end());
-  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), *middle, ranks_on_host_);
+  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), first_work_, *middle, ranks_on_host_);
   return done;
 }
 
 parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& next) {
   const bool by_iteration = settings_.bias_reference == "iteration";
-  const SolverChoice now = policy_->iterations();
-  const SolverChoice reference = {
-      .forward = now.forward + 1, .backward = now.backward + 1, .serial = !by_iteration};
+  mgrit::LayerParallel& solver = *model_->solver();
   GradientComparison comparison = CompareGradients(
-      *model_, world_, next, [&] { Use(now); }, [&] { Use(reference); });
+      *model_, world_, next,
+      [&] {
+        Use(policy_->iterations());
+        if (by_iteration) solver.KeepPasses();
+      },
+      [&] {
+        if (by_iteration) {
+          solver.ContinueKeptPasses();
+        } else {
+          solver.set_propagation(mgrit::Propagation::kSerial);
+        }
+      });
   bias_ = comparison.distance;
   policy_->Take({.bias = *bias_, .seconds = comparison.seconds, .exact_seconds = comparison.exact_seconds});
   const SolverChoice choice = policy_->choice();
@@ -113,16 +126,19 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
 
 std::vector<Recorded> SolverControl::metrics() {
   constexpr auto kStatistics = rank_history::RankStatistics::kStatistics;
-  return {
-      {{"forward_iterations", "1", "iterations of the forward solve"}},
-      {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
-      {{"backward_iterations", "1", "iterations of the backward solve"}},
-      {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
-      {{"step_evaluations", "1", "steps of the network that a rank took, of all levels and both directions"},
-       kStatistics},
-      {{"diverged_solves", "1", "solves so far that were done again serially"}},
-      {{"gradient_bias", "1",
-        "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
+  return {{{"forward_iterations", "1", "iterations of the forward solve"}},
+          {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
+          {{"backward_iterations", "1", "iterations of the backward solve"}},
+          {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
+          {{"evaluations", "1",
+            "steps of the network that a rank took since the record before, of all levels and both "
+            "directions, to "
+            "measure the bias too"},
+           kStatistics},
+          {{"fine_evaluations", "1", "of them, those on the finest level"}, kStatistics},
+          {{"diverged_solves", "1", "solves so far that were done again serially"}},
+          {{"gradient_bias", "1",
+            "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
 }
 
 void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
@@ -134,9 +150,12 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
   scalars.push_back({"forward_residual", forward.last_residual_norm()});
   scalars.push_back({"backward_iterations", static_cast<double>(backward.iterations)});
   scalars.push_back({"backward_residual", backward.last_residual_norm()});
-  scalars.push_back({"step_evaluations", Evaluations(forward) + Evaluations(backward)});
+  scalars.push_back({"evaluations", static_cast<double>(evaluations_)});
+  scalars.push_back({"fine_evaluations", static_cast<double>(fine_evaluations_)});
   scalars.push_back({"diverged_solves", static_cast<double>(solver.diverged_solves())});
-  scalars.push_back({"gradient_bias", bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
+  scalars.push_back({"gradient_bias", recorded_bias_.value_or(std::numeric_limits<double>::quiet_NaN())});
+  recorded_bias_.reset();
+  evaluations_ = fine_evaluations_ = 0;
 }
 
 void SolverControl::Save(parallel::CheckpointState& state) const {

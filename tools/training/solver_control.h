@@ -2,16 +2,20 @@
 //
 //   forward_iterations, backward_iterations   of the step's last solves
 //   forward_residual, backward_residual       that the last iteration began with; NaN: none was taken
-//   step_evaluations                          of blocks by this rank, of all levels, forward and adjoint
+//   evaluations                               of blocks by this rank since the record before, of all levels, forward
+//                                             and adjoint, all micro-batches and what measures the bias
+//   fine_evaluations                          of them, those on the finest level
 //   diverged_solves                           so far, which were done again serially
-//   gradient_bias                             |gradient - exact gradient| / |exact gradient|; NaN: not measured
+//   gradient_bias                             |gradient - exact gradient| / |exact gradient|, the last measured since the
+//                                             record before; NaN: none was
 //
 // With --lp-bias-limit, every --lp-bias-every steps the gradients of the step's micro-batches are computed twice: by as
 // many iterations as steps take now, and exactly (or, --lp-bias-reference=iteration, by one iteration more in both
-// directions, whose difference is an estimate). The step takes the latter; their distance raises or lowers the
-// iterations (bias_policy.h). With --lp-auto the first steps choose the solver (auto_solver.h); without it and without a
-// limit, a few steps later one line says what it would look at. Where the model has no solver, nothing happens.
-// Collective.
+// directions, from where the solves are: an estimate at the price of one cycle, and of the memory of all micro-batches'
+// states). The step takes the latter; their distance raises or lowers the iterations (bias_policy.h). A solve that has
+// diverged is no measurement but calls for more. With --lp-auto the first steps choose the solver (auto_solver.h); without
+// it and without a limit, a few steps later one line says what it would look at. Where the model has no solver, nothing
+// happens. Collective.
 #ifndef PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 #define PLAIT_TOOLS_TRAINING_SOLVER_CONTROL_H_
 
@@ -50,7 +54,7 @@ class SolverControl {
 
   // Of a model with a solver.
   static std::vector<Recorded> metrics();
-  // Appends those of the step that has ended.
+  // Appends those of the steps since the last call.
   void TakeStep(std::vector<data::Scalar>& scalars);
   void Save(parallel::CheckpointState& state) const;
   absl::Status Restore(const parallel::Checkpoint& checkpoint);
@@ -58,6 +62,8 @@ class SolverControl {
  private:
   void Use(const SolverChoice& choice);
   void ControlBias(const mgrit::LayerParallelOptions& options);
+  // With a solver.
+  parallel::PipelineStep RunStep(std::int64_t step, const parallel::NextMicroBatch& next);
   parallel::PipelineStep Try(const parallel::NextMicroBatch& next);
   parallel::PipelineStep Measure(const parallel::NextMicroBatch& next);
   parallel::PipelineStep RunAndAdvise(const parallel::NextMicroBatch& next);
@@ -67,11 +73,16 @@ class SolverControl {
   int ranks_on_host_;
   ShardedModel* model_ = nullptr;
   std::optional<AutoSolver> auto_;  // with --lp-auto
-  std::vector<double> seconds_;     // of the first steps, without it
+  // Of the first steps, without it.
+  std::vector<double> seconds_;
+  mgrit::WorkTimes first_work_;  // of the first one, which is not counted
   std::optional<BiasPolicy> policy_;
   std::optional<SolverChoice> restored_;
   std::optional<double> bias_;  // of the last step
+  // Since the last TakeStep.
+  std::optional<double> recorded_bias_;
   bool has_step_ = false;
+  std::int64_t evaluations_ = 0, fine_evaluations_ = 0;
   std::string line_;
 };
 
