@@ -62,7 +62,7 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
   const bool counts = began_;
   if (!began_) Use(*search_.next());
   began_ = true;
-  if (counts && seconds_.empty()) solver.ResetWorkTimes();
+  if (counts && seconds_.empty() && !predicted_) before_ = solver.work_times();
   GradientComparison comparison = CompareGradients(
       model_, world_, next, [&] { solver.set_propagation(mgrit::Propagation::kParallel); },
       [&] { solver.set_propagation(mgrit::Propagation::kSerial); });
@@ -94,13 +94,14 @@ void AutoSolver::EndTrial() {
 }
 
 void AutoSolver::PredictOthers() {
-  const SolverCosts costs(model_, world_, ranks_on_host_);
+  const SolverCosts costs(model_, world_, before_, ranks_on_host_);
   search_.Predict(Predicted(model_, costs, {.options = own_}, MedianOf(seconds_)));
 }
 
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
-                           const mgrit::LayerParallelOptions& own, double seconds, int ranks_on_host) {
-  const SolverCosts costs(model, world, ranks_on_host);
+                           const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& before,
+                           double seconds, int ranks_on_host) {
+  const SolverCosts costs(model, world, before, ranks_on_host);
   const SolverCandidate now = {.options = own};
   const double serial = seconds - costs.Predict(now) + costs.PredictSerial();
   std::vector<SolverCandidate> others;

@@ -46,15 +46,18 @@ class AutoSolver {
   SolverSearch search_;
   double bias_ = 0;
   bool predicted_ = false;
+  mgrit::WorkTimes before_;  // work of the first step
   // Of the trial under way.
   bool began_ = false;
   std::vector<double> seconds_, serial_seconds_, biases_;
 };
 
-// Collective, behind a few steps with the flags' own solver, whose median passes took `seconds`: what --lp-auto would
+// Collective, behind a few steps with the flags' own solver, whose median passes took `seconds`, and of
+// whose work `before` is left out: what --lp-auto would
 // look at, in one line. Predictions, without a look at gradients.
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
-                           const mgrit::LayerParallelOptions& own, double seconds, int ranks_on_host);
+                           const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& before,
+                           double seconds, int ranks_on_host);
 
 }  // namespace plait::training
 

@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -51,6 +53,8 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
     return micro_batches[static_cast<std::size_t>(k)];
   };
   double seconds[2] = {};
+  const auto diverged = [&] { return model.solver() == nullptr ? 0 : model.solver()->diverged_solves(); };
+  const std::int64_t diverged_before = diverged();
   use_inexact();
   double begin = NowSeconds();
   model.RunMicroBatches(kept);
@@ -65,7 +69,8 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
   begin = NowSeconds();
   comparison.exact = model.RunMicroBatches(kept);
   seconds[1] = NowSeconds() - begin;
-  comparison.distance = Distance(engine, inexact);
+  comparison.distance =
+      diverged() > diverged_before ? std::numeric_limits<double>::quiet_NaN() : Distance(engine, inexact);
   world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);
   comparison.seconds = seconds[0];
   comparison.exact_seconds = seconds[1];

@@ -46,14 +46,15 @@ double GradientBytes(const mgrit::LayerParallel& solver) {
 
 }  // namespace
 
-SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, int ranks_on_host) {
+SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& before,
+                         int ranks_on_host) {
   mgrit::LayerParallel& solver = *model.solver();
   shape_.steps = solver.steps();
   shape_.linearises_ahead = solver.linearises_ahead();
   shape_.shares_parameters = solver.shared_parameters() > 0;
   shape_.wants_input_gradient = true;
   evaluations_ = model.trained().coarse_hold.evaluations;
-  costs_.work = SecondsPerPiece(solver.work_times(), world);
+  costs_.work = SecondsPerPiece(solver.work_times().Since(before), world);
   costs_.state_bytes = StateBytes(solver, world);
   costs_.gradient_bytes = GradientBytes(solver);
   if (!model.mesh().Has("lp")) return;

@@ -15,9 +15,10 @@ namespace plait::training {
 
 class SolverCosts {
  public:
-  // Collective. Of the work that `model`'s solver has done since its last reset, mean over all ranks, and of messages
+  // Collective. Of the work that `model`'s solver has done since `before`, mean over all ranks, and of messages
   // along lp. `ranks_on_host`: of this host, which share its cores.
-  SolverCosts(ShardedModel& model, const comm::Communicator& world, int ranks_on_host);
+  SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& before,
+              int ranks_on_host);
 
   // Seconds of forward and backward through the network, on the slowest rank; without what comes before and behind it.
   double Predict(const SolverCandidate& candidate) const;
