@@ -32,6 +32,15 @@ std::int64_t LargestShare(std::int64_t steps, int ranks, std::int64_t unit) {
   return std::min(steps, (units + ranks - 1) / ranks * unit);
 }
 
+// The owners of the first and of the last step of a level are neighbours, and may be one rank.
+void CloseRing(const Partition& partition, GridLevel& level) {
+  if (level.empty()) return;
+  if (level.first == 0)
+    level.left_rank = partition.RankAt(partition.OwnerPosition(level.steps * level.stride - 1));
+  if (level.last == level.steps)
+    level.right_rank = partition.RankAt(partition.OwnerPosition(level.stride - 1));
+}
+
 // The stride of the coarsest level that is handed out as evenly as that of level 1.
 std::int64_t LargestEvenUnit(std::int64_t steps, int ranks, const Options& options) {
   const int levels = LevelCount(options, steps);
@@ -51,6 +60,20 @@ const Options& WithCheckedFactors(const Options& options) {
     PLAIT_CHECK(factor >= 2) << "coarsening factor " << factor << " is too small: use 2 or more";
   }
   return options;
+}
+
+absl::Status ValidatePeriod(const Options& options, std::int64_t steps) {
+  if (options.max_levels < 2) {
+    return absl::InvalidArgumentError(
+        "a periodic solve needs at least 2 levels: one serial sweep does not close the period");
+  }
+  std::int64_t stride = 1;
+  for (int level = 0; level + 1 < options.max_levels; ++level) stride *= AtLevel(options.cfactors, level);
+  if (steps % stride == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "a period of %d steps on %d levels: the coarsening factors must divide the steps of every "
+      "level; use a multiple of %d steps",
+      steps, options.max_levels, stride));
 }
 
 }  // namespace
@@ -135,9 +158,25 @@ absl::Status Validate(const Options& options, std::int64_t steps) {
         "and at most 1, is %g",
         options.stagnation_iterations, options.stagnation_factor));
   }
+  if (options.coarse_window < 0 || (options.coarse_window > 0 && options.max_levels < 2)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("coarse_window is %d on %d levels: expected 0 (none) or a number of steps of a "
+                        "coarse level, of 2 or more",
+                        options.coarse_window, options.max_levels));
+  }
+  if (options.delta_rank < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the rank of the delta correction must not be negative, is %d", options.delta_rank));
+  }
+  if (options.delta_rank > 0 && (options.storage == Storage::kCPoints || options.periodic)) {
+    return absl::InvalidArgumentError(
+        "the delta correction needs all points stored and a problem that is not periodic: set delta_rank to "
+        "0, or "
+        "storage to all points and periodic to false");
+  }
   if (options.max_iterations < 1) return absl::InvalidArgumentError("at least 1 iteration is needed");
   const int fit = LevelCount(options, steps);
-  if (fit == options.max_levels) return absl::OkStatus();
+  if (fit == options.max_levels) return options.periodic ? ValidatePeriod(options, steps) : absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%d levels with coarsening factor %d do not fit %d steps: at most %d levels do (or, with %d levels, a "
       "smaller "
@@ -193,6 +232,7 @@ Grid::Grid(const TimeGrid& time, const Options& options, Partition partition, in
     level.last = CoarseBound(partition_.last_step(position), stride, steps);
     level.left_rank = NearestOwner(partition_, position, -1, stride, steps);
     level.right_rank = NearestOwner(partition_, position, +1, stride, steps);
+    if (options.periodic) CloseRing(partition_, level);
     levels_.push_back(level);
     stride *= level.cfactor;
     steps /= level.cfactor;

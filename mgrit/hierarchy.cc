@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "mgrit/level.h"
 #include "mgrit/stopwatch.h"
 
@@ -19,11 +20,21 @@ Hierarchy::Hierarchy(AnyProblem& problem, const Options& options, Grid grid, com
   const bool on_device = transport_.device() == comm::Device::kCuda;
   sends_from_memory_ = memory.data != nullptr && on_device == (memory.cuda_device >= 0);
   if (!sends_from_memory_) transport_ = communicator_;
+  PLAIT_CHECK(options_.delta_rank == 0 || !problem_.HasEquation())
+      << "the delta correction is one of steps: no equation of the problem's own (HasEquation) with "
+         "delta_rank "
+      << options_.delta_rank;
+  PLAIT_CHECK(options_.delta_rank == 0 || !problem_.CoarsensSpace())
+      << "the delta correction needs states of one shape on all levels: no spatial coarsening with "
+         "delta_rank "
+      << options_.delta_rank;
   for (int index = 0; index < grid_.levels(); ++index) {
     auto level = std::make_unique<Level>();
     level->grid = grid_.level(index);
     const GridLevel& shape = level->grid;
     level->stores_f_points = index >= options_.c_point_levels || options_.storage == Storage::kAllPoints;
+    level->in_windows = options_.coarse_window > 0 && index + 1 == grid_.levels();
+    if (level->in_windows) level->stores_f_points = true;
     if (!shape.empty()) {
       for (std::int64_t point = shape.first; point <= shape.last; ++point) {
         const bool stored =
@@ -69,12 +80,21 @@ bool Hierarchy::Initialize(bool keep_states) {
   for (std::int64_t point = fine.grid.first; point <= fine.grid.last && !fine.grid.empty(); ++point) {
     State* u = fine.u[fine.grid.local(point)].get();
     // F-points follow from C-points; a ghost F-point comes from its owner.
-    if (u == nullptr || !fine.grid.is_c_point(point) || (keep && point > 0)) continue;
-    problem_.Initialize(point, grid_.time().At(point), *u);
+    if (u == nullptr || !fine.grid.is_c_point(point) || (keep && (point > 0 || options_.periodic))) continue;
+    const std::int64_t source = options_.periodic && point == fine.grid.steps ? 0 : point;
+    if (guess_ && source > 0) {
+      guess_(source, *u);
+    } else {
+      problem_.Initialize(source, grid_.time().At(source), *u);
+    }
   }
   std::fill(fine.relaxed.begin(), fine.relaxed.end(), 0);
   std::fill(fine.has_f_states.begin(), fine.has_f_states.end(), 0);
-  for (auto& level : levels_) level->unchanged_above = false;
+  for (auto& level : levels_) {
+    level->unchanged_above = false;
+    level->deltas.clear();
+    if (!keep) level->directions.clear();
+  }
   has_states_ = true;
   ShareInitialState();
   return keep;
@@ -112,9 +132,15 @@ const State* Hierarchy::state(std::int64_t point) const {
   return fine.u[fine.grid.local(point)].get();
 }
 
-void Hierarchy::Send(Level& level) { SendState(level, level.point(level.grid.last), level.grid.right_rank); }
+void Hierarchy::Send(Level& level) {
+  if (level.grid.right_rank == communicator_.rank()) return;  // a ring of one rank: Receive copies
+  SendState(level, level.point(level.grid.last), level.grid.right_rank);
+}
 
 void Hierarchy::Receive(Level& level) {
+  if (level.grid.left_rank == communicator_.rank()) {
+    return problem_.Copy(level.point(level.grid.last), level.point(level.grid.first));
+  }
   ReceiveState(level, level.point(level.grid.first), level.grid.left_rank);
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -64,6 +65,12 @@ class Hierarchy {
   void Interpolate(int level);
   // Puts the norms as Restrict does, of the current states of level 0.
   void Residual();
+  // The difference of fine and coarse step from the C-point before, at every C-point of level 0: puts its norm as
+  // Restrict does.
+  void CoarseErrors();
+  // Instead of Problem::Initialize at the points after the first; empty: none.
+  using InitialGuess = std::function<void(std::int64_t point, State& u)>;
+  void set_initial_guess(InitialGuess guess) { guess_ = std::move(guess); }
   // An F-sweep of level 0 over the C-intervals from `first_interval` on.
   void RelaxFrom(std::int64_t first_interval);
   // All own points of level 0 from the rank on the left, one step after the other.
@@ -77,6 +84,12 @@ class Hierarchy {
 
  private:
   struct Level;
+  using States = std::vector<std::unique_ptr<State>>;
+  // Directions at a C-point, and what the tangents of the steps since have made of them.
+  struct Frame {
+    States directions;
+    States images;
+  };
   // What a sweep does at a point.
   using AtPoint = std::function<void(std::int64_t point, const State& state)>;
 
@@ -90,6 +103,18 @@ class Hierarchy {
   void Step(Level& level, std::int64_t index, const State& u, State& out);
   // out = Phi(before) + g at the C-point `point`.
   void StepToCPoint(Level& level, std::int64_t point, const State& before, State& out);
+  // out = Phi(u), as the problem has given it, with all that the equations of the level add.
+  void CompleteStep(Level& level, std::int64_t index, const State& u, State& out);
+  // Delta correction (delta.cc).
+  void FormDeltas(Level& fine, Level& coarse);
+  void PropagateFrame(Level& level, std::int64_t from, std::int64_t to, Frame& frame);
+  void TakeDelta(Level& fine, Level& coarse, std::int64_t coarse_point, Frame frame);
+  void AddDelta(Level& level, std::int64_t point, const State& u, State& out);
+  States DirectionsAt(const Level& coarse, std::int64_t point);
+  States NewDirections(int level);
+  bool Orthonormalize(const States& vectors);
+  void SendStates(Level& level, const States& states, int rank);
+  States ReceiveStates(Level& level, int rank);
   void AddRightHandSide(Level& level, std::int64_t point, State& u);
   // Computes the own F-points of an interval; returns the last of them (or the C-point, if there is none).
   // `at_passing_point` sees those that are not stored.
@@ -99,12 +124,17 @@ class Hierarchy {
   // `at_c_point` gets the C-point that ends an interval and the state of the point before it.
   void Sweep(Level& level, std::int64_t first_interval, const AtPoint& at_c_point,
              const AtPoint& at_passing_point = nullptr);
+  // out = Phi(before) + g - u at the C-point `point`, or g - A of the problem's own equation.
+  void ResidualAt(Level& level, std::int64_t point, const State& before, State& out);
   void RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before, bool norms);
   void FormCoarseEquations(Level& coarse);
+  void FormOwnEquations(Level& coarse);
   void RestrictState(Level& fine, Level& coarse, std::int64_t coarse_point);
   // V_k, until the level's cycle changes it.
   const State& RestrictedAt(const Level& coarse, std::int64_t point);
   void CorrectCPoint(Level& fine, Level& coarse, std::int64_t coarse_point, const State& corrected);
+  void SolveWindows(Level& coarsest);
+  void CloseCoarsestRing(Level& coarsest);
   void ReceiveCPoint(Level& level);  // the ghost, if it is a C-point
   void CPointsChanged(Level& level);
   void VisitInterval(Level& level, std::int64_t interval,
@@ -127,6 +157,7 @@ class Hierarchy {
   bool final_sweep_ = false;
   int iteration_ = 0;
   double progress_ = 0;
+  InitialGuess guess_;
   bool has_states_ = false;  // of a solve before
 };
 

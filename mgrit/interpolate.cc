@@ -1,4 +1,7 @@
 // From a level to the next finer one: the coarse-grid correction.
+#include <algorithm>
+#include <utility>
+
 #include "mgrit/hierarchy.h"
 #include "mgrit/level.h"
 
@@ -8,17 +11,50 @@ void Hierarchy::Interpolate(int index) {
   Level& coarse = at(index);
   Level& fine = at(index - 1);
   // F-points that are not stored are at hand but now.
-  Sweep(coarse, 0, nullptr,
-        [&](std::int64_t point, const State& u) { CorrectCPoint(fine, coarse, point, u); });
+  if (coarse.in_windows) {
+    SolveWindows(coarse);
+  } else {
+    Sweep(coarse, 0, nullptr,
+          [&](std::int64_t point, const State& u) { CorrectCPoint(fine, coarse, point, u); });
+  }
   for (std::int64_t k = coarse.grid.first + 1; k <= coarse.grid.last && !coarse.grid.empty(); ++k) {
     const State* u = coarse.u[coarse.grid.local(k)].get();
     if (u != nullptr) CorrectCPoint(fine, coarse, k, *u);
   }
+  const bool closes_ring = options_.periodic && index + 1 == levels() && !coarse.in_windows;
+  if (closes_ring) CloseCoarsestRing(coarse);
   CPointsChanged(fine);
-  coarse.unchanged_above = !problem_.CoarsensSpace();
+  coarse.unchanged_above =
+      !problem_.CoarsensSpace() && !closes_ring && !coarse.in_windows && options_.delta_rank == 0;
   const GridLevel& grid = fine.grid;
   if (!grid.empty() && grid.right_rank >= 0 && grid.is_c_point(grid.last)) Send(fine);
   ReceiveCPoint(fine);
+}
+
+// The windows' solutions by as many sweeps of Jacobi's method as a window has steps: before sweep s, point k holds
+// step s - 1 of the window that begins s - 1 points before it, which is the step before of the window of k + 1. A
+// window that has begun at point 0 is complete, unless the level is a ring.
+void Hierarchy::SolveWindows(Level& coarsest) {
+  const GridLevel& grid = coarsest.grid;
+  if (grid.empty()) return;
+  const std::int64_t sweeps =
+      options_.periodic ? options_.coarse_window : std::min(options_.coarse_window, grid.steps);
+  for (std::int64_t sweep = coarsest.first_of_windows ? 2 : 1; sweep <= sweeps; ++sweep) {
+    if (grid.right_rank >= 0) Send(coarsest);
+    if (grid.left_rank >= 0) Receive(coarsest);
+    const std::int64_t first = std::max(grid.first + 1, options_.periodic ? 1 : sweep);
+    for (std::int64_t k = grid.last; k >= first; --k) {
+      Step(coarsest, k - 1, coarsest.point(k - 1), *coarsest.scratch[0]);
+      std::swap(coarsest.u[grid.local(k)], coarsest.scratch[0]);
+    }
+  }
+  coarsest.first_of_windows = false;
+}
+
+// The sweep has begun with the point 0 of before and has sent the new one.
+void Hierarchy::CloseCoarsestRing(Level& coarsest) {
+  const GridLevel& grid = coarsest.grid;
+  if (!grid.empty() && grid.first == 0) Receive(coarsest);
 }
 
 // Where space is not coarsened, u + (U - u) is U.

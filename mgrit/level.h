@@ -14,6 +14,10 @@ namespace plait::mgrit {
 struct Hierarchy::Level {
   GridLevel grid;
   bool stores_f_points = true;
+  // The coarsest level, with Options::coarse_window. `first_of_windows`: its states are those that forming the
+  // equations has given, one step on in all windows.
+  bool in_windows = false;
+  bool first_of_windows = false;
   // By own point, the ghost first. Null where a state is not stored (F-points with
   // Storage::kCPoints, but the last own one).
   std::vector<std::unique_ptr<State>> u;
@@ -36,6 +40,17 @@ struct Hierarchy::Level {
   // By own interval, filled by MarchTogether: the step to the C-point that ends it.
   std::vector<std::unique_ptr<State>> step_to_c_point;
   bool c_steps_known = false;
+
+  // Delta correction, by own point of a coarse level, as `u`: of the step to the point; the directions at it, if it has
+  // some of its own yet.
+  struct Delta {
+    std::unique_ptr<State> origin;  // the state that the step is linearised at
+    States directions;              // orthonormal
+    States differences;             // of the tangents of fine and coarse steps along them
+  };
+  std::vector<Delta> deltas;
+  std::vector<States> directions;
+  std::unique_ptr<State> change;  // of a state since its origin
 
   std::unique_ptr<State> scratch[2];
   std::unique_ptr<State> residual;

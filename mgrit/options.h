@@ -42,6 +42,27 @@ struct Options {
   // Weight of C-relaxation: u <- w Phi + (1 - w) u.
   std::vector<double> c_weights = {1.0};
 
+  // Solves u_0 = Phi(u_{N-1}) instead of a given u_0: point N is point 0, and Problem::Initialize gives its guess as
+  // that of point 0. The factors divide the steps of every level. The coarsest level, too, is a ring: it takes one
+  // sweep from the C-point's state before, which converges if the coarse sweep over the period contracts (Gander,
+  // Jiang, Song, Zhang: Analysis of two parareal algorithms for time-periodic problems, SIAM J. Sci. Comput. 35,
+  // 2013: PP-IC).
+  bool periodic = false;
+
+  // Asynchronous truncated MGRIT: the coarsest level is not solved from its first point to its last; each point is
+  // the end of a window of at most this many coarse steps that begins with the state restricted there, and all
+  // windows are solved side by side. 0: no windows. At least as many as coarse steps: the whole solve. (Hahne,
+  // Southworth, Friedhoff: Asynchronous truncated multigrid-reduction-in-time, SIAM J. Sci. Comput. 45, 2023.)
+  std::int64_t coarse_window = 0;
+
+  // Delta correction: in so many directions, coarse steps change with their state as the fine steps that they stand for
+  // do. In all directions of a small state, two levels converge quadratically, and at once where steps are linear. The
+  // directions of a C-point are what the tangents of the fine steps have made of those of the C-point before,
+  // orthonormalised, so that they turn to those that grow most (backward Lyapunov vectors). 0: none. Costs as many
+  // tangents (Problem::StepTangent) as steps in a restriction, times the rank. (Vargas, Falgout, Guenther, Schroder: Multigrid reduction in time for chaotic dynamical systems, SIAM J. Sci.
+  // Comput. 45, 2023.)
+  int delta_rank = 0;
+
   Cycle cycle = Cycle::kV;
   // Full multigrid: the first `fmg_iterations` iterations (-1: all) are F-cycles with `fmg_v_cycles` V-cycles
   // a level.

@@ -12,6 +12,7 @@
 
 #include "comm/communicator.h"
 #include "mgrit/examples/dahlquist_problem.h"
+#include "mgrit/examples/heat_problem.h"
 #include "mgrit/grid.h"
 #include "mgrit/solver.h"
 
@@ -64,6 +65,11 @@ TEST(Validate, RejectsWhatNoSolveCanUse) {
   EXPECT_FALSE(Validate({.max_iterations = 0}, 64).ok());
   EXPECT_FALSE(Validate({.max_levels = 9, .min_coarse_steps = 0}, 64).ok());
   EXPECT_FALSE(Validate({.tolerance = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.coarse_window = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.delta_rank = -1}, 64).ok());
+  EXPECT_FALSE(Validate({.periodic = true, .delta_rank = 1}, 64).ok());
+  EXPECT_FALSE(Validate({.delta_rank = 1, .storage = Storage::kCPoints}, 64).ok());
+  EXPECT_FALSE(Validate({.max_levels = 1, .coarse_window = 1}, 64).ok());
   EXPECT_FALSE(Validate({.divergence_factor = 1}, 64).ok());
   EXPECT_FALSE(Validate({.c_point_levels = 0}, 64).ok());
   EXPECT_FALSE(Validate({.stagnation_iterations = -1}, 64).ok());
@@ -83,6 +89,14 @@ TEST(SolverDeathTest, EndsWithTheMessageOfValidate) {
   EXPECT_DEATH(solve({.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::Even(64, 2, {.cfactors = {0}}), "coarsening factor 0");
   EXPECT_DEATH(Partition::OfWholeIntervals(64, 2, {.cfactors = {0}}), "coarsening factor 0");
+}
+
+TEST(SolverDeathTest, DeltaCorrectionNeedsTangentsAndStatesOfOneShape) {
+  examples::HeatProblem coarsens({.nx = 9}), undefined({.nx = 9, .spatial_coarsening = false});
+  const Options options = {.delta_rank = 1};
+  EXPECT_DEATH(Solver(coarsens, {0, 1, 16}, options, comm::Communicator::Self()), "no spatial coarsening");
+  EXPECT_DEATH(Solver(undefined, {0, 1, 16}, options, comm::Communicator::Self()).Solve(),
+               "InitializeDirection");
 }
 
 // Counts the states that the solver asks for, by level.

@@ -89,7 +89,22 @@ class AnyProblem {
   // The initial condition for fine point 0, the initial guess for every other.
   virtual void Initialize(std::int64_t point, double t, State& u) = 0;
   virtual void Step(const StepInterval& interval, const State& u, State& out) = 0;
-  // All tasks are independent. The results must be the bits that Step gives.
+  // Equations of the problem's own, A(u_stop, u_start) = g, of which Step gives the u_stop for g = 0 (any scaling: an
+  // implicit step's function before it is solved). Then the solver measures and restricts r = g - A, which costs no
+  // step, and coarse equations are A_c(U_k, U_{k-1}) = R r_k + A_c(V_k, V_{k-1}). Without (the default), A is u_stop -
+  // Phi(u_start). EvaluateEquation: out = A(u_stop, u_start). StepWithRightHandSide: solves A(out, u) = g.
+  virtual bool HasEquation() const { return false; }
+  virtual void EvaluateEquation(const StepInterval& interval, const State& u_start, const State& u_stop,
+                                State& out) = 0;
+  virtual void StepWithRightHandSide(const StepInterval& interval, const State& u, const State& g,
+                                     State& out) = 0;
+  // Independent steps, one of each C-interval that a rank has whole: the first steps of all of them, then the second
+  // ones, and so on, to the C-points. If PrefersMany, called instead of Step in the sweeps that end with steps to
+  // C-points (CF-sweeps, the sweep before a restriction, ResidualTime::kCycle) where all points are stored; with one task or
+  // more. Not in sweeps of F-points alone (after a coarse correction, the final one), on the coarsest level, in the
+  // forming of coarse equations, for intervals that two ranks share, nor where HasEquation: those call Step. Which
+  // intervals are shared depends on the ranks, so results must be the bits that Step gives, else those of the solve
+  // depend on the ranks.
   virtual void StepMany(absl::Span<const StepTask> tasks);
   // True if the solver should offer all its intervals together; false to walk interval after interval, which
   // is kinder to the cache.
@@ -112,11 +127,20 @@ class AnyProblem {
   virtual void Pack(const State& x, absl::Span<std::byte> bytes) = 0;
   virtual void Unpack(absl::Span<const std::byte> bytes, State& x) = 0;
 
+  // For the delta correction (Options::delta_rank) alone: out = (d Phi / d u)(u) w, and direction `index` to begin with,
+  // linearly independent of those before it.
+  virtual void StepTangent(const StepInterval& interval, const State& u, const State& w, State& out) = 0;
+  virtual void InitializeDirection(int index, State& w) = 0;
+  virtual double Dot(const State& x, const State& y) = 0;
+
   // Spatial coarsening. If true, Restrict and Interpolate are called between fine_level and fine_level + 1.
   virtual bool CoarsensSpace() const { return false; }
   virtual void Restrict(int fine_level, const State& fine, State& coarse) = 0;
   virtual void Interpolate(int fine_level, const State& coarse, State& fine) = 0;
 };
+
+// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
+[[noreturn]] void MissingOperation(const char* name);
 
 // StateOperations<S>::Norms where it is given, else HostNorms<S>.
 template <typename S>
@@ -141,6 +165,12 @@ class Problem : public AnyProblem {
   virtual void Step(const StepInterval& interval, const S& u, S& out) = 0;
   // (d Phi / d u)^T at `u`, applied to `lambda`: what AdjointProblem (mgrit/adjoint.h) steps with.
   virtual void StepAdjoint(const StepInterval& interval, const S& u, const S& lambda, S& out);
+  // Equations of the problem's own, where HasEquation.
+  virtual void EvaluateEquation(const StepInterval& interval, const S& u_start, const S& u_stop, S& out);
+  virtual void StepWithRightHandSide(const StepInterval& interval, const S& u, const S& g, S& out);
+  // (d Phi / d u) at `u`, applied to `w`, and the directions to begin with: for the delta correction.
+  virtual void StepTangent(const StepInterval& interval, const S& u, const S& w, S& out);
+  virtual void InitializeDirection(int index, S& w);
   // All tasks are independent; called if PrefersMany. The results must be the bits that StepAdjoint gives.
   virtual void StepAdjointMany(absl::Span<const AdjointTask<S>> tasks);
   // Spatial coarsening, both linear. Restriction serves states and residuals alike.
@@ -186,6 +216,24 @@ class Problem : public AnyProblem {
   std::int64_t PackedBytes(const State& x) final { return Operations::PackedBytes(Value<S>(x)); }
   void Pack(const State& x, absl::Span<std::byte> bytes) final { Operations::Pack(Value<S>(x), bytes); }
   void Unpack(absl::Span<const std::byte> bytes, State& x) final { Operations::Unpack(bytes, Value<S>(x)); }
+  void EvaluateEquation(const StepInterval& interval, const State& u_start, const State& u_stop,
+                        State& out) final {
+    EvaluateEquation(interval, Value<S>(u_start), Value<S>(u_stop), Value<S>(out));
+  }
+  void StepWithRightHandSide(const StepInterval& interval, const State& u, const State& g, State& out) final {
+    StepWithRightHandSide(interval, Value<S>(u), Value<S>(g), Value<S>(out));
+  }
+  void StepTangent(const StepInterval& interval, const State& u, const State& w, State& out) final {
+    StepTangent(interval, Value<S>(u), Value<S>(w), Value<S>(out));
+  }
+  void InitializeDirection(int index, State& w) final { InitializeDirection(index, Value<S>(w)); }
+  double Dot(const State& x, const State& y) final {
+    if constexpr (requires { Operations::Dot(Value<S>(x), Value<S>(y)); }) {
+      return Operations::Dot(Value<S>(x), Value<S>(y));
+    } else {
+      MissingOperation("StateOperations::Dot");
+    }
+  }
   void Restrict(int fine_level, const State& fine, State& coarse) final {
     Restrict(fine_level, Value<S>(fine), Value<S>(coarse));
   }
@@ -197,9 +245,6 @@ class Problem : public AnyProblem {
   typename NormsOf<S>::type norms_;
   std::vector<std::pair<std::int64_t, double>> own_norms_;  // by slot
 };
-
-// Ends the program: the problem does not define an operation (an adjoint, a shape), yet it is asked for.
-[[noreturn]] void MissingOperation(const char* name);
 
 template <typename S>
 S Problem<S>::Make(int) {
@@ -213,6 +258,22 @@ void Problem<S>::StepAdjointMany(absl::Span<const AdjointTask<S>> tasks) {
 template <typename S>
 void Problem<S>::StepAdjoint(const StepInterval&, const S&, const S&, S&) {
   MissingOperation("StepAdjoint");
+}
+template <typename S>
+void Problem<S>::EvaluateEquation(const StepInterval&, const S&, const S&, S&) {
+  MissingOperation("EvaluateEquation");
+}
+template <typename S>
+void Problem<S>::StepWithRightHandSide(const StepInterval&, const S&, const S&, S&) {
+  MissingOperation("StepWithRightHandSide");
+}
+template <typename S>
+void Problem<S>::StepTangent(const StepInterval&, const S&, const S&, S&) {
+  MissingOperation("StepTangent");
+}
+template <typename S>
+void Problem<S>::InitializeDirection(int, S&) {
+  MissingOperation("InitializeDirection");
 }
 template <typename S>
 void Problem<S>::Restrict(int, const S&, S&) {

@@ -2,6 +2,7 @@
 // points.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -58,6 +59,19 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
+// Numbers that are none compare equal or unequal whatever the solver does.
+bool IsFinite(AnyProblem& problem, const State& u) {
+  double square[1] = {0};
+  problem.PutNorm(0, u);
+  problem.TakeNorms(square);
+  return std::isfinite(square[0]);
+}
+
+// Lorenz's system is chaotic, and the longest coarse steps of some cases are stable on a short time alone.
+TimeGrid TimeOf(const Case& c) {
+  return {.start = 0, .stop = c.equation == Equation::kLorenz ? 0.4 : 2.0, .steps = c.steps};
+}
+
 std::vector<std::int64_t> OfAllRanks(std::vector<std::int64_t> counts) {
   comm::testing::World().AllReduce(comm::BufferOf(absl::MakeSpan(counts)));
   return counts;
@@ -67,6 +81,7 @@ std::vector<std::int64_t> OfAllRanks(std::vector<std::int64_t> counts) {
 std::vector<std::vector<std::byte>> VisitedPoints(AnyProblem& problem, Solver& solver, std::int64_t steps) {
   std::vector<std::vector<std::byte>> points(static_cast<std::size_t>(steps + 1));
   solver.Visit([&](std::int64_t point, const State& u) {
+    EXPECT_TRUE(IsFinite(problem, u)) << "point " << point;
     EXPECT_TRUE(points[static_cast<std::size_t>(point)].empty()) << "point " << point << " was shown twice";
     points[static_cast<std::size_t>(point)] = Packed(problem, u);
   });
@@ -78,7 +93,7 @@ class RankIndependenceTest : public ::testing::TestWithParam<Case> {
   // Solves alone and together, `solves` times each, and compares after every solve.
   static void Compare(const Case& c, const Options& options_alone, const Options& options_together,
                       int solves = 1) {
-    const TimeGrid time = {.start = 0, .stop = 2, .steps = c.steps};
+    const TimeGrid time = TimeOf(c);
     const auto problem_alone = MakeProblem(c.equation);
     const auto problem_together = MakeProblem(c.equation);
     Solver alone(*problem_alone, time, options_alone, comm::Communicator::Self());
@@ -86,6 +101,7 @@ class RankIndependenceTest : public ::testing::TestWithParam<Case> {
     for (int solve = 0; solve < solves; ++solve) {
       const Solution solution_alone = alone.Solve();
       const Solution solution_together = together.Solve();
+      EXPECT_FALSE(solution_alone.diverged);
       EXPECT_TRUE(SameBits(solution_alone.residual_norms, solution_together.residual_norms))
           << "residual norms";
       EXPECT_EQ(solution_alone.iterations, solution_together.iterations);
@@ -143,7 +159,7 @@ TEST_P(RankIndependenceTest, SameBitsWithoutFinalRelaxation) {
   Options none = GetParam().options;
   none.final_relaxation = FinalRelaxation::kNone;
   const Case& c = GetParam();
-  const TimeGrid time = {.start = 0, .stop = 2, .steps = c.steps};
+  const TimeGrid time = TimeOf(c);
   const auto problem = MakeProblem(c.equation);
   Solver full(*problem, time, c.options, comm::Communicator::Self());
   full.Solve();

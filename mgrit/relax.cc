@@ -11,7 +11,8 @@ namespace plait::mgrit {
 StepInterval Hierarchy::IntervalOf(const Level& level, std::int64_t index) const {
   StepInterval interval = grid_.Interval(level.grid.level, index);
   // The F-points of the first interval follow from u_0: they are final whenever they are computed.
-  interval.final = final_sweep_ || (level.grid.level == 0 && index + 1 < level.grid.cfactor);
+  const bool from_given_state = level.grid.level == 0 && index + 1 < level.grid.cfactor && !options_.periodic;
+  interval.final = final_sweep_ || from_given_state;
   interval.iteration = iteration_;
   interval.progress = progress_;
   interval.iterate = IterateAt(level, index + 1);
@@ -27,11 +28,21 @@ const State* Hierarchy::IterateAt(const Level& level, std::int64_t point) const 
 }
 
 void Hierarchy::Step(Level& level, std::int64_t index, const State& u, State& out) {
+  const bool own_equation = problem_.HasEquation() && !level.homogeneous;
   {
     const Stopwatch watch(work_.step_seconds);
-    problem_.Step(IntervalOf(level, index), u, out);
+    if (own_equation) {
+      problem_.StepWithRightHandSide(IntervalOf(level, index), u, *level.g[level.grid.local(index + 1)], out);
+    } else {
+      problem_.Step(IntervalOf(level, index), u, out);
+    }
   }
   ++work_.steps[level.grid.level];
+  if (!own_equation) CompleteStep(level, index, u, out);
+}
+
+void Hierarchy::CompleteStep(Level& level, std::int64_t index, const State& u, State& out) {
+  if (!level.homogeneous && !level.deltas.empty()) AddDelta(level, index + 1, u, out);
   AddRightHandSide(level, index + 1, out);
 }
 
@@ -85,12 +96,13 @@ void Hierarchy::MarchTogether(Level& level) {
       State* out = c_point ? c_step.get() : level.u[grid.local(point)].get();
       tasks.push_back({IntervalOf(level, point - 1), level.u[grid.local(point - 1)].get(), out});
     }
+    if (tasks.empty()) continue;
     {
       const Stopwatch watch(work_.step_seconds);
       problem_.StepMany(tasks);
     }
     work_.steps[grid.level] += static_cast<std::int64_t>(tasks.size());
-    for (const StepTask& task : tasks) AddRightHandSide(level, task.interval.index + 1, *task.out);
+    for (const StepTask& task : tasks) CompleteStep(level, task.interval.index, *task.u, *task.out);
   }
   for (std::int64_t q : intervals) {
     level.relaxed[level.interval(q)] = 1;
@@ -104,7 +116,8 @@ void Hierarchy::Sweep(Level& level, std::int64_t first_interval, const AtPoint& 
                       const AtPoint& at_passing_point) {
   const GridLevel& grid = level.grid;
   if (grid.empty()) return;
-  const bool together = at_c_point && problem_.PrefersMany() && options_.storage == Storage::kAllPoints;
+  const bool together = at_c_point && problem_.PrefersMany() && !problem_.HasEquation() &&
+                        options_.storage == Storage::kAllPoints;
   if (together) MarchTogether(level);
   // An interval that two ranks share is a chain: its right part starts from the last point of its left part.
   const bool ghost_is_f_point = grid.left_rank >= 0 && !grid.is_c_point(grid.first);
@@ -162,7 +175,8 @@ void Hierarchy::ReceiveCPoint(Level& level) {
 }
 
 void Hierarchy::CPointsChanged(Level& level) {
-  for (std::int64_t q = std::max<std::int64_t>(1, level.grid.first_interval());
+  const std::int64_t given = options_.periodic ? 0 : 1;  // u_0 and what follows from it
+  for (std::int64_t q = std::max<std::int64_t>(given, level.grid.first_interval());
        q < level.grid.last_interval(); ++q) {
     level.relaxed[level.interval(q)] = 0;
     level.first_known[level.interval(q)] = 0;

@@ -7,13 +7,32 @@
 
 namespace plait::mgrit {
 
+void Hierarchy::ResidualAt(Level& level, std::int64_t point, const State& before, State& out) {
+  if (!problem_.HasEquation()) {
+    StepToCPoint(level, point, before, out);
+    problem_.Combine(-1.0, level.point(point), 1.0, out);
+    return;
+  }
+  problem_.EvaluateEquation(IntervalOf(level, point - 1), before, level.point(point), out);
+  problem_.Combine(0.0, out, -1.0, out);
+  AddRightHandSide(level, point, out);
+}
+
 void Hierarchy::Residual() {
   Level& level = at(0);
   Sweep(level, 0, [&](std::int64_t point, const State& before) {
-    StepToCPoint(level, point, before, *level.residual);
-    problem_.Combine(-1.0, level.point(point), 1.0, *level.residual);
+    ResidualAt(level, point, before, *level.residual);
     problem_.PutNorm(point / level.grid.cfactor - 1, *level.residual);
   });
+}
+
+// Of the states as they are, the equations' right-hand sides are R r + V - Phi_c(V) = Phi - Phi_c.
+void Hierarchy::CoarseErrors() {
+  Restrict(0, /*norms=*/false);
+  const Level& coarse = at(1);
+  for (std::int64_t k = coarse.grid.first + 1; k <= coarse.grid.last && !coarse.grid.empty(); ++k) {
+    problem_.PutNorm(k - 1, *coarse.g[coarse.grid.local(k)]);
+  }
 }
 
 void Hierarchy::Restrict(int index, bool norms) {
@@ -25,6 +44,7 @@ void Hierarchy::Restrict(int index, bool norms) {
   // What this level's coarser level knows of its C-points holds on if they are what they were.
   if (index + 2 < levels() && !coarse.unchanged_above) at(index + 2).unchanged_above = false;
   FormCoarseEquations(coarse);
+  if (options_.delta_rank > 0) FormDeltas(fine, coarse);
 }
 
 void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, const State& before,
@@ -35,8 +55,7 @@ void Hierarchy::RestrictCPoint(Level& fine, Level& coarse, std::int64_t point, c
   if (coarse.unchanged_above) std::swap(g, coarse.g_before[own]);
   if (g == nullptr) g = problem_.NewState(coarse.grid.level);
   State& residual = problem_.CoarsensSpace() ? *fine.residual : *g;
-  StepToCPoint(fine, point, before, residual);
-  problem_.Combine(-1.0, fine.point(point), 1.0, residual);
+  ResidualAt(fine, point, before, residual);
   if (norms) problem_.PutNorm(coarse_point - 1, residual);
   if (problem_.CoarsensSpace()) problem_.Restrict(fine.grid.level, residual, *g);
   RestrictState(fine, coarse, coarse_point);
@@ -72,6 +91,7 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
   if (grid.empty()) return;
   if (grid.left_rank >= 0) Receive(coarse);
   std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
+  if (problem_.HasEquation()) return FormOwnEquations(coarse);
   const bool had_right_hand_side = !coarse.homogeneous;
   coarse.homogeneous = true;  // while the bare steps are taken
   for (std::int64_t k = grid.last; k > grid.first; --k) {
@@ -85,7 +105,9 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
       Step(coarse, k - 1, RestrictedAt(coarse, k - 1), phi);
     }
     problem_.Combine(1.0, v, 1.0, g);
-    if (grid.is_c_point(k - 1)) {
+    if (coarse.in_windows) {
+      problem_.Copy(g, coarse.point(k));
+    } else if (grid.is_c_point(k - 1)) {
       const bool known = !grid.is_c_point(k) && coarse.stores_f_points;
       if (known) problem_.Copy(g, coarse.point(k));
       coarse.first_known[coarse.interval((k - 1) / grid.cfactor)] = known;
@@ -93,6 +115,21 @@ void Hierarchy::FormCoarseEquations(Level& coarse) {
     problem_.Combine(-1.0, phi, 1.0, g);
   }
   coarse.homogeneous = false;
+  coarse.first_of_windows = coarse.in_windows;
+}
+
+// g_k = R r_k + A_c(V_k, V_{k-1}). No step is known from that.
+void Hierarchy::FormOwnEquations(Level& coarse) {
+  const GridLevel& grid = coarse.grid;
+  std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
+  for (std::int64_t k = grid.last; k > grid.first; --k) {
+    State& value = *coarse.scratch[0];
+    problem_.EvaluateEquation(IntervalOf(coarse, k - 1), RestrictedAt(coarse, k - 1), RestrictedAt(coarse, k),
+                              value);
+    problem_.Combine(1.0, value, 1.0, *coarse.g[grid.local(k)]);
+  }
+  coarse.homogeneous = false;
+  coarse.first_of_windows = false;
 }
 
 void Hierarchy::RestrictGuess() {
@@ -103,6 +140,7 @@ void Hierarchy::RestrictGuess() {
     coarse.homogeneous = true;
     std::fill(coarse.relaxed.begin(), coarse.relaxed.end(), 0);
     std::fill(coarse.first_known.begin(), coarse.first_known.end(), 0);
+    coarse.first_of_windows = false;
     if (grid.empty()) continue;
     // The ghost is not read before its owner, who may also own its fine point, sends it: every C-point is
     // corrected first.

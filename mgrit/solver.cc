@@ -85,7 +85,10 @@ Solution Solver::Cycles(int first, int last, bool keeps_states) {
   return solution;
 }
 
-Solution Solver::SolveSerially() { return Sweep(/*checks_end=*/true); }
+Solution Solver::SolveSerially() {
+  PLAIT_CHECK(!options_.periodic) << "a serial sweep does not solve a periodic problem";
+  return Sweep(/*checks_end=*/true);
+}
 
 Solution Solver::Sweep(bool checks_end) {
   Solution solution;
@@ -203,6 +206,31 @@ void Solver::FinalRelaxation() {
     const bool all = options_.final_relaxation == FinalRelaxation::kAllPoints;
     hierarchy_.RelaxFrom(all ? 0 : (fine.steps - 1) / fine.cfactor);
   }
+}
+
+std::vector<double> Solver::EstimateStepErrors(int order) {
+  const Grid& grid = hierarchy_.grid();
+  PLAIT_CHECK(grid.levels() > 1 && !problem_.CoarsensSpace() && !problem_.HasEquation())
+      << "errors of steps are estimated on at least 2 levels, from steps (no HasEquation), without spatial "
+         "coarsening";
+  const GridLevel& fine = grid.level(0);
+  hierarchy_.CoarseErrors();
+  const absl::Span<const double> squares = GlobalSquares(fine.c_intervals());
+  hierarchy_.FinishMessages();
+  const auto power = [&](const StepInterval& step) { return std::pow(step.dt(), order + 1); };
+  std::vector<double> errors;
+  for (std::int64_t k = 0; k < fine.c_intervals(); ++k) {
+    double powers = 0;
+    for (std::int64_t i = k * fine.cfactor; i < (k + 1) * fine.cfactor; ++i)
+      powers += power(grid.Interval(0, i));
+    const double constant =
+        std::sqrt(squares[static_cast<std::size_t>(k)]) / (power(grid.Interval(1, k)) - powers);
+    // The steps after the last C-point take part in no coarse step: they are taken to be like those before.
+    const std::int64_t stop = k + 1 < fine.c_intervals() ? (k + 1) * fine.cfactor : fine.steps;
+    for (std::int64_t i = k * fine.cfactor; i < stop; ++i)
+      errors.push_back(constant * power(grid.Interval(0, i)));
+  }
+  return errors;
 }
 
 const State& Solver::state(std::int64_t point) const {

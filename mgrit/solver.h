@@ -92,6 +92,8 @@ class Solver {
   void set_monitor(Monitor monitor) { monitor_ = std::move(monitor); }
   // Instead of Options::time_norm; on every rank.
   void set_residual_norm(ResidualNorm norm) { residual_norm_ = std::move(norm); }
+  // Instead of Problem::Initialize at own C-points after the first; on every rank. Called by Solve; empty: none.
+  void set_initial_guess(Hierarchy::InitialGuess guess) { hierarchy_.set_initial_guess(std::move(guess)); }
   // At least 1. Takes effect at the next Solve.
   void set_max_iterations(int iterations);
 
@@ -104,6 +106,12 @@ class Solver {
   // Collective. The serial sweep, rank after rank, into the memory of this solver: what to fall back on where
   // the cycles do not converge. One iteration, no residual; `diverged` if the last state is not finite.
   Solution SolveSerially();
+
+  // Collective, after a solve, on 2 levels or more without spatial coarsening. For every step of level 0, an estimate
+  // of the error that it makes, which is C h^{order + 1} in a step of size h, by Richardson's method: C from the
+  // difference between the coarse step of level 1 and the fine steps that it stands for. The same on all ranks. Costs a
+  // restriction, which no Solution::work counts.
+  std::vector<double> EstimateStepErrors(int order);
 
   // The own points first_point() ... last_point(); the first is its left neighbour's last.
   std::int64_t first_point() const { return hierarchy_.grid().level(0).first; }

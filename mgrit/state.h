@@ -2,7 +2,8 @@
 //
 // StateOperations<S> says how to copy, combine, measure and send an S. It is given here for arithmetic types
 // and for contiguous ranges of them (std::vector, std::array); specialise it for a type of your own.
-// Optional members: Memory (StateMemory) and Norms (HostNorms), for states that live on a device.
+// Optional members: Memory (StateMemory) and Norms (HostNorms), for states that live on a device; Dot, the inner
+// product whose norm that is, for the delta correction.
 #ifndef PLAIT_MGRIT_STATE_H_
 #define PLAIT_MGRIT_STATE_H_
 
@@ -85,9 +86,10 @@ struct ArrayOperations {
     const T b = static_cast<T>(beta);
     for (std::size_t i = 0; i < count; ++i) y[i] = a * x[i] + b * y[i];
   }
-  static double NormSquared(const T* x, std::size_t count) {
+  static double NormSquared(const T* x, std::size_t count) { return Dot(x, x, count); }
+  static double Dot(const T* x, const T* y, std::size_t count) {
     double sum = 0;
-    for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
     return sum;
   }
 };
@@ -99,6 +101,7 @@ struct StateOperations<T, std::enable_if_t<std::is_floating_point_v<T>>> {
     ArrayOperations<T>::Combine(alpha, &x, beta, &y, 1);
   }
   static double NormSquared(const T& x) { return ArrayOperations<T>::NormSquared(&x, 1); }
+  static double Dot(const T& x, const T& y) { return ArrayOperations<T>::Dot(&x, &y, 1); }
   static std::int64_t PackedBytes(const T&) { return sizeof(T); }
   static void Pack(const T& x, absl::Span<std::byte> bytes) { std::memcpy(bytes.data(), &x, sizeof(T)); }
   static void Unpack(absl::Span<const std::byte> bytes, T& x) { std::memcpy(&x, bytes.data(), sizeof(T)); }
@@ -113,6 +116,10 @@ struct RangeOperations {
     ArrayOperations<T>::Combine(alpha, x.data(), beta, y.data(), y.size());
   }
   static double NormSquared(const Range& x) { return ArrayOperations<T>::NormSquared(x.data(), x.size()); }
+  static double Dot(const Range& x, const Range& y) {
+    if (x.size() != y.size()) MismatchedStates(x.size(), y.size());
+    return ArrayOperations<T>::Dot(x.data(), y.data(), x.size());
+  }
   static std::int64_t PackedBytes(const Range& x) { return static_cast<std::int64_t>(x.size() * sizeof(T)); }
   static void Pack(const Range& x, absl::Span<std::byte> bytes) {
     std::memcpy(bytes.data(), x.data(), x.size() * sizeof(T));

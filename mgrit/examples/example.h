@@ -26,20 +26,23 @@ struct Example {
   std::string title = {};
   Problem<S>* problem = nullptr;
   TimeGrid time = {};
+  int delta_rank = 0;                      // Options::delta_rank
   std::function<S(double t)> exact = {};   // empty where it is not known
   std::function<void()> after_solve = {};  // before anything else steps the problem
 };
 
-// Collective. Every rank computes the serial sweep up to its last point, after the solve and outside its
+// Collective. Every rank computes the serial sweep up to its last point (of a periodic problem, all of it), after the solve and outside its
 // time.
 template <typename S>
-LargestErrors Compare(const Example<S>& example, Solver& solver) {
+LargestErrors Compare(const Example<S>& example, const Options& options, Solver& solver) {
   const auto norm_of_difference = [](const S& x, S y) {
     StateOperations<S>::Combine(-1.0, x, 1.0, y);
     const double norm = std::sqrt(StateOperations<S>::NormSquared(y));
     return std::isnan(norm) ? std::numeric_limits<double>::infinity() : norm;
   };
-  const std::vector<S> serial = SerialSweep(*example.problem, example.time, solver.last_point());
+  const std::vector<S> serial = options.periodic
+                                    ? PeriodicSerialSweep(*example.problem, example.time)
+                                    : SerialSweep(*example.problem, example.time, solver.last_point());
   LargestErrors errors;
   solver.Visit([&](std::int64_t point, const State& state) {
     const S& u = Value<S>(state);
@@ -55,7 +58,9 @@ LargestErrors Compare(const Example<S>& example, Solver& solver) {
 // Collective.
 template <typename S>
 absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& example) {
-  PLAIT_ASSIGN_OR_RETURN(const Options options, OptionsFromFlags());
+  PLAIT_ASSIGN_OR_RETURN(Options options, OptionsFromFlags());
+  options.delta_rank = example.delta_rank;
+  PLAIT_RETURN_IF_ERROR(Validate(options, example.time.steps));
   const bool prints = world.rank() == 0;
   if (prints) std::printf("%s\n", example.title.c_str());
   if (prints) PrintSettings(options, example.time.steps);
@@ -68,7 +73,7 @@ absl::Status SolveAndReport(const comm::Communicator& world, const Example<S>& e
   const Solution solution = solver.Solve();
   if (example.after_solve) example.after_solve();
   if (prints) PrintOutcome(options, solution);
-  Summarize(world, solution, Compare(example, solver));
+  Summarize(world, solution, Compare(example, options, solver));
   if (HistoryFile().empty()) return absl::OkStatus();
   return world.Agree(prints ? WriteHistory(HistoryFile(), solution) : absl::OkStatus());
 }

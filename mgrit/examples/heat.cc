@@ -30,6 +30,8 @@ base::ToolUsage Usage() {
               "residual at the C-points of the finest level, iteration by iteration.",
           .examples = {"heat --nt=256 --nx=65 --levels=3 --cfactor=4",
                        "heat --nt=64 --nx=33 --nospatial-coarsening --cfactor=2 --initial-guess=random",
+                       "heat --nt=256 --levels=3 --periodic --initial-guess=0.5",
+                       "heat --nt=1024 --nospatial-coarsening --cfactor=16 --coarse-window=20",
                        "heat --nproc=4 --nt=1024 --levels=4 --cfactor=4 --fmg --skip-downcycle"},
           .groups = {{"Equation", {"nx", "spatial_coarsening", "initial_guess"}},
                      GridFlags(),

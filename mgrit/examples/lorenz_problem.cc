@@ -13,6 +13,12 @@ Vector Slope(const Vector& u) {
   return {kSigma * (u[1] - u[0]), u[0] * (kRho - u[2]) - u[1], u[0] * u[1] - kBeta * u[2]};
 }
 
+// (d Slope / d u) w
+Vector SlopeTangent(const Vector& u, const Vector& w) {
+  return {kSigma * (w[1] - w[0]), (kRho - u[2]) * w[0] - w[1] - u[0] * w[2],
+          u[1] * w[0] + u[0] * w[1] - kBeta * w[2]};
+}
+
 // (d Slope / d u)^T lambda
 Vector SlopeAdjoint(const Vector& u, const Vector& lambda) {
   return {-kSigma * lambda[0] + (kRho - u[2]) * lambda[1] + u[1] * lambda[2],
@@ -45,6 +51,24 @@ void LorenzProblem::Step(const StepInterval& interval, const Vector& u, Vector& 
   const Vector k3 = Slope(Moved(u, 0.5 * dt, k2));
   const Vector k4 = Slope(Moved(u, dt, k3));
   for (int i = 0; i < 3; ++i) out[i] = u[i] + dt / 6.0 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
+}
+
+void LorenzProblem::InitializeDirection(int index, Vector& w) {
+  w = {0, 0, 0};
+  w[static_cast<std::size_t>(index)] = 1;
+}
+
+void LorenzProblem::StepTangent(const StepInterval& interval, const Vector& u, const Vector& w, Vector& out) {
+  const double dt = interval.dt();
+  const Vector d1 = SlopeTangent(u, w);
+  if (parameters_.method == Method::kForwardEuler) {
+    out = Moved(w, dt, d1);
+    return;
+  }
+  const Vector u2 = Moved(u, 0.5 * dt, Slope(u)), d2 = SlopeTangent(u2, Moved(w, 0.5 * dt, d1));
+  const Vector u3 = Moved(u, 0.5 * dt, Slope(u2)), d3 = SlopeTangent(u3, Moved(w, 0.5 * dt, d2));
+  const Vector u4 = Moved(u, dt, Slope(u3)), d4 = SlopeTangent(u4, Moved(w, dt, d3));
+  for (int i = 0; i < 3; ++i) out[i] = w[i] + dt / 6.0 * (d1[i] + 2 * d2[i] + 2 * d3[i] + d4[i]);
 }
 
 // The stages in reverse: a_j is the adjoint of k_j's argument, which is u + c_j dt k_{j-1}.

@@ -2,6 +2,7 @@
 #ifndef PLAIT_MGRIT_EXAMPLES_SERIAL_SWEEP_H_
 #define PLAIT_MGRIT_EXAMPLES_SERIAL_SWEEP_H_
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -21,16 +22,36 @@ inline StepInterval FineInterval(const TimeGrid& time, std::int64_t index) {
           .t_stop = time.At(index + 1)};
 }
 
-// The states of the points 0 ... last_point.
+// The states of the points 0 ... last_point, from a state of point 0.
 template <typename S>
-std::vector<S> SerialSweep(Problem<S>& problem, const TimeGrid& time, std::int64_t last_point) {
+std::vector<S> SerialSweepFrom(Problem<S>& problem, const TimeGrid& time, std::int64_t last_point, S start) {
   std::vector<S> states;
-  states.push_back(problem.Make(0));
-  problem.Initialize(0, time.At(0), states.back());
+  states.push_back(std::move(start));
   for (std::int64_t index = 0; index < last_point; ++index) {
     S next = problem.Make(0);
     problem.Step(FineInterval(time, index), states.back(), next);
     states.push_back(std::move(next));
+  }
+  return states;
+}
+
+// The same from the initial condition.
+template <typename S>
+std::vector<S> SerialSweep(Problem<S>& problem, const TimeGrid& time, std::int64_t last_point) {
+  S start = problem.Make(0);
+  problem.Initialize(0, time.At(0), start);
+  return SerialSweepFrom(problem, time, last_point, std::move(start));
+}
+
+// The periodic states, all points: period after period until it closes to rounding, 1000 at most.
+template <typename S>
+std::vector<S> PeriodicSerialSweep(Problem<S>& problem, const TimeGrid& time) {
+  std::vector<S> states = SerialSweep(problem, time, time.steps);
+  for (int period = 1; period < 1000; ++period) {
+    S gap = states.front();
+    StateOperations<S>::Combine(-1.0, states.back(), 1.0, gap);
+    if (!(std::sqrt(StateOperations<S>::NormSquared(gap)) > 1e-15)) break;
+    states = SerialSweepFrom(problem, time, time.steps, std::move(states.back()));
   }
   return states;
 }

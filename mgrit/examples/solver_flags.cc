@@ -17,11 +17,15 @@ ABSL_FLAG(std::int64_t, nt, 64, "time steps on the finest level");
 ABSL_FLAG(double, grading, 1,
           "points t_i = stop (i / nt)^grading; above 1, steps are short at the beginning; 1: uniform");
 ABSL_FLAG(int, levels, 2, "levels of the time grid; 1 is the serial sweep");
+ABSL_FLAG(bool, periodic, false,
+          "solve u(0) = u(stop) instead of from the initial condition, which is then a guess");
 ABSL_FLAG(Words, cfactor, {"4"},
           "coarsening factor, or a comma list, finest level first (the last serves the rest)");
 ABSL_FLAG(Words, nrelax, {"1"}, "CF-sweeps: 0 is F-, 1 FCF-relaxation, ...; one number or a list");
 ABSL_FLAG(Words, c_weight, {"1"}, "weight of C-relaxation; one number or a list");
 ABSL_FLAG(std::string, cycle, "V", "V, W or F");
+ABSL_FLAG(std::int64_t, coarse_window, 0,
+          "solve the coarsest level in windows of so many steps, side by side; 0: from end to end");
 ABSL_FLAG(bool, fmg, false, "full multigrid: F-cycles with --fmg-v-cycles V-cycles a level");
 ABSL_FLAG(int, fmg_iterations, -1, "iterations that are such F-cycles; -1: all");
 ABSL_FLAG(int, fmg_v_cycles, 1, "V-cycles per level of an F-cycle");
@@ -92,13 +96,13 @@ void SetTolerance(Options& options) {
 
 }  // namespace
 
-base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "levels", "cfactor"}}; }
+base::FlagGroup GridFlags() { return {"Time grid", {"nt", "grading", "periodic", "levels", "cfactor"}}; }
 
 base::FlagGroup SolverFlags() {
   return {"Solver",
-          {"nrelax", "c_weight", "cycle", "fmg", "fmg_iterations", "fmg_v_cycles", "skip_downcycle", "tol",
-           "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm", "divergence_factor",
-           "stagnation"}};
+          {"nrelax", "c_weight", "cycle", "coarse_window", "fmg", "fmg_iterations", "fmg_v_cycles",
+           "skip_downcycle", "tol", "rtol", "max_iter", "storage", "c_point_levels", "residual", "time_norm",
+           "divergence_factor", "stagnation"}};
 }
 
 base::FlagGroup OutputFlags() { return {"Output", {"history"}}; }
@@ -141,6 +145,8 @@ absl::StatusOr<Options> OptionsFromFlags() {
       options.time_norm,
       Choose<TimeNorm>("time-norm", absl::GetFlag(FLAGS_time_norm),
                        {{"1", TimeNorm::kOne}, {"2", TimeNorm::kTwo}, {"max", TimeNorm::kMax}}));
+  options.coarse_window = absl::GetFlag(FLAGS_coarse_window);
+  options.periodic = absl::GetFlag(FLAGS_periodic);
   options.c_point_levels = absl::GetFlag(FLAGS_c_point_levels);
   options.divergence_factor = absl::GetFlag(FLAGS_divergence_factor);
   options.stagnation_iterations = absl::GetFlag(FLAGS_stagnation);

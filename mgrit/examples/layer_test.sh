@@ -1,0 +1,23 @@
+#!/bin/sh
+# layer_test.sh RUN_ON_RANKS LAYER: the program prints the same bits on 1 and 3 ranks, has no step left to cut with far fewer steps than a
+# uniform grid needs for its error, and refuses bad flags with one line.
+set -eu
+run=$1
+program=$2
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+for ranks in 1 3; do
+  sh "$run" "$ranks" "$program" --nt=32 --levels=3 --cfactor=2 --fmg --max-iter=20 > "$folder/$ranks"
+done
+cmp "$folder/1" "$folder/3"
+grep -q '^no step asks to be cut' "$folder/1"
+steps=$(grep ' steps  ' "$folder/1" | tail -1 | awk '{print $1}')
+uniform=$(awk '/^uniform steps/ {print $NF}' "$folder/1")
+test "$uniform" -gt $((4 * steps))
+for flags in --width=0 --error-tol=0 --max-factor=1 --levels=1 --periodic; do
+  if "$program" --nt=32 --cfactor=2 "$flags" > "$folder/out" 2> "$folder/error"; then
+    echo "$program accepts $flags"
+    exit 1
+  fi
+  test "$(wc -l < "$folder/error")" = 1 || { cat "$folder/error"; exit 1; }
+done
