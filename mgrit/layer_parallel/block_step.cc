@@ -21,14 +21,19 @@ bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a +
 }  // namespace
 
 struct BlockStep::Graphs final : TensorStep::Tape {
-  void Clear() override { by_level.clear(); }
+  void Clear() override {
+    by_level.clear();
+    had_final.clear();
+  }
   std::vector<std::vector<Recorded>> by_level;  // then by own fine step at the left end
+  std::vector<char> had_final;                  // by own step: whether its final call has been made
   models::BlockContext context;
 };
 
-BlockStep::BlockStep(Factory make_block, TiedParameters tied)
-    : make_block_(std::move(make_block)), tied_(std::move(tied)) {}
-BlockStep::BlockStep(std::shared_ptr<models::Block> shared) : shared_(std::move(shared)) {}
+BlockStep::BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes)
+    : make_block_(std::move(make_block)), recomputes_(std::move(recomputes)), tied_(std::move(tied)) {}
+BlockStep::BlockStep(std::shared_ptr<models::Block> shared, Recomputes recomputes)
+    : recomputes_(std::move(recomputes)), shared_(std::move(shared)) {}
 
 void BlockStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
   first_ = first;
@@ -153,7 +158,7 @@ models::BlockContext BlockStep::ContextOf(const StepInterval& interval, bool fin
   context.dt = interval.dt();
   context.level = interval.level;
   context.step = interval.fine_start;
-  context.final = final;
+  context.final = final && context_.final;
   return context;
 }
 
@@ -181,14 +186,20 @@ at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool
   return out.hidden;
 }
 
+bool BlockStep::TakeFinal(std::int64_t step) {
+  graphs_->had_final.resize(static_cast<std::size_t>(last_ - first_), 0);
+  return std::exchange(graphs_->had_final[static_cast<std::size_t>(step - first_)], 1) == 0;
+}
+
 // The call of level 0 at the final state is the one that is recorded.
 void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  if (Records(interval)) {
+  if (Records(interval) && !IsRecomputed(interval.fine_start)) {
     out = AsState(RecordedAt(interval, u).out.detach(), u);
     return;
   }
   const at::NoGradGuard no_grad;
-  out = AsState(Call(interval.fine_stop - 1, interval, /*final=*/false, u), u);
+  const bool final = Records(interval) && TakeFinal(interval.fine_start);
+  out = AsState(Call(interval.fine_stop - 1, interval, final, u), u);
 }
 
 models::StackableBlock* BlockStep::Stackable() const {
@@ -233,24 +244,35 @@ void BlockStep::ForwardMany(absl::Span<const Task> tasks) {
 }
 
 void BlockStep::EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) {
-  for (const StepInterval& interval : steps) RecordedAt(interval, u(interval.fine_start));
+  for (const StepInterval& interval : steps) {
+    const std::int64_t step = interval.fine_start;
+    if (!IsRecomputed(step)) {
+      RecordedAt(interval, u(step));
+    } else if (TakeFinal(step)) {
+      const at::NoGradGuard no_grad;
+      Call(step, interval, /*final=*/true, u(step));
+    }
+  }
 }
 
-const BlockStep::Recorded& BlockStep::RecordedAt(const StepInterval& interval, const at::Tensor& u) {
+BlockStep::Recorded BlockStep::RecordedAt(const StepInterval& interval, const at::Tensor& u) {
   const std::size_t level = static_cast<std::size_t>(interval.level);
   if (graphs_->by_level.size() <= level) graphs_->by_level.resize(level + 1);
   graphs_->by_level[level].resize(last_ - first_);
-  Recorded& recorded = graphs_->by_level[level][interval.fine_start - first_];
-  if (recorded.u.defined()) return recorded;
+  Recorded& kept = graphs_->by_level[level][interval.fine_start - first_];
+  if (kept.u.defined()) return kept;
   const at::AutoGradMode record(true);
+  Recorded recorded;
   recorded.u = u.detach().requires_grad_(true);
-  recorded.out = Call(interval.fine_start, interval, /*final=*/level == 0, recorded.u);
+  const bool final = level == 0 && TakeFinal(interval.fine_start);
+  recorded.out = Call(interval.fine_start, interval, final, recorded.u);
+  if (!IsRecomputed(interval.fine_start)) kept = recorded;
   return recorded;
 }
 
 void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                         at::Tensor& out) {
-  const Recorded& recorded = RecordedAt(interval, u);
+  const Recorded recorded = RecordedAt(interval, u);
   out = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true)[0].contiguous();
 }
 
@@ -258,7 +280,7 @@ void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorA
                              absl::Span<at::Tensor> gradients) {
   for (const StepInterval& interval : steps) {
     const std::int64_t step = interval.fine_start;
-    const Recorded& recorded = RecordedAt(interval, u(step));
+    const Recorded recorded = RecordedAt(interval, u(step));
     const OwnBlock& own = BlockOf(step);
     std::vector<at::Tensor> trained;
     std::vector<std::size_t> slots;

@@ -27,8 +27,11 @@ class BlockStep final : public TensorStep {
   using Factory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
   using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
-  BlockStep(Factory make_block, TiedParameters tied);         // a block per step
-  explicit BlockStep(std::shared_ptr<models::Block> shared);  // one for all
+  // LayerParallelOptions::recomputes; may be empty.
+  using Recomputes = std::function<bool(std::int64_t step)>;
+
+  BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes);  // a block per step
+  BlockStep(std::shared_ptr<models::Block> shared, Recomputes recomputes);    // one for all
 
   // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps have a parameter that is not tied.
   const absl::Status& status() const { return status_; }
@@ -81,10 +84,14 @@ class BlockStep final : public TensorStep {
   // Of its blocks, as StackableBlock; null: they are not, or this rank has none.
   models::StackableBlock* Stackable() const;
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
-  // Of the tape in use, recorded now if it is not there.
-  const Recorded& RecordedAt(const StepInterval& interval, const at::Tensor& u);
+  bool IsRecomputed(std::int64_t step) const { return recomputes_ && recomputes_(step); }
+  // Whether the call of a step that is about to be made is its final one.
+  bool TakeFinal(std::int64_t step);
+  // Of the tape in use; recorded now if it is not there, and kept unless its step is recomputed.
+  Recorded RecordedAt(const StepInterval& interval, const at::Tensor& u);
 
   Factory make_block_;
+  Recomputes recomputes_;
   TiedParameters tied_;
   std::shared_ptr<models::Block> shared_;
   absl::Status status_;

@@ -104,7 +104,7 @@ absl::Status AgreeOnTied(const comm::Communicator& communicator, const LayerPara
 LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options,
                              const TiedParameters& tied) {
-  const auto step = std::make_shared<BlockStep>(make_block, tied);
+  const auto step = std::make_shared<BlockStep>(make_block, tied, options.recomputes);
   engine_ = std::make_shared<Engine>(communicator, step, steps, final_time, options);
   absl::Status status = AgreeOnTied(communicator, tied);
   status.Update(step->status());
@@ -115,7 +115,8 @@ LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory
 
 LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<models::Block> shared_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options)
-    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(std::move(shared_block)), steps,
+    : LayerParallel(std::move(communicator),
+                    std::make_shared<BlockStep>(std::move(shared_block), options.recomputes), steps,
                     final_time, options) {}
 
 LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step,

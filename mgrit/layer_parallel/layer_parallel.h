@@ -48,6 +48,10 @@ namespace plait::mgrit {
 struct LayerParallelOptions {
   Options forward;
   Options backward;
+  // Of blocks: the steps whose activations are not kept. Each evaluation of such a step's adjoint, on any level, calls
+  // its block once more (activation checkpoints: arXiv:1604.06174); the bits are the same. Empty: all are kept, from
+  // the last forward evaluation to the end of the backward pass.
+  std::function<bool(std::int64_t step)> recomputes = {};
 };
 
 // The settings of the published experiments: `forward_iterations` and one backward iteration, F-relaxation on

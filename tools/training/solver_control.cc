@@ -87,7 +87,7 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
   double seconds[2] = {};
   Use(policy_->iterations());
   double begin = NowSeconds();
-  model_->RunMicroBatches(kept);
+  model_->RunMicroBatches(kept, /*final=*/false);
   seconds[0] = NowSeconds() - begin;
   parallel::DataParallel& engine = model_->engine();
   engine.SumPartialGradients();
