@@ -5,10 +5,12 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "models/conditioned_block.h"
 
 namespace plait::mgrit {
 namespace {
@@ -24,10 +26,12 @@ struct BlockStep::Graphs final : TensorStep::Tape {
   void Clear() override {
     by_level.clear();
     had_final.clear();
+    conditioning.clear();
   }
   std::vector<std::vector<Recorded>> by_level;  // then by own fine step at the left end
   std::vector<char> had_final;                  // by own step: whether its final call has been made
   models::BlockContext context;
+  std::vector<at::Tensor> conditioning;
 };
 
 BlockStep::BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes)
@@ -145,12 +149,16 @@ std::unique_ptr<TensorStep::Tape> BlockStep::NewTape() const { return std::make_
 void BlockStep::Begin(Tape* tape, const models::BlockContext& context) {
   graphs_ = static_cast<Graphs*>(tape);
   context_ = context;
-  if (graphs_ != nullptr) graphs_->context = context;
+  if (graphs_ == nullptr) return;
+  for (at::Tensor& tensor : conditioning_) tensor = tensor.detach().requires_grad_(tensor.requires_grad());
+  graphs_->context = context;
+  graphs_->conditioning = conditioning_;
 }
 
 void BlockStep::BeginAdjoint(Tape& tape) {
   graphs_ = static_cast<Graphs*>(&tape);
   context_ = graphs_->context;
+  conditioning_ = graphs_->conditioning;
 }
 
 models::BlockContext BlockStep::ContextOf(const StepInterval& interval, bool final) const {
@@ -179,7 +187,12 @@ at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
 
 at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
                            const at::Tensor& u) const {
-  const models::BlockState out = BlockOf(step).block->Forward({u}, ContextOf(interval, final));
+  models::Block& block = *BlockOf(step).block;
+  const models::BlockContext context = ContextOf(interval, final);
+  auto* const conditioned = conditioning_.empty() ? nullptr : dynamic_cast<models::ConditionedBlock*>(&block);
+  const models::BlockState out = conditioned != nullptr
+                                     ? conditioned->ForwardConditioned({u}, conditioning_, context)
+                                     : block.Forward({u}, context);
   TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
               " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
   CheckResult(step, u, out.hidden);
@@ -202,44 +215,60 @@ void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::T
   out = AsState(Call(interval.fine_stop - 1, interval, final, u), u);
 }
 
-models::StackableBlock* BlockStep::Stackable() const {
-  return blocks_.empty() ? nullptr : dynamic_cast<models::StackableBlock*>(blocks_[0].block.get());
-}
-
 bool BlockStep::PrefersMany() const {
-  const models::StackableBlock* stackable = Stackable();
   const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_[0].device();
-  return stackable != nullptr && stackable->PrefersMany(device);
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const OwnBlock& own) {
+    const auto* const stackable = dynamic_cast<const models::StackableBlock*>(own.block.get());
+    return stackable != nullptr && stackable->PrefersMany(device);
+  });
 }
 
+std::vector<at::Tensor> BlockStep::CallMany(absl::Span<const models::BlockCall> calls) const {
+  if (calls.size() < 2 || !conditioning_.empty()) return {};
+  auto* const stackable = dynamic_cast<models::StackableBlock*>(calls[0].block);
+  if (stackable == nullptr) return {};
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> results = stackable->ForwardMany(calls);
+  TORCH_CHECK(results.empty() || results.size() == calls.size(), "LayerParallel: ForwardMany of ",
+              calls.size(), " calls gave ", results.size(), " results");
+  return results;
+}
+
+// Blocks of one kind together; kinds in the order of their first call, which is that of every rank that splits layers.
 void BlockStep::ForwardMany(absl::Span<const Task> tasks) {
-  std::vector<const Task*> together;
-  std::vector<models::BlockCall> calls;
+  struct Kind {
+    std::vector<const Task*> tasks;
+    std::vector<models::BlockCall> calls;
+  };
+  std::vector<Kind> kinds;
   for (const Task& task : tasks) {
     if (Records(task.interval)) {
       Forward(task.interval, *task.u, *task.out);
       continue;
     }
-    together.push_back(&task);
-    calls.push_back({BlockOf(task.interval.fine_stop - 1).block.get(), *task.u,
-                     ContextOf(task.interval, /*final=*/false)});
+    models::Block& block = *BlockOf(task.interval.fine_stop - 1).block;
+    const auto is_it = [&](const Kind& kind) {
+      const models::Block& other = *kind.calls[0].block;
+      return typeid(other) == typeid(block);
+    };
+    auto kind = std::find_if(kinds.begin(), kinds.end(), is_it);
+    if (kind == kinds.end()) kind = kinds.emplace(kinds.end());
+    kind->tasks.push_back(&task);
+    kind->calls.push_back({&block, *task.u, ContextOf(task.interval, /*final=*/false)});
   }
-  std::vector<at::Tensor> results;
-  if (models::StackableBlock* stackable = Stackable(); stackable != nullptr && calls.size() > 1) {
-    const at::NoGradGuard no_grad;
-    results = stackable->ForwardMany(calls);
-    TORCH_CHECK(results.empty() || results.size() == calls.size(), "LayerParallel: ForwardMany of ",
-                calls.size(), " calls gave ", results.size(), " results");
-  }
-  for (std::size_t i = 0; i < together.size(); ++i) {
-    const Task& task = *together[i];
+  for (const Kind& kind : kinds) TakeTogether(kind.tasks, CallMany(kind.calls));
+}
+
+void BlockStep::TakeTogether(absl::Span<const Task* const> tasks, const std::vector<at::Tensor>& results) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = *tasks[i];
     if (results.empty()) {
       Forward(task.interval, *task.u, *task.out);
-    } else {
-      CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
-      // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
-      *task.out = AsState(results[i], *task.u).variable_data();
+      continue;
     }
+    CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
+    // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
+    *task.out = AsState(results[i], *task.u).variable_data();
   }
 }
 
@@ -284,10 +313,16 @@ void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorA
     const OwnBlock& own = BlockOf(step);
     std::vector<at::Tensor> trained;
     std::vector<std::size_t> slots;
+    for (const at::Tensor& tensor : conditioning_) {
+      if (!tensor.requires_grad()) continue;
+      slots.push_back(trained.size());
+      trained.push_back(tensor);
+    }
+    const std::size_t first_parameter = trained.size();
     for (std::size_t p = 0; p < own.parameters.size(); ++p) {
       if (!own.parameters[p].requires_grad()) continue;
       trained.push_back(own.parameters[p]);
-      slots.push_back(own.slots[p]);
+      slots.push_back(first_parameter + own.slots[p]);
     }
     if (trained.empty()) continue;
     const auto parts =

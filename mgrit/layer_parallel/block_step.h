@@ -44,6 +44,7 @@ class BlockStep final : public TensorStep {
   std::int64_t SharedParameters() const override { return shared_parameters_; }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
+  void SetConditioning(const std::vector<at::Tensor>& conditioning) override { conditioning_ = conditioning; }
   void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
@@ -81,8 +82,10 @@ class BlockStep final : public TensorStep {
   bool Records(const StepInterval& interval) const {
     return graphs_ != nullptr && interval.final && interval.level == 0;
   }
-  // Of its blocks, as StackableBlock; null: they are not, or this rank has none.
-  models::StackableBlock* Stackable() const;
+  // The results of `calls` together; empty: they are made one by one.
+  std::vector<at::Tensor> CallMany(absl::Span<const models::BlockCall> calls) const;
+  // Takes the steps whose results are these; where there are none, one by one.
+  void TakeTogether(absl::Span<const Task* const> tasks, const std::vector<at::Tensor>& results);
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
   bool IsRecomputed(std::int64_t step) const { return recomputes_ && recomputes_(step); }
   // Whether the call of a step that is about to be made is its final one.
@@ -100,8 +103,9 @@ class BlockStep final : public TensorStep {
   std::vector<OwnBlock> blocks_;  // by own step; one if shared
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
-  Graphs* graphs_ = nullptr;      // the tape of the solve under way; null: nothing is recorded
-  models::BlockContext context_;  // of the solve under way
+  Graphs* graphs_ = nullptr;              // the tape of the solve under way; null: nothing is recorded
+  models::BlockContext context_;          // of the solve under way
+  std::vector<at::Tensor> conditioning_;  // of it; leaves where it has a tape
 };
 
 }  // namespace plait::mgrit
