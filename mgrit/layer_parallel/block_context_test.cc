@@ -11,6 +11,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/testing/world.h"
@@ -39,12 +40,15 @@ std::vector<std::int64_t> SumOverRanks(std::vector<std::int64_t> counts) {
 
 TEST(BlockContext, OneCallOfEachStepIsFinalOnOneRank) {
   for (const Shape& shape : kShapes) {
-    for (const bool converging : {false, true}) {
+    const std::vector<std::pair<bool, bool>> ways = {
+        {false, false}, {true, false}, {false, true}, {true, true}};
+    for (const auto& [converging, recomputes] : ways) {
       std::vector<std::shared_ptr<Residual>> blocks;
       for (std::int64_t i = 0; i < shape.steps; ++i) blocks.push_back(std::make_shared<Residual>(10 + i));
       LayerParallelOptions options =
           MakeLayerParallelOptions(shape.levels, shape.cfactor, shape.iterations, 2);
       options.forward.skip_downcycle = converging;
+      if (recomputes) options.recomputes = [](std::int64_t step) { return step % 3 != 1; };
       LayerParallel net(
           comm::testing::World(), [&](std::int64_t step) { return blocks[step]; }, shape.steps, kFinalTime,
           options);

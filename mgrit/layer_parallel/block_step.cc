@@ -5,10 +5,12 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "models/conditioned_block.h"
 
 namespace plait::mgrit {
 namespace {
@@ -21,14 +23,21 @@ bool SameValues(const double* a, const double* b) { return std::equal(a + 1, a +
 }  // namespace
 
 struct BlockStep::Graphs final : TensorStep::Tape {
-  void Clear() override { by_level.clear(); }
+  void Clear() override {
+    by_level.clear();
+    had_final.clear();
+    conditioning.clear();
+  }
   std::vector<std::vector<Recorded>> by_level;  // then by own fine step at the left end
+  std::vector<char> had_final;                  // by own step: whether its final call has been made
   models::BlockContext context;
+  std::vector<at::Tensor> conditioning;
 };
 
-BlockStep::BlockStep(Factory make_block, TiedParameters tied)
-    : make_block_(std::move(make_block)), tied_(std::move(tied)) {}
-BlockStep::BlockStep(std::shared_ptr<models::Block> shared) : shared_(std::move(shared)) {}
+BlockStep::BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes)
+    : make_block_(std::move(make_block)), recomputes_(std::move(recomputes)), tied_(std::move(tied)) {}
+BlockStep::BlockStep(std::shared_ptr<models::Block> shared, Recomputes recomputes)
+    : recomputes_(std::move(recomputes)), shared_(std::move(shared)) {}
 
 void BlockStep::SetOwnSteps(std::int64_t first, std::int64_t last) {
   first_ = first;
@@ -140,12 +149,16 @@ std::unique_ptr<TensorStep::Tape> BlockStep::NewTape() const { return std::make_
 void BlockStep::Begin(Tape* tape, const models::BlockContext& context) {
   graphs_ = static_cast<Graphs*>(tape);
   context_ = context;
-  if (graphs_ != nullptr) graphs_->context = context;
+  if (graphs_ == nullptr) return;
+  for (at::Tensor& tensor : conditioning_) tensor = tensor.detach().requires_grad_(tensor.requires_grad());
+  graphs_->context = context;
+  graphs_->conditioning = conditioning_;
 }
 
 void BlockStep::BeginAdjoint(Tape& tape) {
   graphs_ = static_cast<Graphs*>(&tape);
   context_ = graphs_->context;
+  conditioning_ = graphs_->conditioning;
 }
 
 models::BlockContext BlockStep::ContextOf(const StepInterval& interval, bool final) const {
@@ -153,7 +166,7 @@ models::BlockContext BlockStep::ContextOf(const StepInterval& interval, bool fin
   context.dt = interval.dt();
   context.level = interval.level;
   context.step = interval.fine_start;
-  context.final = final;
+  context.final = final && context_.final;
   return context;
 }
 
@@ -174,83 +187,121 @@ at::Tensor AsState(const at::Tensor& result, const at::Tensor& u) {
 
 at::Tensor BlockStep::Call(std::int64_t step, const StepInterval& interval, bool final,
                            const at::Tensor& u) const {
-  const models::BlockState out = BlockOf(step).block->Forward({u}, ContextOf(interval, final));
+  models::Block& block = *BlockOf(step).block;
+  const models::BlockContext context = ContextOf(interval, final);
+  auto* const conditioned = conditioning_.empty() ? nullptr : dynamic_cast<models::ConditionedBlock*>(&block);
+  const models::BlockState out = conditioned != nullptr
+                                     ? conditioned->ForwardConditioned({u}, conditioning_, context)
+                                     : block.Forward({u}, context);
   TORCH_CHECK(!out.auxiliary_loss.defined(), "LayerParallel: the block of step ", step,
               " returns an auxiliary loss; blocks of a layer-parallel network cannot have one");
   CheckResult(step, u, out.hidden);
   return out.hidden;
 }
 
+bool BlockStep::TakeFinal(std::int64_t step) {
+  graphs_->had_final.resize(static_cast<std::size_t>(last_ - first_), 0);
+  return std::exchange(graphs_->had_final[static_cast<std::size_t>(step - first_)], 1) == 0;
+}
+
 // The call of level 0 at the final state is the one that is recorded.
 void BlockStep::Forward(const StepInterval& interval, const at::Tensor& u, at::Tensor& out) {
-  if (Records(interval)) {
+  if (Records(interval) && !IsRecomputed(interval.fine_start)) {
     out = AsState(RecordedAt(interval, u).out.detach(), u);
     return;
   }
   const at::NoGradGuard no_grad;
-  out = AsState(Call(interval.fine_stop - 1, interval, /*final=*/false, u), u);
-}
-
-models::StackableBlock* BlockStep::Stackable() const {
-  return blocks_.empty() ? nullptr : dynamic_cast<models::StackableBlock*>(blocks_[0].block.get());
+  const bool final = Records(interval) && TakeFinal(interval.fine_start);
+  out = AsState(Call(interval.fine_stop - 1, interval, final, u), u);
 }
 
 bool BlockStep::PrefersMany() const {
-  const models::StackableBlock* stackable = Stackable();
   const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_[0].device();
-  return stackable != nullptr && stackable->PrefersMany(device);
+  return std::any_of(blocks_.begin(), blocks_.end(), [&](const OwnBlock& own) {
+    const auto* const stackable = dynamic_cast<const models::StackableBlock*>(own.block.get());
+    return stackable != nullptr && stackable->PrefersMany(device);
+  });
 }
 
+std::vector<at::Tensor> BlockStep::CallMany(absl::Span<const models::BlockCall> calls) const {
+  if (calls.size() < 2 || !conditioning_.empty()) return {};
+  auto* const stackable = dynamic_cast<models::StackableBlock*>(calls[0].block);
+  if (stackable == nullptr) return {};
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> results = stackable->ForwardMany(calls);
+  TORCH_CHECK(results.empty() || results.size() == calls.size(), "LayerParallel: ForwardMany of ",
+              calls.size(), " calls gave ", results.size(), " results");
+  return results;
+}
+
+// Blocks of one kind together; kinds in the order of their first call, which is that of every rank that splits layers.
 void BlockStep::ForwardMany(absl::Span<const Task> tasks) {
-  std::vector<const Task*> together;
-  std::vector<models::BlockCall> calls;
+  struct Kind {
+    std::vector<const Task*> tasks;
+    std::vector<models::BlockCall> calls;
+  };
+  std::vector<Kind> kinds;
   for (const Task& task : tasks) {
     if (Records(task.interval)) {
       Forward(task.interval, *task.u, *task.out);
       continue;
     }
-    together.push_back(&task);
-    calls.push_back({BlockOf(task.interval.fine_stop - 1).block.get(), *task.u,
-                     ContextOf(task.interval, /*final=*/false)});
+    models::Block& block = *BlockOf(task.interval.fine_stop - 1).block;
+    const auto is_it = [&](const Kind& kind) {
+      const models::Block& other = *kind.calls[0].block;
+      return typeid(other) == typeid(block);
+    };
+    auto kind = std::find_if(kinds.begin(), kinds.end(), is_it);
+    if (kind == kinds.end()) kind = kinds.emplace(kinds.end());
+    kind->tasks.push_back(&task);
+    kind->calls.push_back({&block, *task.u, ContextOf(task.interval, /*final=*/false)});
   }
-  std::vector<at::Tensor> results;
-  if (models::StackableBlock* stackable = Stackable(); stackable != nullptr && calls.size() > 1) {
-    const at::NoGradGuard no_grad;
-    results = stackable->ForwardMany(calls);
-    TORCH_CHECK(results.empty() || results.size() == calls.size(), "LayerParallel: ForwardMany of ",
-                calls.size(), " calls gave ", results.size(), " results");
-  }
-  for (std::size_t i = 0; i < together.size(); ++i) {
-    const Task& task = *together[i];
+  for (const Kind& kind : kinds) TakeTogether(kind.tasks, CallMany(kind.calls));
+}
+
+void BlockStep::TakeTogether(absl::Span<const Task* const> tasks, const std::vector<at::Tensor>& results) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = *tasks[i];
     if (results.empty()) {
       Forward(task.interval, *task.u, *task.out);
-    } else {
-      CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
-      // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
-      *task.out = AsState(results[i], *task.u).variable_data();
+      continue;
     }
+    CheckResult(task.interval.fine_stop - 1, *task.u, results[i]);
+    // Results may be parts of one tensor, whose counts of changes autograd would take for those of each.
+    *task.out = AsState(results[i], *task.u).variable_data();
   }
 }
 
 void BlockStep::EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) {
-  for (const StepInterval& interval : steps) RecordedAt(interval, u(interval.fine_start));
+  for (const StepInterval& interval : steps) {
+    const std::int64_t step = interval.fine_start;
+    if (!IsRecomputed(step)) {
+      RecordedAt(interval, u(step));
+    } else if (TakeFinal(step)) {
+      const at::NoGradGuard no_grad;
+      Call(step, interval, /*final=*/true, u(step));
+    }
+  }
 }
 
-const BlockStep::Recorded& BlockStep::RecordedAt(const StepInterval& interval, const at::Tensor& u) {
+BlockStep::Recorded BlockStep::RecordedAt(const StepInterval& interval, const at::Tensor& u) {
   const std::size_t level = static_cast<std::size_t>(interval.level);
   if (graphs_->by_level.size() <= level) graphs_->by_level.resize(level + 1);
   graphs_->by_level[level].resize(last_ - first_);
-  Recorded& recorded = graphs_->by_level[level][interval.fine_start - first_];
-  if (recorded.u.defined()) return recorded;
+  Recorded& kept = graphs_->by_level[level][interval.fine_start - first_];
+  if (kept.u.defined()) return kept;
   const at::AutoGradMode record(true);
+  Recorded recorded;
   recorded.u = u.detach().requires_grad_(true);
-  recorded.out = Call(interval.fine_start, interval, /*final=*/level == 0, recorded.u);
+  const bool final = level == 0 && TakeFinal(interval.fine_start);
+  recorded.out = Call(interval.fine_start, interval, final, recorded.u);
+  if (!IsRecomputed(interval.fine_start)) kept = recorded;
   return recorded;
 }
 
 void BlockStep::Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                         at::Tensor& out) {
-  const Recorded& recorded = RecordedAt(interval, u);
+  const Recorded recorded = RecordedAt(interval, u);
   out = torch::autograd::grad({recorded.out}, {recorded.u}, {lambda}, /*retain_graph=*/true)[0].contiguous();
 }
 
@@ -258,14 +309,20 @@ void BlockStep::AddGradients(absl::Span<const StepInterval> steps, const TensorA
                              absl::Span<at::Tensor> gradients) {
   for (const StepInterval& interval : steps) {
     const std::int64_t step = interval.fine_start;
-    const Recorded& recorded = RecordedAt(interval, u(step));
+    const Recorded recorded = RecordedAt(interval, u(step));
     const OwnBlock& own = BlockOf(step);
     std::vector<at::Tensor> trained;
     std::vector<std::size_t> slots;
+    for (const at::Tensor& tensor : conditioning_) {
+      if (!tensor.requires_grad()) continue;
+      slots.push_back(trained.size());
+      trained.push_back(tensor);
+    }
+    const std::size_t first_parameter = trained.size();
     for (std::size_t p = 0; p < own.parameters.size(); ++p) {
       if (!own.parameters[p].requires_grad()) continue;
       trained.push_back(own.parameters[p]);
-      slots.push_back(own.slots[p]);
+      slots.push_back(first_parameter + own.slots[p]);
     }
     if (trained.empty()) continue;
     const auto parts =

@@ -27,8 +27,11 @@ class BlockStep final : public TensorStep {
   using Factory = std::function<std::shared_ptr<models::Block>(std::int64_t step)>;
   using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
-  BlockStep(Factory make_block, TiedParameters tied);         // a block per step
-  explicit BlockStep(std::shared_ptr<models::Block> shared);  // one for all
+  // LayerParallelOptions::recomputes; may be empty.
+  using Recomputes = std::function<bool(std::int64_t step)>;
+
+  BlockStep(Factory make_block, TiedParameters tied, Recomputes recomputes);  // a block per step
+  BlockStep(std::shared_ptr<models::Block> shared, Recomputes recomputes);    // one for all
 
   // After SetOwnSteps: INVALID_ARGUMENT if blocks of several own steps have a parameter that is not tied.
   const absl::Status& status() const { return status_; }
@@ -42,6 +45,7 @@ class BlockStep final : public TensorStep {
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   bool LinearisesAhead() const override { return true; }
   std::unique_ptr<Tape> NewTape() const override;
+  void SetConditioning(const std::vector<at::Tensor>& conditioning) override { conditioning_ = conditioning; }
   void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;
@@ -79,13 +83,19 @@ class BlockStep final : public TensorStep {
   bool Records(const StepInterval& interval) const {
     return graphs_ != nullptr && interval.final && interval.level == 0;
   }
-  // Of its blocks, as StackableBlock; null: they are not, or this rank has none.
-  models::StackableBlock* Stackable() const;
+  // The results of `calls` together; empty: they are made one by one.
+  std::vector<at::Tensor> CallMany(absl::Span<const models::BlockCall> calls) const;
+  // Takes the steps whose results are these; where there are none, one by one.
+  void TakeTogether(absl::Span<const Task* const> tasks, const std::vector<at::Tensor>& results);
   at::Tensor Call(std::int64_t step, const StepInterval& interval, bool final, const at::Tensor& u) const;
-  // Of the tape in use, recorded now if it is not there.
-  const Recorded& RecordedAt(const StepInterval& interval, const at::Tensor& u);
+  bool IsRecomputed(std::int64_t step) const { return recomputes_ && recomputes_(step); }
+  // Whether the call of a step that is about to be made is its final one.
+  bool TakeFinal(std::int64_t step);
+  // Of the tape in use; recorded now if it is not there, and kept unless its step is recomputed.
+  Recorded RecordedAt(const StepInterval& interval, const at::Tensor& u);
 
   Factory make_block_;
+  Recomputes recomputes_;
   TiedParameters tied_;
   std::shared_ptr<models::Block> shared_;
   absl::Status status_;
@@ -94,8 +104,9 @@ class BlockStep final : public TensorStep {
   std::vector<OwnBlock> blocks_;  // by own step; one if shared
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;
-  Graphs* graphs_ = nullptr;      // the tape of the solve under way; null: nothing is recorded
-  models::BlockContext context_;  // of the solve under way
+  Graphs* graphs_ = nullptr;              // the tape of the solve under way; null: nothing is recorded
+  models::BlockContext context_;          // of the solve under way
+  std::vector<at::Tensor> conditioning_;  // of it; leaves where it has a tape
 };
 
 }  // namespace plait::mgrit

@@ -31,7 +31,7 @@ at::Tensor EmptyFlat(at::TensorList parameters) {
   std::int64_t count = 0;
   for (const at::Tensor& parameter : parameters) {
     TORCH_CHECK(parameter.dtype() == parameters[0].dtype() && parameter.device() == parameters[0].device(),
-                "LayerParallel: shared parameters must have one type and device, are ",
+                "LayerParallel: shared parameters and conditioning must have one type and device, are ",
                 parameters[0].toString(), " and ", parameter.toString());
     count += parameter.numel();
   }
@@ -144,8 +144,10 @@ at::Tensor LayerParallel::Engine::FromOwnerOf(std::int64_t step, const at::Tenso
 
 // The norm of the residual is the same on all ranks, so that all decide alike.
 at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor& u_0,
-                                          const models::BlockContext& context) {
+                                          const Surroundings& surroundings) {
   const at::NoGradGuard no_grad;
+  const models::BlockContext& context = surroundings.context;
+  step_->SetConditioning(surroundings.conditioning);
   const at::Tensor input = u_0.detach().contiguous();
   last_forward_ = solve.Forward(input, context, propagation_);
   if (last_forward_.diverged) {
@@ -159,7 +161,7 @@ at::Tensor LayerParallel::Engine::Forward(NetworkSolve& solve, const at::Tensor&
 
 std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, const at::Tensor& lambda,
                                                         bool wants_input_gradient,
-                                                        const std::vector<at::Tensor>& parameters) {
+                                                        const std::vector<at::Tensor>& leaves) {
   const at::NoGradGuard no_grad;
   const at::Tensor terminal = lambda.detach().contiguous();
   last_backward_ = solve.Adjoint(terminal, propagation_);
@@ -173,17 +175,19 @@ std::vector<at::Tensor> LayerParallel::Engine::Backward(NetworkSolve& solve, con
     const bool owns_start = position_ == partition_.OwnerPosition(0);
     input_gradient = FromOwnerOf(0, terminal, owns_start ? &solve.AdjointAt(0) : nullptr);
   }
-  std::vector<at::Tensor> gradients = Gradients(solve, parameters);
+  std::vector<at::Tensor> gradients = Gradients(solve, leaves);
   gradients.insert(gradients.begin(), input_gradient);
   return gradients;
 }
 
-// One term per C-interval: the gradients of shared parameters are summed over the tree, those of parameters
-// of own steps are added where they are.
+// One term per C-interval: the gradients of conditioning and shared parameters are summed over the tree, those of
+// parameters of own steps are added where they are.
 std::vector<at::Tensor> LayerParallel::Engine::Gradients(NetworkSolve& solve,
-                                                         const std::vector<at::Tensor>& parameters) {
-  const at::TensorList all(parameters);
-  const at::TensorList shared = all.slice(0, static_cast<std::size_t>(step_->SharedParameters()));
+                                                         const std::vector<at::Tensor>& leaves) {
+  const at::TensorList all(leaves);
+  const std::size_t conditioning = leaves.size() - step_->Parameters().size();
+  const at::TensorList shared =
+      all.slice(0, conditioning + static_cast<std::size_t>(step_->SharedParameters()));
   at::Tensor flat = EmptyFlat(shared);
   std::vector<at::Tensor> own;
   for (const at::Tensor& parameter : all.slice(shared.size())) {

@@ -25,12 +25,17 @@ class LayerParallel::Engine {
   std::unique_ptr<NetworkSolve> Take(const at::Tensor& u_0, bool recorded);
   void Return(std::unique_ptr<NetworkSolve> solve);
 
+  // What a pass has besides its input.
+  struct Surroundings {
+    const models::BlockContext& context;
+    const std::vector<at::Tensor>& conditioning;
+  };
   // u_N on every rank, detached.
-  at::Tensor Forward(NetworkSolve& solve, const at::Tensor& u_0, const models::BlockContext& context);
-  // From dJ/du_N: dJ/du_0 (undefined unless asked for), then dJ/dp for each of `parameters`, which are those
-  // of the step at the time of Forward.
+  at::Tensor Forward(NetworkSolve& solve, const at::Tensor& u_0, const Surroundings& surroundings);
+  // From dJ/du_N: dJ/du_0 (undefined unless asked for), then dJ/dp for each of `leaves`, which are the conditioning
+  // that requires gradients and the step's parameters at the time of Forward.
   std::vector<at::Tensor> Backward(NetworkSolve& solve, const at::Tensor& lambda, bool wants_input_gradient,
-                                   const std::vector<at::Tensor>& parameters);
+                                   const std::vector<at::Tensor>& leaves);
 
   TimedStep& step() { return *step_; }
   std::int64_t steps() const { return time_.steps; }
@@ -50,7 +55,7 @@ class LayerParallel::Engine {
   std::unique_ptr<NetworkSolve> TakeKept(const at::Tensor& u_0);
   // The state of `point` of whoever owns step `step`, on every rank.
   at::Tensor FromOwnerOf(std::int64_t step, const at::Tensor& like, const at::Tensor* mine);
-  std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& parameters);
+  std::vector<at::Tensor> Gradients(NetworkSolve& solve, const std::vector<at::Tensor>& leaves);
   std::int64_t LeafBegin(std::int64_t leaf) const;
   // Steps to ranks and C-intervals to the leaves of the sum, as the options say.
   void Divide();

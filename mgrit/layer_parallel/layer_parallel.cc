@@ -7,6 +7,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -40,11 +42,11 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
   // `anchor` requires a gradient, so that all ranks take part in the backward, also those whose own steps
   // have nothing that does.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const std::shared_ptr<Engine>& engine,
-                            const at::Tensor& u_0, const models::BlockContext& of_blocks,
-                            const at::Tensor& /*anchor*/, at::TensorList parameters) {
+                            const at::Tensor& u_0, const Engine::Surroundings& surroundings,
+                            const at::Tensor& /*anchor*/, at::TensorList leaves) {
     std::unique_ptr<NetworkSolve> solve = engine->Take(u_0, /*recorded=*/true);
-    const at::Tensor end = engine->Forward(*solve, u_0, of_blocks);
-    context->save_for_backward(parameters.vec());
+    const at::Tensor end = engine->Forward(*solve, u_0, surroundings);
+    context->save_for_backward(leaves.vec());
     context->saved_data["wants_input_gradient"] = u_0.requires_grad();
     context->saved_data["solve"] =
         c10::IValue::make_capsule(c10::make_intrusive<Holder>(engine, std::move(solve)));
@@ -61,14 +63,13 @@ class LayerParallel::Function : public torch::autograd::Function<LayerParallel::
     TORCH_CHECK(holder.solve() != nullptr,
                 "LayerParallel: backward through the same graph a second time; the first call needs "
                 "retain_graph");
-    // Throws if a parameter was changed since forward.
-    const torch::autograd::variable_list parameters = context->get_saved_variables();
-    torch::autograd::variable_list gradients =
-        holder.engine().Backward(*holder.solve(), output_gradients[0],
-                                 context->saved_data["wants_input_gradient"].toBool(), parameters);
+    // Throws if one of them was changed since forward.
+    const torch::autograd::variable_list leaves = context->get_saved_variables();
+    torch::autograd::variable_list gradients = holder.engine().Backward(
+        *holder.solve(), output_gradients[0], context->saved_data["wants_input_gradient"].toBool(), leaves);
     if (!torch::autograd::get_current_graph_task_keep_graph()) holder.Release();
     gradients.insert(gradients.begin(), at::Tensor());         // the engine
-    gradients.insert(gradients.begin() + 2, 2, at::Tensor());  // the context and the anchor
+    gradients.insert(gradients.begin() + 2, 2, at::Tensor());  // the surroundings and the anchor
     return gradients;
   }
 };
@@ -104,7 +105,7 @@ absl::Status AgreeOnTied(const comm::Communicator& communicator, const LayerPara
 LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory& make_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options,
                              const TiedParameters& tied) {
-  const auto step = std::make_shared<BlockStep>(make_block, tied);
+  const auto step = std::make_shared<BlockStep>(make_block, tied, options.recomputes);
   engine_ = std::make_shared<Engine>(communicator, step, steps, final_time, options);
   absl::Status status = AgreeOnTied(communicator, tied);
   status.Update(step->status());
@@ -115,7 +116,8 @@ LayerParallel::LayerParallel(comm::Communicator communicator, const BlockFactory
 
 LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<models::Block> shared_block,
                              std::int64_t steps, double final_time, const LayerParallelOptions& options)
-    : LayerParallel(std::move(communicator), std::make_shared<BlockStep>(std::move(shared_block)), steps,
+    : LayerParallel(std::move(communicator),
+                    std::make_shared<BlockStep>(std::move(shared_block), options.recomputes), steps,
                     final_time, options) {}
 
 LayerParallel::LayerParallel(comm::Communicator communicator, std::shared_ptr<TensorStep> step,
@@ -134,15 +136,20 @@ absl::Status LayerParallel::Check(const LayerParallelOptions& options, std::int6
   return forward.ok() ? Validate(options.backward, steps) : forward;
 }
 
-at::Tensor LayerParallel::Forward(const at::Tensor& u_0, const models::BlockContext& context) {
+at::Tensor LayerParallel::Forward(const at::Tensor& u_0, const models::BlockContext& context,
+                                  const std::vector<at::Tensor>& conditioning) {
+  const Engine::Surroundings surroundings = {context, conditioning};
   // Whether another rank's parameters require gradients cannot be told here: all ranks record.
   if (at::GradMode::is_enabled()) {
-    const std::vector<at::Tensor> parameters = Parameters();
+    std::vector<at::Tensor> leaves;
+    std::copy_if(conditioning.begin(), conditioning.end(), std::back_inserter(leaves),
+                 [](const at::Tensor& tensor) { return tensor.requires_grad(); });
+    for (const at::Tensor& parameter : Parameters()) leaves.push_back(parameter);
     const at::Tensor anchor = at::empty({0}).requires_grad_(true);
-    return Function::apply(engine_, u_0, context, anchor, at::TensorList(parameters));
+    return Function::apply(engine_, u_0, surroundings, anchor, at::TensorList(leaves));
   }
   std::unique_ptr<NetworkSolve> solve = engine_->Take(u_0, /*recorded=*/false);
-  const at::Tensor end = engine_->Forward(*solve, u_0, context);
+  const at::Tensor end = engine_->Forward(*solve, u_0, surroundings);
   engine_->Return(std::move(solve));
   return end;
 }

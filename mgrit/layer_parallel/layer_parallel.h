@@ -14,9 +14,13 @@
 // for all steps differ between ranks. An auxiliary loss, or a result of another shape or type, throws
 // c10::Error.
 //
+// Blocks may be of several kinds and sizes, as long as the state keeps its shape. Where it changes, the row is cut: two
+// networks, and between them the layer that changes it, which every rank computes; autograd goes through all three.
+//
 // Collective: every rank of the communicator calls Forward (and backward) with the same u_0 and holds the
-// same u_end and, for shared parameters, the same gradients, bitwise identical for any number of ranks; work
-// and states are distributed over the steps. With parameters per step, each rank holds, and gets gradients
+// same u_end and, for shared parameters, the same gradients, bitwise identical for any number of ranks (to rounding where
+// relaxation takes blocks together, models/stackable_block.h: how many depends on the ranks); work and states are
+// distributed over the steps. With parameters per step, each rank holds, and gets gradients
 // of, those of its own steps.
 //
 // Each recorded Forward keeps its states until its graph has gone: several may wait for their backward, in
@@ -49,6 +53,10 @@ namespace plait::mgrit {
 struct LayerParallelOptions {
   Options forward;
   Options backward;
+  // Of blocks: the steps whose activations are not kept. Each evaluation of such a step's adjoint, on any level, calls
+  // its block once more (activation checkpoints: arXiv:1604.06174); the bits are the same. Empty: all are kept, from
+  // the last forward evaluation to the end of the backward pass.
+  std::function<bool(std::int64_t step)> recomputes = {};
 };
 
 // The settings of the published experiments: `forward_iterations` and one backward iteration, F-relaxation on
@@ -88,7 +96,11 @@ class LayerParallel {
   // Blocks get `context` with dt, level, step and final of each call; what it refers to outlives the backward.
   // A solve whose residual is not finite is done again serially, its Solution says `diverged`. (Statistics of the
   // steps before the first C-point then move twice.)
-  at::Tensor Forward(const at::Tensor& u_0, const models::BlockContext& context = {});
+  // `conditioning`: what ConditionedBlocks read besides their state (models/conditioned_block.h), the same tensors on
+  // every rank. The gradients of those that require them are summed over steps and ranks as those of shared parameters
+  // are, whose type and device they have; others (masks) may be of any. c10::Error for steps that take none.
+  at::Tensor Forward(const at::Tensor& u_0, const models::BlockContext& context = {},
+                     const std::vector<at::Tensor>& conditioning = {});
   // Leaves, tied ones first; see TensorStep::Parameters.
   std::vector<at::Tensor> Parameters() const;
 

@@ -6,6 +6,7 @@
 #define PLAIT_MGRIT_LAYER_PARALLEL_TENSOR_STEP_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,11 @@ class TensorStep {
   virtual bool LinearisesAhead() const { return false; }
 
   virtual std::unique_ptr<Tape> NewTape() const = 0;
+  // Tensors of the batch that the steps of the solve that begins next read besides their state. Steps without any
+  // refuse them.
+  virtual void SetConditioning(const std::vector<at::Tensor>& conditioning) {
+    TORCH_CHECK(conditioning.empty(), "LayerParallel: these steps take no conditioning");
+  }
   // A forward solve begins. An adjoint may follow if it has a tape, else (null) none will. `context`: of all its steps;
   // the solver says dt, level, step and final.
   virtual void Begin(Tape* tape, const models::BlockContext& context) = 0;
@@ -77,7 +83,7 @@ class TensorStep {
   virtual void Adjoint(const StepInterval& interval, const at::Tensor& u, const at::Tensor& lambda,
                        at::Tensor& out) = 0;
   // Adds the gradient of `steps`, consecutive own steps of level 0, to `gradients` (one per entry of
-  // Parameters(), contiguous): step i contributes (dPhi_i/dparameters)^T(u_i) lambda_{i+1}. A function of the
+  // Parameters(), behind one per tensor of the conditioning that requires a gradient; contiguous): step i contributes (dPhi_i/dparameters)^T(u_i) lambda_{i+1}. A function of the
   // steps and their data alone, whoever calls it.
   virtual void AddGradients(absl::Span<const StepInterval> steps, const TensorAt& u, const TensorAt& lambda,
                             absl::Span<at::Tensor> gradients) = 0;

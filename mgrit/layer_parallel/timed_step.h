@@ -29,6 +29,9 @@ class TimedStep final : public TensorStep {
   bool LinearisesAhead() const override { return step_->LinearisesAhead(); }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override { step_->SetOwnSteps(first, last); }
   std::unique_ptr<Tape> NewTape() const override;
+  void SetConditioning(const std::vector<at::Tensor>& conditioning) override {
+    step_->SetConditioning(conditioning);
+  }
   void Begin(Tape* tape, const models::BlockContext& context) override;
   void EndForward(absl::Span<const StepInterval> steps, const TensorAt& u) override;
   void BeginAdjoint(Tape& tape) override;

@@ -199,7 +199,9 @@ at::Tensor OdeNet::Output(const models::BlockState& state) {
 
 models::LossSum OdeNet::Epilogue(const models::BlockState& state, const models::Batch& batch) {
   models::LossSum loss = models::CrossEntropySum(Output(state), batch.targets, batch.valid_targets);
-  if (options_.time_tikhonov == 0 || !module()->is_training() || !at::GradMode::is_enabled()) return loss;
+  const bool own = options_.time_weights == TimeWeights::kPerLayer;
+  if (own || options_.time_tikhonov == 0 || !module()->is_training() || !at::GradMode::is_enabled())
+    return loss;
   const at::Tensor term = TimeTikhonov();
   loss.sum = loss.sum + static_cast<double>(loss.count) * (term - term.detach());
   return loss;

@@ -42,7 +42,8 @@ class OdeNet final : public models::ModuleModel {
   models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
   // Logits, (batch, classes).
   at::Tensor Output(const models::BlockState& state) override;
-  // Cross entropy. In training its gradient, not its value, has that of TimeTikhonov() in it.
+  // Cross entropy. With control points its gradient in training, not its value, has that of TimeTikhonov() in it; that of
+  // layers with parameters of their own, which may be on other ranks, is added by who trains them.
   models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
   // Weight decay acts on all parameters of the layers, biases too, and on no others.
   std::vector<models::ParameterUnit> units() const override;

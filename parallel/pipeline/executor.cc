@@ -147,8 +147,9 @@ const PipelineMicroBatch& PipelineExecutor::BatchOf(int micro_batch) {
   return batches_.at(micro_batch);
 }
 
-PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
+PipelineStep PipelineExecutor::Run(const NextMicroBatch& next, bool final) {
   next_ = next;
+  final_ = final;
   asked_ = 0;
   const std::vector<Action>& actions = schedule_.actions[rank_];
   std::size_t last = actions.size();
@@ -166,6 +167,7 @@ PipelineStep PipelineExecutor::Run(const NextMicroBatch& next) {
   }
   messages_.WaitForSends();
   batches_.clear();
+  final_ = true;
   return step;
 }
 
@@ -220,7 +222,7 @@ bool PipelineExecutor::CutsPrologue(const StageRange& range) const {
 
 BlockState PipelineExecutor::RunBlocks(const StageRange& range, BlockState state,
                                        const models::Batch& batch) {
-  BlockContext context = {.random = batch.random, .sequence = batch.sequence};
+  BlockContext context = {.final = final_, .random = batch.random, .sequence = batch.sequence};
   if (const BlockSolve& solve = options_.solve; solve.forward) {
     const auto forward = [&](const BlockState& input) { return solve.forward(input, context); };
     return solve.count == 0 ? forward(state) : engine_.Run(0, solve.count, forward, state);
@@ -245,7 +247,7 @@ void PipelineExecutor::ForwardStage(int stage, int micro_batch, const End& end, 
   engine_.Forward([&] {
     BlockState state;
     if (range.prologue) {
-      state = model_.Prologue(batch, {.random = batch.random, .sequence = batch.sequence});
+      state = model_.Prologue(batch, {.final = final_, .random = batch.random, .sequence = batch.sequence});
       flight.inputs = TensorsOf(state);
       if (CutsPrologue(range) && state.hidden.requires_grad()) {
         flight.embedded = flight.inputs;

@@ -92,8 +92,8 @@ class PipelineExecutor {
       std::vector<StageRange> stages, PipelineOptions options = {});
 
   // Forward and backward of all micro-batches of a step. Afterwards the gradients are there; an optimizer step
-  // comes next.
-  PipelineStep Run(const NextMicroBatch& next);
+  // comes next. Not `final`: the micro-batches come once more, and no call is final (models::BlockContext).
+  PipelineStep Run(const NextMicroBatch& next, bool final = true);
   // Forward alone, without autograd. The loss on the rank of the last stage; else a zero sum and count.
   models::LossSum Loss(const models::Batch& batch);
   // The same for the model's output: on the rank of the last stage, else undefined.
@@ -141,7 +141,8 @@ class PipelineExecutor {
   StageMessages messages_;
   std::vector<int> local_;  // by block of the model: its number in the engine, or -1
   NextMicroBatch next_;
-  int asked_ = 0;  // micro-batches of this step so far
+  bool final_ = true;  // of the step
+  int asked_ = 0;      // micro-batches of this step so far
   std::map<int, PipelineMicroBatch> batches_;
   std::map<std::pair<int, int>, Flight> flights_;  // by stage and micro-batch
 };

@@ -22,7 +22,9 @@
 #include "mgrit/layer_parallel/layer_parallel.h"
 #include "models/gpt/gpt.h"
 #include "models/llama/llama.h"
+#include "models/odenet/odenet.h"
 #include "models/vit/vit.h"
+#include "tests/parity/normalized_model.h"
 #include "tests/parity/serial_adamw.h"
 #include "tools/training/sharded_model.h"
 #include "tools/training/solver_control.h"
@@ -32,6 +34,7 @@ namespace {
 
 using comm::testing::World;
 using models::Batch;
+using odenet::TimeWeights;
 
 constexpr int kSteps = 4, kMicroBatches = 2;
 constexpr std::int64_t kLayers = 8, kSamples = 4, kSequence = 8, kVocabulary = 13;
@@ -85,11 +88,42 @@ std::unique_ptr<models::BlockModel> MakeVit(at::Device device) {
                                     Doubles(device));
 }
 
+odenet::OdeNetOptions OdeNetOptionsOf(TimeWeights weights) {
+  return {.sample = {3},
+          .channels = 4,
+          .layers = kLayers,
+          .final_time = 4,
+          .time_weights = weights,
+          .controls = weights == TimeWeights::kSpline ? 3 : 4,
+          .classes = 5,
+          .time_tikhonov = 0.2};
+}
+
+template <TimeWeights weights>
+std::unique_ptr<models::BlockModel> MakeOdeNet(at::Device device) {
+  at::manual_seed(11);
+  return std::make_unique<odenet::OdeNet>(OdeNetOptionsOf(weights), Doubles(device));
+}
+
+// Null: another model.
+const odenet::OdeNet* AsOdeNet(const models::BlockModel& model) {
+  return dynamic_cast<const odenet::OdeNet*>(&model);
+}
+bool HasOwnWeights(const odenet::OdeNet& net) { return net.options().time_weights == TimeWeights::kPerLayer; }
+
+std::unique_ptr<models::BlockModel> MakeNormalized(at::Device device) {
+  at::manual_seed(11);
+  return std::make_unique<NormalizedModel>(/*features=*/3, kLayers, /*classes=*/5, Doubles(device));
+}
+
 // Micro-batch k of a step, of all ranks. Some targets are ignored.
 Batch MakeBatch(const models::BlockModel& model, int step, int k) {
   at::manual_seed(100 + 10 * static_cast<std::uint64_t>(step) + static_cast<std::uint64_t>(k));
   Batch batch;
-  if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
+  if (AsOdeNet(model) != nullptr || dynamic_cast<const NormalizedModel*>(&model) != nullptr) {
+    batch = {at::randn({kSamples, 3}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
+    batch.targets[2] = -100;
+  } else if (dynamic_cast<const vit::Vit*>(&model) != nullptr) {
     batch = {at::randn({kSamples, 1, 4, 4}, at::kDouble), at::randint(5, {kSamples}, at::kLong)};
     batch.targets[1] = -100;
   } else {
@@ -113,7 +147,11 @@ SerialTraining SerialRun(const MakeModel& make) {
   const auto model = make(at::kCPU);
   SerialTraining run;
   run.parameters = NamedParameters(model->units());
-  SerialAdamW optimizer(run.parameters, kAdamW);
+  const odenet::OdeNet* const net = AsOdeNet(*model);
+  SerialAdamW::Decays decays;
+  if (net != nullptr)
+    decays = [](const std::string& name) { return name[0] == 'l' || name.starts_with("con"); };
+  SerialAdamW optimizer(run.parameters, kAdamW, decays);
   for (int step = 0; step < kSteps; ++step) {
     optimizer.ZeroGradients();
     double loss = 0;
@@ -123,6 +161,8 @@ SerialTraining SerialRun(const MakeModel& make) {
       part.backward();
       loss += part.item<double>();
     }
+    // Of control points the model's loss has it.
+    if (net != nullptr && HasOwnWeights(*net)) net->TimeTikhonov().backward();
     optimizer.Step(kClip);
     run.losses.push_back(loss);
   }
@@ -135,21 +175,6 @@ struct TestSettings final : training::Settings {
   std::vector<std::string> mesh_axes() const override { return {"lp", "tp"}; }
 };
 
-TestSettings SettingsOf(const std::string& mesh, const std::string& strategy, int levels, int forward,
-                        int backward) {
-  TestSettings settings;
-  settings.dtype = "float64";
-  settings.gradient_accumulation_steps = kMicroBatches;
-  settings.mesh = mesh;
-  settings.strategy = strategy;
-  settings.lp = {.force = true,
-                 .levels = levels,
-                 .cfactor = {kFactor},
-                 .iterations = backward,
-                 .forward_iterations = forward};
-  return settings;
-}
-
 // Losses on every rank, parameters on rank 0 alone.
 SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
                            const comm::Communicator& world, double clip_norm,
@@ -159,6 +184,9 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
   const auto mesh = *comm::DeviceMesh::Create(world, axes);
   const auto model = make(at::kMeta);
   training::TrainedModel trained = {.model = model.get(), .optimizer = kAdamW};
+  if (const odenet::OdeNet* net = AsOdeNet(*model); net != nullptr && HasOwnWeights(*net)) {
+    trained.time_tikhonov = net->options().time_tikhonov / net->options().spacing();
+  }
   const auto drawn = make(at::kCPU);
   const NamedTensors values = NamedParameters(drawn->units());
   trained.initialize = [&](std::size_t unit) {
@@ -199,26 +227,54 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
 }
 
 struct Setting {
-  std::string mesh, strategy = "ddp";
+  std::string mesh, strategy = "ddp", checkpoints = "none";
 };
+void PrintTo(const Setting& s, std::ostream* stream) {
+  *stream << s.mesh << " " << s.strategy << ", activation checkpoints: " << s.checkpoints;
+}
 
-std::vector<Setting> Meshes(int ranks) {
+std::vector<Setting> AllMeshes(int ranks) {
   const std::string all = "lp=" + std::to_string(ranks);
-  if (ranks <= 2) return {{all}};
+  if (ranks <= 2) return {{all}, {all, "ddp", "full"}};
   if (ranks == 4) {
     return {{all},
+            {all, "ddp", "every-2"},
             {"lp=2,dp_replicate=2"},
             {"lp=2,dp_shard=2", "zero1"},
             {"lp=2,dp_shard=2", "zero2"},
             {"lp=2,dp_shard=2", "fsdp"},
+            {"lp=2,dp_shard=2", "fsdp", "full"},
             {"lp=2,tp=2"}};
   }
-  return {{"lp=2,dp_replicate=2,tp=2"}, {"lp=2,dp_shard=2,tp=2", "fsdp"}, {"lp=4,dp_shard=2", "fsdp"}};
+  // Of eight ranks on lp four have no block.
+  return {{all}, {"lp=2,dp_replicate=2,tp=2"}, {"lp=2,dp_shard=2,tp=2", "fsdp"}, {"lp=4,dp_shard=2", "fsdp"}};
+}
+
+TestSettings SettingsOf(const Setting& setting, int levels, int forward, int backward) {
+  TestSettings settings;
+  settings.dtype = "float64";
+  settings.gradient_accumulation_steps = kMicroBatches;
+  settings.mesh = setting.mesh;
+  settings.strategy = setting.strategy;
+  settings.activation_checkpointing = setting.checkpoints;
+  settings.lp = {.force = true,
+                 .levels = levels,
+                 .cfactor = {kFactor},
+                 .iterations = backward,
+                 .forward_iterations = forward};
+  return settings;
 }
 
 struct Subject {
   const char* name;
   MakeModel make;
+  std::string without = "none";  // the axes that its meshes do not have
+
+  std::vector<Setting> Meshes(int ranks) const {
+    std::vector<Setting> meshes = AllMeshes(ranks);
+    std::erase_if(meshes, [&](const Setting& s) { return s.mesh.find(without) != std::string::npos; });
+    return meshes;
+  }
 };
 void PrintTo(const Subject& subject, std::ostream* stream) { *stream << subject.name; }
 
@@ -226,14 +282,14 @@ class OfModel : public testing::TestWithParam<Subject> {};
 
 TEST_P(OfModel, ConvergedIterationsAreOneRankWithoutASolver) {
   const SerialTraining serial = SerialRun(GetParam().make);
-  for (const auto& [mesh, strategy] : Meshes(World().size())) {
-    const TestSettings settings = SettingsOf(mesh, strategy, /*levels=*/2, kConverged, kConverged);
+  for (const Setting& setting : GetParam().Meshes(World().size())) {
+    const TestSettings settings = SettingsOf(setting, /*levels=*/2, kConverged, kConverged);
     const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kClip);
     for (int step = 0; step < kSteps; ++step) {
-      EXPECT_NEAR(run.losses[step] / serial.losses[step], 1, kTolerance) << mesh << " " << strategy;
+      EXPECT_NEAR(run.losses[step] / serial.losses[step], 1, kTolerance) << testing::PrintToString(setting);
     }
     if (World().rank() == 0) {
-      EXPECT_LE(Difference(run, serial), kTolerance) << mesh << " " << strategy;
+      EXPECT_LE(Difference(run, serial), kTolerance) << testing::PrintToString(setting);
     }
   }
 }
@@ -244,18 +300,16 @@ constexpr double kVisible = 1e-6;
 constexpr double kNoClipping = 0;
 
 TEST_P(OfModel, FewIterationsAreThoseOfOneRank) {
-  const TestSettings alone = SettingsOf("lp=1", "ddp", /*levels=*/3, 2, 1);
+  const TestSettings alone = SettingsOf({"lp=1"}, /*levels=*/3, 2, 1);
   const SerialTraining one = ParallelRun(GetParam().make, alone, comm::Communicator::Self(), kNoClipping);
   EXPECT_GT(Difference(one, SerialRun(GetParam().make)), kVisible) << "the solver is not tested";
-  for (const auto& [mesh, strategy] : Meshes(World().size())) {
-    TestSettings settings = alone;
-    settings.mesh = mesh;
-    settings.strategy = strategy;
+  for (const Setting& setting : GetParam().Meshes(World().size())) {
+    const TestSettings settings = SettingsOf(setting, /*levels=*/3, 2, 1);
     const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kNoClipping);
     if (World().rank() > 0) continue;
     // Sums of other axes are rounded.
-    const double bound = mesh.find(',') == std::string::npos ? 0 : kTolerance;
-    EXPECT_LE(Difference(run, one), bound) << mesh << " " << strategy;
+    const double bound = setting.mesh.find(',') == std::string::npos ? 0 : kTolerance;
+    EXPECT_LE(Difference(run, one), bound) << testing::PrintToString(setting);
   }
 }
 
@@ -271,7 +325,9 @@ std::vector<at::Tensor> GradientsOfStep0(const MakeModel& make, const RunBlocks&
     (loss.sum / ValidTargets(*model, 0)).backward();
   }
   std::vector<at::Tensor> gradients;
-  for (const auto& [name, parameter] : NamedParameters(model->units())) gradients.push_back(parameter.grad());
+  for (const auto& [name, parameter] : NamedParameters(model->units())) {
+    if (parameter.requires_grad()) gradients.push_back(parameter.grad());
+  }
   return gradients;
 }
 
@@ -305,25 +361,30 @@ double BiasOf(const MakeModel& make, const mgrit::LayerParallelOptions& options)
 
 TEST_P(OfModel, TheBiasIsTheDistanceFromTheExactGradientWhichTheStepTakes) {
   const SerialTraining serial = SerialRun(GetParam().make);
-  for (const auto& [mesh, strategy] : Meshes(World().size())) {
-    TestSettings settings = SettingsOf(mesh, strategy, /*levels=*/2, 2, 1);
+  for (const Setting& setting : GetParam().Meshes(World().size())) {
+    TestSettings settings = SettingsOf(setting, /*levels=*/2, 2, 1);
     settings.lp.bias_limit = 0.5;
     settings.lp.bias_every = 1;
     std::vector<double> biases;
     const SerialTraining run = ParallelRun(GetParam().make, settings, World(), kClip, &biases);
     const double expected = BiasOf(GetParam().make, settings.lp.Options());
     EXPECT_GT(expected, kVisible);
-    EXPECT_NEAR(biases[0] / expected, 1, 1e-9) << mesh << " " << strategy;
+    EXPECT_NEAR(biases[0] / expected, 1, 1e-9) << testing::PrintToString(setting);
     if (World().rank() == 0) {
-      EXPECT_LE(Difference(run, serial), kTolerance) << mesh << " " << strategy;
+      EXPECT_LE(Difference(run, serial), kTolerance) << testing::PrintToString(setting);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OfModel,
-                         testing::Values(Subject{"Gpt", MakeGpt}, Subject{"Llama", MakeLlama},
-                                         Subject{"Vit", MakeVit}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Models, OfModel,
+    testing::Values(Subject{"Gpt", MakeGpt}, Subject{"Llama", MakeLlama}, Subject{"Vit", MakeVit},
+                    Subject{"OdeNet", MakeOdeNet<TimeWeights::kPerLayer>, "tp"},
+                    Subject{"OdeNetPiecewise", MakeOdeNet<TimeWeights::kPiecewise>, "tp"},
+                    Subject{"OdeNetSpline", MakeOdeNet<TimeWeights::kSpline>, "tp"},
+                    // Data-parallel ranks would each have statistics of their part of a batch.
+                    Subject{"Normalized", MakeNormalized, ","}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace plait::parity

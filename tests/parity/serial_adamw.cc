@@ -15,14 +15,16 @@
 
 namespace plait::parity {
 
-SerialAdamW::SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings) {
+SerialAdamW::SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings,
+                         const Decays& decays) {
   std::vector<at::Tensor> decayed, others;
   for (const auto& [name, p] : parameters) {
     parameters_.push_back(p);
     const bool position = name == "pos_embed" || name == "cls_token";
     // Those of experts are matrices.
     const bool bias = absl::EndsWith(name, "bias");
-    (p.dim() >= 2 && !position && !bias ? decayed : others).push_back(p);
+    const bool by_default = p.dim() >= 2 && !position && !bias;
+    ((decays ? decays(name) : by_default) ? decayed : others).push_back(p);
   }
   const auto options = [&settings](double decay) {
     auto o = std::make_unique<torch::optim::AdamWOptions>(settings.lr);
@@ -63,7 +65,7 @@ double Difference(const SerialTraining& a, const SerialTraining& b) {
   }
   for (const auto& [name, expected] : b.parameters) {
     const double difference = (a.parameters.at(name) - expected).abs().max().item<double>();
-    largest = std::max(largest, Worst(difference / expected.abs().max().item<double>()));
+    if (difference != 0) largest = std::max(largest, Worst(difference / expected.abs().max().item<double>()));
   }
   return largest;
 }

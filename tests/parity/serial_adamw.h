@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,8 +25,11 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 
 class SerialAdamW {
  public:
-  // Matrices and larger decay, as everywhere in Plait, but for the positions of a ViT.
-  SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings);
+  // Which parameters decay, by name. Empty: matrices and larger ones, as almost everywhere in Plait, but for the
+  // positions of a ViT.
+  using Decays = std::function<bool(const std::string& name)>;
+  SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings,
+              const Decays& decays = {});
   ~SerialAdamW();
   void ZeroGradients();
   void Step(double clip_norm);

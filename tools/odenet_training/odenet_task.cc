@@ -37,7 +37,11 @@ training::TrainedModel OdeNetTask::TrainedOf(odenet::OdeNet* model) const {
   return {.model = model,
           .optimizer = {.kind = parallel::OptimizerKind::kAdam,
                         .lr = settings_.lr,
-                        .weight_decay = settings_.tikhonov * model->options().spacing()}};
+                        .weight_decay = settings_.tikhonov * model->options().spacing()},
+          // Of control points the model has it in its loss.
+          .time_tikhonov = model->options().time_weights == odenet::TimeWeights::kPerLayer
+                               ? settings_.tikhonov_time / model->options().spacing()
+                               : 0};
 }
 
 training::TrainedModel OdeNetTask::model() {

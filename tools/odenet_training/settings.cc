@@ -91,8 +91,7 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("tikhonov", &tikhonov, "regularisation in size: alpha / 2 sum dt |theta|^2 over the layers",
             OnResume::kSame);
   table.Add("tikhonov_time", &tikhonov_time,
-            "regularisation in time: beta / 2 sum |theta_{i+1} - theta_i|^2 / dt; not with fsdp",
-            OnResume::kSame);
+            "regularisation in time: beta / 2 sum |theta_{i+1} - theta_i|^2 / dt", OnResume::kSame);
   table.Group("Nested iteration");
   table.Add("nested", &nested,
             "trains coarse networks first and interpolates their weights to the next finer one",
@@ -166,18 +165,6 @@ absl::Status OdeNetSettings::Check(const std::vector<comm::MeshAxis>& axes) cons
 
 absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes) const {
   const bool solves = lp.Solves(training::RanksAlong(axes, "lp"));
-  if (tikhonov_time > 0 && (solves || strategy == "fsdp")) {
-    return absl::UnimplementedError(
-        "--tikhonov-time: needs the parameters of all layers on each rank; expected --strategy=ddp, zero1 or "
-        "zero2, "
-        "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)");
-  }
-  if (time_weights != "per-layer" && solves) {
-    return absl::UnimplementedError(
-        absl::StrCat("--time-weights=", time_weights,
-                     ": layers that share weights must be on one rank; expected per-layer, or "
-                     "neither --force-lp nor lp in --mesh (--mesh=dp_replicate=N)"));
-  }
   if (compare && !solves) {
     return absl::InvalidArgumentError(
         "--compare: expected --force-lp, or more than one rank along lp (--nproc=N)");

@@ -57,7 +57,7 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
   const std::int64_t diverged_before = diverged();
   use_inexact();
   double begin = NowSeconds();
-  model.RunMicroBatches(kept);
+  model.RunMicroBatches(kept, /*final=*/false);
   seconds[0] = NowSeconds() - begin;
   parallel::DataParallel& engine = model.engine();
   engine.SumPartialGradients();

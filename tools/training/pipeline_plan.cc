@@ -14,11 +14,18 @@ std::optional<BlockRange> OwnLayers(const Settings& settings, const comm::Device
   if (!settings.blocks_are_steps() || !mesh.Has("lp")) return std::nullopt;
   const comm::Communicator& lp = mesh.axis("lp");
   if (!settings.lp.Solves(lp.size())) return std::nullopt;
-  const auto partition = mgrit::Partition::OfWholeIntervals(static_cast<std::int64_t>(model.blocks().size()),
-                                                            lp.size(), settings.lp.Options().forward);
+  const auto blocks = static_cast<std::int64_t>(model.blocks().size());
+  const auto partition = mgrit::Partition::OfWholeIntervals(blocks, lp.size(), settings.lp.Options().forward);
   const int position = partition.PositionOf(lp.rank());
-  const auto first = static_cast<int>(partition.first_step(position));
-  return BlockRange{first, static_cast<int>(partition.last_step(position)) - first};
+  const std::int64_t first = partition.first_step(position), last = partition.last_step(position);
+  const auto owner = [&](std::int64_t step) {
+    const bool exists = first < last && step >= 0 && step < blocks;
+    return exists ? partition.RankAt(partition.OwnerPosition(step)) : -1;
+  };
+  return BlockRange{.first = static_cast<int>(first),
+                    .count = static_cast<int>(last - first),
+                    .rank_before = owner(first - 1),
+                    .rank_behind = owner(last)};
 }
 
 }  // namespace

@@ -18,9 +18,11 @@
 
 namespace plait::training {
 
-// Consecutive blocks.
+// Consecutive blocks of this rank of lp.
 struct BlockRange {
   int first = 0, count = 0;
+  // Ranks of lp that have the blocks next to them; -1: none, or there are no own ones.
+  int rank_before = -1, rank_behind = -1;
 };
 
 struct PipelinePlan {

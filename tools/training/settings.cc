@@ -289,11 +289,6 @@ absl::Status Settings::CheckLayerParallel(const std::vector<comm::MeshAxis>& axe
   }
   if (sequence_parallel) return Invalid(absl::StrCat("--sequence-parallel: not with ", flag));
   if (reproducible) return Invalid(absl::StrCat("--reproducible: not with ", flag));
-  // The adjoint of each iteration would compute a block's forward again, and hand over gradients that are not the last.
-  if (blocks_are_steps() && activation_checkpointing != "none") {
-    return Invalid(
-        absl::StrCat("--activation-checkpointing=", activation_checkpointing, ": not with ", flag));
-  }
   if (blocks_are_steps() && pipeline_schedule != "1f1b") {
     return Invalid(absl::StrCat("--pipeline-schedule=", pipeline_schedule, ": expected 1f1b with ", flag));
   }

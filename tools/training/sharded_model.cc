@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +104,22 @@ class RunnerBlock final : public models::Block {
   models::BlockRunner run_;
   const models::BlockModel& model_;
 };
+
+// Parameters of root units that blocks use: those of several steps.
+mgrit::LayerParallel::TiedParameters TiedIn(const models::BlockModel& model) {
+  std::set<const at::TensorImpl*> of_blocks;
+  for (const auto& block : model.blocks()) {
+    for (const at::Tensor& parameter : block->Parameters()) of_blocks.insert(parameter.unsafeGetTensorImpl());
+  }
+  mgrit::LayerParallel::TiedParameters tied;
+  for (const models::ParameterUnit& unit : model.units()) {
+    if (unit.block != models::ParameterUnit::kRoot) continue;
+    for (const models::ParameterSpec& spec : unit.parameters) {
+      if (of_blocks.count(spec.tensor.unsafeGetTensorImpl()) > 0) tied.emplace_back(spec.name, spec.tensor);
+    }
+  }
+  return tied;
+}
 
 absl::StatusOr<parallel::CheckpointPolicy> PolicyOf(const Settings& settings,
                                                     const models::BlockModel& model) {
@@ -270,7 +287,7 @@ absl::Status ShardedModel::CreateEngine(const Settings& settings, const Pipeline
 absl::Status ShardedModel::Assemble(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(const parallel::CheckpointPolicy policy, PolicyOf(settings, *trained_.model));
   PLAIT_ASSIGN_OR_RETURN(const PipelinePlan plan, PlanPipeline(settings, mesh_, *trained_.model));
-  MakeLayerParallel(settings, plan);
+  MakeLayerParallel(settings, plan, policy);
   PLAIT_RETURN_IF_ERROR(CreateEngine(settings, plan));
   if (RanksAlong(mesh_, "cp") > 1) {
     context_ = context_parallel::ContextAxis(mesh_.axis("cp"), settings.context_kind());
@@ -283,9 +300,12 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
   for (std::size_t i = 0; trained_.run_block && i < blocks.size(); ++i) {
     blocks[i] = std::make_shared<RunnerBlock>(i, trained_.run_block, *trained_.model);
   }
-  forward_ = [policy, blocks](std::size_t block, const models::BlockState& input,
+  // A solver keeps activations, or not, by itself: it differentiates each step on its own, and often.
+  const parallel::CheckpointPolicy around =
+      layer_parallel_ == nullptr ? policy : parallel::CheckpointPolicy();
+  forward_ = [around, blocks](std::size_t block, const models::BlockState& input,
                               const models::BlockContext& context) {
-    return policy.Forward(block, blocks[block], input, context);
+    return around.Forward(block, blocks[block], input, context);
   };
   PLAIT_ASSIGN_OR_RETURN(pipeline_, parallel::PipelineExecutor::Create(
                                         *engine_, *trained_.model, plan.pp, plan.schedule, plan.stages,
@@ -296,7 +316,8 @@ absl::Status ShardedModel::Assemble(const Settings& settings) {
 }
 
 // While parameters are on the meta device, without values to compare: blocks of a model share none.
-void ShardedModel::MakeLayerParallel(const Settings& settings, const PipelinePlan& plan) {
+void ShardedModel::MakeLayerParallel(const Settings& settings, const PipelinePlan& plan,
+                                     const parallel::CheckpointPolicy& policy) {
   if (!plan.layers.has_value()) return;
   const auto steps = static_cast<std::int64_t>(trained_.model->blocks().size());
   const auto run = [this](std::size_t block, const models::BlockState& input,
@@ -304,8 +325,13 @@ void ShardedModel::MakeLayerParallel(const Settings& settings, const PipelinePla
   const auto block_of = [&](std::int64_t step) {
     return std::make_shared<RunnerBlock>(static_cast<std::size_t>(step), run, *trained_.model);
   };
-  layer_parallel_ = std::make_unique<mgrit::LayerParallel>(mesh_.axis("lp"), block_of, steps,
-                                                           static_cast<double>(steps), settings.lp.Options());
+  neighbours_ = {mesh_.axis("lp"), plan.layers->rank_before, plan.layers->rank_behind};
+  mgrit::LayerParallelOptions options = settings.lp.Options();
+  if (policy.count() > 0) {
+    options.recomputes = [policy](std::int64_t step) { return policy.Picks(static_cast<std::size_t>(step)); };
+  }
+  layer_parallel_ = std::make_unique<mgrit::LayerParallel>(
+      mesh_.axis("lp"), block_of, steps, static_cast<double>(steps), options, TiedIn(*trained_.model));
 }
 
 parallel::BlockSolve ShardedModel::SolveOf(const PipelinePlan& plan) {
@@ -363,7 +389,16 @@ models::Batch ShardedModel::CopyToDevice(const models::Batch& batch) const {
   return moved;
 }
 
+absl::Status ShardedModel::AddPenalty(double loss_scale) {
+  if (trained_.time_tikhonov == 0) return absl::OkStatus();
+  PLAIT_CHECK(stages() == 1) << "regularisation in time with blocks on several stages";
+  const absl::Status added =
+      parallel::AddTimeTikhonov(*engine_, trained_.time_tikhonov * loss_scale, neighbours_);
+  return engine_->masters_resident() ? added : mesh_.world().Agree(added);
+}
+
 parallel::StepResult ShardedModel::Step(const parallel::StepOptions& options) {
+  if (const absl::Status added = AddPenalty(options.loss_scale); !added.ok()) return {.status = added};
   const parallel::StepResult result = optimizer_->Step(options);
   trained_.model->EndStep();
   return result;

@@ -28,10 +28,12 @@
 #include "comm/device_mesh.h"
 #include "mgrit/layer_parallel/layer_parallel.h"
 #include "models/block_model.h"
+#include "parallel/activation_checkpoint/activation_checkpoint.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/tensor_piece.h"
 #include "parallel/context/context_axis.h"
 #include "parallel/optim/sharded_optimizer.h"
+#include "parallel/optim/time_tikhonov.h"
 #include "parallel/pipeline/executor.h"
 #include "parallel/plan/memory_plan.h"
 #include "parallel/sharding/data_parallel.h"
@@ -55,6 +57,8 @@ struct TrainedModel {
   parallel::ShardedOptimizerOptions optimizer = {};
   double clip_norm = 0;     // 0: no clipping
   bool decays_all = false;  // weight decay acts on every parameter
+  // Of parallel::AddTimeTikhonov, over the model's blocks, which are equal; 0: none.
+  double time_tikhonov = 0;
   // Sets the values of units()[unit], which have memory then. Empty: the model's ResetParameters.
   std::function<absl::Status(std::size_t unit)> initialize = {};
   // Runs a block with its parameters unsharded. Empty: Block::Forward.
@@ -93,8 +97,9 @@ class ShardedModel {
   // memory. On CPU, and where it is there already, the batch itself. With cp this rank's part of it. Local.
   models::Batch OnDevice(const models::Batch& whole) const;
   // Forward and backward passes of a step's micro-batches (Settings::MicroBatches), which are on the model's device.
-  parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next) {
-    return pipeline_->Run(next);
+  // Not `final`: they will be run once more, and running statistics wait for that.
+  parallel::PipelineStep RunMicroBatches(const parallel::NextMicroBatch& next, bool final = true) {
+    return pipeline_->Run(next, final);
   }
 
   // Forward alone, without autograd; the batch may be on the host. With stages the last one has the loss, the
@@ -142,8 +147,10 @@ class ShardedModel {
       : mesh_(mesh), device_(device), trained_(trained) {}
   absl::Status Assemble(const Settings& settings);
   absl::Status CreateEngine(const Settings& settings, const PipelinePlan& plan);
-  void MakeLayerParallel(const Settings& settings, const PipelinePlan& plan);
+  void MakeLayerParallel(const Settings& settings, const PipelinePlan& plan,
+                         const parallel::CheckpointPolicy& policy);
   parallel::BlockSolve SolveOf(const PipelinePlan& plan);
+  absl::Status AddPenalty(double loss_scale);
   models::BlockRunner ThroughEngine();
   models::Batch CopyToDevice(const models::Batch& batch) const;
 
@@ -154,6 +161,7 @@ class ShardedModel {
   models::BlockRunner forward_;  // a block whose parameters are unsharded
   std::unique_ptr<parallel::DataParallel> engine_;
   std::unique_ptr<mgrit::LayerParallel> layer_parallel_;
+  parallel::RowNeighbours neighbours_;
   std::unique_ptr<parallel::PipelineExecutor> pipeline_;
   std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
 };
