@@ -21,6 +21,8 @@
 #include "models/initial_values.h"
 #include "models/layer_text.h"
 #include "models/odenet/rate.h"
+#include "models/stackable_block.h"
+#include "models/stacked/layers.h"
 
 namespace plait::odenet {
 namespace {
@@ -76,7 +78,7 @@ std::int64_t StateElements(const OdeNetOptions& o) {
   return std::accumulate(o.sample.begin(), o.sample.end(), o.channels, std::multiplies<>());
 }
 
-struct Layer final : torch::nn::Module, models::Block {
+struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
   Layer(const OdeNetOptions& layer_options, std::int64_t number,
         const std::vector<std::shared_ptr<Rate>>& all, const at::TensorOptions& tensor_options)
       : options(layer_options), index(number) {
@@ -100,6 +102,24 @@ struct Layer final : torch::nn::Module, models::Block {
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
     const at::Tensor rate = EvaluateRate(options, theta(), input.hidden);
     return {at::add(input.hidden, rate, options.step() * context.dt), input.auxiliary_loss};
+  }
+  // Layers of one network differ in their points in time alone.
+  std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {
+    std::vector<at::Tensor> inputs;
+    std::vector<Theta> thetas;
+    std::vector<double> steps;
+    for (const models::BlockCall& call : calls) {
+      const auto* const layer = dynamic_cast<const Layer*>(call.block);
+      const bool fits = layer != nullptr && layer->options.activation == options.activation &&
+                        layer->points[0]->theta()[0].sizes() == points[0]->theta()[0].sizes() &&
+                        call.hidden.sizes() == calls[0].hidden.sizes();
+      if (!fits) return {};
+      inputs.push_back(call.hidden);
+      thetas.push_back(layer->theta());
+      steps.push_back(layer->options.step() * call.context.dt);
+    }
+    const at::Tensor u = stacked::Stacked(inputs);
+    return stacked::AddScaled(u, EvaluateRates(options, thetas, u), steps).unbind(0);
   }
   std::vector<at::Tensor> Parameters() const override {
     Theta all;

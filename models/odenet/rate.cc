@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "models/stacked/layers.h"
+
 namespace plait::odenet {
 namespace {
 
@@ -51,6 +53,23 @@ at::Tensor EvaluateRate(const OdeNetOptions& options, const Theta& theta, const 
   at::Tensor value = u;
   for (std::size_t i = 0; i < theta.size(); i += 2) {
     value = Activate(options.activation, Apply(options.form, value, theta[i], theta[i + 1]));
+  }
+  return value;
+}
+
+at::Tensor EvaluateRates(const OdeNetOptions& options, const std::vector<Theta>& thetas,
+                         const at::Tensor& u) {
+  const auto stack = [&](std::size_t i) {
+    std::vector<at::Tensor> tensors;
+    for (const Theta& theta : thetas) tensors.push_back(theta[i]);
+    return stacked::Stacked(tensors);
+  };
+  at::Tensor value = u;
+  for (std::size_t i = 0; i < thetas[0].size(); i += 2) {
+    const at::Tensor weight = stack(i), bias = stack(i + 1);
+    const bool dense = options.form == Form::kDense;
+    value = Activate(options.activation, dense ? stacked::Linear(value, weight, bias)
+                                               : stacked::Convolution(value, weight, bias, /*padding=*/1));
   }
   return value;
 }

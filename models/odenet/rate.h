@@ -23,6 +23,9 @@ using Theta = std::vector<at::Tensor>;
 
 at::Tensor EvaluateRate(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u);
 
+// The same of several points in time at once: u (n, batch, ...), one theta for each of n (models/stacked).
+at::Tensor EvaluateRates(const OdeNetOptions& options, const std::vector<Theta>& thetas, const at::Tensor& u);
+
 // theta of layer `layer`: that of point `first`, or (1 - share) of it and `share` of the next one.
 struct TimePoint {
   std::int64_t first = 0;

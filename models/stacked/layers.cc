@@ -11,6 +11,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/rms_norm.h>
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
@@ -100,6 +101,10 @@ at::Tensor Convolution(const at::Tensor& x, const at::Tensor& weight, const at::
 at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
   const at::Tensor normal = at::layer_norm(x, {x.size(-1)}, {}, {}, epsilon), scale = AlongRows(weight, x);
   return bias.defined() ? at::addcmul(AlongRows(bias, x), normal, scale) : normal * scale;
+}
+
+at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return at::rms_norm(x, {x.size(-1)}, {}, epsilon) * AlongRows(weight, x);
 }
 
 at::Tensor AddScaled(const at::Tensor& u, const at::Tensor& f, absl::Span<const double> scale) {

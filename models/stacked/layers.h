@@ -34,6 +34,9 @@ at::Tensor Convolution(const at::Tensor& x, const at::Tensor& weight, const at::
 // x (n, ..., width), weight (n, width), bias (n, width) or undefined.
 at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon);
 
+// x (n, ..., width) over its root mean square, times weight (n, width).
+at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
 // u + scale[i] f for i of n.
 at::Tensor AddScaled(const at::Tensor& u, const at::Tensor& f, absl::Span<const double> scale);
 

@@ -105,6 +105,15 @@ TEST_F(StackedTest, LayerNorm) {
   }
 }
 
+TEST_F(StackedTest, RmsNorm) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = Draw({kCount, kBatch, 2, 5}), weight = Draw({kCount, 5});
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const at::Tensor scale = (x[i].square().mean({-1}, /*keepdim=*/true) + 1e-2).rsqrt();
+    ExpectNear(stacked::RmsNorm(x, weight, 1e-2)[i], x[i] * scale * weight[i]);
+  }
+}
+
 TEST_F(StackedTest, AddScaled) {
   const at::NoGradGuard no_grad;
   const at::Tensor u = Draw({kCount, kBatch, 5}), f = Draw({kCount, kBatch, 5});

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Training steps beside PyTorch's, in turn on an idle machine: nanoGPT's setting for processors, the 33.6 M Llama-like
-model, and passes of ViT-S without an optimizer.
+model, and passes of ViT-S without an optimizer; and beside TorchBraid's, layer-parallel steps of its MNIST network.
 
-    bazel build //tests/benchmarks:gpt_step //tests/benchmarks:llama_step //tests/benchmarks:vit_step
+    bazel build //tests/benchmarks:{gpt,llama,vit,odenet}_step
     python3 tests/benchmarks/steps_beside_pytorch.py --bin-dir bazel-bin --python PYTHON_WITH_TORCH [--rounds 5] [--only gpt]
+    ... --only odenet --braid-python PYTHON_WITH_TORCHBRAID
 
 In every round each program runs once, alone, one thread a rank, with the same sizes, blocks and optimizer (gpt: clipping to 1).
 Printed as Markdown, after every round: per program the median over the rounds of each run's median step, least and greatest
 of these, and processor time of rank 0; then ratios. A run's first steps, which allocate and compile, do not count. FILE of
---out gets every line that a program prints.
+--out gets every line that a program prints. Without --braid-python TorchBraid's programs are left out; with it, the losses of
+a few steps with so many iterations that the solvers are exact must be the same for all programs of this network first.
 """
 import argparse
 import os
@@ -17,6 +19,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # Torch starts helper threads that would share the cores.
@@ -48,6 +51,12 @@ PROGRAMS = [
     ("llama, PyTorch ZeroRedundancyOptimizer", "llama", "torch", 2, ["--strategy=zero1"]),
     ("llama, PyTorch FSDP2", "llama", "torch", 2, ["--strategy=fsdp-keep-root"]),
     ("llama, PyTorch FSDP2, root dropped too", "llama", "torch", 2, ["--strategy=fsdp"]),
+    ("odenet, Plait, 1 rank", "odenet", "plait", 1, []),
+    ("odenet, TorchBraid, 1 rank", "odenet", "braid", 1, []),
+    ("odenet, Plait, 2 ranks", "odenet", "plait", 2, []),
+    ("odenet, TorchBraid, 2 ranks", "odenet", "braid", 2, []),
+    ("odenet, Plait, serial", "odenet", "plait", 1, ["--serial"]),
+    ("odenet, PyTorch, serial", "odenet", "torch", 1, ["--serial"]),
     ("vit float32, Plait", "vit", "plait", 1, []),
     ("vit bfloat16, Plait", "vit", "plait", 1, ["--dtype=bfloat16"]),
     ("vit float32, PyTorch eager", "vit", "torch", 1, []),
@@ -67,6 +76,10 @@ RATIOS = [
     ("llama, Plait tp, sequence parallel", "llama, PyTorch DTensor tp"),
     ("stages, Plait 1f1b", "stages, PyTorch Schedule1F1B"),
     ("stages, Plait zb-h1", "stages, PyTorch Schedule1F1B"),
+    ("odenet, Plait, 1 rank", "odenet, TorchBraid, 1 rank"),
+    ("odenet, Plait, 2 ranks", "odenet, TorchBraid, 2 ranks"),
+    ("odenet, Plait, serial", "odenet, PyTorch, serial"),
+    ("odenet, Plait, 2 ranks", "odenet, PyTorch, serial"),
     ("vit float32, Plait", "vit float32, PyTorch eager"),
     ("vit float32, Plait", "vit float32, torch.compile"),
     ("vit bfloat16, Plait", "vit float32, PyTorch eager"),
@@ -86,9 +99,16 @@ def plait(args, model, ranks, flags):
                           check=True).stdout
 
 
+def braid(args, _, ranks, flags):
+    command = ["mpirun", "--bind-to", "none", "-n", str(ranks), args.braid_python, os.path.join(FOLDER, "peer_odenet.py"),
+               "--init=" + args.odenet_initial, *flags]
+    return subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 def torch(args, model, ranks, flags):
-    if model == "vit":
-        return subprocess.run([args.python, os.path.join(FOLDER, "peer_vit.py"), *flags], env=ENVIRONMENT,
+    if model in ("vit", "odenet"):
+        init = ["--init=" + args.odenet_initial] if model == "odenet" else []
+        return subprocess.run([args.python, os.path.join(FOLDER, f"peer_{model}.py"), *init, *flags], env=ENVIRONMENT,
                               stdout=subprocess.PIPE, text=True, check=True).stdout
     command = [args.python, os.path.join(FOLDER, "peer_step.py"), "--model=" + model, f"--ranks={ranks}",
                f"--port={free_port()}", *flags]
@@ -100,10 +120,25 @@ def torch(args, model, ranks, flags):
     return texts[0]
 
 
+RUN = {"plait": plait, "torch": torch, "braid": braid}
+
+
+def check_losses(args, log, programs):
+    """Ends the program if two of them, with the same values and exact solvers, do not have the same losses in float32."""
+    first = None
+    for name, model, which, ranks, flags in programs:
+        out = RUN[which](args, model, ranks, [*flags, "--steps=4", "--learning-rate=0.1", "--fwd-iters=9", "--bwd-iters=9"])
+        log.write(f"# {name}, exact\n{out}")
+        losses = [float(loss) for loss in re.findall(r"loss=(\S+)", out)]
+        first = first or losses
+        if len(losses) != 4 or any(abs(a - b) > 1e-5 * abs(b) for a, b in zip(losses, first)):
+            raise SystemExit(f"{name}: losses {losses}, but {programs[0][0]} has {first}: these are different computations")
+
+
 def measure(args, log, name, model, which, ranks, flags):
-    steps = {"gpt": args.gpt_steps, "llama": args.llama_steps, "vit": args.vit_steps}[model]
+    steps = {"gpt": args.gpt_steps, "llama": args.llama_steps, "vit": args.vit_steps, "odenet": args.odenet_steps}[model]
     flags = [*flags, f"--steps={steps}"]
-    out = plait(args, model, ranks, flags) if which == "plait" else torch(args, model, ranks, flags)
+    out = RUN[which](args, model, ranks, flags)
     log.write(f"# {name}, load {os.getloadavg()[0]:.2f}\n{out}")
     log.flush()
     found = [(1e3 * float(dt), 1e3 * float(cpu)) for dt, cpu in re.findall(r"dt=(\S+) cpu=(\S+)", out)][args.left_out:]
@@ -132,18 +167,26 @@ def main():
     parser.add_argument("--gpt-steps", type=int, default=120)
     parser.add_argument("--llama-steps", type=int, default=20)
     parser.add_argument("--vit-steps", type=int, default=10)
+    parser.add_argument("--odenet-steps", type=int, default=40)
+    parser.add_argument("--braid-python", default="", help="with torch and TorchBraid")
     parser.add_argument("--left-out", type=int, default=5, help="first steps of a run")
     parser.add_argument("--only", default="", help="programs whose name begins so")
     parser.add_argument("--out", default=os.devnull)
     args = parser.parse_args()
     args.bin_dir = os.path.abspath(args.bin_dir)
+    chosen = [program for program in PROGRAMS
+              if program[0].startswith(args.only) and (program[2] != "braid" or args.braid_python)]
+    odenets = [program for program in chosen if program[1] == "odenet"]
     runs = {}
-    with open(args.out, "w", encoding="utf-8") as log:
+    with open(args.out, "w", encoding="utf-8") as log, tempfile.TemporaryDirectory() as folder:
+        args.odenet_initial = os.path.join(folder, "odenet.safetensors")
+        if odenets:
+            plait(args, "odenet", 1, ["--steps=0", "--write-initial=" + args.odenet_initial])
+            check_losses(args, log, odenets)
         for count in range(args.rounds):
-            for name, *program in PROGRAMS:
-                if name.startswith(args.only):
-                    print(f"round {count + 1}: {name}", file=sys.stderr, flush=True)
-                    runs.setdefault(name, []).append(measure(args, log, name, *program))
+            for name, *program in chosen:
+                print(f"round {count + 1}: {name}", file=sys.stderr, flush=True)
+                runs.setdefault(name, []).append(measure(args, log, name, *program))
             report(runs, count + 1)
 
 
