@@ -347,9 +347,13 @@ double BiasOf(const MakeModel& make, const mgrit::LayerParallelOptions& options)
   std::unique_ptr<mgrit::LayerParallel> net;
   const auto solved = [&](models::BlockModel& model, const at::Tensor& hidden, const Batch& batch) {
     if (net == nullptr) {
+      mgrit::LayerParallel::TiedParameters tied;
+      for (const auto& [name, parameter] : NamedParameters(model.units())) {
+        if (name.starts_with("controls.")) tied.emplace_back(name, parameter);
+      }
       net = std::make_unique<mgrit::LayerParallel>(
           comm::Communicator::Self(), [&](std::int64_t step) { return model.blocks()[step]; }, kLayers,
-          static_cast<double>(kLayers), options);
+          static_cast<double>(kLayers), options, tied);
     }
     return net->Forward(hidden, {.random = batch.random});
   };

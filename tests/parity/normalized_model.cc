@@ -47,8 +47,10 @@ NormalizedModel::NormalizedModel(std::int64_t features, std::int64_t layers, std
     : ModuleModel(std::make_shared<torch::nn::Module>("NormalizedModel")) {
   constexpr std::int64_t kWidth = 5;
   opening_ = module()->register_parameter("opening", at::empty({kWidth, features}, options));
+  const auto row = module()->register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < layers; ++i) {
-    AddBlock("layers." + std::to_string(i), std::make_shared<Layer>(kWidth, options));
+    const std::string number = std::to_string(i);
+    AddBlock("layers." + number, row->register_module(number, std::make_shared<Layer>(kWidth, options)));
   }
   closing_ = module()->register_parameter("closing", at::empty({classes, kWidth}, options));
   for (std::size_t unit = 0; unit <= blocks().size(); ++unit) ResetParameters(unit);
