@@ -138,9 +138,9 @@ absl::Status Check(const Options& options, const TimeGrid& time, const Refinemen
   Options one_level = options;
   one_level.max_levels = 1;
   one_level.coarse_window = 0;
-  if (const absl::Status valid = Validate(one_level, time.steps); !valid.ok()) return valid;
+  if (absl::Status valid = Validate(one_level, time.steps); !valid.ok()) return valid;
   const Options fitting = Fitting(options, time.steps);
-  if (const absl::Status valid = Validate(fitting, time.steps); !valid.ok()) return valid;
+  if (absl::Status valid = Validate(fitting, time.steps); !valid.ok()) return valid;
   if (fitting.max_levels >= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "refinement in time needs a coarse level for its estimates: at least 2 levels");
