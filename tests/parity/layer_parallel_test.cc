@@ -199,7 +199,7 @@ SerialTraining ParallelRun(const MakeModel& make, const TestSettings& settings,
   };
   EXPECT_TRUE(training::SplitLayers(settings, mesh, trained).ok());
   const auto sharded = *training::ShardedModel::Create(settings, mesh, at::kCPU, trained);
-  training::SolverControl control(settings.lp, world);
+  training::SolverControl control(settings.lp, world, /*ranks_on_host=*/world.size());
   control.Begin(*sharded);
   const int copies = mesh.axis("lp").size() * mesh.axis("tp").size();
   const std::int64_t mine = kSamples * copies / world.size(), first = world.rank() / copies * mine;
