@@ -87,9 +87,10 @@ training::CoarseHold GruTask::CoarseHold() {
   };
   return {.choices = {0, 2, 4},
           .set = [this, with](int hold) { parallel().set_step_options(with(hold)); },
-          .evaluations = [with](const mgrit::StepInterval& interval, int hold) {
-            return gru::SubstepsOf(with(hold), interval.level, interval.fine_stop - interval.fine_start);
-          }};
+          .evaluations =
+              [with](const mgrit::StepInterval& interval, int hold) {
+                return gru::SubstepsOf(with(hold), interval.level, interval.fine_stop - interval.fine_start);
+              }};
 }
 
 // Of the last, short step of an epoch, whose micro-batches may differ by a sample, and of tests: their memory

@@ -105,7 +105,8 @@ std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
   const SolverCandidate now = {.options = own};
   const double serial = seconds - costs.Predict(now) + costs.PredictSerial();
   std::vector<SolverCandidate> others;
-  if (model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice) others = Predicted(model, costs, now, seconds);
+  if (model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice)
+    others = Predicted(model, costs, now, seconds);
   const auto fastest = std::min_element(others.begin(), others.end(), [](const auto& a, const auto& b) {
     return a.predicted_seconds < b.predicted_seconds;
   });

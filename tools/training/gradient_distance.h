@@ -11,8 +11,8 @@
 namespace plait::training {
 
 struct GradientComparison {
-  parallel::PipelineStep exact;           // of the second passes, whose gradients the engine holds
-  double distance = 0;  // |second gradient - first one| / |second gradient|; NaN: a solve diverged
+  parallel::PipelineStep exact;  // of the second passes, whose gradients the engine holds
+  double distance = 0;           // |second gradient - first one| / |second gradient|; NaN: a solve diverged
   double seconds = 0, exact_seconds = 0;  // of both passes, on the slowest rank
 };
 

@@ -85,7 +85,8 @@ parallel::PipelineStep SolverControl::Try(const parallel::NextMicroBatch& next) 
 
 // On a device the host's times say nothing of the steps'.
 parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatch& next) {
-  if (seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu()) return model_->RunMicroBatches(next);
+  if (seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu())
+    return model_->RunMicroBatches(next);
   if (seconds_.size() == 1) first_work_ = model_->solver()->work_times();
   const double begin = NowSeconds();
   parallel::PipelineStep done = model_->RunMicroBatches(next);

@@ -49,7 +49,9 @@ class GruStep final : public mgrit::TensorStep {
   // The input is one of them if it requires a gradient.
   std::vector<at::Tensor> Parameters() override;
   std::int64_t SharedParameters() const override;
-  std::int64_t Evaluations(const mgrit::StepInterval& interval) const override { return SubstepsOf(interval); }
+  std::int64_t Evaluations(const mgrit::StepInterval& interval) const override {
+    return SubstepsOf(interval);
+  }
   void SetOwnSteps(std::int64_t first, std::int64_t last) override;
   std::unique_ptr<Tape> NewTape() const override;
   void Begin(Tape* tape, const models::BlockContext& context) override;
