@@ -25,6 +25,8 @@ LINES = [
     r"-- (bwd relax|cell     |serial   |coarse   |dtype    ) +?= \w+",
     r"-- (cfactor   |hold      ) = \d+(,\d+)*",
     r"\[[-\d :.]+\]\[INFO\]\[trainer:\d+\] - ",
+    r"\[[-\d :.]+\]\[INFO\]\[trainer:\d+\] - solver: 3 levels, factor 4, 2 \+ 1 iterations takes \S+ s a step, "
+    r"serial propagation would take about \S+ s.*; --lp-auto would .*",
     r"Memory plan of a rank: \d+ parameters, ddp, dp_replicate=1, dp_shard=1",
     r"  (parameters|gradients|moments|activations|total) +\d+\.\d{3} MB   .*",
     rf"Train Epoch:  [1-4] \[ *\d+/ 240\]\tLoss: {FLOAT}\tTime Per Batch {FLOAT} - F ?\d/{EXPONENT}, B ?\d/{EXPONENT}"

@@ -31,7 +31,7 @@ double MedianOf(std::vector<double> values) {
 // outside the network all ways have alike.
 std::vector<SolverCandidate> Predicted(ShardedModel& model, const SolverCosts& costs,
                                        const SolverCandidate& own, double measured) {
-  const double outside = measured - costs.Predict(own);
+  const double outside = std::max(0.0, measured - costs.Predict(own));
   std::vector<SolverCandidate> fitting;
   for (SolverCandidate& candidate : CandidatesLike(own.options, model.trained().coarse_hold.choices)) {
     if (!model.solver()->CheckOptions(candidate.options).ok()) continue;
@@ -103,7 +103,7 @@ std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
                            double seconds, int ranks_on_host) {
   const SolverCosts costs(model, world, before, ranks_on_host);
   const SolverCandidate now = {.options = own};
-  const double serial = seconds - costs.Predict(now) + costs.PredictSerial();
+  const double serial = std::max(0.0, seconds - costs.Predict(now)) + costs.PredictSerial();
   std::vector<SolverCandidate> others;
   if (model.solver()->steps() * costs.ranks() <= kMostStepsForAdvice)
     others = Predicted(model, costs, now, seconds);
