@@ -126,8 +126,8 @@ std::string SolverSearch::Reason() const {
   const std::string of = absl::StrFormat("of %d tried", trials_.size());
   if (best < 0) {
     return absl::StrFormat(
-        "serial propagation, %.3g s a step: the gradients %s were further than %.3g of the exact one from it",
-        serial_seconds(), of, bias_limit_);
+        "serial propagation, %.3g s a step: no gradient %s is within %.3g of the exact one", serial_seconds(),
+        of, bias_limit_);
   }
   const SolverTrial& trial = trials_[static_cast<std::size_t>(best)];
   const std::string measured =
