@@ -179,6 +179,9 @@ void LayerParallel::set_propagation(Propagation propagation) { engine_->set_prop
 std::int64_t LayerParallel::diverged_solves() const { return engine_->diverged_solves(); }
 WorkTimes LayerParallel::work_times() const { return engine_->step().times(); }
 void LayerParallel::ResetWorkTimes() { engine_->step().Reset(); }
+void LayerParallel::set_work_clock(std::function<double()> clock) {
+  engine_->step().set_clock(std::move(clock));
+}
 void LayerParallel::KeepPasses() { engine_->KeepPasses(); }
 void LayerParallel::ContinueKeptPasses() { engine_->ContinueKeptPasses(); }
 

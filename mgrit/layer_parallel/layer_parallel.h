@@ -140,6 +140,9 @@ class LayerParallel {
   // What this rank has done since the last reset, in all solves of both directions, and in gradients.
   WorkTimes work_times() const;
   void ResetWorkTimes();
+  // Read before and behind each piece of work, in seconds, from the next one on. Empty: the host's steady clock. One that
+  // waits for a GPU makes work_times the GPU's, and the work slower.
+  void set_work_clock(std::function<double()> clock);
 
  private:
   class Engine;

@@ -4,16 +4,11 @@
 #include <chrono>
 
 namespace plait::mgrit {
-namespace {
 
-template <typename Call>
-double SecondsOf(const Call& call) {
-  const auto start = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+double TimedStep::Now() const {
+  if (clock_) return clock_();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-}  // namespace
 
 // Several forward solves may wait for their adjoint: each knows what it has linearised.
 struct TimedStep::TimedTape final : TensorStep::Tape {

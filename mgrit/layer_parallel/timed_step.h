@@ -3,6 +3,7 @@
 #define PLAIT_MGRIT_LAYER_PARALLEL_TIMED_STEP_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <utility>
@@ -20,6 +21,8 @@ class TimedStep final : public TensorStep {
 
   WorkTimes times() const;
   void Reset();
+  // Seconds. Empty: the host's steady clock.
+  void set_clock(std::function<double()> clock) { clock_ = std::move(clock); }
 
   std::vector<at::Tensor> Parameters() override { return step_->Parameters(); }
   std::int64_t SharedParameters() const override { return step_->SharedParameters(); }
@@ -51,6 +54,13 @@ class TimedStep final : public TensorStep {
     double seconds = 0;
   };
 
+  double Now() const;
+  template <typename Call>
+  double SecondsOf(const Call& call) const {
+    const double start = Now();
+    call();
+    return Now() - start;
+  }
   // The kind of a forward call, which counts the step as linearised where it is kept.
   WorkKind ForwardKind(const StepInterval& interval);
   void Add(WorkKind kind, double seconds, std::int64_t pieces);
@@ -58,6 +68,7 @@ class TimedStep final : public TensorStep {
   bool Linearises(const StepInterval& interval);
 
   std::shared_ptr<TensorStep> step_;
+  std::function<double()> clock_;
   TimedTape* tape_ = nullptr;  // of the solve under way; null: none is recorded
   WorkCounts counts_;
   WorkSeconds seconds_;                    // without the mixed calls

@@ -37,7 +37,7 @@ struct PerWorkKind {
 using WorkCounts = PerWorkKind<std::int64_t>;
 using WorkSeconds = PerWorkKind<double>;
 
-// Of one rank. Where kernels run asynchronously, the host's seconds.
+// Of one rank, by LayerParallel::set_work_clock.
 struct WorkTimes {
   WorkCounts counts;
   // A linearisation happens inside the adjoint step that first needs it; such calls are divided by what the adjoint

@@ -13,6 +13,7 @@
 
 #include "models/attention/attention.h"
 #include "models/key_value_cache.h"
+#include "models/stacked/layers.h"
 
 namespace plait::llama {
 namespace {
@@ -104,12 +105,58 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
 
+bool Block::CanBeStacked(const models::BlockContext& context) const {
+  return attention_axis_.size() == 1 && feed_forward_axis_.size() == 1 && context.cache == nullptr &&
+         context.sequence.axis == nullptr;
+}
+
+std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> calls) {
+  std::vector<const Block*> blocks;
+  std::vector<at::Tensor> inputs;
+  std::vector<double> steps;
+  for (const models::BlockCall& call : calls) {
+    const auto* block = dynamic_cast<const Block*>(call.block);
+    if (block == nullptr || block->rotation_ != rotation_ || !block->CanBeStacked(call.context) ||
+        call.hidden.sizes() != calls[0].hidden.sizes()) {
+      return {};
+    }
+    blocks.push_back(block);
+    inputs.push_back(call.hidden);
+    steps.push_back(call.context.dt);
+  }
+  const auto weights = [&](const auto& of_block) {
+    std::vector<at::Tensor> tensors;
+    for (const Block* block : blocks) tensors.push_back(of_block(*block).weight);
+    return stacked::Stacked(tensors);
+  };
+  const auto linear = [&](const at::Tensor& x, const transformer::Linear Block::*layer) {
+    const auto of_block = [layer](const Block& b) -> const transformer::Linear& { return b.*layer; };
+    return stacked::Linear(x, weights(of_block), {});
+  };
+  const auto norm = [&](const at::Tensor& x, const transformer::Norm Block::*layer) {
+    const auto of_block = [layer](const Block& b) -> const transformer::Norm& { return b.*layer; };
+    return stacked::RmsNorm(x, weights(of_block), options_.norm_eps);
+  };
+  const at::Tensor x = stacked::Stacked(inputs);  // (n, batch, seq, dim)
+  const std::int64_t batch = x.size(0) * x.size(1), width = options_.dim / options_.n_heads;
+  const auto heads = [&](const at::Tensor& product) {
+    return product.reshape({batch, x.size(2), -1, width});
+  };
+  const at::Tensor normed = norm(x, &Block::attention_norm_);
+  const at::Tensor attended = Attend(heads(linear(normed, &Block::wq_)), heads(linear(normed, &Block::wk_)),
+                                     heads(linear(normed, &Block::wv_)), calls[0].context);
+  const at::Tensor middle =
+      stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), steps);
+  const at::Tensor wide = norm(middle, &Block::ffn_norm_);
+  const at::Tensor gated = at::silu(linear(wide, &Block::w1_)) * linear(wide, &Block::w3_);
+  return stacked::AddScaled(middle, linear(gated, &Block::w2_), steps).unbind(0);
+}
+
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
 Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                           const models::BlockContext& context) const {
   const std::int64_t width = options_.dim / options_.n_heads, group = options_.n_heads / options_.n_kv_heads;
-  const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
   const auto products =
       ColumnLinear(attention_axis_, rows, {wq_.parameters(), wk_.parameters(), wv_.parameters()});
   const std::int64_t queries = wq_.weight.size(0) / width;
@@ -120,16 +167,20 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
   const auto keys = [&](const Shard<1>& product) {
     return whole_keys ? KeysOfQueries(heads(product), attention_axis_, queries, group) : heads(product);
   };
-  const at::Tensor query =
-      rotation_->Apply(heads(products[0]), seen, context.sequence.positions).transpose(1, 2);
-  const at::Tensor key =
-      rotation_->Apply(keys(products[1]), seen, context.sequence.positions).transpose(1, 2);
-  const at::Tensor out = attention::Attention(query, key, keys(products[2]).transpose(1, 2),
+  return Shard<1>(Attend(heads(products[0]), keys(products[1]), keys(products[2]), context));
+}
+
+at::Tensor Block::Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                         const models::BlockContext& context) const {
+  const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
+  const at::Tensor query = rotation_->Apply(queries, seen, context.sequence.positions).transpose(1, 2);
+  const at::Tensor key = rotation_->Apply(keys, seen, context.sequence.positions).transpose(1, 2);
+  const at::Tensor out = attention::Attention(query, key, values.transpose(1, 2),
                                               {.cache = context.cache,
                                                .layer = context.step,
                                                .capacity = options_.max_seq_len,
                                                .sequence = context.sequence});
-  return Shard<1>(out.transpose(1, 2).reshape({-1, queries * width}));
+  return out.transpose(1, 2).reshape({-1, queries.size(2) * queries.size(3)});
 }
 
 std::vector<tensor_parallel::SplitGroup> Block::SplitGroups(const std::string& name, int ranks) {

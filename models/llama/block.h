@@ -11,6 +11,7 @@
 
 #include "models/block_model.h"
 #include "models/llama/llama.h"
+#include "models/stackable_block.h"
 #include "models/transformer/layers.h"
 #include "parallel/tensor/linear.h"
 
@@ -27,7 +28,7 @@ struct Rotation {
 };
 
 // x + dt attention(norm(x)), then that + dt feed_forward(norm(that)).
-class Block final : public models::Block {
+class Block final : public models::Block, public models::StackableBlock {
  public:
   // Its parameters belong to `module`.
   Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
@@ -36,14 +37,20 @@ class Block final : public models::Block {
   // Hidden states (batch, seq, dim). With a cache they are the positions behind those that it holds, and are
   // added to it as layer context.step.
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
+  // Of blocks of one model, without split layers, caches and split sequences.
+  std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override;
   std::vector<at::Tensor> Parameters() const override;
   void ResetParameters(const models::ModuleModel& model) const;
   // `name`: of the block, "layers.0".
   std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name, int ranks);
 
  private:
+  bool CanBeStacked(const models::BlockContext& context) const;
   tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
                                       const models::BlockContext& context) const;
+  // (batch, seq, heads, head width) each, of this rank's heads: (batch seq, heads width).
+  at::Tensor Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                    const models::BlockContext& context) const;
 
   std::shared_ptr<torch::nn::Module> module_;
   std::int64_t layer_;

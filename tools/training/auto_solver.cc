@@ -4,18 +4,21 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "tools/training/gradient_distance.h"
 #include "tools/training/solver_costs.h"
 
 namespace plait::training {
 namespace {
 
-// Steps of a trial behind its first, which is not counted: memory is allocated in it, caches are cold.
+// Of a trial that are counted (step_work.h).
 constexpr std::size_t kMostSteps = 20;
 constexpr double kEnoughSeconds = 0.2;
 // Steps times ranks: every prediction replays them all, and advice must not cost seconds.
@@ -59,15 +62,17 @@ void AutoSolver::Use(const SolverCandidate& candidate) {
 
 parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatch& next) {
   mgrit::LayerParallel& solver = *model_.solver();
-  const bool counts = began_;
-  if (!began_) Use(*search_.next());
-  began_ = true;
-  if (counts && seconds_.empty() && !predicted_) before_ = solver.work_times();
+  if (work_ == nullptr) {
+    Use(*search_.next());
+    work_ = std::make_unique<StepWork>(model_);
+  }
+  work_->Begin();
   GradientComparison comparison = CompareGradients(
       model_, world_, next, [&] { solver.set_propagation(mgrit::Propagation::kParallel); },
       [&] { solver.set_propagation(mgrit::Propagation::kSerial); });
+  work_->End();
   bias_ = comparison.distance;
-  if (!counts) return std::move(comparison.exact);
+  if (!work_->counts()) return std::move(comparison.exact);
   biases_.push_back(bias_);
   seconds_.push_back(comparison.seconds);
   serial_seconds_.push_back(comparison.exact_seconds);
@@ -86,22 +91,87 @@ void AutoSolver::EndTrial() {
   seconds_.clear();
   serial_seconds_.clear();
   biases_.clear();
-  began_ = false;
+  work_.reset();
   if (search_.next() != nullptr) return;
-  if (const SolverCandidate* choice = search_.choice(); choice != nullptr) Use(*choice);
-  model_.solver()->set_propagation(search_.choice() == nullptr ? mgrit::Propagation::kSerial
-                                                               : mgrit::Propagation::kParallel);
+  if (search_.choice() != nullptr) choice_ = *search_.choice();
+  UseChoice();
+}
+
+void AutoSolver::UseChoice() {
+  if (choice_.has_value()) Use(*choice_);
+  model_.solver()->set_propagation(choice_.has_value() ? mgrit::Propagation::kParallel
+                                                       : mgrit::Propagation::kSerial);
+}
+
+std::string AutoSolver::Line() const {
+  if (!restored_) return "--lp-auto chose " + search_.Reason();
+  return absl::StrCat("--lp-auto goes on with ",
+                      choice_.has_value() ? TextOf(*choice_) : "serial propagation", ", chosen before");
+}
+
+void AutoSolver::Save(std::map<std::string, std::int64_t>& integers) const {
+  if (!done()) return;
+  integers["solver.auto.ranks"] = ranks();
+  integers["solver.auto.serial"] = choice_.has_value() ? 0 : 1;
+  if (!choice_.has_value()) return;
+  const mgrit::Options& forward = choice_->options.forward;
+  integers["solver.auto.levels"] = forward.max_levels;
+  integers["solver.auto.forward_iterations"] = forward.max_iterations;
+  integers["solver.auto.backward_iterations"] = choice_->options.backward.max_iterations;
+  integers["solver.auto.hold"] = choice_->hold;
+  for (std::size_t level = 0; level < forward.cfactors.size(); ++level) {
+    integers[absl::StrCat("solver.auto.cfactor.", level)] = forward.cfactors[level];
+  }
+}
+
+absl::Status AutoSolver::Restore(const parallel::Checkpoint& checkpoint) {
+  const std::map<std::string, std::int64_t>& integers = checkpoint.integers();
+  const auto found = [&](const std::string& name) { return integers.find("solver.auto." + name); };
+  if (found("ranks") == integers.end() || found("ranks")->second != ranks()) return absl::OkStatus();
+  const auto number = [&](const std::string& name, int least) -> absl::StatusOr<int> {
+    const auto it = found(name);
+    if (it != integers.end() && it->second >= least && it->second <= std::numeric_limits<int>::max()) {
+      return static_cast<int>(it->second);
+    }
+    return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": solver.auto.", name, " is ",
+                                            it == integers.end() ? "missing" : absl::StrCat(it->second),
+                                            "; expected at least ", least));
+  };
+  PLAIT_ASSIGN_OR_RETURN(const int serial, number("serial", 0));
+  if (serial == 0) {
+    SolverCandidate choice = {.options = own_};
+    PLAIT_ASSIGN_OR_RETURN(choice.options.forward.max_levels, number("levels", 1));
+    PLAIT_ASSIGN_OR_RETURN(choice.options.forward.max_iterations, number("forward_iterations", 1));
+    PLAIT_ASSIGN_OR_RETURN(choice.options.backward.max_iterations, number("backward_iterations", 1));
+    PLAIT_ASSIGN_OR_RETURN(choice.hold, number("hold", -1));
+    choice.options.forward.cfactors.clear();
+    for (int level = 0; found(absl::StrCat("cfactor.", level)) != integers.end(); ++level) {
+      PLAIT_ASSIGN_OR_RETURN(const int factor, number(absl::StrCat("cfactor.", level), 2));
+      choice.options.forward.cfactors.push_back(factor);
+    }
+    choice.options.backward.max_levels = choice.options.forward.max_levels;
+    choice.options.backward.cfactors = choice.options.forward.cfactors;
+    const absl::Status fits = model_.solver()->CheckOptions(choice.options);
+    if (choice.options.forward.cfactors.empty() || !fits.ok()) {
+      return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": solver.auto does not fit ",
+                                              model_.solver()->steps(), " steps: ", fits.message()));
+    }
+    choice_ = std::move(choice);
+  }
+  restored_ = true;
+  UseChoice();
+  return absl::OkStatus();
 }
 
 void AutoSolver::PredictOthers() {
-  const SolverCosts costs(model_, world_, before_, ranks_on_host_);
+  const SolverCosts costs(model_, world_, work_->work(), ranks_on_host_);
   search_.Predict(Predicted(model_, costs, {.options = own_}, MedianOf(seconds_)));
 }
 
 std::string AdviceOnSolver(ShardedModel& model, const comm::Communicator& world,
-                           const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& before,
+                           const mgrit::LayerParallelOptions& own, const mgrit::WorkTimes& work,
                            double seconds, int ranks_on_host) {
-  const SolverCosts costs(model, world, before, ranks_on_host);
+  const SolverCosts costs(model, world, work, ranks_on_host);
   const SolverCandidate now = {.options = own};
   const double serial = std::max(0.0, seconds - costs.Predict(now)) + costs.PredictSerial();
   std::vector<SolverCandidate> others;

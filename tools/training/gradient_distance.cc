@@ -2,20 +2,16 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "comm/buffer.h"
+#include "tools/device/device.h"
 
 namespace plait::training {
 namespace {
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::vector<at::Tensor> CopyOfGradients(const parallel::DataParallel& engine) {
   std::vector<at::Tensor> copies;
@@ -52,13 +48,14 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
     if (static_cast<std::size_t>(k) == micro_batches.size()) micro_batches.push_back(next(k));
     return micro_batches[static_cast<std::size_t>(k)];
   };
+  const auto now = [&] { return device::SecondsWhenDone(model.device()); };
   double seconds[2] = {};
   const auto diverged = [&] { return model.solver() == nullptr ? 0 : model.solver()->diverged_solves(); };
   const std::int64_t diverged_before = diverged();
   use_inexact();
-  double begin = NowSeconds();
+  double begin = now();
   model.RunMicroBatches(kept, /*final=*/false);
-  seconds[0] = NowSeconds() - begin;
+  seconds[0] = now() - begin;
   parallel::DataParallel& engine = model.engine();
   engine.SumPartialGradients();
   const std::vector<at::Tensor> inexact = CopyOfGradients(engine);
@@ -66,9 +63,9 @@ GradientComparison CompareGradients(ShardedModel& model, const comm::Communicato
 
   use_exact();
   GradientComparison comparison;
-  begin = NowSeconds();
+  begin = now();
   comparison.exact = model.RunMicroBatches(kept);
-  seconds[1] = NowSeconds() - begin;
+  seconds[1] = now() - begin;
   comparison.distance =
       diverged() > diverged_before ? std::numeric_limits<double>::quiet_NaN() : Distance(engine, inexact);
   world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds)), comm::ReduceOp::kMax);

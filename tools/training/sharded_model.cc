@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "models/moe/distribute.h"
 #include "models/moe/moe_mlp.h"
+#include "models/stackable_block.h"
 #include "parallel/activation_checkpoint/activation_checkpoint.h"
 #include "parallel/context/data_mesh.h"
 #include "parallel/context/local_batch.h"
@@ -89,8 +90,9 @@ class MemoryForTheRest {
   std::vector<std::pair<at::Tensor, at::Tensor>> rest_;
 };
 
-// A block of the model that is run in another way: by a layer-parallel solver, or with activation checkpoints.
-class RunnerBlock final : public models::Block {
+// A block of the model that is run in another way: by a layer-parallel solver, or with activation checkpoints. Calls that
+// are taken together go to the model's own blocks: no call of them is recorded, so that there are no activations to keep.
+class RunnerBlock final : public models::Block, public models::StackableBlock {
  public:
   RunnerBlock(std::size_t index, models::BlockRunner run, const models::BlockModel& model)
       : index_(index), run_(std::move(run)), model_(model) {}
@@ -98,6 +100,19 @@ class RunnerBlock final : public models::Block {
     return run_(index_, input, context);
   }
   std::vector<at::Tensor> Parameters() const override { return model_.blocks()[index_]->Parameters(); }
+  bool PrefersMany(at::Device device) const override {
+    const auto* const stackable = dynamic_cast<const models::StackableBlock*>(model_.blocks()[index_].get());
+    return stackable != nullptr && stackable->PrefersMany(device);
+  }
+  std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {
+    auto* const stackable = dynamic_cast<models::StackableBlock*>(model_.blocks()[index_].get());
+    if (stackable == nullptr) return {};
+    std::vector<models::BlockCall> of_model(calls.begin(), calls.end());
+    for (models::BlockCall& call : of_model) {
+      call.block = model_.blocks()[static_cast<const RunnerBlock&>(*call.block).index_].get();
+    }
+    return stackable->ForwardMany(of_model);
+  }
 
  private:
   std::size_t index_;

@@ -1,24 +1,20 @@
 #include "tools/training/solver_control.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
+#include "tools/device/device.h"
 #include "tools/training/gradient_distance.h"
 
 namespace plait::training {
 namespace {
 
-// Behind these, with the flags' own solver, the advice is given; the first is not counted.
-constexpr std::size_t kStepsBeforeAdvice = 6;
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// Counted steps with the flags' own solver, behind which the advice is given.
+constexpr std::size_t kStepsBeforeAdvice = 5;
 
 }  // namespace
 
@@ -72,7 +68,11 @@ parallel::PipelineStep SolverControl::RunStep(std::int64_t step, const parallel:
 parallel::PipelineStep SolverControl::Try(const parallel::NextMicroBatch& next) {
   parallel::PipelineStep done = auto_->RunMicroBatches(next);
   bias_ = auto_->bias();
-  if (!auto_->done()) return done;
+  if (auto_->done()) FollowChoice();
+  return done;
+}
+
+void SolverControl::FollowChoice() {
   line_ = auto_->Line();
   const SolverCandidate* const choice = auto_->choice();
   if (choice == nullptr) {
@@ -80,22 +80,22 @@ parallel::PipelineStep SolverControl::Try(const parallel::NextMicroBatch& next) 
   } else if (policy_.has_value()) {
     ControlBias(choice->options);
   }
-  return done;
 }
 
-// On a device the host's times say nothing of the steps'.
 parallel::PipelineStep SolverControl::RunAndAdvise(const parallel::NextMicroBatch& next) {
-  if (seconds_.size() == kStepsBeforeAdvice || !model_->device().is_cpu())
-    return model_->RunMicroBatches(next);
-  if (seconds_.size() == 1) first_work_ = model_->solver()->work_times();
-  const double begin = NowSeconds();
+  if (seconds_.size() == kStepsBeforeAdvice) return model_->RunMicroBatches(next);
+  if (!work_.has_value()) work_.emplace(*model_);
+  work_->Begin();
+  const double begin = device::SecondsWhenDone(model_->device());
   parallel::PipelineStep done = model_->RunMicroBatches(next);
-  seconds_.push_back(NowSeconds() - begin);
+  const double seconds = device::SecondsWhenDone(model_->device()) - begin;
+  work_->End();
+  if (work_->counts()) seconds_.push_back(seconds);
   if (seconds_.size() < kStepsBeforeAdvice) return done;
   world_.AllReduce(comm::BufferOf(absl::MakeSpan(seconds_)), comm::ReduceOp::kMax);
-  const auto middle = seconds_.begin() + 1 + static_cast<std::ptrdiff_t>((seconds_.size() - 1) / 2);
-  std::nth_element(seconds_.begin() + 1, middle, seconds_.end());
-  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), first_work_, *middle, ranks_on_host_);
+  const auto middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
+  std::nth_element(seconds_.begin(), middle, seconds_.end());
+  line_ = AdviceOnSolver(*model_, world_, settings_.Options(), work_->work(), *middle, ranks_on_host_);
   return done;
 }
 
@@ -160,6 +160,7 @@ void SolverControl::TakeStep(std::vector<data::Scalar>& scalars) {
 }
 
 void SolverControl::Save(parallel::CheckpointState& state) const {
+  if (auto_.has_value()) auto_->Save(state.integers);
   if (!policy_.has_value()) return;
   const SolverChoice choice = policy_->choice();
   state.integers["solver.forward_iterations"] = choice.forward;
@@ -168,6 +169,10 @@ void SolverControl::Save(parallel::CheckpointState& state) const {
 }
 
 absl::Status SolverControl::Restore(const parallel::Checkpoint& checkpoint) {
+  if (auto_.has_value()) {
+    PLAIT_RETURN_IF_ERROR(auto_->Restore(checkpoint));
+    if (auto_->done()) FollowChoice();
+  }
   if (checkpoint.integers().count("solver.serial") == 0) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t forward, checkpoint.Integer("solver.forward_iterations"));
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t backward, checkpoint.Integer("solver.backward_iterations"));

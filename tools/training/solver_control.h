@@ -35,6 +35,7 @@
 #include "tools/training/layer_parallel_settings.h"
 #include "tools/training/run_outputs.h"
 #include "tools/training/sharded_model.h"
+#include "tools/training/step_work.h"
 
 namespace plait::training {
 
@@ -48,8 +49,8 @@ class SolverControl {
 
   // Forward and backward of step `step`, from 0. `next` is called once for each micro-batch.
   parallel::PipelineStep RunMicroBatches(std::int64_t step, const parallel::NextMicroBatch& next);
-  // What the last step found: a bias and the next iterations, the choice of --lp-auto, or what that would look at; mostly
-  // empty.
+  // What the last step, or Restore, found: a bias and the next iterations, the choice of --lp-auto, or what that would look
+  // at; mostly empty.
   const std::string& Line() const { return line_; }
 
   // Of a model with a solver.
@@ -64,6 +65,7 @@ class SolverControl {
   void ControlBias(const mgrit::LayerParallelOptions& options);
   // With a solver.
   parallel::PipelineStep RunStep(std::int64_t step, const parallel::NextMicroBatch& next);
+  void FollowChoice();
   parallel::PipelineStep Try(const parallel::NextMicroBatch& next);
   parallel::PipelineStep Measure(const parallel::NextMicroBatch& next);
   parallel::PipelineStep RunAndAdvise(const parallel::NextMicroBatch& next);
@@ -74,8 +76,8 @@ class SolverControl {
   ShardedModel* model_ = nullptr;
   std::optional<AutoSolver> auto_;  // with --lp-auto
   // Of the first steps, without it.
-  std::vector<double> seconds_;
-  mgrit::WorkTimes first_work_;  // of the first one, which is not counted
+  std::optional<StepWork> work_;
+  std::vector<double> seconds_;  // of those that count
   std::optional<BiasPolicy> policy_;
   std::optional<SolverChoice> restored_;
   std::optional<double> bias_;  // of the last step

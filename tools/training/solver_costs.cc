@@ -46,7 +46,7 @@ double GradientBytes(const mgrit::LayerParallel& solver) {
 
 }  // namespace
 
-SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& before,
+SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& work,
                          int ranks_on_host) {
   mgrit::LayerParallel& solver = *model.solver();
   shape_.steps = solver.steps();
@@ -54,7 +54,7 @@ SolverCosts::SolverCosts(ShardedModel& model, const comm::Communicator& world, c
   shape_.shares_parameters = solver.shared_parameters() > 0;
   shape_.wants_input_gradient = true;
   evaluations_ = model.trained().coarse_hold.evaluations;
-  costs_.work = SecondsPerPiece(solver.work_times().Since(before), world);
+  costs_.work = SecondsPerPiece(work, world);
   costs_.state_bytes = StateBytes(solver, world);
   costs_.gradient_bytes = GradientBytes(solver);
   if (!model.mesh().Has("lp")) return;

@@ -15,9 +15,9 @@ namespace plait::training {
 
 class SolverCosts {
  public:
-  // Collective. Of the work that `model`'s solver has done since `before`, mean over all ranks, and of messages
-  // along lp. `ranks_on_host`: of this host, which share its cores.
-  SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& before,
+  // Collective. Of `work` that `model`'s solver has done on this rank, mean over all ranks, and of messages along lp.
+  // `ranks_on_host`: of this host, which share its cores.
+  SolverCosts(ShardedModel& model, const comm::Communicator& world, const mgrit::WorkTimes& work,
               int ranks_on_host);
 
   // Seconds of forward and backward through the network, on the slowest rank; without what comes before and behind it.

@@ -154,6 +154,7 @@ absl::Status Trainer::Restore() {
   step_ = checkpoint.step();
   PLAIT_ASSIGN_OR_RETURN(history_draws_, checkpoint.Integer("history.draws"));
   run_.log.Info(absl::StrCat("Resuming ", task_.Position(), ": ", checkpoint.folder()));
+  LogSolverLine();
   run_.checkpoint.reset();
   return absl::OkStatus();
 }
@@ -211,13 +212,17 @@ absl::Status Trainer::Train() {
   return model_->status();
 }
 
+void Trainer::LogSolverLine() {
+  if (const std::string& line = solver_control_.Line(); !line.empty()) run_.log.Info(line);
+}
+
 absl::Status Trainer::Steps() {
   const comm::PhaseScope phase(run_.world, "training");
   while (!task_.done() && !run_.stopped) {
     ReportProgress();
     PLAIT_ASSIGN_OR_RETURN(const StepReport report, Step());
     Trace(report);
-    if (const std::string line = solver_control_.Line(); !line.empty()) run_.log.Info(line);
+    LogSolverLine();
     const bool evaluates = task_.EvaluationIsDue();
     PLAIT_RETURN_IF_ERROR(task_.EndStep(report, evaluates));
     PLAIT_RETURN_IF_ERROR(SaveOrStop(evaluates));

@@ -148,6 +148,7 @@ class Trainer {
   absl::Status Restore();
   std::vector<Recorded> Metrics() const;
   absl::Status OpenOutputs();
+  void LogSolverLine();
   absl::Status Steps();
   Passes RunPasses();
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
