@@ -145,8 +145,7 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
   const at::Tensor normed = norm(x, &Block::attention_norm_);
   const at::Tensor attended = Attend(heads(linear(normed, &Block::wq_)), heads(linear(normed, &Block::wk_)),
                                      heads(linear(normed, &Block::wv_)), calls[0].context);
-  const at::Tensor middle =
-      stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), steps);
+  const at::Tensor middle = stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), steps);
   const at::Tensor wide = norm(middle, &Block::ffn_norm_);
   const at::Tensor gated = at::silu(linear(wide, &Block::w1_)) * linear(wide, &Block::w3_);
   return stacked::AddScaled(middle, linear(gated, &Block::w2_), steps).unbind(0);

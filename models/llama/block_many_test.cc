@@ -34,7 +34,8 @@ std::vector<models::BlockCall> CallsOf(const Llama& llama, const std::vector<std
   std::vector<models::BlockCall> calls;
   for (const std::size_t block : blocks) {
     const double dt = one_step ? 0.5 : 0.25 * static_cast<double>(calls.size() + 1);
-    calls.push_back({llama.blocks()[block].get(), at::randn({kBatch, kSeq, kDim}, at::kDouble),
+    calls.push_back({llama.blocks()[block].get(),
+                     at::randn({kBatch, kSeq, kDim}, at::kDouble),
                      {.dt = dt, .final = false}});
   }
   return calls;

@@ -69,14 +69,15 @@ class LayerParallelTest(runs.TrainTest):
         self.assertRegex(chosen[0], r"chose (serial propagation, \S+ s a step|2 levels, factor \d+, \d \+ \d iterations|3 levels)")
 
     def test_a_resumed_run_keeps_the_choice_of_its_ranks(self):
-        flags = [*FLAGS, "--lp-auto", "--lp-bias-limit=0.9", "--max-iters=150", "--checkpoint-dir=chosen", "--checkpoint-interval=150"]
-        first = self.train(*flags, "--mesh=lp=2")
+        flags = [*FLAGS, "--lp-auto", "--lp-bias-limit=0.9", "--checkpoint-dir=chosen", "--checkpoint-interval=120"]
+        first = self.train(*flags, "--max-iters=120", "--mesh=lp=2")
         chosen = re.search(r"--lp-auto chose (\d levels, factor \d+, \d \+ \d iterations|serial propagation)", first.out)
         self.assertIsNotNone(chosen, first.out)
-        again = self.train(*flags, "--mesh=lp=2", "--max-iters=155")
+        resume = [*flags, "--resume=chosen/step-000000120"]
+        again = self.train(*resume, "--max-iters=122", "--mesh=lp=2", outputs="again")
         self.assertIn(f"--lp-auto goes on with {chosen[1]}, chosen before", again.out)
         self.assertNotIn("--lp-auto chose", again.out)
-        other = self.train(*flags, "--mesh=lp=4", "--max-iters=400", "--resume=chosen/step-000000150")
+        other = self.train(*resume, "--max-iters=240", "--mesh=lp=4", outputs="other")
         self.assertIn("--lp-auto chose", other.out)
 
     def test_without_auto_one_line_says_what_it_would_look_at(self):
