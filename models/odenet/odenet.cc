@@ -1,7 +1,6 @@
 #include "models/odenet/odenet.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/stack.h>
@@ -100,8 +99,7 @@ struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
   }
 
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
-    const at::Tensor rate = EvaluateRate(options, theta(), input.hidden);
-    return {at::add(input.hidden, rate, options.step() * context.dt), input.auxiliary_loss};
+    return {TakeStep(options, theta(), input.hidden, options.step() * context.dt), input.auxiliary_loss};
   }
   // Layers of one network differ in their points in time alone.
   std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {

@@ -1,6 +1,7 @@
 #include "models/odenet/rate.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 
+#include "models/odenet/own_step.h"
 #include "models/stacked/layers.h"
 
 namespace plait::odenet {
@@ -49,12 +51,14 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
   return activation == Activation::kRelu ? at::relu(x) : SmoothRelu(x);
 }
 
-at::Tensor EvaluateRate(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u) {
+at::Tensor TakeStep(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u, double step) {
+  if (options.form == Form::kConv2d && options.activation == Activation::kRelu && HasOwnStep(u, theta))
+    return OwnStep(u, theta, step);
   at::Tensor value = u;
   for (std::size_t i = 0; i < theta.size(); i += 2) {
     value = Activate(options.activation, Apply(options.form, value, theta[i], theta[i + 1]));
   }
-  return value;
+  return at::add(u, value, step);
 }
 
 at::Tensor EvaluateRates(const OdeNetOptions& options, const std::vector<Theta>& thetas,

@@ -21,9 +21,10 @@ at::Tensor Activate(Activation activation, const at::Tensor& x);
 // weight and bias of F's linear layer, or of both convolutions.
 using Theta = std::vector<at::Tensor>;
 
-at::Tensor EvaluateRate(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u);
+// u + step F(u; theta), on kernels of our own where those are quicker (own_step.h).
+at::Tensor TakeStep(const OdeNetOptions& options, const Theta& theta, const at::Tensor& u, double step);
 
-// The same of several points in time at once: u (n, batch, ...), one theta for each of n (models/stacked).
+// F at several points in time at once: u (n, batch, ...), one theta for each of n (models/stacked).
 at::Tensor EvaluateRates(const OdeNetOptions& options, const std::vector<Theta>& thetas, const at::Tensor& u);
 
 // theta of layer `layer`: that of point `first`, or (1 - share) of it and `share` of the next one.
