@@ -57,8 +57,13 @@ Solution Solver::Continue() {
 }
 
 Solution Solver::Cycles(int first, int last, bool keeps_states) {
-  if (hierarchy_.levels() == 1) return Sweep(/*checks_end=*/false);
   Solution solution;
+  hierarchy_.levels() == 1 ? Sweep(/*checks_end=*/false, solution)
+                           : Cycles(first, last, keeps_states, solution);
+  return solution;
+}
+
+void Solver::Cycles(int first, int last, bool keeps_states, Solution& solution) {
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
   const bool kept = hierarchy_.Initialize(keeps_states);
@@ -82,16 +87,16 @@ Solution Solver::Cycles(int first, int last, bool keeps_states) {
   FinalRelaxation();
   hierarchy_.FinishMessages();
   solution.work = hierarchy_.work();
-  return solution;
 }
 
 Solution Solver::SolveSerially() {
   PLAIT_CHECK(!options_.periodic) << "a serial sweep does not solve a periodic problem";
-  return Sweep(/*checks_end=*/true);
+  Solution solution;
+  Sweep(/*checks_end=*/true, solution);
+  return solution;
 }
 
-Solution Solver::Sweep(bool checks_end) {
-  Solution solution;
+void Solver::Sweep(bool checks_end, Solution& solution) {
   const Stopwatch watch(solution.seconds);
   hierarchy_.ClearWork();
   hierarchy_.Initialize(/*keep_states=*/false);
@@ -109,7 +114,6 @@ Solution Solver::Sweep(bool checks_end) {
   if (solution.diverged) solution.residual_norms = {kNoResidual};
   Report(solution);
   solution.work = hierarchy_.work();
-  return solution;
 }
 
 double Solver::Iterate(int iteration) {

@@ -131,8 +131,10 @@ class Solver {
 
  private:
   // Iterations `first` ... `last` - 1.
+  // The latter two write into the result, so that its seconds end when it is complete.
   Solution Cycles(int first, int last, bool keeps_states);
-  Solution Sweep(bool checks_end);
+  void Cycles(int first, int last, bool keeps_states, Solution& solution);
+  void Sweep(bool checks_end, Solution& solution);
   void RunCycle(int level, Cycle cycle);
   void RunFirstCycleFromCoarsest();
   double Iterate(int iteration);

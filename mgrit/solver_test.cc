@@ -270,6 +270,15 @@ TEST(Solve, OneLevelIsTheSerialSweep) {
 }
 
 // The end of the solution is valid where it was asked for, also without F-relaxation of the rest.
+TEST(Solve, LastsAsLongAsItsSteps) {
+  for (const int levels : {1, 2}) {
+    DahlquistProblem problem({});
+    const Solution solution = Solve(problem, {.max_levels = levels, .max_iterations = 2});
+    EXPECT_GT(solution.work.step_seconds, 0);
+    EXPECT_GE(solution.seconds, solution.work.step_seconds + solution.work.wait_seconds);
+  }
+}
+
 TEST(FinalRelaxation, TheEndIsValid) {
   for (const std::int64_t steps : {64, 67}) {
     DahlquistProblem problem({.initial_guess = 0.456});

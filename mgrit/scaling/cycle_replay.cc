@@ -148,6 +148,7 @@ void CycleReplay::CPointsChanged(Level& level) {
 void CycleReplay::Restrict(int index) {
   Level& fine = levels_[index];
   Level& coarse = levels_[index + 1];
+  if (observer_.restrict) observer_.restrict(index + 1, coarse.unchanged_above);
   Sweep(fine, 0, [&](std::int64_t point) {
     Step(fine, point - 1);
     const bool last = point / fine.grid.cfactor == coarse.grid.last;

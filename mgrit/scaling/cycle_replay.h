@@ -1,5 +1,5 @@
 // One solve of Solver on one rank without states: who is stepped, sent and received, in the solver's
-// order. Private to work_trace.
+// order. Private to work_trace and memory_model.
 #ifndef PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
 #define PLAIT_MGRIT_SCALING_CYCLE_REPLAY_H_
 
@@ -18,6 +18,8 @@ struct CycleObserver {
   std::function<void(int level, int rank)> send;
   std::function<void(int level, int rank)> receive;
   std::function<void(std::int64_t values)> all_reduce;
+  // The equations of `level` are formed; `known`: with those before still needed (Hierarchy::Level::g_before). May be empty.
+  std::function<void(int level, bool known)> restrict = {};
 };
 
 class CycleReplay {

@@ -11,7 +11,6 @@ namespace plait::mgrit::scaling {
 namespace {
 
 constexpr int kRepetitions = 15;
-constexpr std::int64_t kLargeBytes = 80000;
 
 double SecondsOf(const std::function<void()>& call) {
   const auto start = std::chrono::steady_clock::now();
@@ -27,9 +26,12 @@ double MedianOf(std::vector<double> samples) {
 
 // While rank 0 works alone, the others sleep: a rank that polls for a message may slow its neighbour.
 double Contention(const comm::Communicator& communicator, const std::function<void()>& work) {
+  constexpr double kSeconds = 1;
   std::vector<double> alone, together;
-  work();
-  for (int i = 0; i < kRepetitions; ++i) {
+  double first = SecondsOf(work);
+  communicator.AllReduce(comm::BufferOf(absl::MakeSpan(&first, 1)), comm::ReduceOp::kMax);
+  const int repetitions = std::clamp(static_cast<int>(kSeconds / first), 3, kRepetitions);
+  for (int i = 0; i < repetitions; ++i) {
     communicator.Barrier();
     together.push_back(SecondsOf(work));
     communicator.Barrier();
@@ -49,11 +51,11 @@ void ComputeFor(double seconds) {
 }
 
 // One rank works at a time: what a round takes beyond the work, for each rank.
-double HandOver(const comm::Communicator& communicator) {
+double HandOver(const comm::Communicator& communicator, std::int64_t state_bytes) {
   constexpr double kWorkSeconds = 2e-3;
   constexpr int kRounds = 10;
   const int last = communicator.size() - 1, rank = communicator.rank();
-  std::vector<std::byte> buffer(kLargeBytes);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(state_bytes));
   const comm::Buffer values = comm::BufferOf(absl::MakeSpan(buffer));
   std::vector<double> samples;
   for (int i = 0; i < kRepetitions; ++i) {
@@ -92,13 +94,15 @@ double OneWaySeconds(const comm::Communicator& communicator, std::int64_t bytes,
   return MedianOf(std::move(samples));
 }
 
-MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work) {
+MessageCosts MeasureMessages(const comm::Communicator& communicator, std::int64_t state_bytes,
+                             const std::function<void()>& work) {
+  const std::int64_t bytes = std::max<std::int64_t>(8, state_bytes);
   MessageCosts costs;
   costs.latency_seconds = OneWaySeconds(communicator, 8, kRepetitions);
-  costs.byte_seconds =
-      (OneWaySeconds(communicator, kLargeBytes, kRepetitions) - costs.latency_seconds) / kLargeBytes;
+  const double more = OneWaySeconds(communicator, bytes, kRepetitions) - costs.latency_seconds;
+  costs.byte_seconds = std::max(0.0, more) / static_cast<double>(bytes);
   costs.contention = Contention(communicator, work);
-  costs.hand_over_seconds = HandOver(communicator);
+  costs.hand_over_seconds = HandOver(communicator, bytes);
   return costs;
 }
 

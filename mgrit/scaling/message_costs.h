@@ -12,7 +12,7 @@ namespace plait::mgrit::scaling {
 
 struct MessageCosts {
   double latency_seconds = 0;  // of a message of 8 bytes, one way
-  double byte_seconds = 0;     // more for every byte, at 80 kB, the size of a GRU state
+  double byte_seconds = 0;     // more for every byte of a state
   // Time of `work` with all ranks (at most as many as cores) at it, over its time on rank 0 alone.
   double contention = 1;
   // From the end of a rank's work to the beginning of the next rank's that waited for its message, where the
@@ -23,9 +23,10 @@ struct MessageCosts {
 // Collective. Seconds of one way of a message between the ranks 0 and 1: the median of `repetitions` ping-pongs.
 double OneWaySeconds(const comm::Communicator& communicator, std::int64_t bytes, int repetitions);
 
-// Collective. Medians of several repetitions; messages of ping-pong between the ranks 0 and 1, hand-overs of
-// 2 milliseconds of work that goes round all ranks.
-MessageCosts MeasureMessages(const comm::Communicator& communicator, const std::function<void()>& work);
+// Collective. Medians of several repetitions; messages of ping-pong between the ranks 0 and 1, of 8 and of `state_bytes`,
+// hand-overs of 2 milliseconds of work that goes round all ranks.
+MessageCosts MeasureMessages(const comm::Communicator& communicator, std::int64_t state_bytes,
+                             const std::function<void()>& work);
 
 }  // namespace plait::mgrit::scaling
 

@@ -62,14 +62,23 @@ def run(program, problem, data, setting, seed):
             return source, Result(int(evaluations), int(chain), last["gradient_bias"], iterations, last["val_loss"], last["val_acc"])
 
 
+# Symbol and colour: hollow with fixed iterations, filled below a limit.
+STYLES = dict(zip(SETTINGS, ((7, "#000000"), (6, "#0072b2"), (8, "#0072b2"), (4, "#0072b2"), (12, "#0072b2"), (7, "#d55e00"),
+                             (9, "#d55e00"), (5, "#d55e00"), (13, "#d55e00"), (11, "#009e73"))))
+
+
 def plot(path, means):
-    script = [f"set terminal svg size 1000,760 font 'sans,12'\nset output '{path}'\nset multiplot layout 2,2\nset grid\nset key off",
-              "set logscale x\nset xlabel 'evaluations one after another, a rank for each C-interval'\nset ylabel 'validation loss'\nset offsets graph 0.08, graph 0.12, graph 0.1, graph 0.1"]
+    """Points of several settings may lie side by side: a key names them, not labels."""
+    used = [name for name in SETTINGS if any(name in rows for rows in means.values())]
+    script = [f"set terminal svg size 1100,760 font 'sans,12'\nset output '{path}'\nset multiplot layout 2,2 margins 0.08,0.83,0.09,0.95 spacing 0.1,0.15",
+              "set grid\nset xlabel 'evaluations one after another, thousands'\nset ylabel 'validation loss'",
+              "set offsets graph 0.08, graph 0.08, graph 0.08, graph 0.08\nset key at screen 0.985, 0.93 right top noenhanced spacing 1.3 samplen 1"]
     for problem, rows in means.items():
-        script.append("$points << EOD\n" + "\n".join(f'{row[1]} {row[2]} "{name}" {7 if "eta" in name else 5 if name == "serial" else 6}'
-                                                     for name, row in rows.items()) + "\nEOD")
-        script.append(f"set title '{problem}' noenhanced\nplot $points using 1:2:4 with points pt variable ps 1.2 lc '#30506c', "
-                      "$points using 1:2:3 with labels offset 0.6,0.6 left font ',10' noenhanced")
+        series = [f"'-' using 1:2 with points pt {symbol} ps 1.3 lw 1.5 lc '{colour}' title '{name}'"
+                  for name, (symbol, colour) in STYLES.items() if name in used]
+        script.append(f"set title '{problem}' noenhanced\nplot " + ", ".join(series))
+        script += [(f"{rows[name][1] / 1000} {rows[name][2]}" if name in rows else "NaN NaN") + "\ne" for name in used]
+        script.append("set key off")
     subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
 
 

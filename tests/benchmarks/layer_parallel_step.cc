@@ -3,21 +3,16 @@
 //   bazel run //tests/benchmarks:layer_parallel_step -- --nproc=2 --setting=published --batches=20
 //   --windows=2947
 //
-//   serial_step ranks=1 steps=128 batch=100 hidden=100 median=0.0811 min=... max=...
-//   lp_step ranks=2 steps=128 batch=100 hidden=100 setting=levels=3/... median=... min=... max=...
-//   forward=... head=...
-//       backward=... overhead=0.021 overhead_without_messages=0.014 messages=... evaluations=... (one line)
-//   lp_costs ranks=2 steps=128 setting=... fine_step=0.00021 ... inputs=... head=... solver=... sum=...
-//   lp_inference ranks=2 steps=128 setting=... windows=2947 seconds=...
-//   messages ranks=2 latency=... per_byte=... contention=... hand_over=...
+// The lines are those of step_lines.h, and with --windows
 //
-// Parts are means over the ranks' batches; the median is of the slowest rank's time. `overhead` is the share
-// of forward and backward outside Phi, its adjoint and the weight gradients. One thread per rank. Without
-// --setting, train_gru's own flags choose the solver. tests/benchmarks/scaling reads these lines.
+//   lp_inference ranks=2 steps=128 ... setting=... windows=2947 seconds=...
+//
+// One thread per rank. Without --setting, train_gru's own flags choose the solver. tests/benchmarks/scaling reads these
+// lines.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
-#include <vector>
+#include <string>
 
 #include "absl/flags/flag.h"
 #include "base/flags.h"
@@ -25,8 +20,7 @@
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
 #include "comm/session_main.h"
-#include "mgrit/scaling/message_costs.h"
-#include "tests/benchmarks/spread.h"
+#include "tests/benchmarks/step_lines.h"
 #include "tests/benchmarks/step_run.h"
 #include "tools/gru_training/settings.h"
 
@@ -72,87 +66,14 @@ StepShape ShapeOf(const gru_training::GruSettings& config) {
   return shape;
 }
 
-// Means over ranks and batches, but for the time that a batch takes: that of the slowest rank.
-struct Measured {
-  std::vector<double> totals;
-  BatchSeconds mean;
-};
-
-Measured Measure(StepRun& run, const comm::Communicator& world) {
-  for (int i = 0; i < absl::GetFlag(FLAGS_warmup); ++i) run.RunBatch();
-  run.solver().ResetWorkTimes();
-  Measured measured;
-  const int batches = absl::GetFlag(FLAGS_batches);
-  std::vector<double> sums(7, 0.0);
-  for (int i = 0; i < batches; ++i) {
-    const BatchSeconds s = run.RunBatch();
-    double total = s.total();
-    world.AllReduce(comm::BufferOf(absl::MakeSpan(&total, 1)), comm::ReduceOp::kMax);
-    measured.totals.push_back(total);
-    const double parts[] = {s.forward,        s.head, s.backward, s.forward_solve,
-                            s.backward_solve, s.work, s.messages};
-    for (std::size_t part = 0; part < sums.size(); ++part) sums[part] += parts[part] / batches / world.size();
-  }
-  world.AllReduce(comm::BufferOf(absl::MakeSpan(sums)));
-  measured.mean = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
-  return measured;
-}
-
-void PrintWhere(const char* word, const StepShape& shape, int ranks, const std::string& setting) {
-  std::printf("%s ranks=%d steps=%lld batch=%lld hidden=%lld setting=%s", word, ranks,
-              static_cast<long long>(shape.steps), static_cast<long long>(shape.batch),
-              static_cast<long long>(shape.cell.hidden), setting.c_str());
-}
-
-void PrintSpread(const Spread& spread) {
-  std::printf(" median=%.6f min=%.6f max=%.6f", spread.median, spread.min, spread.max);
-}
-
-// Seconds of each kind of work, by one piece of it; then what is not in them: by item of the sequence
-// (inputs), by batch (head), by evaluation (solver), by step whose gradient is taken (sum of gradients).
-void PrintCosts(StepRun& run, const BatchSeconds& mean, const StepShape& shape, const Setting& setting,
-                double evaluations, const comm::Communicator& world) {
-  const mgrit::WorkTimes times = run.solver().work_times();
-  mgrit::WorkSeconds seconds = times.seconds;
-  std::vector<double> counts(times.counts.values.begin(), times.counts.values.end());
-  world.AllReduce(comm::BufferOf(absl::MakeSpan(seconds.values.data(), mgrit::kWorkKinds)));
-  world.AllReduce(comm::BufferOf(absl::MakeSpan(counts)));
-  if (world.rank() != 0) return;
-  PrintWhere("lp_costs", shape, world.size(), TextOf(setting));
-  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
-    if (counts[kind] > 0)
-      std::printf(" %s=%.9f", mgrit::kWorkNames[kind], seconds.values[kind] / counts[kind]);
-  }
-  const std::size_t gradient = static_cast<std::size_t>(mgrit::WorkKind::kGradient);
-  const double batches = absl::GetFlag(FLAGS_batches);
-  const double gradients = seconds.values[gradient] / batches / world.size();
-  const double steps = static_cast<double>(shape.steps);
-  const double solver = mean.forward_solve + mean.backward_solve - (mean.work - gradients) - mean.messages;
-  const double state_bytes = 4.0 * static_cast<double>(shape.cell.layers * shape.batch * shape.cell.hidden);
-  std::printf(" state_bytes=%.0f gradient_bytes=%.0f", state_bytes, 4.0 * run.GradientCount());
-  std::printf(
-      " inputs=%.9f head=%.9f solver=%.9f sum=%.9f\n", (mean.forward - mean.forward_solve) / steps, mean.head,
-      solver * world.size() / evaluations,
-      (mean.backward - mean.backward_solve - gradients) * world.size() / (counts[gradient] / batches));
-}
-
-void MeasureSerial(StepRun& run, const StepShape& shape) {
-  std::vector<double> seconds;
-  for (int i = 0; i < absl::GetFlag(FLAGS_warmup); ++i) run.RunSerialBatch();
-  for (int i = 0; i < absl::GetFlag(FLAGS_batches); ++i) seconds.push_back(run.RunSerialBatch());
-  PrintWhere("serial_step", shape, 1, "serial");
-  PrintSpread(SpreadOf(seconds));
-  std::printf("\n");
-}
-
 void MeasureInference(StepRun& run, const StepShape& shape, const Setting& setting, int windows,
                       const comm::Communicator& world) {
   run.RunInference(shape.batch);
   double seconds = run.RunInference(windows);
   world.AllReduce(comm::BufferOf(absl::MakeSpan(&seconds, 1)), comm::ReduceOp::kMax);
   if (world.rank() != 0) return;
-  PrintWhere("lp_inference", shape, world.size(), TextOf(setting));
-  std::printf(" windows=%d seconds=%.6f\n", windows, seconds);
+  std::printf("%s windows=%d seconds=%.6f\n", LineHead("lp_inference", run, TextOf(setting)).c_str(), windows,
+              seconds);
 }
 
 absl::Status Run(const gru_training::GruSettings& config, const Setting& setting, comm::Session& session) {
@@ -161,33 +82,13 @@ absl::Status Run(const gru_training::GruSettings& config, const Setting& setting
   const StepShape shape = ShapeOf(config);
   StepRun run(shape, setting, world);
   session.EnterSteps();
-  const bool alone = world.size() == 1;
-  if (alone && absl::GetFlag(FLAGS_serial)) MeasureSerial(run, shape);
-  const Measured measured = Measure(run, world);
-  const BatchSeconds& mean = measured.mean;
-  const double forward = run.ForwardEvaluations(), backward = run.BackwardEvaluations();
-  if (world.rank() == 0) {
-    PrintWhere("lp_step", shape, world.size(), TextOf(setting));
-    PrintSpread(SpreadOf(measured.totals));
-    const double solves = mean.forward + mean.backward;
-    std::printf(
-        " forward=%.6f head=%.6f backward=%.6f overhead=%.4f overhead_without_messages=%.4f messages=%.6f "
-        "forward_evaluations=%.0f backward_evaluations=%.0f\n",
-        mean.forward, mean.head, mean.backward, 1 - mean.work / solves,
-        1 - (mean.work + mean.messages) / solves, mean.messages, forward, backward);
-  }
-  PrintCosts(run, mean, shape, setting, forward + backward, world);
+  MeasureSteps(run, TextOf(setting),
+               {.batches = absl::GetFlag(FLAGS_batches),
+                .warmup = absl::GetFlag(FLAGS_warmup),
+                .serial = absl::GetFlag(FLAGS_serial),
+                .messages = absl::GetFlag(FLAGS_messages)});
   const int windows = absl::GetFlag(FLAGS_windows);
   if (windows > 0) MeasureInference(run, shape, setting, windows, world);
-  if (!alone && absl::GetFlag(FLAGS_messages)) {
-    const mgrit::scaling::MessageCosts costs =
-        mgrit::scaling::MeasureMessages(world, [&] { run.RunSerialBatch(); });
-    if (world.rank() == 0) {
-      std::printf("messages ranks=%d latency=%.9f per_byte=%.15f contention=%.4f hand_over=%.9f\n",
-                  world.size(), costs.latency_seconds, costs.byte_seconds, costs.contention,
-                  costs.hand_over_seconds);
-    }
-  }
   return absl::OkStatus();
 }
 

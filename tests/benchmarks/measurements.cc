@@ -1,10 +1,11 @@
 #include "tests/benchmarks/measurements.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,35 +19,54 @@ namespace {
 using mgrit::scaling::Costs;
 using Entries = std::map<std::string, std::string>;
 
-// 0 where the key is missing.
-absl::StatusOr<double> Number(const Entries& entries, const std::string& key) {
+// `missing` where the key is missing.
+absl::StatusOr<double> Number(const Entries& entries, const std::string& key, double missing = 0) {
   const auto found = entries.find(key);
-  double value = 0;
+  double value = missing;
   if (found != entries.end() && !absl::SimpleAtod(found->second, &value)) {
     return absl::InvalidArgumentError(absl::StrCat("expected a number in ", key, "=", found->second));
   }
   return value;
 }
 
+std::string Word(const Entries& entries, const std::string& key, const std::string& missing = "") {
+  const auto found = entries.find(key);
+  return found == entries.end() ? missing : found->second;
+}
+
+absl::StatusOr<std::int64_t> Whole(const Entries& entries, const std::string& key) {
+  PLAIT_ASSIGN_OR_RETURN(const double value, Number(entries, key));
+  return static_cast<std::int64_t>(value);
+}
+
 absl::Status AddStep(const Entries& entries, std::vector<MeasuredStep>& steps) {
   MeasuredStep step;
-  step.setting = entries.count("setting") > 0 ? entries.at("setting") : "";
-  PLAIT_ASSIGN_OR_RETURN(const double ranks, Number(entries, "ranks"));
-  PLAIT_ASSIGN_OR_RETURN(const double count, Number(entries, "steps"));
+  step.setting = Word(entries, "setting");
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t ranks, Whole(entries, "ranks"));
+  PLAIT_ASSIGN_OR_RETURN(step.steps, Whole(entries, "steps"));
   PLAIT_ASSIGN_OR_RETURN(step.seconds, Number(entries, "median"));
+  PLAIT_ASSIGN_OR_RETURN(step.processor, Number(entries, "processor"));
   step.ranks = static_cast<int>(ranks);
-  step.steps = static_cast<std::int64_t>(count);
   steps.push_back(step);
   return absl::OkStatus();
 }
 
+absl::Status AddKind(const Entries& entries, Measurements& all) {
+  PLAIT_ASSIGN_OR_RETURN(const double ahead, Number(entries, "ahead", 0));
+  PLAIT_ASSIGN_OR_RETURN(const double shared, Number(entries, "shared", 1));
+  PLAIT_ASSIGN_OR_RETURN(const double input_gradient, Number(entries, "input_gradient", 0));
+  all.linearises_ahead = ahead != 0;
+  all.shares_parameters = shared != 0;
+  all.wants_input_gradient = input_gradient != 0;
+  return absl::OkStatus();
+}
+
 absl::Status AddCosts(const Entries& entries, Measurements& all) {
-  PLAIT_ASSIGN_OR_RETURN(const double ranks, Number(entries, "ranks"));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t ranks, Whole(entries, "ranks"));
   if (ranks != 1) return absl::OkStatus();
   MeasuredCosts measured;
-  measured.setting = entries.count("setting") > 0 ? entries.at("setting") : "";
-  PLAIT_ASSIGN_OR_RETURN(const double steps, Number(entries, "steps"));
-  measured.steps = static_cast<std::int64_t>(steps);
+  measured.setting = Word(entries, "setting");
+  PLAIT_ASSIGN_OR_RETURN(measured.steps, Whole(entries, "steps"));
   Costs& costs = measured.costs;
   for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
     PLAIT_ASSIGN_OR_RETURN(costs.work.values[kind], Number(entries, mgrit::kWorkNames[kind]));
@@ -58,9 +78,15 @@ absl::Status AddCosts(const Entries& entries, Measurements& all) {
   PLAIT_ASSIGN_OR_RETURN(costs.sum, Number(entries, "sum"));
   PLAIT_ASSIGN_OR_RETURN(costs.state_bytes, Number(entries, "state_bytes"));
   PLAIT_ASSIGN_OR_RETURN(costs.gradient_bytes, Number(entries, "gradient_bytes"));
-  PLAIT_ASSIGN_OR_RETURN(all.batch, Number(entries, "batch"));
-  PLAIT_ASSIGN_OR_RETURN(all.hidden, Number(entries, "hidden"));
   all.costs.push_back(measured);
+  return AddKind(entries, all);
+}
+
+absl::Status AddBias(const Entries& entries, std::vector<MeasuredBias>& biases) {
+  MeasuredBias measured = {.setting = Word(entries, "setting")};
+  PLAIT_ASSIGN_OR_RETURN(measured.steps, Whole(entries, "steps"));
+  PLAIT_ASSIGN_OR_RETURN(measured.bias, Number(entries, "bias"));
+  biases.push_back(measured);
   return absl::OkStatus();
 }
 
@@ -92,19 +118,51 @@ absl::Status AddMessages(const Entries& entries, MessageRuns& runs) {
   return absl::OkStatus();
 }
 
-absl::Status AddLine(const std::string& line, MessageRuns& messages, Measurements& all) {
+void SetMessages(const MessageRuns& runs, Measurements& all) {
+  all.has_messages = !runs.latency.empty();
+  if (!all.has_messages) return;
+  all.latency = SpreadOf(runs.latency).median;
+  all.byte = SpreadOf(runs.byte).median;
+  all.contention = SpreadOf(runs.contention).median;
+  all.hand_over = SpreadOf(runs.hand_over).median;
+}
+
+struct Log {
+  std::vector<Measurements> problems;
+  std::vector<MessageRuns> messages;  // by problem
+};
+
+std::size_t ProblemOf(const Entries& entries, Log& log) {
+  const std::string name = Word(entries, "problem", "gru");
+  const auto is_it = [&](const Measurements& one) { return one.problem == name; };
+  const auto found = std::find_if(log.problems.begin(), log.problems.end(), is_it);
+  if (found != log.problems.end()) return static_cast<std::size_t>(found - log.problems.begin());
+  log.problems.emplace_back();
+  log.problems.back().problem = name;
+  log.messages.emplace_back();
+  return log.problems.size() - 1;
+}
+
+absl::Status AddLine(const std::string& line, Log& log) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
   if (words.empty()) return absl::OkStatus();
+  const std::string& kind = words[0];
+  if (kind != "serial_step" && kind != "lp_step" && kind != "lp_costs" && kind != "lp_bias" &&
+      kind != "messages")
+    return absl::OkStatus();
   Entries entries;
   for (const std::string& word : words) {
     const std::pair<std::string, std::string> entry = absl::StrSplit(word, absl::MaxSplits('=', 1));
     entries.insert(entry);
   }
-  if (words[0] == "serial_step") return AddStep(entries, all.serial);
-  if (words[0] == "lp_step") return AddStep(entries, all.parallel);
-  if (words[0] == "lp_costs") return AddCosts(entries, all);
-  if (words[0] == "messages") return AddMessages(entries, messages);
-  return absl::OkStatus();
+  const std::size_t problem = ProblemOf(entries, log);
+  Measurements& all = log.problems[problem];
+  if (kind == "lp_bias") return AddBias(entries, all.biases);
+  if (kind == "messages") return AddMessages(entries, log.messages[problem]);
+  PLAIT_ASSIGN_OR_RETURN(all.batch, Number(entries, "batch"));
+  all.data = Word(entries, "data");
+  if (kind == "lp_costs") return AddCosts(entries, all);
+  return AddStep(entries, kind == "serial_step" ? all.serial : all.parallel);
 }
 
 double MedianOf(const std::vector<const MeasuredCosts*>& runs,
@@ -116,25 +174,36 @@ double MedianOf(const std::vector<const MeasuredCosts*>& runs,
 
 }  // namespace
 
-absl::StatusOr<Measurements> ReadMeasurements(const std::string& path) {
+absl::StatusOr<std::vector<Measurements>> ReadMeasurements(const std::string& path) {
   std::ifstream file(path);
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  Measurements all;
-  MessageRuns messages;
+  Log log;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
-    PLAIT_RETURN_IF_ERROR(base::Prefixed(AddLine(line, messages, all), absl::StrCat(path, ":", ++number)));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(AddLine(line, log), absl::StrCat(path, ":", ++number)));
   }
-  if (all.costs.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a line lp_costs ranks=1 of layer_parallel_step, found none"));
+  for (std::size_t i = 0; i < log.problems.size(); ++i) {
+    if (log.problems[i].costs.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": expected a line lp_costs ranks=1 of ",
+                                                     log.problems[i].problem, ", found none"));
+    }
+    SetMessages(log.messages[i], log.problems[i]);
   }
-  all.has_messages = !messages.latency.empty();
-  if (!all.has_messages) return all;
-  all.latency = SpreadOf(messages.latency).median;
-  all.byte = SpreadOf(messages.byte).median;
-  all.contention = SpreadOf(messages.contention).median;
-  all.hand_over = SpreadOf(messages.hand_over).median;
+  return log.problems;
+}
+
+double MedianSeconds(const std::vector<MeasuredStep>& all, const MeasuredStep& like) {
+  std::vector<double> seconds;
+  for (const MeasuredStep& one : all) {
+    if (one.setting == like.setting && one.ranks == like.ranks && one.steps == like.steps)
+      seconds.push_back(one.seconds);
+  }
+  return SpreadOf(seconds).median;
+}
+
+Measurements Calibration(Measurements all, std::int64_t steps) {
+  std::erase_if(all.costs, [&](const MeasuredCosts& run) { return run.steps != steps; });
+  std::erase_if(all.serial, [&](const MeasuredStep& run) { return run.steps != steps; });
   return all;
 }
 
@@ -161,6 +230,29 @@ Costs CostsFor(const Measurements& measurements, const std::string& setting, std
   costs.latency = measurements.latency;
   costs.byte = measurements.byte;
   return costs;
+}
+
+mgrit::scaling::BatchShape ShapeFor(const Measurements& measurements, const Setting& setting,
+                                    std::int64_t steps, int ranks) {
+  mgrit::scaling::BatchShape shape = ShapeOf(setting, steps, ranks);
+  shape.linearises_ahead = measurements.linearises_ahead;
+  shape.shares_parameters = measurements.shares_parameters;
+  shape.wants_input_gradient = measurements.wants_input_gradient;
+  return shape;
+}
+
+double SerialSeconds(const Measurements& measurements, std::int64_t steps) {
+  const MeasuredStep* nearest = nullptr;
+  const auto distance = [&](const MeasuredStep& run) {
+    return std::abs(std::log(static_cast<double>(run.steps) / static_cast<double>(steps)));
+  };
+  for (const MeasuredStep& run : measurements.serial) {
+    if (nearest == nullptr || distance(run) < distance(*nearest)) nearest = &run;
+  }
+  if (nearest == nullptr) return 0;
+  const double measured = MedianSeconds(measurements.serial, *nearest);
+  const double head = std::min(CostsFor(measurements, "", nearest->steps).head, measured);
+  return head + (measured - head) * static_cast<double>(steps) / static_cast<double>(nearest->steps);
 }
 
 }  // namespace plait::benchmarks

@@ -1,4 +1,5 @@
-// The lines that layer_parallel_step prints, read back: "word key=value key=value ...".
+// The lines that layer_parallel_step and odenet_step print (step_lines.h), read back, and what the model of scaling says
+// with them.
 #ifndef PLAIT_TESTS_BENCHMARKS_MEASUREMENTS_H_
 #define PLAIT_TESTS_BENCHMARKS_MEASUREMENTS_H_
 
@@ -16,7 +17,8 @@ struct MeasuredStep {
   std::string setting;
   int ranks = 1;
   std::int64_t steps = 0;
-  double seconds = 0;  // per batch, median
+  double seconds = 0;    // per batch, median
+  double processor = 0;  // of the rank that took most; 0: not in the log
 };
 
 struct MeasuredCosts {
@@ -25,27 +27,53 @@ struct MeasuredCosts {
   mgrit::scaling::Costs costs;  // without those of messages
 };
 
+struct MeasuredBias {
+  std::string setting;
+  std::int64_t steps = 0;
+  double bias = 0;  // |gradient - exact gradient| / |exact gradient|
+};
+
+// Of one network.
 struct Measurements {
-  std::vector<MeasuredStep> serial;  // of the plain loop; setting "serial"
-  std::vector<MeasuredStep> parallel;
-  std::vector<MeasuredCosts> costs;  // of runs on one rank
+  std::string problem = {};
+  double batch = 0;
+  std::string data = {};                  // "real", "synthetic", or empty
+  std::vector<MeasuredStep> serial = {};  // of the plain loop; setting "serial"
+  std::vector<MeasuredStep> parallel = {};
+  std::vector<MeasuredCosts> costs = {};  // of runs on one rank
+  std::vector<MeasuredBias> biases = {};
   bool has_messages = false;
   double latency = 0;
   double byte = 0;
   double contention = 1;
   double hand_over = 0;  // on the most ranks
-  double batch = 0, hidden = 0;
+  // mgrit/scaling/work_trace.h; without such keys those of the GRU.
+  bool linearises_ahead = false, shares_parameters = true, wants_input_gradient = false;
 };
 
-// Other lines are passed over; of several runs with the same key figures, each counts (the model takes their
-// median). NotFound where there is no file, InvalidArgument with file and line where a number is none, or
-// where a file has no run on one rank.
-absl::StatusOr<Measurements> ReadMeasurements(const std::string& path);
+// By problem (`problem=`, or "gru"), in the order of their first lines. Other lines are passed over; of several runs with
+// the same key figures, each counts (the model takes their median). NotFound where there is no file, InvalidArgument with
+// file and line where a number is none, or where a problem has no run on one rank.
+absl::StatusOr<std::vector<Measurements>> ReadMeasurements(const std::string& path);
+
+// Of the runs whose setting, ranks and steps are those of `like`.
+double MedianSeconds(const std::vector<MeasuredStep>& all, const MeasuredStep& like);
+
+// Only what was measured with so many steps.
+Measurements Calibration(Measurements all, std::int64_t steps);
 
 // Costs of one rank at `steps` steps with this setting (medians over the runs), else of the run nearest to
 // it: the same setting at other steps, or any. Never empty: ReadMeasurements has seen to that.
 mgrit::scaling::Costs CostsFor(const Measurements& measurements, const std::string& setting,
                                std::int64_t steps);
+
+// ShapeOf (setting.h) for this network.
+mgrit::scaling::BatchShape ShapeFor(const Measurements& measurements, const Setting& setting,
+                                    std::int64_t steps, int ranks);
+
+// Of a batch of the plain loop: from the run nearest in length, whose time but for the head grows with the steps. 0: none
+// was measured.
+double SerialSeconds(const Measurements& measurements, std::int64_t steps);
 
 }  // namespace plait::benchmarks
 

@@ -1,4 +1,4 @@
-// Forward and backward passes of experts' MLPs beside dense layers of the same arithmetic:
+// Forward and backward passes of experts' MLPs beside dense layers of the same arithmetic, and of gates:
 //
 //   moe_experts program=experts dtype=float32 experts=64 sizes=zipf ms=71.25
 //
@@ -28,6 +28,7 @@
 #include "models/linear/linear.h"
 #include "models/rowwise/rowwise.h"
 #include "parallel/moe/experts.h"
+#include "parallel/moe/router.h"
 
 ABSL_FLAG(int, rounds, 5, "rounds; the first one counts, too");
 ABSL_FLAG(bool, wait, false, "begin each round at a line of standard input");
@@ -93,6 +94,26 @@ void RunExperts(const moe::ExpertsOptions& options, const moe::ExpertWeights& we
   moe::BackwardExperts(options, weights, saved, offsets, of_y, {});
 }
 
+// From tokens to experts, weights, census and balance loss, and the gradients of tokens and weights; noise is drawn.
+std::function<void()> Gate(const Setting& s, moe::GateKind kind) {
+  const at::Tensor x = Leaf({absl::GetFlag(FLAGS_tokens), kWidth}, s.type),
+                   router = Leaf({s.experts, kWidth}, s.type), noise = Leaf({s.experts, kWidth}, s.type);
+  const moe::GateOptions options = {
+      .kind = kind, .experts = s.experts, .k = kPerToken, .balance_weight = 0.01};
+  return [=] {
+    const at::Tensor seen = x.to(at::kFloat);
+    moe::GateContext context = {.training = true, .seed = 1};
+    std::vector<at::Tensor> inputs = {x, router};
+    if (kind == moe::GateKind::kNoisyTopK) {
+      context.noise_logits = at::linear(seen, noise.to(at::kFloat));
+      inputs.push_back(noise);
+    }
+    const moe::RoutedTokens routed =
+        moe::RouteTokens(options, {}, at::linear(seen, router.to(at::kFloat)), context);
+    torch::autograd::grad({routed.routing.weights.square().sum() + routed.loss}, inputs);
+  };
+}
+
 std::vector<Program> ProgramsOf(const Setting& s) {
   const std::int64_t tokens_count = absl::GetFlag(FLAGS_tokens), count = tokens_count * kPerToken;
   const auto random = [&](at::IntArrayRef shape) { return Leaf(shape, s.type).detach(); };
@@ -134,6 +155,8 @@ std::vector<Program> ProgramsOf(const Setting& s) {
       {"products", DensePair(count, s.type, own, none)},
       {"products-libtorch", DensePair(count, s.type, theirs, none)},
       {"loop", experts(moe::ExpertBackend::kLoop)},
+      {"gate", Gate(s, moe::GateKind::kTopK)},
+      {"noisy-gate", Gate(s, moe::GateKind::kNoisyTopK)},
   };
 }
 

@@ -1,41 +1,53 @@
-// The model of scaling against measured runs, and what it says about more ranks and longer sequences:
+// The model of scaling against measured runs, and what it says about more ranks and longer networks:
 //
 //   layer_parallel_step --setting=published >>runs.txt                  # calibrates: one rank, 128 steps
 //   layer_parallel_step --setting=published --nproc=2 >>runs.txt        # messages; a run to predict
 //   layer_parallel_step --setting=published --sequence-length=256 >>runs.txt
 //   bazel run //tests/benchmarks:scaling -- --log=runs.txt
 //
-// First a Markdown table of measured and predicted seconds per batch: only costs of runs on one rank with
-// --calibrate steps are used, so all other rows are predictions. Then, for each number of steps, seconds
-// serially and the speed-up on 1 to --most-ranks ranks, a core each, for the settings of --settings: below 1,
-// layer-parallel loses.
+//   odenet_step --problem=peaks --layers=64 --batches=20 --nproc=1 >>runs.txt              # likewise, with 2 and 4
+//   odenet_step --problem=peaks --layers=1024 --biases --train_steps=100 >>runs.txt
+//   bazel run //tests/benchmarks:scaling -- --log=runs.txt --calibrate=64 --settings= --steps=64,1024 --most-ranks=1024
+//
+// For each problem of the log first a Markdown table of measured and predicted seconds per batch: only costs of runs on
+// one rank with --calibrate steps are used, so all other rows are predictions; the speed-up is over the plain loop, as
+// measured. Then, for each number of steps, seconds serially and the speed-up on 1 to --most-ranks ranks, a core each, for
+// the settings of --settings: below 1, layer-parallel loses. Where the log has biases of gradients, the fastest way for
+// each number of steps and ranks, weak scaling, what a rank holds, and plots of the former for all problems.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
+#include <set>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "data/plot/plot.h"
+#include "mgrit/scaling/memory_model.h"
 #include "mgrit/scaling/scaling_model.h"
+#include "tests/benchmarks/fastest_ways.h"
 #include "tests/benchmarks/measurements.h"
-#include "tests/benchmarks/spread.h"
 
-ABSL_FLAG(std::string, log, "", "output of layer_parallel_step, of any number of runs");
+ABSL_FLAG(std::string, log, "", "output of layer_parallel_step or odenet_step, of any number of runs");
 ABSL_FLAG(int, calibrate, 128, "steps of the runs on one rank whose costs are used");
 ABSL_FLAG(int, cores, 0, "cores of the machine that was measured; 0: of this one");
 ABSL_FLAG(int, most_ranks, 256, "largest number of ranks in the tables");
 ABSL_FLAG(std::string, steps, "128,1024,8192", "numbers of steps, a table each");
+ABSL_FLAG(std::int64_t, steps_per_rank, 8, "of weak scaling");
+ABSL_FLAG(double, bias_limit, 0.1, "of a gradient, for the fastest way");
+ABSL_FLAG(std::string, plots, "", "folder for plots of the fastest ways");
 ABSL_FLAG(std::string, settings,
           "published;published-cycle;default;levels=3/cfactor=8,4/step=frozen/hold=4,8;"
           "levels=4/cfactor=8/step=frozen/hold=4,16;levels=5/cfactor=4/step=frozen/hold=2,4,8",
-          "columns of the tables, separated by ;");
+          "columns of the tables of speed-ups, separated by ;; empty: no such tables");
 
 namespace plait::benchmarks {
 namespace {
@@ -50,68 +62,54 @@ base::ToolUsage Usage() {
           .examples = {"scaling --log=runs.txt", "scaling --log=runs.txt --steps=4096 --most-ranks=1024"}};
 }
 
-double MedianSeconds(const std::vector<MeasuredStep>& all, const MeasuredStep& like) {
-  std::vector<double> seconds;
-  for (const MeasuredStep& one : all) {
-    if (one.setting == like.setting && one.ranks == like.ranks && one.steps == like.steps)
-      seconds.push_back(one.seconds);
-  }
-  return SpreadOf(seconds).median;
+void PrintRow(const MeasuredStep& run, double measured, double predicted, double serial, bool calibrated) {
+  std::printf("| `%s` | %lld | %d | %.4f | %.4f | %+.1f %% |", run.setting.c_str(),
+              static_cast<long long>(run.steps), run.ranks, measured, predicted,
+              100 * (predicted / measured - 1));
+  if (serial > 0) std::printf(" %.2f", serial / measured);
+  std::printf(run.processor > 0 ? " | %.4f" : " |", run.processor);
+  std::printf(" | %s |\n", calibrated ? "calibrated on" : "predicted");
 }
 
-// Only runs that calibrate.
-Measurements Calibration(Measurements all, std::int64_t steps) {
-  std::erase_if(all.costs, [&](const MeasuredCosts& run) { return run.steps != steps; });
-  return all;
-}
-
+// Of the plain loop too: how its time grows with the steps.
 absl::Status PrintPredictions(const Measurements& all, const Measurements& calibration,
                               const Machine& machine) {
   std::printf(
-      "| setting | steps | ranks | measured s | predicted s | error | |\n|---|---|---|---|---|---|---|\n");
-  std::map<std::tuple<std::string, std::int64_t, int>, bool> shown;
+      "| setting | steps | ranks | measured s | predicted s | error | speed-up | processor s of a rank | |\n"
+      "|---|---|---|---|---|---|---|---|---|\n");
+  std::set<std::tuple<std::string, std::int64_t, int>> shown;
+  std::vector<MeasuredStep> runs = all.serial;
+  runs.insert(runs.end(), all.parallel.begin(), all.parallel.end());
   double worst = 0;
-  for (const MeasuredStep& run : all.parallel) {
-    if (!shown.insert({{run.setting, run.steps, run.ranks}, true}).second) continue;
-    PLAIT_ASSIGN_OR_RETURN(const Setting setting, ParseSetting(run.setting));
-    const Costs costs = CostsFor(calibration, run.setting, run.steps);
-    const double measured = MedianSeconds(all.parallel, run);
-    const double predicted = PredictBatch(ShapeOf(setting, run.steps, run.ranks), costs, machine);
-    const double error = predicted / measured - 1;
+  for (const MeasuredStep& run : runs) {
+    if (!shown.insert({run.setting, run.steps, run.ranks}).second) continue;
+    const bool serial = run.setting == "serial";
+    const double measured = MedianSeconds(serial ? all.serial : all.parallel, run);
+    double predicted = SerialSeconds(calibration, run.steps);
+    if (!serial) {
+      PLAIT_ASSIGN_OR_RETURN(const Setting setting, ParseSetting(run.setting));
+      predicted = PredictBatch(ShapeFor(all, setting, run.steps, run.ranks),
+                               CostsFor(calibration, run.setting, run.steps), machine);
+    }
     const bool calibrated = run.ranks == 1 && run.steps == absl::GetFlag(FLAGS_calibrate);
-    if (!calibrated) worst = std::max(worst, std::abs(error));
-    std::printf("| `%s` | %lld | %d | %.4f | %.4f | %+.1f %% | %s |\n", run.setting.c_str(),
-                static_cast<long long>(run.steps), run.ranks, measured, predicted, 100 * error,
-                calibrated ? "calibrated on" : "predicted");
+    if (!calibrated) worst = std::max(worst, std::abs(predicted / measured - 1));
+    PrintRow(run, measured, predicted, SerialSeconds(all, run.steps), calibrated);
   }
   std::printf("\nLargest error of a prediction: %.1f %%\n", 100 * worst);
   return absl::OkStatus();
 }
 
-// Of one step of the plain loop: the run nearest in length.
-double SerialStepSeconds(const Measurements& all, std::int64_t steps) {
-  const MeasuredStep* nearest = nullptr;
-  const auto distance = [&](const MeasuredStep& run) {
-    return std::abs(std::log(static_cast<double>(run.steps) / static_cast<double>(steps)));
-  };
-  for (const MeasuredStep& run : all.serial) {
-    if (nearest == nullptr || distance(run) < distance(*nearest)) nearest = &run;
-  }
-  if (nearest == nullptr) return 0;
-  return MedianSeconds(all.serial, *nearest) / static_cast<double>(nearest->steps);
-}
-
 struct Column {
-  std::string name;
+  std::string name, key;  // key: as a log has it
   Setting setting;
 };
 
-absl::StatusOr<std::vector<Column>> Columns() {
+absl::StatusOr<std::vector<Column>> Columns(bool gru) {
   std::vector<Column> columns;
   for (const std::string& text :
        std::vector<std::string>(absl::StrSplit(absl::GetFlag(FLAGS_settings), ';'))) {
     PLAIT_ASSIGN_OR_RETURN(const Setting setting, ParseSetting(text));
-    columns.push_back({text, setting});
+    columns.push_back({text, gru ? TextOf(setting) : TextOf(setting.solver), setting});
   }
   return columns;
 }
@@ -135,7 +133,7 @@ void PrintWins(const std::vector<Column>& columns, const std::vector<std::vector
 
 void PrintTable(const Measurements& all, const Measurements& calibration, const std::vector<Column>& columns,
                 std::int64_t steps) {
-  const double serial = SerialStepSeconds(all, steps) * static_cast<double>(steps);
+  const double serial = SerialSeconds(all, steps);
   std::printf("\n%lld steps, serially %.3f s per batch; speed-up over it, a core for each rank:\n\n| ranks |",
               static_cast<long long>(steps), serial);
   for (const Column& column : columns) std::printf(" `%s` |", column.name.c_str());
@@ -151,9 +149,10 @@ void PrintTable(const Measurements& all, const Measurements& calibration, const 
         std::printf(" |");
         continue;
       }
-      const Costs costs = CostsFor(calibration, TextOf(setting), steps);
+      const Costs costs = CostsFor(calibration, columns[i].key, steps);
       const Machine machine = {.cores = ranks, .contention = calibration.contention};
-      speedups[i].push_back(serial / PredictBatch(ShapeOf(setting, steps, ranks), costs, machine));
+      speedups[i].push_back(serial /
+                            PredictBatch(ShapeFor(calibration, setting, steps, ranks), costs, machine));
       std::printf(" %.2f |", speedups[i].back());
     }
     std::printf("\n");
@@ -162,36 +161,118 @@ void PrintTable(const Measurements& all, const Measurements& calibration, const 
   PrintWins(columns, speedups);
 }
 
-absl::Status Run() {
-  const std::string path = base::FromUser(absl::GetFlag(FLAGS_log));
-  if (path.empty())
-    return absl::InvalidArgumentError("--log=FILE is needed: the output of layer_parallel_step");
-  PLAIT_ASSIGN_OR_RETURN(const Measurements all, ReadMeasurements(path));
+absl::StatusOr<std::vector<std::int64_t>> Steps() {
+  std::vector<std::int64_t> all;
+  for (const absl::string_view text : absl::StrSplit(absl::GetFlag(FLAGS_steps), ',')) {
+    all.emplace_back();
+    if (!absl::SimpleAtoi(text, &all.back()) || all.back() < 1)
+      return absl::InvalidArgumentError("--steps: expected numbers of steps, such as 128,1024");
+  }
+  return all;
+}
+
+struct Plots {
+  data::Plot strong = {.name = "strong-scaling",
+                       .title = "Speed-up of the fastest way over serial, predicted",
+                       .x_label = "ranks, a core each",
+                       .y_label = "speed-up",
+                       .log_y = true,
+                       .log_x = true,
+                       .robust = false};
+  data::Plot weak = {.name = "weak-scaling",
+                     .title = "A batch of the fastest way, as many steps per rank, predicted",
+                     .x_label = "ranks, a core each",
+                     .y_label = "batch",
+                     .unit = "s",
+                     .log_y = true,
+                     .log_x = true,
+                     .robust = false};
+};
+
+absl::Status PrintProblem(const Measurements& all, const std::vector<std::int64_t>& steps, Plots& plots) {
   const Measurements calibration = Calibration(all, absl::GetFlag(FLAGS_calibrate));
-  if (calibration.costs.empty() || !all.has_messages || all.serial.empty()) {
-    return absl::InvalidArgumentError(path +
-                                      ": needs a run on one rank with as many steps as --calibrate says, and "
-                                      "one on several ranks (their lines serial_step, lp_costs, messages)");
+  if (calibration.costs.empty() || calibration.serial.empty() || !all.has_messages) {
+    return absl::InvalidArgumentError(absl::StrCat(absl::GetFlag(FLAGS_log), ": ", all.problem,
+                                                   " needs a run on one rank with as many steps as "
+                                                   "--calibrate says, and one on several ranks (their lines "
+                                                   "serial_step, lp_costs, messages)"));
   }
   const int cores = absl::GetFlag(FLAGS_cores);
   const int present = static_cast<int>(std::thread::hardware_concurrency());
   const Machine machine = {
       .cores = cores > 0 ? cores : present, .contention = all.contention, .hand_over = all.hand_over};
   std::printf(
-      "Batch %.0f, hidden %.0f; %d cores; message %.2f us + %.3f ns per byte; all cores at work: %.2f "
-      "times; hand-over where ranks share cores: %.2f ms\n\n",
-      all.batch, all.hidden, machine.cores, 1e6 * all.latency, 1e9 * all.byte, all.contention,
-      1e3 * all.hand_over);
+      "### %s\nBatch %.0f%s, a state has %.0f bytes; %d cores; message %.2f us + %.3f ns per byte; all cores "
+      "at work: "
+      "%.2f times; hand-over where ranks share cores: %.2f ms\n\n",
+      all.problem.c_str(), all.batch, all.data == "synthetic" ? ", synthetic data" : "",
+      calibration.costs[0].costs.state_bytes, machine.cores, 1e6 * all.latency, 1e9 * all.byte,
+      all.contention, 1e3 * all.hand_over);
   PLAIT_RETURN_IF_ERROR(PrintPredictions(all, calibration, machine));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<Column> columns, Columns());
-  for (const absl::string_view text : absl::StrSplit(absl::GetFlag(FLAGS_steps), ',')) {
-    std::int64_t steps = 0;
-    if (!absl::SimpleAtoi(text, &steps) || steps < 1) {
-      return absl::InvalidArgumentError("--steps: expected numbers of steps, such as 128,1024");
-    }
-    PrintTable(all, calibration, columns, steps);
+  if (!absl::GetFlag(FLAGS_settings).empty()) {
+    PLAIT_ASSIGN_OR_RETURN(const std::vector<Column> columns, Columns(all.problem == "gru"));
+    for (const std::int64_t count : steps) PrintTable(all, calibration, columns, count);
   }
+  PLAIT_RETURN_IF_ERROR(PrintFastestWays(all, calibration,
+                                         {.steps = steps,
+                                          .most_ranks = absl::GetFlag(FLAGS_most_ranks),
+                                          .steps_per_rank = absl::GetFlag(FLAGS_steps_per_rank),
+                                          .bias_limit = absl::GetFlag(FLAGS_bias_limit)},
+                                         plots.strong, plots.weak));
+  std::printf("\n");
   return absl::OkStatus();
+}
+
+// Of the published setting, on the rank that has most. Counted, not measured: //tests/parity:layer_parallel_memory_test.
+void PrintMemory(std::int64_t steps) {
+  const Setting setting = PublishedSetting();
+  if (!mgrit::LayerParallel::Check(setting.solver, steps).ok()) return;
+  std::printf("### Memory\n%lld steps with own parameters, `%s`: what a rank holds behind a backward\n\n",
+              static_cast<long long>(steps), TextOf(setting.solver).c_str());
+  std::printf("| ranks | own states | states that every rank has | recorded calls |\n|---|---|---|---|\n");
+  for (int ranks = 1; ranks <= absl::GetFlag(FLAGS_most_ranks); ranks *= 2) {
+    const mgrit::scaling::BatchShape shape = {.solver = setting.solver,
+                                              .steps = steps,
+                                              .ranks = ranks,
+                                              .linearises_ahead = true,
+                                              .shares_parameters = false,
+                                              .wants_input_gradient = true};
+    mgrit::scaling::RankMemory most;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const mgrit::scaling::RankMemory one = MemoryOf(shape, rank);
+      if (one.own() + one.fixed() > most.own() + most.fixed()) most = one;
+    }
+    std::printf("| %d | %lld | %lld | %lld |\n", ranks, static_cast<long long>(most.own()),
+                static_cast<long long>(most.fixed()), static_cast<long long>(most.calls));
+  }
+  std::printf("\n");
+}
+
+absl::Status Draw(const Plots& plots) {
+  if (plots.strong.series.empty()) return absl::OkStatus();
+  PLAIT_ASSIGN_OR_RETURN(
+      const std::vector<std::string> texts,
+      data::RenderTexts({plots.strong, plots.weak}, {.columns = 100, .rows = 24, .utf8 = true}));
+  for (const std::string& text : texts) std::printf("%s\n", text.c_str());
+  const std::string folder = base::FromUser(absl::GetFlag(FLAGS_plots));
+  if (folder.empty()) return absl::OkStatus();
+  return data::WritePictures({plots.strong, plots.weak}, folder).status();
+}
+
+absl::Status Run() {
+  const std::string path = base::FromUser(absl::GetFlag(FLAGS_log));
+  if (path.empty()) {
+    return absl::InvalidArgumentError(
+        "--log=FILE is needed: the output of layer_parallel_step or odenet_step");
+  }
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Measurements> problems, ReadMeasurements(path));
+  if (problems.empty())
+    return absl::InvalidArgumentError(path + ": no line of layer_parallel_step or odenet_step");
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> steps, Steps());
+  Plots plots;
+  for (const Measurements& all : problems) PLAIT_RETURN_IF_ERROR(PrintProblem(all, steps, plots));
+  if (!plots.strong.series.empty()) PrintMemory(*std::max_element(steps.begin(), steps.end()));
+  return Draw(plots);
 }
 
 }  // namespace

@@ -124,9 +124,9 @@ absl::StatusOr<Setting> ParseSetting(absl::string_view text) {
   return setting;
 }
 
-std::string TextOf(const Setting& setting) {
-  const Options& forward = setting.solver.forward;
-  const Options& backward = setting.solver.backward;
+std::string TextOf(const mgrit::LayerParallelOptions& solver) {
+  const Options& forward = solver.forward;
+  const Options& backward = solver.backward;
   std::string text =
       absl::StrCat("levels=", forward.max_levels, "/cfactor=", absl::StrJoin(forward.cfactors, ","),
                    "/iterations=", forward.max_iterations, ",", backward.max_iterations,
@@ -135,10 +135,14 @@ std::string TextOf(const Setting& setting) {
     absl::StrAppend(&text, "/bsweeps=", absl::StrJoin(backward.cf_sweeps, ","));
   }
   if (backward.fmg != forward.fmg) absl::StrAppend(&text, "/bfmg=", backward.fmg ? 1 : 0);
-  absl::StrAppend(&text, "/skip=", forward.skip_downcycle ? 1 : 0,
-                  "/step=", setting.step.coarse_step == CoarseStep::kOneStep ? "one" : "frozen",
-                  "/hold=", absl::StrJoin(setting.step.coarse_hold, ","));
+  absl::StrAppend(&text, "/skip=", forward.skip_downcycle ? 1 : 0);
   return text;
+}
+
+std::string TextOf(const Setting& setting) {
+  return absl::StrCat(TextOf(setting.solver),
+                      "/step=", setting.step.coarse_step == CoarseStep::kOneStep ? "one" : "frozen",
+                      "/hold=", absl::StrJoin(setting.step.coarse_hold, ","));
 }
 
 }  // namespace plait::benchmarks

@@ -1,4 +1,4 @@
-// A way to solve the GRU layer-parallel, as one word of text that programs print and read.
+// A way to solve the GRU, or another network, layer-parallel, as one word of text that programs print and read.
 //
 //   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/step=one/hold=0
 //
@@ -39,6 +39,8 @@ Setting PublishedSetting();
 // does with the published flags) and `default` (what it does without flags).
 absl::StatusOr<Setting> ParseSetting(absl::string_view text);
 std::string TextOf(const Setting& setting);
+// Without the GRU's coarse steps: `step` and `hold` are left out.
+std::string TextOf(const mgrit::LayerParallelOptions& solver);
 
 }  // namespace plait::benchmarks
 

@@ -1,10 +1,13 @@
-// The settings that gradient_cost goes through when it is given none: grids x iterations x variants of the
-// coarse step.
+// The settings that gradient_cost goes through when it is given none (grids x iterations x variants of the coarse step),
+// and the solvers that networks of any depth are tried with.
 #ifndef PLAIT_TESTS_BENCHMARKS_SETTINGS_TO_TRY_H_
 #define PLAIT_TESTS_BENCHMARKS_SETTINGS_TO_TRY_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "mgrit/layer_parallel/layer_parallel.h"
 
 namespace plait::benchmarks {
 
@@ -54,6 +57,21 @@ inline std::vector<std::string> SettingsToTry() {
     }
   }
   return settings;
+}
+
+// Those that fit; grids x iterations.
+inline std::vector<mgrit::LayerParallelOptions> DepthSolversToTry(std::int64_t layers) {
+  constexpr int kIterations[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 2}, {3, 3}};
+  std::vector<mgrit::LayerParallelOptions> solvers;
+  for (const int levels : {2, 3, 4, 5}) {
+    for (const int factor : {2, 4, 8, 16}) {
+      for (const auto& [forward, backward] : kIterations) {
+        solvers.push_back(mgrit::MakeLayerParallelOptions(levels, factor, forward, backward));
+        if (!mgrit::LayerParallel::Check(solvers.back(), layers).ok()) solvers.pop_back();
+      }
+    }
+  }
+  return solvers;
 }
 
 }  // namespace plait::benchmarks
