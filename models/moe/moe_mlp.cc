@@ -150,7 +150,7 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   if (gate.training && noise_.defined()) gate.noise_logits = at::linear(seen, noise_.to(type));
   const at::Tensor logits = at::linear(seen, router_.to(type));
   const RoutedTokens routed = RouteTokens(options_.gate, ranks_.tokens, logits, gate);
-  const ExpertPlacement placement = PlacementFor(routed.census);
+  const ExpertPlacement placement = PlacementFor(routed.census, x.is_meta());
   if (gate.training && call.context.final) Count(routed, placement);
   const int parts = ranks_.tensor.size();
   // Each rank along tp adds the whole loss, and the gradients of its part to those of the others. It is there in evaluation
@@ -166,10 +166,11 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   return y.masked_fill(failed, std::numeric_limits<double>::quiet_NaN());
 }
 
-ExpertPlacement MoeMlp::PlacementFor(const Census& census) {
+ExpertPlacement MoeMlp::PlacementFor(const Census& census, bool planning) {
   if (!training() || options_.planner.policy == PlacementPolicy::kHome) {
     return ExpertPlacement(census.ranks(), census.experts());
   }
+  if (planning) return FullPlacement(options_.planner, census.ranks(), census.experts());
   return PlanPlacement(options_.planner, census, layer_of_ranks_->placement_of_step());
 }
 

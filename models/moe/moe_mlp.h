@@ -91,7 +91,7 @@ class MoeMlp {
  private:
   at::Tensor ThroughExperts(const at::Tensor& x, const Call& call, const at::Tensor& token_indices,
                             at::Tensor& loss);
-  ExpertPlacement PlacementFor(const Census& census);
+  ExpertPlacement PlacementFor(const Census& census, bool planning);
   void Count(const RoutedTokens& routed, const ExpertPlacement& placement);
   bool training() const;
 

@@ -50,18 +50,26 @@ std::vector<Chunk> ChunksOf(Offsets offsets, const at::Tensor& rows) {
   return chunks;
 }
 
-// Room for the hidden rows of the largest chunk.
+// Room for the hidden rows of the largest chunk, or for those of all, which are in `kept` then.
 class HiddenRoom {
  public:
-  HiddenRoom(const std::vector<Chunk>& chunks, const at::Tensor& rows, std::int64_t hidden) {
+  HiddenRoom(const std::vector<Chunk>& chunks, const at::Tensor& rows, std::int64_t hidden,
+             at::Tensor* kept = nullptr) {
+    if (kept != nullptr) {
+      if (!kept->defined()) *kept = at::empty({rows.size(0), hidden}, rows.options());
+      all_ = *kept;
+      return;
+    }
     std::int64_t most = 0;
     for (const Chunk& chunk : chunks) most = std::max(most, chunk.rows());
     room_ = at::empty({most, hidden}, rows.options());
   }
-  at::Tensor For(const Chunk& chunk) const { return room_.narrow(0, 0, chunk.rows()); }
+  at::Tensor For(const Chunk& chunk) const {
+    return all_.defined() ? chunk.RowsOf(all_) : room_.narrow(0, 0, chunk.rows());
+  }
 
  private:
-  at::Tensor room_;
+  at::Tensor room_, all_;
 };
 
 void CheckShape(const char* what, const at::Tensor& tensor, at::IntArrayRef expected, bool may_be_undefined) {
@@ -147,7 +155,7 @@ at::Tensor ForwardExperts(const ExpertsOptions& options, const ExpertWeights& we
 
 ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeights& weights,
                                 const SavedExperts& saved, Offsets offsets, const at::Tensor& gradient,
-                                const WantedGradients& wanted) {
+                                const WantedGradients& wanted, HiddenGradients* kept) {
   const at::NoGradGuard not_recorded;
   CheckExperts(weights, saved.rows, offsets);
   CheckShape("gradients", gradient, saved.rows.sizes(), false);
@@ -165,18 +173,26 @@ ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeigh
   const at::Tensor of_out = gradient.contiguous();
   const std::vector<Chunk> chunks = ChunksOf(offsets, saved.rows), none;
   const std::int64_t hidden_size = weights.in.size(1);
-  const HiddenRoom room(chunks, saved.rows, hidden_size),
+  const bool has_kept = kept != nullptr && kept->in.defined();
+  const HiddenRoom room(chunks, saved.rows, hidden_size, kept != nullptr ? &kept->in : nullptr),
       values_room(wanted.weights ? chunks : none, saved.rows, hidden_size),
-      gate_room(gated ? chunks : none, saved.rows, hidden_size);
+      gate_room(gated ? chunks : none, saved.rows, hidden_size,
+                gated && kept != nullptr ? &kept->gate : nullptr);
   for (const Chunk& chunk : chunks) {
     const at::Tensor of_y = chunk.RowsOf(of_out), x = chunk.RowsOf(saved.rows), of_in = room.For(chunk);
     // The activation's gradients are written over those of its values.
     const at::Tensor of_gate = gated ? gate_room.For(chunk) : at::Tensor();
     const at::Tensor hidden = wanted.weights ? values_room.For(chunk) : at::Tensor();
-    linear::MultiplyGroups(of_y, chunk.ExpertsOf(weights.out), chunk.offsets, of_in, {}, kernels);
-    rowwise::ActivateBackward(
-        ActivationOf(options.activation, chunk.RowsOf(saved.in), chunk.RowsOf(saved.gate)), of_in,
-        {.of_x = gated ? of_gate : of_in, .of_factor = gated ? of_in : at::Tensor(), .y = hidden});
+    const rowwise::ActivationInputs activation =
+        ActivationOf(options.activation, chunk.RowsOf(saved.in), chunk.RowsOf(saved.gate));
+    if (has_kept) {
+      if (wanted.weights) rowwise::Activate(activation, hidden);
+    } else {
+      linear::MultiplyGroups(of_y, chunk.ExpertsOf(weights.out), chunk.offsets, of_in, {}, kernels);
+      rowwise::ActivateBackward(
+          activation, of_in,
+          {.of_x = gated ? of_gate : of_in, .of_factor = gated ? of_in : at::Tensor(), .y = hidden});
+    }
     if (wanted.weights) {
       AddLayerGradients(chunk, of_y, hidden, of.weights.out, of.weights.out_bias, kernels);
       AddLayerGradients(chunk, of_in, x, of.weights.in, of.weights.in_bias, kernels);

@@ -63,9 +63,16 @@ struct ExpertGradients {
   at::Tensor rows;        // undefined where it is not wanted, as are the weights'
   ExpertWeights weights;  // of the shapes of the weights; those that are undefined stay so
 };
+// Of what comes before the activation: a backward in two parts keeps them in between, so that it computes no product twice.
+struct HiddenGradients {
+  at::Tensor in = {};    // (rows, hidden)
+  at::Tensor gate = {};  // (rows, hidden)
+};
+// `kept`: null, or read where it is defined and else written; of the reference neither.
 ExpertGradients BackwardExperts(const ExpertsOptions& options, const ExpertWeights& weights,
                                 const SavedExperts& saved, absl::Span<const std::int64_t> offsets,
-                                const at::Tensor& gradient, const WantedGradients& wanted);
+                                const at::Tensor& gradient, const WantedGradients& wanted,
+                                HiddenGradients* kept = nullptr);
 
 }  // namespace plait::moe
 

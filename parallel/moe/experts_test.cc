@@ -306,12 +306,20 @@ TEST_P(ExpertsTest, GradientsAreComputedAsWanted) {
       BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = true, .weights = false});
   const auto weights =
       BackwardExperts(options, in.weights, saved, in.offsets, in.of_y, {.rows = false, .weights = true});
+  HiddenGradients kept;
+  const auto first = BackwardExperts(options, in.weights, saved, in.offsets, in.of_y,
+                                     {.rows = true, .weights = false}, &kept);
+  const auto second = BackwardExperts(options, in.weights, saved, in.offsets, in.of_y,
+                                      {.rows = false, .weights = true}, &kept);
+  EXPECT_TRUE(first.rows.equal(both.of.rows));
   EXPECT_TRUE(rows.rows.equal(both.of.rows));
   EXPECT_FALSE(weights.rows.defined());
-  const auto all = AllOf(both.of.weights), of_rows = AllOf(rows.weights), of_weights = AllOf(weights.weights);
+  const auto all = AllOf(both.of.weights), of_rows = AllOf(rows.weights), of_weights = AllOf(weights.weights),
+             of_second = AllOf(second.weights);
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_FALSE(of_rows[i].tensor.defined()) << all[i].name;
     EXPECT_TRUE(of_weights[i].tensor.equal(all[i].tensor)) << all[i].name;
+    EXPECT_TRUE(of_second[i].tensor.equal(all[i].tensor)) << all[i].name << " of the second part";
   }
 }
 

@@ -42,6 +42,11 @@ struct ChunkState {
   SavedExperts home, replicas;
 };
 
+struct ChunkGradients {
+  at::Tensor outputs;
+  HiddenGradients home, replicas;
+};
+
 constexpr at::Tensor ExpertWeights::*kMembers[] = {&ExpertWeights::in,   &ExpertWeights::in_bias,
                                                    &ExpertWeights::gate, &ExpertWeights::gate_bias,
                                                    &ExpertWeights::out,  &ExpertWeights::out_bias};
@@ -76,8 +81,8 @@ struct Pass {
   std::vector<at::Tensor ExpertWeights::*> members;  // that the experts have
   std::int64_t k = 0;
   bool records = false;
-  // Of each chunk's outputs, from a backward for inputs alone until that for parameters, and the gradient that it was given.
-  std::vector<at::Tensor> gradients;
+  // Of each chunk, from a backward for inputs alone until that for parameters, and the gradient that it was given.
+  std::vector<ChunkGradients> gradients;
   at::Tensor given;
 
   int rank() const { return ranks.comm().rank(); }
@@ -106,7 +111,7 @@ at::Tensor Select(const at::Tensor& values, const RowNumbers& index) {
 
 at::Tensor RunExperts(const Pass& pass, const ExpertWeights& home, const ExpertWeights& replicas,
                       const Chunk& chunk, const at::Tensor& rows, ChunkState& state) {
-  const PhaseClock clock(pass.forward(), &Phases::experts);
+  const ExpertClock clock(pass.forward());
   const Parts parts = pass.PartsOf(chunk);
   if (pass.options.trace != nullptr)
     pass.options.trace->computed_rows += parts.home_rows() + parts.replica_rows();
@@ -218,17 +223,19 @@ class PassBackward {
 
   void Run(const at::Tensor& gradient) {
     std::optional<Dispatches> dispatches;
-    const std::vector<at::Tensor> kept = std::exchange(pass_.gradients, {});
+    std::vector<ChunkGradients> kept = std::exchange(pass_.gradients, {});
     const bool has_kept = wanted_.is_second_part() && !kept.empty() && pass_.given.is_same(gradient);
     pass_.given = wanted_.is_first_part() ? gradient : at::Tensor();
     if (!has_kept) dispatches.emplace(pass_, gradient, pass_.backward());
     std::vector<RowExchange::Pending> combining;
     for (std::size_t c = 0; c < pass_.chunks.size(); ++c) {
       const Chunk& chunk = pass_.chunks[c];
-      const at::Tensor of_outputs = has_kept ? kept[c] : OfOutputs(c, dispatches->Wait(c));
-      if (wanted_.is_first_part()) pass_.gradients.push_back(of_outputs);
+      ChunkGradients of_chunk =
+          has_kept ? std::move(kept[c])
+                   : ChunkGradients{.outputs = OfOutputs(c, dispatches->Wait(c)), .home = {}, .replicas = {}};
       pass_.BeforeExperts(/*backward=*/true, c);
-      const at::Tensor of_rows = ThroughExperts(c, of_outputs);
+      const at::Tensor of_rows = ThroughExperts(c, of_chunk, has_kept || wanted_.is_first_part());
+      if (wanted_.is_first_part()) pass_.gradients.push_back(std::move(of_chunk));
       if (!wanted_.x) continue;
       const at::Tensor sums = Timed(pass_.backward(), &Phases::permutation, [&] {
         return SumRows(of_rows, chunk.rows, chunk.exchange.received_rows());
@@ -266,25 +273,27 @@ class PassBackward {
     return of.rows;
   }
 
-  // The gradient of the rows that the chunk's experts had.
-  at::Tensor ThroughExperts(std::size_t c, const at::Tensor& gradient) {
-    const PhaseClock clock(pass_.backward(), &Phases::experts);
+  // The gradient of the rows that the chunk's experts had. `in_parts`: of hidden rows it is kept, or is there.
+  at::Tensor ThroughExperts(std::size_t c, ChunkGradients& gradients, bool in_parts) {
+    const ExpertClock clock(pass_.backward());
     const Parts parts = pass_.PartsOf(pass_.chunks[c]);
     const ChunkState& state = tensors_.chunks[c];
     const auto run = [&](const ExpertWeights& weights, const SavedExperts& saved,
                          const at::Tensor& of_outputs, const std::vector<std::int64_t>& offsets,
-                         ExpertWeights& sum) {
-      const ExpertGradients of = BackwardExperts(pass_.options.mlp, weights, saved, offsets, of_outputs,
-                                                 {.rows = wanted_.x, .weights = wanted_.experts});
+                         HiddenGradients& of_hidden, ExpertWeights& sum) {
+      const ExpertGradients of =
+          BackwardExperts(pass_.options.mlp, weights, saved, offsets, of_outputs,
+                          {.rows = wanted_.x, .weights = wanted_.experts}, in_parts ? &of_hidden : nullptr);
       if (wanted_.experts) AddTo(sum, of.weights);
       return of.rows;
     };
-    std::vector<at::Tensor> of_rows = {
-        run(home_, state.home, gradient.narrow(0, 0, parts.home_rows()), parts.home, of_home)};
+    std::vector<at::Tensor> of_rows = {run(home_, state.home,
+                                           gradients.outputs.narrow(0, 0, parts.home_rows()), parts.home,
+                                           gradients.home, of_home)};
     if (parts.replica_rows() > 0) {
       of_rows.push_back(run(tensors_.replicas, state.replicas,
-                            gradient.narrow(0, parts.home_rows(), parts.replica_rows()), parts.replicas,
-                            of_replicas_));
+                            gradients.outputs.narrow(0, parts.home_rows(), parts.replica_rows()),
+                            parts.replicas, gradients.replicas, of_replicas_));
     }
     return wanted_.x ? Joined(of_rows) : at::Tensor();
   }

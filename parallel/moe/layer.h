@@ -10,7 +10,8 @@
 // by the rounding of sums. Replicas of the placement are fetched meanwhile (replicas.h).
 //
 // Gradients of the home weights are sums over the rows of all ranks of the group. Every rank of the group makes the same calls with the
-// same placement; a rank may have no rows. A backward in two parts (parallel/pipeline/split_backward.h) sends nothing twice.
+// same placement; a rank may have no rows. A backward in two parts (parallel/pipeline/split_backward.h) sends nothing and multiplies nothing
+// twice: until the second part the gradients of the experts' hidden rows are kept, as those of dense layers are.
 #ifndef PLAIT_PARALLEL_MOE_LAYER_H_
 #define PLAIT_PARALLEL_MOE_LAYER_H_
 

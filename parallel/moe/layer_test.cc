@@ -10,6 +10,7 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -332,6 +333,32 @@ TEST(ExpertLayer, BackwardOfOneGraphAgainAndInParts) {
       ExpectSame(whole, Gradients(run, all), "all behind inputs");
     }
   }
+}
+
+// Of float64, whose products are LibTorch's: how many the gradients of `of` take.
+int ProductsOf(const LayerPass& run, const std::vector<at::Tensor>& of) {
+  static thread_local int products = 0;  // callbacks have no state
+  products = 0;
+  const at::CallbackHandle handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+        products += std::string(function.name()) == "aten::mm" ? 1 : 0;
+        return nullptr;
+      }));
+  torch::autograd::grad({run.y}, of, {run.gradient}, /*retain_graph=*/true);
+  at::removeCallback(handle);
+  return products;
+}
+
+// A group with rows takes one product to hidden rows and one to inputs, every expert two for its weights.
+TEST(ExpertLayer, BackwardInTwoPartsMultipliesNothingTwice) {
+  const Case c = {.k = 4, .chunks = 2, .placement = "random"};
+  const LayerPass run(c, Problem(c));
+  std::vector<at::Tensor> all = run.of_experts();
+  all.insert(all.end(), {run.x, run.weights});
+  const int whole = ProductsOf(run, all), first = ProductsOf(run, {run.x, run.weights});
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(first + ProductsOf(run, run.of_experts()), whole);
+  EXPECT_EQ(ProductsOf(run, run.of_experts()), whole - first / 2) << "nothing is kept any more";
 }
 
 // SGD of a linear loss of two micro-batches. A step adds 8 bits behind the point: integers of 13 bits and five steps fit into

@@ -11,6 +11,8 @@
 #ifndef PLAIT_PARALLEL_MOE_PASS_TRACE_H_
 #define PLAIT_PARALLEL_MOE_PASS_TRACE_H_
 
+#include <time.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +29,8 @@ struct PassTrace {
     double permutation = 0;  // rows sorted by expert, and back
     double dispatch = 0;     // to the ranks of the experts; backward: of the gradients
     double experts = 0;
+    double processor =
+        0;  // of `experts`, this thread's processor time: what other ranks on its core take is not in it
     double combine = 0;  // back to the ranks of the tokens, and their sum
   };
   Phases forward, backward;
@@ -53,6 +57,32 @@ class PhaseClock {
   using Clock = std::chrono::steady_clock;
   double* seconds_;
   Clock::time_point begin_;
+};
+
+// Seconds that this thread has had a processor for.
+inline double ProcessorSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Of experts, both times.
+class ExpertClock {
+ public:
+  explicit ExpertClock(PassTrace::Phases* phases)
+      : phases_(phases),
+        clock_(phases, &PassTrace::Phases::experts),
+        begin_(phases == nullptr ? 0 : ProcessorSeconds()) {}
+  ~ExpertClock() {
+    if (phases_ != nullptr) phases_->processor += ProcessorSeconds() - begin_;
+  }
+  ExpertClock(const ExpertClock&) = delete;
+  ExpertClock& operator=(const ExpertClock&) = delete;
+
+ private:
+  PassTrace::Phases* phases_;
+  PhaseClock clock_;
+  double begin_;
 };
 
 // The result of `work`, timed.

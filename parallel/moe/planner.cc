@@ -88,4 +88,15 @@ ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& censu
   return placement;
 }
 
+ExpertPlacement FullPlacement(const PlannerOptions& options, int ranks, int experts) {
+  ExpertPlacement placement(ranks, experts);
+  if (options.policy == PlacementPolicy::kHome) return placement;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int next = placement.first_home_expert(rank + 1);
+    const int count = std::min(options.replica_slots, experts - placement.home_experts(rank));
+    for (int i = 0; i < count; ++i) placement.AddReplica((next + i) % experts, rank);
+  }
+  return placement;
+}
+
 }  // namespace plait::moe

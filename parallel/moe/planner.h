@@ -50,6 +50,9 @@ Sharing SharingOf(PlacementPolicy policy);
 ExpertPlacement PlanPlacement(const PlannerOptions& options, const Census& census,
                               const ExpertPlacement* previous = nullptr);
 
+// Every replica slot taken, by the experts that follow the rank's own; rows at home. What a memory plan assumes.
+ExpertPlacement FullPlacement(const PlannerOptions& options, int ranks, int experts);
+
 }  // namespace plait::moe
 
 #endif  // PLAIT_PARALLEL_MOE_PLANNER_H_

@@ -41,6 +41,9 @@ class OutputTest(runs.BenchTest):
                     self.assertEqual(int(c.one("exact")[3]) > 0, ranks > 1)
                     self.assertEqual(c.one("calibration")[1], "measured" if ranks > 1 else None)
                     self.assertEqual([int(step) for step, *_ in c["step"]], [0, 1, 2, 3])
+                    expert = 2 * 4e-6 * (2 * 16 * 24 + 16 + 24)
+                    for value, count in zip(c.numbers("memory"), (local, min(6, local * (ranks - 1)))):
+                        self.assertAlmostEqual(value, count * expert, delta=2e-6)
                     self.check_counts(c, ranks)
                     self.check_rank_lines(c, ranks)
                     self.check_times(c, ranks)
@@ -85,6 +88,9 @@ class OutputTest(runs.BenchTest):
         self.assertAlmostEqual(ratio, predicted / measured, delta=1e-3)
         self.assertAlmostEqual(measured, sum(f + b for _, f, b in steps) / 3, delta=2e-6)
         self.assertEqual(exchange > 0, ranks > 1)
+        busiest, mean, predicted, ratio = c.numbers("critical")
+        self.assertTrue(0 < mean <= busiest + 1e-6)
+        self.assertAlmostEqual(ratio, predicted / busiest, delta=1e-3)
 
     def test_workloads(self):
         """Routing is the workload's: loads are known."""
@@ -92,7 +98,7 @@ class OutputTest(runs.BenchTest):
         self.check_counts(c, 4, samples=64)
         overload, _, max_vio, dead, replicas, slots = c.numbers("load")
         self.assertEqual([overload, max_vio, dead, replicas, slots], [1, 0, 0, 0, 0])
-        self.assertEqual(c["stale"], [])
+        self.assertEqual(c["stale"] + c["without"], [])
         # Half of all first choices, and a share of the second ones, go to rank 0 alone.
         c, = self.small("--nproc=4", "--workload=hot-rank", "--placement=home")
         self.assertGreater(c.numbers("load")[0], 1.5)
@@ -101,6 +107,18 @@ class OutputTest(runs.BenchTest):
         self.assertAlmostEqual(c.numbers("load")[0], 1, delta=0.005)
         self.assertGreater(c.numbers("load")[4], 0)
         self.assertGreaterEqual(c.numbers("stale")[0], 1)
+
+    def test_prediction_of_the_gain(self):
+        """A run without replicas has the overload and takes the time that one with them says it would."""
+        rates = ["--link-bytes-per-second=1e8", "--latency-seconds=1e-6", "--rank-flops-per-second=1e8"]
+        home, balanced = (self.small("--nproc=4", "--workload=W2", "--placement=" + placement, *rates)[0]
+                          for placement in ("home", "balanced"))
+        overload, of_experts, of_all = balanced.numbers("without")
+        self.assertEqual(overload, home.numbers("load")[0])
+        self.assertGreater(overload, 1.5)
+        without, with_replicas = home.numbers("cost"), balanced.numbers("cost")
+        self.assertAlmostEqual(of_experts, without[1] / with_replicas[1], delta=1e-3)
+        self.assertAlmostEqual(of_all, without[0] / with_replicas[0], delta=1e-3)
         # Rank 0 has no token; the last rank no load but what replicas bring.
         for workload in ("W4", "W5", "W6", "W7"):
             c, = self.small("--nproc=3", "--workload=" + workload, "--placement=eplb", "--mode=moe_fwd_bwd")
@@ -110,7 +128,7 @@ class OutputTest(runs.BenchTest):
         for flags in (["--mode=dispatch_only", "--placement=balanced", "--workload=W3"], ["--mode=dispatch_only", "--chunks=3"]):
             c, = self.small("--nproc=2", *flags)
             self.check_counts(c, 2, has_experts=False)
-            self.assertEqual(c["phases"] + c["forward"] + c["cost"], [])
+            self.assertEqual(c["phases"] + c["forward"] + c["cost"] + c["critical"], [])
             self.assertEqual([line[4] for line in c["step"]], ["0.00"] * 4)
             c.one("exchange")
         for flags in (["--chunks=3", "--optimizer=adamw"], ["--gated"], ["--dtype=float64"], ["--dtype=bfloat16"], ["--top=1"],

@@ -33,6 +33,8 @@ LINES = {
     "load": rf"\[Load\] overload_factor = {NUMBER} \(worst step {NUMBER}\), max_vio = {NUMBER}, dead_experts = {NUMBER}, "
             rf"replicas = {NUMBER} of (\d+) slots",
     "stale": rf"\[Load\] with the replicas of the step before: overload_factor = {NUMBER} \(worst step {NUMBER}\)",
+    "without": rf"\[Load\] without replicas: overload_factor = {NUMBER}"
+               rf"(?:; predicted gain: experts = {NUMBER}, forward \+ backward = {NUMBER})?",
     "rows": rf"\[Rows\] per step: remote once per expert = {NUMBER}, once per destination rank as sent = {NUMBER}",
     "bytes": rf"\[Bytes\] per step: dispatch and combine = {NUMBER} MB, census and places = {NUMBER} MB, "
              rf"replicas = {NUMBER} MB; (?:measured/formula = {NUMBER}|nothing is sent)",
@@ -43,6 +45,9 @@ LINES = {
     "cost": rf"\[Cost model\] predicted = {NUMBER} ms \(compute {NUMBER}, exchange {NUMBER}, replicas {NUMBER}\), "
             rf"forward \+ backward measured = {NUMBER} ms, predicted/measured = {NUMBER}",
     "exchange": rf"\[Cost model\] predicted exchange = {NUMBER} ms, measured = {NUMBER} ms, predicted/measured = {NUMBER}",
+    "critical": rf"\[Critical path\] processor time of experts, busiest rank forward and backward = {NUMBER} ms, mean rank = {NUMBER} ms; "
+                rf"predicted = {NUMBER} ms, predicted/measured = {NUMBER}",
+    "memory": rf"\[Memory\] weights and gradients of a rank: home experts = {NUMBER} MB, replicas at most = {NUMBER} MB",
     "end": r" (end end end)",
     "blank": r"()",
 }

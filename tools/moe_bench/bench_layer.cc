@@ -10,18 +10,18 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/zeros.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/sgd.h>
 
 #include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/seed.h"
-#include "comm/tensor_collectives.h"
 #include "models/attention/attention.h"
+#include "models/block_model.h"
 #include "models/linear/linear.h"
+#include "parallel/moe/expert_mesh.h"
 #include "parallel/moe/layer_chunk.h"
 #include "parallel/moe/planner.h"
 #include "parallel/moe/rows.h"
@@ -75,27 +75,27 @@ void ForEachLength(const at::Tensor& rows, std::int64_t tokens, const Function& 
 
 }  // namespace
 
-struct BenchLayer::Optimizer {
-  std::unique_ptr<torch::optim::Optimizer> optimizer;
-};
-
 struct BenchLayer::Routed {
   moe::RoutedTokens tokens;
   moe::ExpertPlacement placement;
 };
 
 BenchRanks::BenchRanks(const comm::Communicator& all)
-    : world(all), tokens(all.Split(0, all.rank(), "tokens")), experts(all.Split(0, all.rank(), "ep")) {}
+    : world(all),
+      mesh(*moe::ExpertMesh(*comm::DeviceMesh::Create(all, {{"dp_replicate", all.size()}}), all.size())),
+      tokens(mesh.axis("tokens")),
+      experts(mesh.axis("ep")) {}
 
 moe::ExpertsOptions MlpOf(const Config& config) {
   return {.activation = config.gated ? moe::Activation::kSilu : moe::Activation::kGelu};
 }
 
-moe::ExpertWeights DrawExperts(const Config& config, int local_experts, std::uint64_t seed) {
+moe::ExpertWeights DrawExperts(const Config& config, int local_experts, at::ScalarType type,
+                               std::uint64_t seed) {
   const at::Generator generator = GeneratorOf(seed);
   const std::int64_t dim = config.model_dim, hidden = config.hidden_size;
   const auto draw = [&](at::IntArrayRef shape, std::int64_t inputs) {
-    return Draw(shape, inputs, config.type, generator).requires_grad_(true);
+    return Draw(shape, inputs, type, generator).requires_grad_(true);
   };
   moe::ExpertWeights weights;
   weights.in = draw({local_experts, hidden, dim}, dim);
@@ -152,21 +152,32 @@ BenchLayer::BenchLayer(const Config& config, int local_experts, const BenchRanks
   gate_weight_ =
       Draw({experts_, config.model_dim}, config.model_dim, GateType(config), shared).requires_grad_(true);
   gate_bias_ = Draw({experts_}, config.model_dim, GateType(config), shared).requires_grad_(true);
-  weights_ = DrawExperts(config, local_experts, seed_of("experts", rank));
-  if (config.mode != Mode::kTrainingStep) return;
-  std::vector<at::Tensor> parameters = TensorsOf(weights_);
-  if (gate_learns()) parameters.insert(parameters.end(), {gate_weight_, gate_bias_});
-  optimizer_ = std::make_unique<Optimizer>();
-  if (config.optimizer == "sgd") {
-    optimizer_->optimizer =
-        std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(config.lr));
-  } else {
-    optimizer_->optimizer =
-        std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(config.lr));
-  }
+  weights_ =
+      DrawExperts(config, local_experts, trains() ? GateType(config) : config.type, seed_of("experts", rank));
+  if (trains()) MakeOptimizer();
 }
 
-BenchLayer::~BenchLayer() = default;
+void BenchLayer::MakeOptimizer() {
+  constexpr double kDecay = 0.01;  // of AdamW
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const at::Tensor& tensor : TensorsOf(weights_)) named.emplace_back(absl::StrCat(named.size()), tensor);
+  std::vector<models::ParameterUnit> units = {models::MakeUnit("experts", named)};
+  units[0].replicate_axis = "ep_replicate";
+  units[0].shard_axis = "ep_shard";
+  if (gate_learns())
+    units.push_back(models::MakeUnit("gate", {{"weight", gate_weight_}, {"bias", gate_bias_}}));
+  auto engine = parallel::DataParallel::Create(
+      ranks_.mesh, std::move(units), {.strategy = parallel::Strategy::kDdp, .compute_type = config_.type});
+  PLAIT_CHECK_OK(engine.status());
+  engine_ = *std::move(engine);
+  parallel::ShardedOptimizerOptions options = {.lr = config_.lr};
+  if (config_.optimizer == "sgd") {
+    options.kind = parallel::OptimizerKind::kSgd;
+  } else {
+    options.weight_decay = kDecay;
+  }
+  optimizer_ = std::make_unique<parallel::ShardedOptimizer>(*engine_, options);
+}
 
 bool BenchLayer::gate_learns() const { return !config_.workload.has_value(); }
 
@@ -200,7 +211,8 @@ at::Tensor BenchLayer::ForcedLogits(int step) const {
 at::Tensor BenchLayer::Logits(const at::Tensor& h, const at::Tensor& forced, PassTrace& trace) const {
   if (forced.defined()) return forced;
   const PhaseClock clock(&trace.forward, &PassTrace::Phases::gate);
-  return at::linear(h.to(GateType(config_)), gate_weight_, gate_bias_);
+  const at::ScalarType type = GateType(config_);
+  return at::linear(h.to(type), gate_weight_.to(type), gate_bias_.to(type));
 }
 
 at::Tensor BenchLayer::Loss(const at::Tensor& y) const {
@@ -218,11 +230,17 @@ void BenchLayer::RunExperts(const at::Tensor& h, const Routed& routed, StepFacts
       ranks_.experts,
       {.experts = experts_, .mlp = MlpOf(config_), .chunks = config_.chunks, .trace = &facts.lines.trace});
   const moe::Routing& routing = routed.tokens.routing;
-  at::Tensor loss = Loss(layer.Forward(h, routing.experts, routing.weights, weights_, routed.placement));
+  const auto forward = [&] {
+    return Loss(layer.Forward(h, routing.experts, routing.weights, weights_, routed.placement));
+  };
+  const at::Tensor loss = trains() ? engine_->Forward(forward) : forward();
   facts.forward_ms = Milliseconds() - begin;
-  loss.backward();
+  trains() ? engine_->Backward(loss) : loss.backward();
   facts.backward_ms = Milliseconds() - begin - facts.forward_ms;
-  if (optimizer_ != nullptr) StepOptimizer();
+  if (trains()) {
+    PLAIT_CHECK_OK(optimizer_->Step().status);
+    engine_->WaitForParameters();
+  }
   facts.step_ms = Milliseconds() - begin;
 }
 
@@ -256,16 +274,6 @@ void BenchLayer::RunDispatch(const at::Tensor& h, const Routed& routed, StepFact
   facts.backward_ms = facts.step_ms - facts.forward_ms;
 }
 
-void BenchLayer::StepOptimizer() {
-  // Experts have the sums of all ranks; the gate is the same on every rank.
-  for (const at::Tensor& parameter : {gate_weight_, gate_bias_}) {
-    if (!parameter.grad().defined()) continue;
-    at::Tensor gradient = parameter.grad();
-    comm::AllReduce(ranks_.world, gradient);
-  }
-  optimizer_->optimizer->step();
-}
-
 void BenchLayer::CountLoad(const Routed& routed, StepFacts& facts) {
   const moe::Census& census = routed.tokens.census;
   const int rank = ranks_.world.rank();
@@ -275,6 +283,10 @@ void BenchLayer::CountLoad(const Routed& routed, StepFacts& facts) {
   facts.lines.remote_blocks = blocks.remote;
   facts.load = moe::ReportLoad(census, routed.placement);
   facts.predicted = moe::PredictSeconds(cost_, moe::LoadOfRanks(census, routed.placement));
+  moe::ExpertPlacement home(census.ranks(), census.experts());
+  moe::ShareRows(census, moe::SharingOf(moe::PlacementPolicy::kHome), home);
+  facts.home_load = moe::ReportLoad(census, home);
+  facts.predicted_home = moe::PredictSeconds(cost_, moe::LoadOfRanks(census, home));
   const at::Tensor ids = routed.tokens.routing.experts.contiguous();
   facts.routed_rows = ids.ge(0).sum().item<std::int64_t>();
   facts.sent_rows =
@@ -290,7 +302,6 @@ void BenchLayer::CountLoad(const Routed& routed, StepFacts& facts) {
 absl::StatusOr<StepFacts> BenchLayer::Step(int step) {
   StepFacts facts;
   const at::Tensor forced = config_.workload.has_value() ? ForcedLogits(step) : at::Tensor();
-  if (optimizer_ != nullptr) optimizer_->optimizer->zero_grad();
   for (at::Tensor parameter : TensorsOf(weights_)) parameter.mutable_grad() = at::Tensor();
   ranks_.world.Barrier();
   const double before = Milliseconds();

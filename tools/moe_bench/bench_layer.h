@@ -5,7 +5,8 @@
 //
 // h = x + attention(x); y = experts that the gate chooses from h; loss: of each sequence, the negative logarithm of the
 // first token's share in a softmax over the sequence's sums of features. x is drawn once. Attention is timed by
-// itself and not differentiated; the gradient of h is computed.
+// itself and not differentiated; the gradient of h is computed. A training step is that of the trainers: one engine reduces the
+// gradients of gate and experts, bfloat16 has float32 masters.
 #ifndef PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
 #define PLAIT_TOOLS_MOE_BENCH_BENCH_LAYER_H_
 
@@ -18,12 +19,15 @@
 
 #include "absl/status/statusor.h"
 #include "comm/communicator.h"
+#include "comm/device_mesh.h"
 #include "parallel/moe/cost_model.h"
 #include "parallel/moe/exchange.h"
 #include "parallel/moe/experts.h"
 #include "parallel/moe/layer.h"
 #include "parallel/moe/load.h"
 #include "parallel/moe/router.h"
+#include "parallel/optim/sharded_optimizer.h"
+#include "parallel/sharding/data_parallel.h"
 #include "tools/moe_bench/config.h"
 #include "tools/moe_bench/lines.h"
 
@@ -33,13 +37,15 @@ struct BenchRanks {
   explicit BenchRanks(const comm::Communicator& all);  // collective
 
   comm::Communicator world;
+  comm::DeviceMesh mesh;  // of data ranks, which are one group of experts
   // Bytes along these are counted: "tokens", of the census, and "ep".
   comm::Communicator tokens;
   moe::ExchangeRanks experts;
 };
 
 // Of a rank's experts, drawn from a seed; they need gradients.
-moe::ExpertWeights DrawExperts(const Config& config, int local_experts, std::uint64_t seed);
+moe::ExpertWeights DrawExperts(const Config& config, int local_experts, at::ScalarType type,
+                               std::uint64_t seed);
 std::int64_t ExpertBytes(const moe::ExpertWeights& weights);
 moe::ExpertsOptions MlpOf(const Config& config);
 
@@ -52,14 +58,14 @@ struct StepFacts {
   std::int64_t wire_bytes = 0;   // sent for routing and experts
   moe::LoadReport load = {};
   std::optional<moe::LoadReport> stale_load = {};  // with the replicas of the step before
-  moe::MoeSeconds predicted = {};
+  moe::LoadReport home_load = {};                  // without replicas
+  moe::MoeSeconds predicted = {}, predicted_home = {};
 };
 
 class BenchLayer {
  public:
   // Collective. Refers to `config` and `ranks`.
   BenchLayer(const Config& config, int local_experts, const BenchRanks& ranks, const moe::MoeCostModel& cost);
-  ~BenchLayer();
 
   // Collective. INTERNAL, the same on all ranks, where the gate's logits are not finite.
   absl::StatusOr<StepFacts> Step(int step);
@@ -68,7 +74,6 @@ class BenchLayer {
   std::int64_t expert_bytes() const { return ExpertBytes(weights_); }
 
  private:
-  struct Optimizer;
   struct Routed;
   at::Tensor WithAttention() const;
   at::Tensor Logits(const at::Tensor& h, const at::Tensor& forced, moe::PassTrace& trace) const;
@@ -76,7 +81,8 @@ class BenchLayer {
   at::Tensor Loss(const at::Tensor& y) const;
   void RunExperts(const at::Tensor& h, const Routed& routed, StepFacts& facts);
   void RunDispatch(const at::Tensor& h, const Routed& routed, StepFacts& facts);
-  void StepOptimizer();
+  void MakeOptimizer();
+  bool trains() const { return config_.mode == Mode::kTrainingStep; }
   void CountLoad(const Routed& routed, StepFacts& facts);
 
   const Config& config_;
@@ -87,7 +93,9 @@ class BenchLayer {
   at::Tensor x_, gate_weight_, gate_bias_;
   std::vector<at::Tensor> attention_;  // q, k, v, o
   moe::ExpertWeights weights_;
-  std::unique_ptr<Optimizer> optimizer_;
+  // Null unless it trains.
+  std::unique_ptr<parallel::DataParallel> engine_;
+  std::unique_ptr<parallel::ShardedOptimizer> optimizer_;
   std::optional<moe::ExpertPlacement> previous_;
 };
 

@@ -12,19 +12,27 @@
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "comm/buffer.h"
+#include "parallel/moe/pass_trace.h"
 
 namespace plait::moe_bench {
 namespace {
 
+using Clock = double (*)();
+
+double WallSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 // The least of a few runs; of each, the slowest rank's time.
-double SlowestRanksSeconds(const comm::Communicator& world, const std::function<void()>& work) {
+double SlowestRanksSeconds(const comm::Communicator& world, const std::function<void()>& work,
+                           Clock now = WallSeconds) {
   constexpr int kRuns = 4;
   double least = 0;
   for (int run = 0; run < kRuns; ++run) {
     world.Barrier();
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = now();
     work();
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    double seconds = now() - begin;
     world.AllReduce(comm::BufferOf(absl::MakeSpan(&seconds, 1)), comm::ReduceOp::kMax);
     // The first one takes memory.
     if (run == 1 || (run > 1 && seconds < least)) least = seconds;
@@ -40,18 +48,20 @@ double ExchangeSeconds(const comm::Communicator& comm, std::int64_t bytes) {
   });
 }
 
-double ExpertSeconds(const Config& config, int local_experts, const BenchRanks& ranks, std::int64_t rows) {
+double ExpertSeconds(const Config& config, int local_experts, const BenchRanks& ranks, std::int64_t rows,
+                     Clock now) {
   const at::NoGradGuard not_recorded;
   const moe::ExpertWeights weights =
-      DrawExperts(config, local_experts, base::DeriveSeed(config.seed, "calibration"));
+      DrawExperts(config, local_experts, config.type, base::DeriveSeed(config.seed, "calibration"));
   std::vector<std::int64_t> offsets;
   for (int e = 0; e <= local_experts; ++e) offsets.push_back(rows * e / local_experts);
   const at::Tensor x = at::ones({rows, config.model_dim}, weights.in.options());
-  return SlowestRanksSeconds(ranks.world, [&] {
+  const auto passes = [&] {
     moe::SavedExperts saved;
     const at::Tensor y = moe::ForwardExperts(MlpOf(config), weights, x, offsets, &saved);
     moe::BackwardExperts(MlpOf(config), weights, saved, offsets, at::ones_like(y), {});
-  });
+  };
+  return SlowestRanksSeconds(ranks.world, passes, now);
 }
 
 }  // namespace
@@ -82,16 +92,18 @@ Calibration Calibrate(const Config& config, int local_experts, const BenchRanks&
                           cost.link_bytes_per_second * 1e-9, source(config.link_bytes_per_second),
                           cost.latency_seconds * 1e6, source(config.latency_seconds));
   }
-  if (config.rank_flops_per_second == 0) {
-    const auto rows = std::min<std::int64_t>(
-        config.samples * config.top,
-        std::max<std::int64_t>(32 * local_experts, static_cast<std::int64_t>(kFlops / cost.row_flops())));
-    cost.rank_flops_per_second =
-        static_cast<double>(rows) * cost.row_flops() / ExpertSeconds(config, local_experts, ranks, rows);
-  }
+  const auto rows = std::min<std::int64_t>(
+      config.samples * config.top,
+      std::max<std::int64_t>(32 * local_experts, static_cast<std::int64_t>(kFlops / cost.row_flops())));
+  const auto flops = [&](Clock now) {
+    return static_cast<double>(rows) * cost.row_flops() /
+           ExpertSeconds(config, local_experts, ranks, rows, now);
+  };
+  if (config.rank_flops_per_second == 0) cost.rank_flops_per_second = flops(WallSeconds);
+  const double processor_flops = flops(moe::ProcessorSeconds);
   absl::StrAppendFormat(&text, " experts = %.2f GFLOP/s per rank (%s)\n", cost.rank_flops_per_second * 1e-9,
                         source(config.rank_flops_per_second));
-  return {cost, text};
+  return {cost, processor_flops, text};
 }
 
 }  // namespace plait::moe_bench

@@ -12,7 +12,8 @@ namespace plait::moe_bench {
 
 struct Calibration {
   moe::MoeCostModel cost;
-  std::string text;  // a line of what was measured and what was given
+  double processor_flops = 0;  // of the experts, per second of a rank's processor time; measured
+  std::string text;            // a line of what was measured and what was given
 };
 
 // Collective. What a flag gives is not measured. The link by all-to-alls of all ranks, the experts by a forward and a backward

@@ -1,5 +1,7 @@
 #include "tools/moe_bench/lines.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "models/layer_text.h"
@@ -51,6 +53,14 @@ std::string BenchmarkLine(const Config& config, int local_experts, int ranks) {
       "topK = %d, a2a_ffn_overlap_degree = %d, device = `cpu`\n",
       ranks, config.dtype, config.model_dim, config.hidden_size, config.samples, local_experts, config.top,
       config.chunks);
+}
+
+std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes) {
+  const int slots = std::min(config.slots(), local_experts * (ranks - 1));
+  const double copy = config.mode == Mode::kDispatchOnly ? 0 : 2e-6 * static_cast<double>(expert_bytes);
+  return absl::StrFormat(
+      "[Memory] weights and gradients of a rank: home experts = %.6f MB, replicas at most = %.6f MB\n",
+      copy * local_experts, copy * slots);
 }
 
 std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops) {

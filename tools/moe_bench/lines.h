@@ -21,6 +21,8 @@ double TeraflopsPerSecond(double rows, const Config& config, double step_ms);
 std::string ModelTree(const Config& config, int local_experts, int ranks);
 // "[Benchmark] world_size = ..."
 std::string BenchmarkLine(const Config& config, int local_experts, int ranks);
+// What weights and gradients of a rank's experts take, and those of replicas where every slot is taken.
+std::string MemoryLine(const Config& config, int local_experts, int ranks, std::int64_t expert_bytes);
 std::string StepLine(int step, double step_ms, double forward_ms, double backward_ms, double teraflops);
 std::string SummaryLine(double step_ms, double forward_ms, double backward_ms);
 

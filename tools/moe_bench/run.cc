@@ -42,6 +42,7 @@ absl::Status RunConfiguration(const Config& config, int local_experts, const Ben
   const Calibration calibration = Calibrate(config, local_experts, ranks);
   Print(ranks, calibration.text);
   BenchLayer layer(config, local_experts, ranks, calibration.cost);
+  Print(ranks, MemoryLine(config, local_experts, size, layer.expert_bytes()));
   const TrafficFacts sizes = {.ranks = size,
                               .chunks = config.chunks,
                               .experts = local_experts * size,
@@ -53,7 +54,9 @@ absl::Status RunConfiguration(const Config& config, int local_experts, const Ben
   StepReport report(config, ranks);
   for (int step = 0; step < config.num_steps; ++step) {
     PLAIT_ASSIGN_OR_RETURN(const StepFacts facts, layer.Step(step));
-    PLAIT_ASSIGN_OR_RETURN(const StepNumbers numbers, CombineRanks(config, step, sizes, facts, ranks));
+    PLAIT_ASSIGN_OR_RETURN(StepNumbers numbers, CombineRanks(config, step, sizes, facts, ranks));
+    numbers.predicted_critical_ms =
+        1e3 * facts.predicted.compute * calibration.cost.rank_flops_per_second / calibration.processor_flops;
     if (step < config.rank_lines) {
       const bool experts = config.mode != Mode::kDispatchOnly;
       for (const std::string& text : comm::GatherText(ranks.world, RankText(facts.lines, experts)))

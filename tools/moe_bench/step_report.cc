@@ -13,7 +13,7 @@ namespace plait::moe_bench {
 namespace {
 
 // Counts stay far below 2^53.
-using Numbers = std::array<double, 14>;
+using Numbers = std::array<double, 16>;
 
 Numbers NumbersOf(const StepFacts& f) {
   const auto count = [](std::int64_t value) { return static_cast<double>(value); };
@@ -30,7 +30,9 @@ Numbers NumbersOf(const StepFacts& f) {
           f.lines.trace.forward.gate * 1e3,
           f.lines.trace.forward.census * 1e3,
           f.lines.trace.forward.places * 1e3,
-          (f.lines.trace.forward.permutation + f.lines.trace.backward.permutation) * 1e3};
+          (f.lines.trace.forward.permutation + f.lines.trace.backward.permutation) * 1e3,
+          f.lines.trace.forward.processor * 1e3,
+          f.lines.trace.backward.processor * 1e3};
 }
 
 std::vector<Numbers> OfAllRanks(const comm::Communicator& world, const Numbers& mine) {
@@ -40,10 +42,14 @@ std::vector<Numbers> OfAllRanks(const comm::Communicator& world, const Numbers& 
   return all;
 }
 
-std::int64_t SumOf(const std::vector<Numbers>& ranks, int number) {
+double TotalOf(const std::vector<Numbers>& ranks, int number) {
   double sum = 0;
   for (const Numbers& rank : ranks) sum += rank[number];
-  return static_cast<std::int64_t>(sum);
+  return sum;
+}
+
+std::int64_t SumOf(const std::vector<Numbers>& ranks, int number) {
+  return static_cast<std::int64_t>(TotalOf(ranks, number));
 }
 
 absl::Status CheckCounts(int step, const std::vector<Numbers>& ranks, std::int64_t chosen, bool relays) {
@@ -97,6 +103,8 @@ absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const T
                      .census_ms = MaxOf(all, 11),
                      .places_ms = MaxOf(all, 12),
                      .permutation_ms = MaxOf(all, 13),
+                     .critical_ms = MaxOf(all, 14) + MaxOf(all, 15),
+                     .mean_rank_ms = (TotalOf(all, 14) + TotalOf(all, 15)) / static_cast<double>(all.size()),
                      .routed_rows = SumOf(all, 5),
                      .computed_rows = SumOf(all, 6),
                      .sent_rows = SumOf(all, 8),
@@ -104,7 +112,9 @@ absl::StatusOr<StepNumbers> CombineRanks(const Config& config, int step, const T
                      .traffic = TrafficOf(traffic),
                      .load = facts.load,
                      .stale_load = facts.stale_load,
-                     .predicted = facts.predicted};
+                     .home_load = facts.home_load,
+                     .predicted = facts.predicted,
+                     .predicted_home = facts.predicted_home};
 }
 
 double StepReport::Mean(double (*of)(const StepNumbers&)) const {
@@ -136,6 +146,20 @@ std::string StepReport::LoadText() const {
         &text, "[Load] with the replicas of the step before: overload_factor = %.3f (worst step %.3f)\n",
         stale / has_stale, worst_stale);
   }
+  return text + HomeText();
+}
+
+std::string StepReport::HomeText() const {
+  if (config_.slots() == 0) return "";
+  std::string text = absl::StrFormat("[Load] without replicas: overload_factor = %.3f",
+                                     Mean([](const StepNumbers& s) { return s.home_load.overload_factor; }));
+  if (config_.mode == Mode::kDispatchOnly) return text + "\n";
+  const auto gain = [](double without, double with) { return with > 0 ? without / with : 1; };
+  absl::StrAppendFormat(&text, "; predicted gain: experts = %.3f, forward + backward = %.3f\n",
+                        gain(Mean([](const StepNumbers& s) { return s.predicted_home.compute; }),
+                             Mean([](const StepNumbers& s) { return s.predicted.compute; })),
+                        gain(Mean([](const StepNumbers& s) { return s.predicted_home.total(); }),
+                             Mean([](const StepNumbers& s) { return s.predicted.total(); })));
   return text;
 }
 
@@ -216,6 +240,16 @@ std::string StepReport::TimeText() const {
   return text;
 }
 
+std::string StepReport::CriticalPathText() const {
+  if (config_.mode == Mode::kDispatchOnly) return "";
+  const double measured = Median(&StepNumbers::critical_ms),
+               predicted = Median(&StepNumbers::predicted_critical_ms);
+  return absl::StrFormat(
+      "[Critical path] processor time of experts, busiest rank forward and backward = %.6f ms, mean rank = "
+      "%.6f ms; predicted = %.6f ms, predicted/measured = %.3f\n",
+      measured, Median(&StepNumbers::mean_rank_ms), predicted, predicted / measured);
+}
+
 std::string StepReport::Text() const {
   const double routed = Mean([](const StepNumbers&s) { return static_cast<double>(s.routed_rows); }),
                computed = Mean([](const StepNumbers&s) { return static_cast<double>(s.computed_rows); });
@@ -227,7 +261,7 @@ std::string StepReport::Text() const {
                       absl::StrFormat("[Tokens] per step: rows routed = %.0f, %s = %.0f, lost = %.0f\n",
                                       routed, config_.mode == Mode::kDispatchOnly ? "arrived" : "computed",
                                       computed, routed - computed),
-                      LoadText(), BytesText(), OverheadText(), TimeText());
+                      LoadText(), BytesText(), OverheadText(), TimeText(), CriticalPathText());
 }
 
 }  // namespace plait::moe_bench

@@ -22,13 +22,17 @@ struct StepNumbers {
   double step_ms = 0, forward_ms = 0, backward_ms = 0;  // of the rank with the longest step
   // Of the slowest rank each; `permutation` forward and backward.
   double attention_ms = 0, planner_ms = 0, gate_ms = 0, census_ms = 0, places_ms = 0, permutation_ms = 0;
+  // Processor time of experts, forward and backward: the busiest rank's, each, which the others wait for; the mean of the ranks;
+  // and by the cost model.
+  double critical_ms = 0, mean_rank_ms = 0, predicted_critical_ms = 0;
   std::int64_t routed_rows = 0, computed_rows = 0;  // by all ranks
   std::int64_t sent_rows = 0;
   std::int64_t sent_bytes = 0;  // as the communicator counted them
   Traffic traffic = {};         // as they have to be
   moe::LoadReport load = {};
   std::optional<moe::LoadReport> stale_load = {};
-  moe::MoeSeconds predicted = {};
+  moe::LoadReport home_load = {};
+  moe::MoeSeconds predicted = {}, predicted_home = {};
 
   // TFLOP/s of a rank, in the mean of the ranks.
   double Teraflops(const Config& config, int ranks) const;
@@ -49,9 +53,11 @@ class StepReport {
   double Mean(double (*of)(const StepNumbers&)) const;
   double Median(double StepNumbers::*of) const;
   std::string LoadText() const;
+  std::string HomeText() const;
   std::string BytesText() const;
   std::string OverheadText() const;
   std::string TimeText() const;
+  std::string CriticalPathText() const;
 
   const Config& config_;
   const BenchRanks& ranks_;

@@ -23,6 +23,8 @@ StepFacts FactsOf(int rank) {
   moe::PassTrace& trace = facts.lines.trace;
   trace.forward = {.gate = 0.002, .census = 0.003, .places = 0.001 * rank, .permutation = 0.25};
   trace.backward.permutation = 0.125 * (rank + 1);
+  trace.forward.processor = 1.0 + rank;
+  trace.backward.processor = 10.0 - rank;
   facts.lines.trace.computed_rows = 2;
   facts.lines.trace.sent_rows = rank;
   facts.routed_rows = 2;
@@ -56,6 +58,9 @@ TEST(CombineRanks, TakesTheSlowestRankAndAddsCounts) {
   EXPECT_DOUBLE_EQ(step->census_ms, 3);
   EXPECT_DOUBLE_EQ(step->places_ms, last);
   EXPECT_DOUBLE_EQ(step->permutation_ms, 250 + 125.0 * ranks);
+  // Another rank is the busiest in the backward pass.
+  EXPECT_DOUBLE_EQ(step->critical_ms, 1000.0 * ranks + 10000);
+  EXPECT_DOUBLE_EQ(step->mean_rank_ms, 11000);
   EXPECT_EQ(step->routed_rows, 2 * ranks);
   EXPECT_EQ(step->computed_rows, 2 * ranks);
   EXPECT_EQ(step->sent_rows, ranks * last / 2);
