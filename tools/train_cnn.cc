@@ -5,19 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/path.h"
 #include "base/status_macros.h"
-#include "data/safetensors/model.h"
 #include "tools/cnn_training/cnn_task.h"
 #include "tools/cnn_training/settings.h"
 #include "tools/image_training/image_batches.h"
+#include "tools/training/model_file.h"
 #include "tools/training/program.h"
 #include "tools/training/trainer.h"
 
 namespace plait::cnn_training {
 namespace {
-
-namespace safetensors = data::safetensors;
 
 std::vector<std::pair<std::string, std::string>> ConfigBlock(const CnnSettings& s, const training::Run& run) {
   const std::int64_t all = s.GlobalBatch(run.data.size());
@@ -36,38 +33,8 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const CnnSettings& 
           {"seed", absl::StrCat(s.seed)}};
 }
 
-safetensors::DType FileType(at::ScalarType type) {
-  if (type == at::kDouble) return safetensors::DType::kF64;
-  return type == at::kBFloat16 ? safetensors::DType::kBF16 : safetensors::DType::kF32;
-}
-
-// Rank 0 writes the parameters, in their own type.
-absl::Status SaveModel(training::ShardedModel& model, const std::string& folder, const training::Run& run) {
-  std::vector<at::Tensor> kept;
-  std::vector<safetensors::TensorView> views;
-  model.VisitParameters([&](const std::string& name, const at::Tensor& value) {
-    if (run.world.rank() != 0) return;
-    kept.push_back(value.to(value.options().device(at::kCPU), /*non_blocking=*/false, /*copy=*/true));
-    views.push_back(
-        {name, {FileType(value.scalar_type()), value.sizes().vec()}, kept.back().const_data_ptr()});
-  });
-  PLAIT_RETURN_IF_ERROR(model.status());
-  absl::Status written;
-  if (run.world.rank() == 0) {
-    written = base::Prefixed(safetensors::WriteModel(folder, views, {}), "--save-model");
-  }
-  PLAIT_RETURN_IF_ERROR(run.world.Agree(written));
-  run.log.Info(absl::StrCat("model saved in ", folder, "/model.safetensors"));
-  return absl::OkStatus();
-}
-
 absl::Status Train(const CnnSettings& settings, training::Run& run) {
-  const std::string model_folder = base::FromUser(settings.save_model);
-  absl::Status writable;
-  if (run.world.rank() == 0 && !model_folder.empty()) {
-    writable = base::Prefixed(base::ProbeWritableFolder(model_folder), "--save-model");
-  }
-  PLAIT_RETURN_IF_ERROR(run.world.Agree(writable));
+  PLAIT_RETURN_IF_ERROR(training::ProbeModelFolder(settings.save_model, run));
   PLAIT_ASSIGN_OR_RETURN(const data::ImageSets images, OpenImages(settings, run.world));
   run.log.Info(image_training::DataLine(images));
   CnnTask task(settings, run, images);
@@ -77,9 +44,7 @@ absl::Status Train(const CnnSettings& settings, training::Run& run) {
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   run.log.Info(absl::StrFormat("%d %s took %.1fs", task.epochs_done(),
                                task.epochs_done() == 1 ? "epoch" : "epochs", task.seconds()));
-  if (!model_folder.empty() && !run.stopped) {
-    PLAIT_RETURN_IF_ERROR(SaveModel(trainer.model(), model_folder, run));
-  }
+  PLAIT_RETURN_IF_ERROR(training::SaveModel(trainer.model(), settings.save_model, run));
   return trainer.Conclude();
 }
 

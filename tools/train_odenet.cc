@@ -10,6 +10,7 @@
 #include "tools/odenet_training/problem.h"
 #include "tools/odenet_training/settings.h"
 #include "tools/odenet_training/study.h"
+#include "tools/training/model_file.h"
 #include "tools/training/program.h"
 
 namespace plait::odenet_training {
@@ -55,10 +56,11 @@ absl::Status CompareWithSerial(const OdeNetSettings& settings, const Point& para
 absl::Status Train(const OdeNetSettings& settings, training::Run& run) {
   PLAIT_ASSIGN_OR_RETURN(const Problem problem, OpenProblem(settings, run.world));
   run.log.Info(problem.description);
+  PLAIT_RETURN_IF_ERROR(training::ProbeModelFolder(settings.save_model, run));
   if (settings.study) return RunStudy(settings, run, problem);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(settings, run, problem, /*prints=*/true));
-  if (!settings.compare || run.stopped) return absl::OkStatus();
+  if (!settings.compare || run.stopped || settings.dry_run) return absl::OkStatus();
   return CompareWithSerial(settings, story.back(), run, problem);
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -378,7 +379,8 @@ void DataParallel::Engine::SumPartialGradients() {
   }
 }
 
-// The squares are added up on the device and read once.
+// The squares are added up on the device and read once, those of the ranks in their order: the bits of a sum that MPI
+// forms would depend on which ranks share a node.
 double DataParallel::Engine::GradientNorm() const {
   const at::NoGradGuard no_grad;
   if (options.reproducible) return ReproducibleNorm(shards, mesh.world());
@@ -399,8 +401,11 @@ double DataParallel::Engine::GradientNorm() const {
       add(shard.gradient.narrow(0, slice.shard_offset, slice.end - slice.begin));
     }
   }
-  if (mesh.world().size() > 1) comm::AllReduce(mesh.world(), squares);
-  return squares.is_meta() ? 0 : std::sqrt(squares.item<double>());
+  const at::Tensor of_ranks = mesh.world().size() > 1 ? comm::AllGather(mesh.world(), squares) : squares;
+  if (of_ranks.is_meta()) return 0;
+  const at::Tensor read = of_ranks.cpu();
+  const auto* const begin = read.const_data_ptr<double>();
+  return std::sqrt(std::accumulate(begin, begin + read.numel(), 0.0));
 }
 
 }  // namespace plait::parallel

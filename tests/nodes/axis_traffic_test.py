@@ -23,7 +23,7 @@ class AxisTrafficTest(unittest.TestCase):
                     TRAIN_LLAMA, f"--n-layers={LAYERS}", f"--dim={WIDTH}", f"--n-heads={HEADS}",
                     f"--n-kv-heads={KEY_HEADS}", f"--hidden={HIDDEN}", f"--vocab-size={VOCABULARY}", f"--seq-length={SEQUENCE}", f"--batch-size={SAMPLES}", "--strategy=ddp",
                     f"--gradient-accumulation-steps={MICRO_BATCHES}", f"--max-iters={steps}", "--no-plots",
-                    f"--outputs={cluster.folder}/out{steps}", *flags, XDG_CACHE_HOME=cluster.path("cache"))
+                    "--outputs=" + cluster.new_folder(), *flags, XDG_CACHE_HOME=cluster.path("cache"))
                 self.assertEqual(done.code, 0, done.out + done.err)
             cluster.expect_sent(self, expected, few=1, many=6, run=run)
 

@@ -45,12 +45,7 @@ class ExpertTrafficTest(unittest.TestCase):
             def run(calls):
                 done = cluster.run(PROGRAM, routing, str(TOKENS), str(calls))
                 self.assertEqual(done.code, 0, done.out + done.err)
-            for _ in range(3):  # as Cluster.expect_sent: segments that were sent again
-                sent = cluster.sent_per_call(few=1, many=5, run=run)
-                if all(abs(sent[name] / expected[name] - 1) <= 0.02 for name in ranks):
-                    break
-            for name in ranks:
-                self.assertAlmostEqual(sent[name] / expected[name], 1, delta=0.02, msg=f"node {name}")
+            sent = cluster.expect_sent(self, expected, few=1, many=5, run=run)
         return sent, sent_bytes(routing, ranks, once_per_expert=True)
 
     def test_all_experts_of_a_row_on_one_node(self):

@@ -1,6 +1,7 @@
 """Runs a trainer on images for its tests: its parameters and history at hand."""
 import json
 import os
+import struct
 import sys
 
 import program_runs
@@ -24,6 +25,33 @@ def read_model(folder):
     types = {"F32": numpy.float32, "F64": numpy.float64, "BF16": numpy.uint16}
     return {name: numpy.frombuffer(data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]],
                                    types[entry["dtype"]]).reshape(entry["shape"]) for name, entry in header.items()}
+
+
+def write_idx(folder, train, test, side=10):
+    """So many images in MNIST's files: class k has a bright spot at a place of its own, in noise."""
+    os.makedirs(folder)
+    random = numpy.random.default_rng(5)
+    for name, samples in (("train", train), ("t10k", test)):
+        labels = random.integers(0, 10, samples).astype(numpy.uint8)
+        images = random.integers(0, 60, (samples, side, side)).astype(numpy.uint8)
+        for image, label in zip(images, labels):
+            row, column = divmod(int(label), 4)
+            image[row * 2 + 1:row * 2 + 4, column * 2:column * 2 + 3] = 250
+        with open(os.path.join(folder, name + "-images-idx3-ubyte"), "wb") as file:
+            file.write(struct.pack(">IIII", 0x803, samples, side, side) + images.tobytes())
+        with open(os.path.join(folder, name + "-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">II", 0x801, samples) + labels.tobytes())
+
+
+def read_idx_tests(folder):
+    """Test images as a network sees them, (samples, rows, columns), and their labels."""
+    def read(name, head):
+        with open(os.path.join(folder, name), "rb") as file:
+            return numpy.frombuffer(file.read()[head:], numpy.uint8)
+    labels, train = read("t10k-labels-idx1-ubyte", 8), read("train-images-idx3-ubyte", 16) / 255
+    images = read("t10k-images-idx3-ubyte", 16) / 255
+    side = round((len(images) / len(labels)) ** 0.5)
+    return (images.reshape(-1, side, side) - round(train.mean(), 4)) / round(train.std(), 4), labels
 
 
 class Run(program_runs.Run):

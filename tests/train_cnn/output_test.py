@@ -4,6 +4,7 @@ import re
 
 import numpy
 
+import image_runs
 import runs
 
 
@@ -47,20 +48,11 @@ class OutputTest(runs.CnnTest):
 
     def test_numbers_are_those_of_the_saved_model(self):
         run, model = self.model("--dtype=float64")
-        images, labels = self.images_to_test()
+        images, labels = image_runs.read_idx_tests(self.images)
         scores = log_probabilities(model, images)
         epoch = run.epochs()[-1]
         self.assertAlmostEqual(float(epoch["test_loss"]), -numpy.mean(scores[range(runs.TEST), labels]), delta=6e-7)
         self.assertAlmostEqual(float(epoch["test_acc"]), 100 * numpy.mean(scores.argmax(1) == labels), delta=6e-7)
-
-    def images_to_test(self):
-        """The test images as the network sees them, and their labels."""
-        def read(name, head):
-            with open(os.path.join(self.images, name), "rb") as file:
-                return numpy.frombuffer(file.read()[head:], numpy.uint8)
-        train = read("train-images-idx3-ubyte", 16) / 255
-        images = read("t10k-images-idx3-ubyte", 16).reshape(runs.TEST, 10, 10) / 255
-        return (images - round(train.mean(), 4)) / round(train.std(), 4), read("t10k-labels-idx1-ubyte", 8)
 
     def test_learns(self):
         epochs = self.train("--epochs=8", "--gamma=0.9").epochs()

@@ -103,6 +103,11 @@ class OutputTest(runs.TrainTest):
         self.assertIn("-- cell       = implicit", implicit.lines)
         self.assertNotEqual(run.losses(), implicit.losses())
 
+    def test_longer_steps_are_named(self):
+        short = ["--epochs=1", "--percent-data=0.02", "--hidden-size=4", "--sequence-length=32"]
+        self.assertIn("-- step size  = 4: tf = 128 over 32 items", self.train(1, *short).lines)
+        self.assertNotIn("step size", self.train(1, "--tf=32", *short).out)
+
     def test_starts_itself_on_ranks(self):
         run = self.train(0, "--nproc=2", "--epochs=1", *runs.SMALL)
         self.assertIn("MPI: procs = 2", run.lines)

@@ -32,6 +32,7 @@ class BadInputTest(runs.OdeNetTest):
                 ("train_odenet: --compare: expected --force-lp, or more than one rank along lp", "--compare"),
                 ("train_odenet: --lp-levels, --lp-cfactor, --layers: ", "--layers=2", "--nproc=2"),
                 ("train_odenet: --study: expected --problem=peaks", "--study", "--problem=mnist"),
+                ("train_odenet: --save-model: not with --study", "--study", "--save-model=x"),
                 ("train_odenet: unknown flag --layer", "--layer=3")]:
             with self.subTest(flags=flags):
                 self.fails(expected, *flags)
@@ -58,6 +59,11 @@ class BadInputTest(runs.OdeNetTest):
         self.fails("Indian_pines_corrected.mat: not a MATLAB file of version 5 or 7.3", pines, "--data=" + self.path("cut"), code=1)
         runs.write_matlab(self.path("cut/Indian_pines_gt.mat"), numpy.full((3, 3), 0.5))
         self.fails("Indian_pines_gt.mat: label 0.5: expected integers from 0", pines, "--data=" + self.path("cut"), code=1)
+
+    def test_model_folder(self):
+        with open(self.path("file"), "w", encoding="utf-8"):
+            pass
+        self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
 
     def test_checkpoints(self):
         kept = self.path("kept")

@@ -4,9 +4,22 @@ import statistics
 
 import numpy
 
+import image_runs
 import runs
 
 WORK = 16  # steps of an epoch: 1000 samples in batches of 64
+
+
+def scores(model, images, layers, final_time):
+    """(samples, rows, columns) -> (samples, 10): the convolutional network in NumPy."""
+    def convolved(x, layer):
+        windows = numpy.lib.stride_tricks.sliding_window_view(numpy.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), axis=(2, 3))
+        return numpy.maximum(numpy.einsum("nirckl,oikl->norc", windows, model[layer + ".weight"]) + model[layer + ".bias"][:, None, None], 0)
+    x = convolved(images[:, None], "opening")
+    for i in range(layers):
+        x = x + final_time / layers * convolved(convolved(x, f"layers.{i}.conv1"), f"layers.{i}.conv2")
+    x = numpy.maximum(x.reshape(len(x), -1) @ model["closing_hidden.weight"].T + model["closing_hidden.bias"], 0)
+    return x @ model["closing.weight"].T + model["closing.bias"]
 
 
 class OutputTest(runs.OdeNetTest):
@@ -141,6 +154,20 @@ class OutputTest(runs.OdeNetTest):
             self.assertIn("Conv2d(4, 4, kernel_size=(3, 3)", run.out)
             self.assertEqual(len(run.points()), 2)
         self.assertIn("Data: synthetic", run.out)  # MNIST without --data
+
+    def test_numbers_are_those_of_the_saved_model(self):
+        """On one rank, and where layers are on two."""
+        folder = self.path("images")
+        image_runs.write_idx(folder, train=96, test=37)
+        images, labels = image_runs.read_idx_tests(folder)
+        flags = ["--problem=mnist", "--data=" + folder, "--dtype=float64", "--layers=12", "--lp-fwd-iters=4", "--lp-iters=4"]
+        for ranks in (1, 2):
+            run, model = self.model(*flags, ranks=ranks, name=f"of_{ranks}")
+            expected = scores(model, images, layers=12, final_time=1)
+            log_probabilities = expected - numpy.log(numpy.exp(expected).sum(1, keepdims=True))
+            point = run.points()[-1]
+            self.assertAlmostEqual(point["val_loss"], -numpy.mean(log_probabilities[range(37), labels]), delta=6e-7)
+            self.assertAlmostEqual(point["val_acc"], 100 * numpy.mean(expected.argmax(1) == labels), delta=6e-3)
 
     def test_study(self):
         run = self.train("--study", "--study-seeds=2", "--samples=100", "--epochs=1", "--layers=4", "--nested-levels=2")

@@ -2,6 +2,7 @@
 import os
 import sys
 
+import image_runs
 import program_runs
 
 try:
@@ -50,6 +51,12 @@ class OdeNetTest(program_runs.ProgramTest):
 
     def train(self, *flags, code=0, **kwargs):
         return self.finish(self.start([PROGRAM, *self.flags(*flags, **kwargs)]), code)
+
+    def model(self, *flags, name="model", **kwargs):
+        """Trains, and returns the run with its parameters."""
+        os.mkdir(self.path(name))
+        run = self.train("--save-model=" + self.path(name), *flags, outputs=name + "_out", **kwargs)
+        return run, image_runs.read_model(self.path(name))
 
     def history(self, outputs="out"):
         with h5py.File(self.path(os.path.join(outputs, "history.h5"))) as file:

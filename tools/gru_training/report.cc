@@ -14,6 +14,14 @@ const char* SyntheticMark(bool synthetic) { return synthetic ? "\t(synthetic dat
 
 double ShownResidual(double residual) { return std::isnan(residual) ? -1.0 : residual; }
 
+// Sequences are cut, not sampled anew: with another --sequence-length and the same --tf, items stand for other times.
+std::string StepLine(const GruSettings& s) {
+  const double dt = s.tf / s.sequence_length;
+  return dt == 1
+             ? ""
+             : absl::StrFormat("-- step size  = %g: tf = %g over %d items\n", dt, s.tf, s.sequence_length);
+}
+
 const char* Cell(bool implicit) { return implicit ? "implicit" : "classic"; }
 
 }  // namespace
@@ -30,18 +38,18 @@ std::string DataLine(const std::string& name, const data::SequenceSet& set) {
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks) {
   const char* cell = Cell(settings.trains_implicit());
   if (!settings.lp.Solves(lp_ranks)) {
-    return absl::StrFormat("Using SerialNet:\n-- cell       = %s\n-- dtype      = %s\n", cell,
-                           settings.dtype);
+    return absl::StrFormat("Using SerialNet:\n-- cell       = %s\n-- dtype      = %s\n%s", cell,
+                           settings.dtype, StepLine(settings));
   }
   return absl::StrFormat(
       "Using ParallelNet:\n-- max_levels = %d\n-- max_iters  = %d\n-- fwd_iters  = %d\n-- cfactor    = %s\n"
       "-- fwd0 relax = %d\n-- fwd relax  = %d\n-- skip down  = %s\n-- bwd relax  = %d\n-- cell       = %s\n"
-      "-- serial     = %s\n-- coarse     = %s\n-- hold       = %s\n-- dtype      = %s\n",
+      "-- serial     = %s\n-- coarse     = %s\n-- hold       = %s\n-- dtype      = %s\n%s",
       settings.lp.levels, settings.lp.iterations, settings.lp.Options().forward.max_iterations,
       absl::StrJoin(settings.lp.cfactor, ","), settings.lp.forward_finest_sweeps, settings.lp.forward_sweeps,
       settings.lp.use_downcycle ? "False" : "True", settings.lp.backward_sweeps, cell,
       Cell(settings.tests_implicit()), settings.lp_coarse_step, absl::StrJoin(settings.lp_coarse_hold, ","),
-      settings.dtype);
+      settings.dtype, StepLine(settings));
 }
 
 std::string TrainLine(const TrainProgress& p, bool end_of_epoch) {

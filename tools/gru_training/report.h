@@ -24,7 +24,7 @@ namespace plait::gru_training {
 std::string SettingsBlock(int ranks, const std::string& settings);
 // "Loading UCI HAR Dataset: 7415 + 2996 sequences of 128 x 9 from ..."
 std::string DataLine(const std::string& name, const data::SequenceSet& set);
-// "Using ParallelNet:" or "Using SerialNet:" with what it is solved by.
+// "Using ParallelNet:" or "Using SerialNet:" with what it is solved by, and the step size where that is not 1.
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks);
 
 // Of the epoch so far; loss and solves of its latest batch.

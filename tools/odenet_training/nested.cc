@@ -4,6 +4,7 @@
 #include <ATen/ops/lerp.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "comm/tensor_collectives.h"
+#include "tools/training/model_file.h"
 
 namespace plait::odenet_training {
 namespace {
@@ -54,9 +56,30 @@ Weights OfAllRanks(training::ShardedModel& model, const training::Run& run) {
   return all;
 }
 
+// Coarse levels have no files but checkpoints.
+OdeNetSettings OfCoarseLevel(const OdeNetSettings& settings, std::int64_t layers) {
+  OdeNetSettings coarse = WithoutFiles(settings);
+  coarse.checkpoint_dir = settings.checkpoint_dir;
+  coarse.checkpoint_interval = settings.checkpoint_interval;
+  if (!coarse.lp.Check(layers, "layers").ok()) coarse.lp.levels = 1;
+  return coarse;
+}
+
+// Where the run begins, or goes on.
+absl::StatusOr<int> FirstLevel(const training::Run& run, int levels) {
+  if (run.settings.dry_run) return 0;
+  if (!run.checkpoint.has_value()) return levels - 1;
+  if (run.checkpoint->integers().count(kLevel) == 0) return 0;  // of an earlier version
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t level, run.checkpoint->Integer(kLevel));
+  if (level >= 0 && level < levels) return static_cast<int>(level);
+  return absl::DataLossError(absl::StrCat("--resume: ", run.checkpoint->folder(), ": level ", level,
+                                          "; expected 0 to ", levels - 1));
+}
+
 struct TrainedLevel {
   std::vector<Point> story;
-  Weights weights;  // of coarse levels
+  std::int64_t steps = 0;  // of this level and coarser ones
+  Weights weights;         // of coarse levels
 };
 
 absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training::Run& run,
@@ -67,8 +90,11 @@ absl::StatusOr<TrainedLevel> TrainLevel(const OdeNetSettings& settings, training
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   if (settings.dry_run) return TrainedLevel{};
   PLAIT_RETURN_IF_ERROR(trainer.Train());
-  TrainedLevel trained = {.story = task.story(), .weights = {}};
+  TrainedLevel trained = {.story = task.story(), .steps = task.step(), .weights = {}};
   if (level.number > 0 && !run.stopped) trained.weights = OfAllRanks(trainer.model(), run);
+  if (level.number == 0) {
+    PLAIT_RETURN_IF_ERROR(training::SaveModel(trainer.model(), settings.save_model, run));
+  }
   PLAIT_RETURN_IF_ERROR(trainer.Conclude());
   return trained;
 }
@@ -104,7 +130,7 @@ Weights Refined(const Weights& coarse, int factor, bool linear) {
 }
 
 OdeNetSettings WithoutFiles(OdeNetSettings settings) {
-  settings.outputs = settings.history = settings.checkpoint_dir = settings.resume = "";
+  settings.outputs = settings.history = settings.checkpoint_dir = settings.resume = settings.save_model = "";
   settings.checkpoint_interval = 0;
   settings.plots = settings.trace = false;
   return settings;
@@ -130,18 +156,19 @@ training::Run WithSettings(const training::Run& run, OdeNetSettings& settings) {
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
                                                const Problem& problem, bool prints) {
   const std::vector<std::int64_t> layers = settings.Levels();
-  const bool begins = !run.checkpoint.has_value() && !settings.dry_run;
-  Level level = {.number = begins ? static_cast<int>(layers.size()) - 1 : 0, .prints = prints};
+  Level level = {.prints = prints};
+  PLAIT_ASSIGN_OR_RETURN(level.number, FirstLevel(run, static_cast<int>(layers.size())));
   for (; level.number > 0; --level.number) {
-    OdeNetSettings coarse = WithoutFiles(settings);
     level.layers = layers[level.number];
-    if (!coarse.lp.Check(level.layers, "layers").ok()) coarse.lp.levels = 1;
+    OdeNetSettings coarse = OfCoarseLevel(settings, level.layers);
     training::Run level_run = WithSettings(run, coarse);
+    level_run.checkpoint = std::exchange(run.checkpoint, std::nullopt);
     level.epochs = settings.EpochsOf(level.number);
     PLAIT_ASSIGN_OR_RETURN(TrainedLevel trained, TrainLevel(coarse, level_run, problem, level));
     run.stopped = level_run.stopped;
     if (run.stopped) return trained.story;
     level.earlier = std::move(trained.story);
+    level.first_step = trained.steps;
     level.initial =
         Refined(trained.weights, settings.nested_cfactor, settings.nested_interpolation == "linear");
   }

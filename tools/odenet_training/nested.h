@@ -23,14 +23,15 @@ namespace plait::odenet_training {
 // (the last ones stay constant). Other parameters, control points among them, stay as they are. Local.
 Weights Refined(const Weights& coarse, int factor, bool linear);
 
-// `settings` for a coarse level or a run beside the run: without files and checkpoints.
+// `settings` for a run beside the run: without files and checkpoints.
 OdeNetSettings WithoutFiles(OdeNetSettings settings);
 
 // A run with the same ranks and console under other settings, which outlive it; without a checkpoint.
 training::Run WithSettings(const training::Run& run, OdeNetSettings& settings);
 
-// Collective. Trains all levels, the coarse ones serially where their layers are too few for the grid of --lp-levels; those that are coarse have no files and no checkpoints. A run that resumes is on the
-// finest one. Returns the validations of all levels. `prints`: lines of the levels.
+// Collective. Trains all levels, the coarse ones serially where their layers are too few for the grid of --lp-levels. Files are those of the
+// finest, checkpoints are kept of all: a run that resumes goes on at the level of its checkpoint. Returns the validations of all levels.
+// `prints`: lines of the levels. DataLoss for a checkpoint of a level that the run does not have.
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
                                                const Problem& problem, bool prints);
 

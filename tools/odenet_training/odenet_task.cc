@@ -14,6 +14,64 @@ odenet::OdeNetOptions OptionsOf(const OdeNetSettings& s, const Problem& problem,
   return s.Network(problem.sample, problem.classes, level.layers);
 }
 
+constexpr char kPoints[] = "story.points";
+
+// As the history has them, and checkpoints.
+std::vector<data::Scalar> ScalarsOf(const Point& point) {
+  return {{"level", static_cast<double>(point.level)},
+          {"layers", static_cast<double>(point.layers)},
+          {"epoch", static_cast<double>(point.epoch)},
+          {"work_units", point.work_units},
+          {"dt", point.seconds},
+          {"train_loss", point.train_loss},
+          {"val_loss", point.val_loss},
+          {"val_acc", point.val_acc},
+          {"lr", point.lr}};
+}
+
+std::string KeyOf(std::size_t point, absl::string_view name) {
+  return absl::StrCat("story.", point, ".", name);
+}
+
+absl::StatusOr<Point> PointIn(const parallel::Checkpoint& checkpoint, std::size_t number) {
+  const auto read = [&](absl::string_view name) { return checkpoint.Number(KeyOf(number, name)); };
+  Point point;
+  PLAIT_ASSIGN_OR_RETURN(const double level, read("level"));
+  PLAIT_ASSIGN_OR_RETURN(const double layers, read("layers"));
+  PLAIT_ASSIGN_OR_RETURN(const double epoch, read("epoch"));
+  point.level = static_cast<int>(level);
+  point.layers = static_cast<std::int64_t>(layers);
+  point.epoch = static_cast<std::int64_t>(epoch);
+  PLAIT_ASSIGN_OR_RETURN(point.work_units, read("work_units"));
+  PLAIT_ASSIGN_OR_RETURN(point.seconds, read("dt"));
+  PLAIT_ASSIGN_OR_RETURN(point.train_loss, read("train_loss"));
+  PLAIT_ASSIGN_OR_RETURN(point.val_loss, read("val_loss"));
+  PLAIT_ASSIGN_OR_RETURN(point.val_acc, read("val_acc"));
+  PLAIT_ASSIGN_OR_RETURN(point.lr, read("lr"));
+  return point;
+}
+
+void SaveStory(const std::vector<Point>& story, parallel::CheckpointState& state) {
+  state.integers[kPoints] = static_cast<std::int64_t>(story.size());
+  for (std::size_t i = 0; i < story.size(); ++i) {
+    for (const data::Scalar& scalar : ScalarsOf(story[i])) {
+      state.texts[KeyOf(i, scalar.name)] = absl::StrFormat("%a", scalar.value);
+    }
+  }
+}
+
+// Checkpoints of earlier versions have none.
+absl::StatusOr<std::vector<Point>> StoryIn(const parallel::Checkpoint& checkpoint) {
+  std::vector<Point> story;
+  if (checkpoint.integers().count(kPoints) == 0) return story;
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t points, checkpoint.Integer(kPoints));
+  for (std::int64_t i = 0; i < points; ++i) {
+    PLAIT_ASSIGN_OR_RETURN(const Point point, PointIn(checkpoint, static_cast<std::size_t>(i)));
+    story.push_back(point);
+  }
+  return story;
+}
+
 }  // namespace
 
 OdeNetTask::OdeNetTask(const OdeNetSettings& settings, const training::Run& run, const Problem& problem,
@@ -29,6 +87,7 @@ OdeNetTask::OdeNetTask(const OdeNetSettings& settings, const training::Run& run,
                 .seed = settings.seed},
                settings.gradient_accumulation_steps, settings.leaves()),
       story_(level.earlier),
+      step_(level.first_step),
       work_units_(level.earlier.empty() ? 0 : level.earlier.back().work_units) {}
 
 training::TrainedModel OdeNetTask::TrainedOf(odenet::OdeNet* model) const {
@@ -83,7 +142,10 @@ training::TaskProgress OdeNetTask::progress() const {
           sampler_.samples()};
 }
 
-std::string OdeNetTask::Position() const { return absl::StrCat(sampler_.Position(), ", step ", step_); }
+std::string OdeNetTask::Position() const {
+  const std::string level = settings_.nested ? absl::StrCat("on level ", level_.number, ", ") : "";
+  return absl::StrCat(level, sampler_.Position(), ", step ", step_);
+}
 
 training::MicroBatch OdeNetTask::Next(int k) {
   const std::vector<std::int64_t> mine = sampler_.Next(k, run_.data.rank(), run_.data.size());
@@ -138,20 +200,12 @@ absl::Status OdeNetTask::Evaluate() {
   return Record(point);
 }
 
-absl::Status OdeNetTask::Record(const Point& point) {
-  return trainer_->Record({{"level", static_cast<double>(point.level)},
-                           {"layers", static_cast<double>(point.layers)},
-                           {"epoch", static_cast<double>(point.epoch)},
-                           {"work_units", point.work_units},
-                           {"dt", point.seconds},
-                           {"train_loss", point.train_loss},
-                           {"val_loss", point.val_loss},
-                           {"val_acc", point.val_acc},
-                           {"lr", point.lr}});
-}
+absl::Status OdeNetTask::Record(const Point& point) { return trainer_->Record(ScalarsOf(point)); }
 
 void OdeNetTask::Save(parallel::CheckpointState& state) const {
   sampler_.Save(state);
+  state.integers[kLevel] = level_.number;
+  SaveStory(story_, state);
   state.integers["since_validation.samples"] = samples_;
   state.texts["since_validation.seconds"] = absl::StrFormat("%a", seconds_);
   state.texts["since_validation.loss_sum"] = absl::StrFormat("%a", loss_sum_);
@@ -160,6 +214,7 @@ void OdeNetTask::Save(parallel::CheckpointState& state) const {
 
 absl::Status OdeNetTask::Restore(const parallel::Checkpoint& checkpoint) {
   PLAIT_RETURN_IF_ERROR(sampler_.Restore(checkpoint));
+  PLAIT_ASSIGN_OR_RETURN(story_, StoryIn(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(samples_, checkpoint.Integer("since_validation.samples"));
   PLAIT_ASSIGN_OR_RETURN(seconds_, checkpoint.Number("since_validation.seconds"));
   PLAIT_ASSIGN_OR_RETURN(loss_sum_, checkpoint.Number("since_validation.loss_sum"));

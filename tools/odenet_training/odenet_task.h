@@ -22,6 +22,9 @@
 
 namespace plait::odenet_training {
 
+// Under which a checkpoint has the level that it is of.
+inline constexpr char kLevel[] = "level";
+
 using Weights = std::map<std::string, at::Tensor>;  // by name in the state dict, in the host's memory
 
 // A validation, and the training since the one before.
@@ -35,6 +38,7 @@ struct Level {
   int number = 0;
   std::int64_t layers = 0;
   int epochs = 0;
+  std::int64_t first_step = 0;      // steps of coarser levels
   Weights initial = {};             // empty: drawn
   std::vector<Point> earlier = {};  // of coarser levels
   bool prints = true;
@@ -47,12 +51,14 @@ class OdeNetTask final : public training::TrainingTask {
              const Level& level);
 
   const odenet::OdeNet& net() const { return model_; }
-  // Of coarser levels and this one, in this run.
+  // Of coarser levels and this one.
   const std::vector<Point>& story() const { return story_; }
+  std::int64_t step() const { return step_; }  // of all levels
 
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
+  std::int64_t first_step() const override { return level_.first_step; }
   bool done() const override { return sampler_.epoch() >= level_.epochs; }
   training::TaskProgress progress() const override;
   std::string Position() const override;
@@ -81,7 +87,7 @@ class OdeNetTask final : public training::TrainingTask {
   parallel::LrSchedule schedule_;
   training::EpochSampler sampler_;
   std::vector<Point> story_;
-  std::int64_t step_ = 0;
+  std::int64_t step_;
   double work_units_ = 0;
   // Since the last validation.
   double loss_sum_ = 0, seconds_ = 0;

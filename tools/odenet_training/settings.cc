@@ -112,6 +112,7 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("study_seeds", &study_seeds, "runs of each kind in the study");
   BindParallel(table);
   BindFiles(table, "epochs");
+  table.Add("save_model", &save_model, "existing directory to write model.safetensors to, at the end");
 }
 
 void OdeNetSettings::BindNetwork(training::SettingsTable& table) {
@@ -204,6 +205,7 @@ absl::Status OdeNetSettings::CheckNested() const {
   if (study && !(checkpoint_dir.empty() && resume.empty())) {
     return absl::InvalidArgumentError("--study: expected neither --checkpoint-dir nor --resume");
   }
+  if (study && !save_model.empty()) return absl::InvalidArgumentError("--save-model: not with --study");
   if (study && compare) return absl::InvalidArgumentError("--compare: not with --study");
   if (!nested && !study) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(AtLeast("nested-levels", nested_levels, 1));

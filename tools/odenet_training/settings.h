@@ -37,6 +37,7 @@ struct OdeNetSettings final : training::Settings {
   bool compare = false;
   bool study = false;
   int study_seeds = 12;
+  std::string save_model;
 
   void Bind(training::SettingsTable& table) override;
   absl::Status ChooseDefaults(training::SettingsTable& table) override;

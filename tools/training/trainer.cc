@@ -59,7 +59,8 @@ Trainer::Trainer(Run& run, TrainingTask& task)
       settings_(run.settings),
       traffic_(run.mesh, run.settings.expert_ranks()),
       solver_control_(run.settings.lp, run.world, run.environment.job.local_size),
-      scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}) {
+      scaler_(parallel::LossScalerOptions{.enabled = run.settings.dtype == "float16"}),
+      step_(task.first_step()) {
   task.trainer_ = this;
   if (settings_.checkpoint_dir.empty()) return;
   policy_.emplace(run.world, parallel::SavePolicyOptions{.every_steps = settings_.checkpoint_interval});
@@ -185,7 +186,7 @@ absl::Status Trainer::OpenOutputs() {
                         .trace = s.trace,
                         .metrics = Metrics(),
                         .gather_every = task_.gather_every(),
-                        .resumed_draws = begins && s.resume == "auto" ? 0 : history_draws_},
+                        .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
   return absl::OkStatus();
@@ -193,7 +194,7 @@ absl::Status Trainer::OpenOutputs() {
 
 absl::Status Trainer::Train() {
   run_.session.EnterSteps();
-  absl::Status status = step_ == 0 ? task_.BeforeFirstStep() : absl::OkStatus();
+  absl::Status status = step_ == task_.first_step() ? task_.BeforeFirstStep() : absl::OkStatus();
   if (status.ok()) status = Steps();
   if (!bar_label_.empty()) run_.console.StopBar();
   bar_label_.clear();

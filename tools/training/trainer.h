@@ -81,6 +81,9 @@ class TrainingTask {
   // What a resumed run must find again in its data or model besides settings.
   virtual NamedValues facts() const { return {}; }
 
+  // Steps of the run before this task's first one: those of coarser networks, for instance. Steps are counted on, so that
+  // checkpoints of a run have one order.
+  virtual std::int64_t first_step() const { return 0; }
   // Whether the last step was taken.
   virtual bool done() const = 0;
   virtual TaskProgress progress() const = 0;
@@ -174,7 +177,7 @@ class Trainer {
   parallel::LossScaler scaler_;
   std::optional<parallel::SavePolicy> policy_;  // with --checkpoint-dir
   std::optional<parallel::AsyncSaver> saver_;
-  std::int64_t step_ = 0;                       // steps done
+  std::int64_t step_;                           // steps done
   std::int64_t history_draws_ = -1;             // of the checkpoint; -1: the run begins
   std::vector<parallel::ActionTime> timeline_;  // of the last step
   std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
