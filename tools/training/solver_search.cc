@@ -117,7 +117,8 @@ void SolverSearch::ChooseNext() {
 
 const SolverCandidate* SolverSearch::choice() const {
   const int best = Best();
-  const bool wins = best >= 0 && trials_[static_cast<std::size_t>(best)].seconds < serial_seconds();
+  const bool wins =
+      best >= 0 && trials_[static_cast<std::size_t>(best)].seconds < (1 - kLeastGain) * serial_seconds();
   return wins ? &tried_[static_cast<std::size_t>(best)] : nullptr;
 }
 
@@ -134,7 +135,7 @@ std::string SolverSearch::Reason() const {
       absl::StrFormat("%s: %.3g s a step, gradient bias %.3g (limit %.3g)",
                       TextOf(tried_[static_cast<std::size_t>(best)]), trial.seconds, trial.bias, bias_limit_);
   if (choice() == nullptr) {
-    return absl::StrFormat("serial propagation, %.3g s a step; the fastest %s is slower: %s",
+    return absl::StrFormat("serial propagation, %.3g s a step; the fastest %s does not gain 5 %%: %s",
                            serial_seconds(), of, measured);
   }
   return absl::StrFormat("%s; the fastest %s, serial propagation takes %.3g s", measured, of,

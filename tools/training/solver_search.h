@@ -43,6 +43,8 @@ struct SolverTrial {
 class SolverSearch {
  public:
   static constexpr int kTrials = 5;
+  // A solver whose gradients are inexact has to take this part of the time less than serial propagation: trials are short.
+  static constexpr double kLeastGain = 0.05;
 
   // A candidate whose bias is above `bias_limit` is not taken.
   SolverSearch(const SolverCandidate& own, double bias_limit) : bias_limit_(bias_limit), tried_{own} {}
@@ -53,7 +55,7 @@ class SolverSearch {
   // Of what the next trials are chosen. Before: the search ends behind the first.
   void Predict(std::vector<SolverCandidate> candidates);
 
-  // The fastest of the candidates that were exact enough, and of serial propagation (null).
+  // The fastest of the candidates that were exact enough; null: serial propagation, which is not slower by kLeastGain.
   const SolverCandidate* choice() const;
   // One line: what is chosen, and why.
   std::string Reason() const;

@@ -47,9 +47,16 @@ TEST(SolverSearch, SerialWhereItIsFasterOrNothingIsExactEnough) {
   slower.Predict({Candidate(2, 8, 1, 1, 0.65)});
   EXPECT_EQ(slower.next(), nullptr);
   EXPECT_EQ(slower.choice(), nullptr);
-  EXPECT_EQ(slower.Reason(),
-            "serial propagation, 0.6 s a step; the fastest of 1 tried is slower: 2 levels, factor 4, 2 + 1 "
-            "iterations: 0.7 s a step, gradient bias 0.01 (limit 0.1)");
+  EXPECT_EQ(
+      slower.Reason(),
+      "serial propagation, 0.6 s a step; the fastest of 1 tried does not gain 5 %: 2 levels, factor 4, 2 + "
+      "1 iterations: 0.7 s a step, gradient bias 0.01 (limit 0.1)");
+
+  for (const double seconds : {0.56, 0.58}) {
+    SolverSearch near(Candidate(2, 4, 2, 1), 0.1);
+    near.Take({.bias = 0.01, .seconds = seconds, .serial_seconds = 0.6});
+    EXPECT_EQ(near.choice() != nullptr, seconds < 0.95 * 0.6);
+  }
 
   SolverSearch diverged(Candidate(2, 4, 2, 1), 0.1);
   diverged.Take({.bias = std::numeric_limits<double>::quiet_NaN(), .seconds = 0.1, .serial_seconds = 0.6});
