@@ -80,7 +80,7 @@ def tables(args):
         for name in ("runs.txt", "biases.txt"):
             with open(os.path.join(args.out, name), encoding="utf-8") as part:
                 shutil.copyfileobj(part, file)
-    text = run(args, "scaling", f"--log={log}", f"--calibrate={STRONG_LAYERS}", "--settings=", "--most_ranks=1024",
+    text = run(args, "scaling", f"--log={log}", f"--calibrate={LAYERS_PER_RANK},{STRONG_LAYERS}", "--settings=", "--most_ranks=1024",
                "--steps=" + ",".join(map(str, LAYERS)), "--plots=" + args.out)
     with open(os.path.join(args.out, "scaling.txt"), "w", encoding="utf-8") as file:
         file.write(text)
@@ -94,7 +94,7 @@ def arguments():
     parser.add_argument("--data", action="append", default=[], metavar="PROBLEM=FOLDER")
     parser.add_argument("--only", choices=("biases", "runs", "tables"))
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=PROBLEMS)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--length", type=float, default=1, help="of a run: 0.2 for a trial")
     parser.add_argument("--train-steps", type=int, default=20, help="of Adam, before the biases")
     args = parser.parse_args()

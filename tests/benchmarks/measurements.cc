@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <utility>
 
@@ -45,6 +44,10 @@ absl::Status AddStep(const Entries& entries, std::vector<MeasuredStep>& steps) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t ranks, Whole(entries, "ranks"));
   PLAIT_ASSIGN_OR_RETURN(step.steps, Whole(entries, "steps"));
   PLAIT_ASSIGN_OR_RETURN(step.seconds, Number(entries, "median"));
+  for (const std::string part : {"forward", "head", "backward"}) {
+    PLAIT_ASSIGN_OR_RETURN(const double seconds, Number(entries, part));
+    step.mean += seconds;
+  }
   PLAIT_ASSIGN_OR_RETURN(step.processor, Number(entries, "processor"));
   step.ranks = static_cast<int>(ranks);
   steps.push_back(step);
@@ -67,6 +70,7 @@ absl::Status AddCosts(const Entries& entries, Measurements& all) {
   MeasuredCosts measured;
   measured.setting = Word(entries, "setting");
   PLAIT_ASSIGN_OR_RETURN(measured.steps, Whole(entries, "steps"));
+  if (!all.parallel.empty()) measured.seconds = all.parallel.back().mean;  // the line before
   Costs& costs = measured.costs;
   for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
     PLAIT_ASSIGN_OR_RETURN(costs.work.values[kind], Number(entries, mgrit::kWorkNames[kind]));
@@ -165,11 +169,48 @@ absl::Status AddLine(const std::string& line, Log& log) {
   return AddStep(entries, kind == "serial_step" ? all.serial : all.parallel);
 }
 
-double MedianOf(const std::vector<const MeasuredCosts*>& runs,
-                const std::function<double(const Costs&)>& figure) {
-  std::vector<double> values;
-  for (const MeasuredCosts* run : runs) values.push_back(figure(run->costs));
-  return SpreadOf(values).median;
+// Quickest runs with the same setting, by their steps.
+using RunsBySteps = std::map<std::int64_t, const MeasuredCosts*>;
+
+RunsBySteps RunsOf(const Measurements& measurements, const std::string& setting) {
+  RunsBySteps runs;
+  for (const MeasuredCosts& run : measurements.costs) {
+    if (run.setting != setting) continue;
+    const MeasuredCosts*& quickest = runs[run.steps];
+    if (quickest == nullptr || run.seconds < quickest->seconds) quickest = &run;
+  }
+  return runs;
+}
+
+// The line through the values at the least and the greatest x; through one value a constant.
+double LineAt(double x, std::pair<double, double> least, std::pair<double, double> greatest) {
+  const double wide = greatest.first - least.first;
+  const double slope = wide == 0 ? 0 : (greatest.second - least.second) / wide;
+  return least.second + slope * (x - least.first);
+}
+
+Costs CostsAt(const RunsBySteps& runs, std::int64_t steps) {
+  const auto measured = runs.find(steps);
+  if (measured != runs.end()) return measured->second->costs;
+  const auto& [fewest, shortest] = *runs.begin();
+  const auto& [most, longest] = *runs.rbegin();
+  const auto at = [&](double in_shortest, double in_longest, bool by_batch) {
+    // A part of the batch that is the same for all numbers of steps is in a cost per step as 1 / steps.
+    const auto x = [&](std::int64_t count) {
+      return by_batch ? static_cast<double>(count) : 1 / static_cast<double>(count);
+    };
+    return std::max(0.0, LineAt(x(steps), {x(fewest), in_shortest}, {x(most), in_longest}));
+  };
+  const Costs &a = shortest->costs, &b = longest->costs;
+  Costs costs = a;
+  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
+    costs.work.values[kind] = at(a.work.values[kind], b.work.values[kind], false);
+  }
+  costs.input = at(a.input, b.input, false);
+  costs.head = at(a.head, b.head, true);
+  costs.solver = at(a.solver, b.solver, false);
+  costs.sum = at(a.sum, b.sum, false);
+  return costs;
 }
 
 }  // namespace
@@ -192,41 +233,31 @@ absl::StatusOr<std::vector<Measurements>> ReadMeasurements(const std::string& pa
   return log.problems;
 }
 
-double MedianSeconds(const std::vector<MeasuredStep>& all, const MeasuredStep& like) {
+RunSeconds SecondsOf(const std::vector<MeasuredStep>& all, const MeasuredStep& like) {
   std::vector<double> seconds;
+  const MeasuredStep* quickest = nullptr;
   for (const MeasuredStep& one : all) {
-    if (one.setting == like.setting && one.ranks == like.ranks && one.steps == like.steps)
-      seconds.push_back(one.seconds);
+    if (one.setting != like.setting || one.ranks != like.ranks || one.steps != like.steps) continue;
+    seconds.push_back(one.seconds);
+    if (quickest == nullptr || one.seconds < quickest->seconds) quickest = &one;
   }
-  return SpreadOf(seconds).median;
+  return {
+      .quickest = quickest->seconds, .median = SpreadOf(seconds).median, .processor = quickest->processor};
 }
 
-Measurements Calibration(Measurements all, std::int64_t steps) {
-  std::erase_if(all.costs, [&](const MeasuredCosts& run) { return run.steps != steps; });
-  std::erase_if(all.serial, [&](const MeasuredStep& run) { return run.steps != steps; });
+Measurements Calibration(Measurements all, const std::vector<std::int64_t>& steps) {
+  const auto is_other = [&](const auto& run) {
+    return std::find(steps.begin(), steps.end(), run.steps) == steps.end();
+  };
+  std::erase_if(all.costs, is_other);
+  std::erase_if(all.serial, is_other);
   return all;
 }
 
 Costs CostsFor(const Measurements& measurements, const std::string& setting, std::int64_t steps) {
-  std::vector<const MeasuredCosts*> runs;
-  const auto take = [&](const std::function<bool(const MeasuredCosts&)>& fits) {
-    for (const MeasuredCosts& run : measurements.costs) {
-      if (runs.empty() || runs.back()->setting == run.setting) {
-        if (fits(run)) runs.push_back(&run);
-      }
-    }
-  };
-  take([&](const MeasuredCosts& run) { return run.setting == setting && run.steps == steps; });
-  if (runs.empty()) take([&](const MeasuredCosts& run) { return run.setting == setting; });
-  if (runs.empty()) take([](const MeasuredCosts&) { return true; });
-  Costs costs = runs[0]->costs;
-  for (std::size_t kind = 0; kind < mgrit::kWorkKinds; ++kind) {
-    costs.work.values[kind] = MedianOf(runs, [&](const Costs& c) { return c.work.values[kind]; });
-  }
-  costs.input = MedianOf(runs, [](const Costs& c) { return c.input; });
-  costs.head = MedianOf(runs, [](const Costs& c) { return c.head; });
-  costs.solver = MedianOf(runs, [](const Costs& c) { return c.solver; });
-  costs.sum = MedianOf(runs, [](const Costs& c) { return c.sum; });
+  RunsBySteps runs = RunsOf(measurements, setting);
+  if (runs.empty()) runs = RunsOf(measurements, measurements.costs[0].setting);
+  Costs costs = CostsAt(runs, steps);
   costs.latency = measurements.latency;
   costs.byte = measurements.byte;
   return costs;
@@ -242,17 +273,19 @@ mgrit::scaling::BatchShape ShapeFor(const Measurements& measurements, const Sett
 }
 
 double SerialSeconds(const Measurements& measurements, std::int64_t steps) {
-  const MeasuredStep* nearest = nullptr;
-  const auto distance = [&](const MeasuredStep& run) {
-    return std::abs(std::log(static_cast<double>(run.steps) / static_cast<double>(steps)));
-  };
+  std::map<double, double> seconds;  // by steps
   for (const MeasuredStep& run : measurements.serial) {
-    if (nearest == nullptr || distance(run) < distance(*nearest)) nearest = &run;
+    seconds[static_cast<double>(run.steps)] = SecondsOf(measurements.serial, run).quickest;
   }
-  if (nearest == nullptr) return 0;
-  const double measured = MedianSeconds(measurements.serial, *nearest);
-  const double head = std::min(CostsFor(measurements, "", nearest->steps).head, measured);
-  return head + (measured - head) * static_cast<double>(steps) / static_cast<double>(nearest->steps);
+  if (seconds.empty()) return 0;
+  const auto wanted = static_cast<double>(steps);
+  const auto measured = seconds.find(wanted);
+  if (measured != seconds.end()) return measured->second;
+  if (seconds.size() == 1) {
+    const auto [run_steps, whole] = *seconds.begin();
+    seconds[0] = std::min(CostsFor(measurements, "", static_cast<std::int64_t>(run_steps)).head, whole);
+  }
+  return LineAt(wanted, *seconds.begin(), *seconds.rbegin());
 }
 
 }  // namespace plait::benchmarks

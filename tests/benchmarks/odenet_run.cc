@@ -150,8 +150,8 @@ double OdeNetRun::StateBytes() const {
 }
 
 void OdeNetRun::ClearGradients() {
-  for (const models::ParameterUnit& unit : net_.units()) {
-    for (const models::ParameterSpec& p : unit.parameters) at::Tensor(p.tensor).mutable_grad() = at::Tensor();
+  for (std::vector<at::Tensor>* const group : {&own_, &opening_, &closing_}) {
+    for (at::Tensor& parameter : *group) parameter.mutable_grad().reset();
   }
 }
 

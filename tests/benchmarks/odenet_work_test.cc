@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "comm/testing/world.h"
 #include "mgrit/scaling/work_trace.h"
@@ -160,6 +161,56 @@ TEST(Measurements, LogIsReadBack) {
   EXPECT_DOUBLE_EQ(SerialSeconds(peaks, 256), 0.002 + 4 * 0.008);
   EXPECT_EQ(all[1].problem, "gru");
   EXPECT_TRUE(!all[1].linearises_ahead && all[1].shares_parameters && !all[1].has_messages);
+}
+
+// Costs and serial seconds that are a fixed part and one for each step, at two numbers of steps: 1 + 2 n per batch in steps,
+// 3 + n / 4 in the head, 5 + 7 n serially.
+TEST(Measurements, FixedPartOfABatchIsToldApart) {
+  Measurements all = {.problem = "made up"};
+  for (const std::int64_t steps : {16, 64}) {
+    const auto n = static_cast<double>(steps);
+    mgrit::scaling::Costs costs;
+    costs.work[WorkKind::kFineStep] = costs.sum = (1 + 2 * n) / n;
+    costs.head = 3 + n / 4;
+    all.costs.push_back({.setting = "A", .steps = steps, .costs = costs});
+    all.serial.push_back({.setting = "serial", .steps = steps, .seconds = 5 + 7 * n});
+  }
+  for (const double n : {8.0, 16.0, 32.0, 64.0, 1024.0}) {
+    const auto steps = static_cast<std::int64_t>(n);
+    for (const std::string setting : {"A", "never measured"}) {
+      const mgrit::scaling::Costs costs = CostsFor(all, setting, steps);
+      EXPECT_NEAR(costs.work[WorkKind::kFineStep] * n, 1 + 2 * n, 1e-9);
+      EXPECT_NEAR(costs.sum * n, 1 + 2 * n, 1e-9);
+      EXPECT_NEAR(costs.head, 3 + n / 4, 1e-9);
+    }
+    EXPECT_NEAR(SerialSeconds(all, steps), 5 + 7 * n, 1e-9);
+  }
+  EXPECT_EQ(Calibration(all, {16, 64}).costs.size(), 2u);
+  const Measurements longest = Calibration(all, {64});
+  EXPECT_EQ(longest.costs.size(), 1u);
+  EXPECT_NEAR(SerialSeconds(longest, 32), 19 + (5 + 7 * 64 - 19) / 2.0, 1e-9);  // 19: its head
+}
+
+// Three runs with the same flags; the second was disturbed least.
+TEST(Measurements, QuickestRunCounts) {
+  std::string log;
+  for (const auto& [median, mean] : {std::pair(0.03, 0.04), std::pair(0.02, 0.024), std::pair(0.05, 0.05)}) {
+    log +=
+        absl::StrFormat("serial_step ranks=1 steps=64 problem=peaks setting=serial median=%g\n", median / 4);
+    log += absl::StrFormat(
+        "lp_step ranks=1 steps=64 problem=peaks setting=A median=%g processor=%g forward=%g head=%g "
+        "backward=%g\n"
+        "lp_costs ranks=1 steps=64 problem=peaks setting=A fine_step=%g\n",
+        median, median + 1, mean / 4, mean / 4, mean / 2, mean / 100);
+  }
+  const Measurements all = (*ReadMeasurements(WriteLog("quickest", log)))[0];
+  EXPECT_NEAR(CostsFor(all, "A", 64).work[WorkKind::kFineStep], 0.024 / 100, 1e-12);
+  EXPECT_NEAR(CostsFor(all, "A", 32).work[WorkKind::kFineStep], 0.024 / 100, 1e-12);
+  EXPECT_EQ(SerialSeconds(all, 64), 0.005);
+  const RunSeconds seconds = SecondsOf(all.parallel, all.parallel[0]);
+  EXPECT_EQ(seconds.quickest, 0.02);
+  EXPECT_EQ(seconds.median, 0.03);
+  EXPECT_EQ(seconds.processor, 1.02);
 }
 
 TEST(Measurements, BadLogsAreNamed) {

@@ -36,6 +36,7 @@ BatchSeconds TimedNetwork::RunBatch() {
   BatchSeconds seconds;
   Clock clock;
   ClearGradients();
+  seconds.backward = clock.Lap();  // grows with the steps of this rank
   const at::Tensor opened = Open();
   const at::Tensor first = opened.detach().requires_grad_(opened.requires_grad());
   seconds.head = clock.Lap();
@@ -47,7 +48,7 @@ BatchSeconds TimedNetwork::RunBatch() {
   loss.backward();
   seconds.head += clock.Lap();
   last.backward(leaf.grad());
-  seconds.backward = clock.Lap();
+  seconds.backward += clock.Lap();
   if (opened.requires_grad()) opened.backward(first.grad());
   seconds.head += clock.Lap();
   seconds.processor = ProcessorSeconds() - processor_before;
