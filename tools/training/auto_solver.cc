@@ -19,8 +19,8 @@ namespace plait::training {
 namespace {
 
 // Of a trial that are counted (step_work.h).
-constexpr std::size_t kMostSteps = 20;
-constexpr double kEnoughSeconds = 0.2;
+constexpr std::size_t kFewestSteps = 5, kMostSteps = 40;
+constexpr double kEnoughSeconds = 1;
 // Steps times ranks: every prediction replays them all, and advice must not cost seconds.
 constexpr std::int64_t kMostStepsForAdvice = 1 << 14;
 
@@ -76,8 +76,10 @@ parallel::PipelineStep AutoSolver::RunMicroBatches(const parallel::NextMicroBatc
   biases_.push_back(bias_);
   seconds_.push_back(comparison.seconds);
   serial_seconds_.push_back(comparison.exact_seconds);
+  ratios_.push_back(comparison.seconds / comparison.exact_seconds);
   const double total = std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
-  if (total >= kEnoughSeconds || seconds_.size() == kMostSteps) EndTrial();
+  const bool enough = total >= kEnoughSeconds && seconds_.size() >= kFewestSteps;
+  if (enough || seconds_.size() == kMostSteps) EndTrial();
   return std::move(comparison.exact);
 }
 
@@ -85,11 +87,15 @@ void AutoSolver::EndTrial() {
   // A solve that diverged once is none to rely on: NaN stays.
   double bias = 0;
   for (const double one : biases_) bias = std::isnan(bias) || one <= bias ? bias : one;
-  search_.Take({.bias = bias, .seconds = MedianOf(seconds_), .serial_seconds = MedianOf(serial_seconds_)});
+  search_.Take({.bias = bias,
+                .seconds = MedianOf(seconds_),
+                .serial_seconds = MedianOf(serial_seconds_),
+                .ratio = MedianOf(ratios_)});
   if (!predicted_) PredictOthers();
   predicted_ = true;
   seconds_.clear();
   serial_seconds_.clear();
+  ratios_.clear();
   biases_.clear();
   work_.reset();
   if (search_.next() != nullptr) return;

@@ -64,7 +64,7 @@ class AutoSolver {
   std::optional<SolverCandidate> choice_;  // once it is done
   // Of the trial under way; null: it has not begun.
   std::unique_ptr<StepWork> work_;
-  std::vector<double> seconds_, serial_seconds_, biases_;
+  std::vector<double> seconds_, serial_seconds_, ratios_, biases_;
 };
 
 // Collective, behind a few steps with the flags' own solver, whose median passes took `seconds` and whose work on this

@@ -13,7 +13,8 @@ namespace plait::training {
 struct GradientComparison {
   parallel::PipelineStep exact;  // of the second passes, whose gradients the engine holds
   double distance = 0;           // |second gradient - first one| / |second gradient|; NaN: a solve diverged
-  double seconds = 0, exact_seconds = 0;  // of both passes, on the slowest rank
+  // Of the first and the second passes, on the slowest rank, without loading the micro-batches.
+  double seconds = 0, exact_seconds = 0;
 };
 
 // Collective. `next` is called once for each micro-batch. `use_inexact` and `use_exact` set how the model is solved. The

@@ -76,8 +76,7 @@ void SolverSearch::Predict(std::vector<SolverCandidate> candidates) {
 int SolverSearch::Best() const {
   int best = -1;
   for (std::size_t i = 0; i < trials_.size(); ++i) {
-    if (IsExactEnough(i) &&
-        (best < 0 || trials_[i].seconds < trials_[static_cast<std::size_t>(best)].seconds)) {
+    if (IsExactEnough(i) && (best < 0 || trials_[i].ratio < trials_[static_cast<std::size_t>(best)].ratio)) {
       best = static_cast<int>(i);
     }
   }
@@ -96,10 +95,8 @@ bool SolverSearch::MayWin(const SolverCandidate& candidate) const {
     if (!IsExactEnough(i) && IsNoMoreExact(candidate, tried_[i])) return false;
   }
   const int best = Best();
-  const double to_beat = best < 0
-                             ? serial_seconds()
-                             : std::min(serial_seconds(), trials_[static_cast<std::size_t>(best)].seconds);
-  return candidate.predicted_seconds < to_beat;
+  const double ratio = best < 0 ? 1 : std::min(1.0, trials_[static_cast<std::size_t>(best)].ratio);
+  return candidate.predicted_seconds < ratio * serial_seconds();
 }
 
 void SolverSearch::ChooseNext() {
@@ -117,8 +114,7 @@ void SolverSearch::ChooseNext() {
 
 const SolverCandidate* SolverSearch::choice() const {
   const int best = Best();
-  const bool wins =
-      best >= 0 && trials_[static_cast<std::size_t>(best)].seconds < (1 - kLeastGain) * serial_seconds();
+  const bool wins = best >= 0 && trials_[static_cast<std::size_t>(best)].ratio < 1 - kLeastGain;
   return wins ? &tried_[static_cast<std::size_t>(best)] : nullptr;
 }
 
@@ -131,15 +127,14 @@ std::string SolverSearch::Reason() const {
         of, bias_limit_);
   }
   const SolverTrial& trial = trials_[static_cast<std::size_t>(best)];
-  const std::string measured =
-      absl::StrFormat("%s: %.3g s a step, gradient bias %.3g (limit %.3g)",
-                      TextOf(tried_[static_cast<std::size_t>(best)]), trial.seconds, trial.bias, bias_limit_);
+  const std::string measured = absl::StrFormat(
+      "%s: %.3g s a step, %.3g of serial propagation beside it, gradient bias %.3g (limit %.3g)",
+      TextOf(tried_[static_cast<std::size_t>(best)]), trial.seconds, trial.ratio, trial.bias, bias_limit_);
   if (choice() == nullptr) {
     return absl::StrFormat("serial propagation, %.3g s a step; the fastest %s does not gain 5 %%: %s",
                            serial_seconds(), of, measured);
   }
-  return absl::StrFormat("%s; the fastest %s, serial propagation takes %.3g s", measured, of,
-                         serial_seconds());
+  return absl::StrFormat("%s; the fastest %s", measured, of);
 }
 
 }  // namespace plait::training

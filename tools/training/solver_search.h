@@ -36,8 +36,11 @@ std::vector<SolverCandidate> CandidatesLike(const mgrit::LayerParallelOptions& o
 
 struct SolverTrial {
   double bias = 0;            // |gradient - exact one| / |exact one|; NaN: the solve has diverged
-  double seconds = 0;         // of a step's passes, by the candidate
+  double seconds = 0;         // of a step's passes, by the candidate; medians
   double serial_seconds = 0;  // of the same ones serially, beside it
+  // Median over the steps of the former by the latter. Ways are compared by it: from step to step a machine is faster or
+  // slower for both.
+  double ratio = 0;
 };
 
 class SolverSearch {
@@ -64,7 +67,7 @@ class SolverSearch {
 
  private:
   bool IsExactEnough(std::size_t trial) const { return trials_[trial].bias <= bias_limit_; }
-  // The fastest exact enough one; -1: none.
+  // The exact enough one with the least ratio; -1: none.
   int Best() const;
   bool MayWin(const SolverCandidate& candidate) const;
   void ChooseNext();
