@@ -19,7 +19,7 @@ namespace plait::training {
 namespace {
 
 // Of a trial that are counted (step_work.h).
-constexpr std::size_t kFewestSteps = 5, kMostSteps = 40;
+constexpr std::size_t kFewestSteps = 5, kMostSteps = 20;
 constexpr double kEnoughSeconds = 1;
 // Steps times ranks: every prediction replays them all, and advice must not cost seconds.
 constexpr std::int64_t kMostStepsForAdvice = 1 << 14;
