@@ -1,9 +1,5 @@
 #include "tools/text_generation/saved_text_model.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,44 +7,11 @@
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/sentence_piece_tokenizer.h"
 #include "parallel/checkpoint/checkpoint.h"
-#include "parallel/checkpoint/pieces_of_tensor.h"
-#include "parallel/checkpoint/step_folders.h"
+#include "tools/model_export/checkpoint_model.h"
 #include "tools/text_training/saved_model.h"
 
 namespace plait::text_generation {
 namespace {
-
-absl::StatusOr<parallel::Checkpoint> OpenNewest(const std::string& folder) {
-  std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::path(folder) / "index.h5", ignored)) {
-    return parallel::Checkpoint::Open(folder);
-  }
-  PLAIT_ASSIGN_OR_RETURN(const std::string newest, parallel::FindLatestCheckpoint(folder));
-  return parallel::Checkpoint::Open(newest);
-}
-
-// As a checkpoint has it: of the type that the optimizer steps.
-absl::StatusOr<at::ScalarType> StoredType(const parallel::Checkpoint& checkpoint) {
-  for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
-    if (tensor.group != "model") continue;
-    return tensor.dtype == at::kDouble ? at::kDouble : at::kFloat;
-  }
-  return absl::DataLossError(absl::StrCat(checkpoint.folder(), ": holds no model"));
-}
-
-absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const models::BlockModel& model) {
-  const at::NoGradGuard no_grad;
-  PLAIT_ASSIGN_OR_RETURN(const at::ScalarType stored, StoredType(checkpoint));
-  for (const models::ParameterUnit& unit : model.units()) {
-    for (const models::ParameterSpec& parameter : unit.parameters) {
-      const at::Tensor values = at::empty(parameter.tensor.sizes(), stored);
-      PLAIT_RETURN_IF_ERROR(
-          parallel::ReadTensor(checkpoint, absl::StrCat("model/", parameter.name), 0, values));
-      models::Materialize(parameter.tensor, values.to(parameter.tensor.scalar_type()));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // A Llama's file, or the two of GPT-2.
 absl::StatusOr<std::unique_ptr<data::Tokenizer>> OpenTokenizer(const std::string& folder) {
@@ -68,7 +31,7 @@ absl::StatusOr<std::unique_ptr<data::Tokenizer>> OpenTokenizer(const std::string
 
 absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                               c10::ScalarType type) {
-  PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, OpenNewest(folder));
+  PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, model_export::OpenNewest(folder));
   PLAIT_ASSIGN_OR_RETURN(const text_training::SavedModel saved, text_training::SavedModelOf(checkpoint));
   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
                          text_training::TokenizerOf(saved, bpe_folder));
@@ -77,7 +40,7 @@ absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const s
       .positions = text_training::PositionsOf(saved.options),
       .tokenizer = std::move(tokenizer),
       .source = absl::StrCat(checkpoint.folder(), ", after step ", checkpoint.step())};
-  PLAIT_RETURN_IF_ERROR(ReadParameters(checkpoint, *loaded.model));
+  PLAIT_RETURN_IF_ERROR(model_export::ReadParameters(checkpoint, *loaded.model));
   return loaded;
 }
 
