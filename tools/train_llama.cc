@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const LlamaSettings
           {"device", run.environment.device.kind},
           {"world_size", absl::StrCat(run.world.size())},
           {"max_iters", absl::StrCat(s.max_iters)},
-          {"lr", absl::StrCat(s.learning_rate)},
+          {"lr", absl::StrCat(s.optimizer.learning_rate)},
           {"seed", absl::StrCat(s.seed)}};
 }
 
@@ -83,7 +83,7 @@ absl::Status Train(LlamaSettings& settings, Run& run) {
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   if (settings.dry_run) return absl::OkStatus();
   ReportModel(settings, task->language_model(), run);
-  run.log.Info(absl::StrCat("Creating AdamW optimizer with lr=", settings.learning_rate));
+  run.log.Info(absl::StrCat("Creating AdamW optimizer with lr=", settings.optimizer.learning_rate));
   task->set_peak_flops(text_training::PeakFlops(settings, run));
   run.log.Info(absl::StrCat("\nStarting ", Dimensions(run.mesh), " training..."));
   run.log.Info(

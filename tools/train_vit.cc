@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> ConfigBlock(const VitSettings& 
           {"augment", s.augment},
           {"batch_size", absl::StrCat(s.SamplesPerRank(run.data.size()), " a rank, ", all, " in all")},
           {"gradient_accumulation_steps", absl::StrCat(s.gradient_accumulation_steps)},
-          {"learning_rate", absl::StrCat(s.learning_rate)},
+          {"learning_rate", absl::StrCat(s.optimizer.learning_rate)},
           {"strategy", s.strategy},
           {"dtype", s.dtype},
           {"activation_checkpointing", s.activation_checkpointing},

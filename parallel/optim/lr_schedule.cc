@@ -1,5 +1,6 @@
 #include "parallel/optim/lr_schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -17,15 +18,28 @@ double RateAt(const StepLrOptions& options, std::int64_t step) {
   return lr;
 }
 
-double RateAt(const WarmupCosineOptions& options, std::int64_t step) {
+// Of the way from lr to min_lr that is left.
+double Remaining(LrDecay decay, double done) {
+  switch (decay) {
+    case LrDecay::kCosine:
+      return 0.5 * (1 + std::cos(std::numbers::pi * done));
+    case LrDecay::kLinear:
+      return 1 - done;
+    case LrDecay::kSqrt:
+      return 1 - std::sqrt(done);
+  }
+  return 0;
+}
+
+double RateAt(const WarmupDecayOptions& options, std::int64_t step) {
   if (step < options.warmup_steps) {
     return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup_steps + 1);
   }
   if (step >= options.decay_steps) return options.min_lr;
-  const double done = static_cast<double>(step - options.warmup_steps) /
-                      static_cast<double>(options.decay_steps - options.warmup_steps);
-  const double share = 0.5 * (1 + std::cos(std::numbers::pi * done));
-  return options.min_lr + share * (options.lr - options.min_lr);
+  const std::int64_t begin = std::max(options.warmup_steps, options.stable_steps);
+  if (step < begin) return options.lr;
+  const double done = static_cast<double>(step - begin) / static_cast<double>(options.decay_steps - begin);
+  return options.min_lr + Remaining(options.decay, done) * (options.lr - options.min_lr);
 }
 
 }  // namespace
@@ -35,9 +49,11 @@ LrSchedule LrSchedule::StepLr(const StepLrOptions& options) {
   return LrSchedule(options);
 }
 
-LrSchedule LrSchedule::WarmupCosine(const WarmupCosineOptions& options) {
-  PLAIT_CHECK(options.warmup_steps >= 0 && options.decay_steps >= options.warmup_steps)
-      << options.warmup_steps << " steps of warm-up, decay until " << options.decay_steps;
+LrSchedule LrSchedule::WarmupDecay(const WarmupDecayOptions& options) {
+  PLAIT_CHECK(options.warmup_steps >= 0 && options.decay_steps >= options.warmup_steps &&
+              options.decay_steps >= options.stable_steps)
+      << options.warmup_steps << " steps of warm-up, stable until " << options.stable_steps
+      << ", decay until " << options.decay_steps;
   return LrSchedule(options);
 }
 

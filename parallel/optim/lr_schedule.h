@@ -1,6 +1,6 @@
-// Learning rate by step: constant, StepLR, or warm-up and cosine.
+// Learning rate by step: constant, StepLR, or warm-up and decay (cosine, linear, warm-up-stable-decay).
 //
-//   const LrSchedule schedule = LrSchedule::WarmupCosine(
+//   const LrSchedule schedule = LrSchedule::WarmupDecay(
 //       {.lr = 6e-4, .warmup_steps = 2000, .decay_steps = 600000, .min_lr = 6e-5});
 //   optimizer.set_lr(schedule.At(step));                          // step from 0
 //
@@ -15,13 +15,21 @@
 
 namespace plait::parallel {
 
-// lr (step + 1) / (warmup_steps + 1) for step < warmup_steps; then half a cosine from lr at warmup_steps to
-// min_lr at decay_steps (Loshchilov & Hutter, arXiv:1608.03983, equation 5, without restarts); then min_lr.
-struct WarmupCosineOptions {
+enum class LrDecay {
+  kCosine,  // (1 + cos(pi x)) / 2: Loshchilov & Hutter, arXiv:1608.03983, equation 5, without restarts
+  kLinear,  // 1 - x
+  kSqrt,    // 1 - sqrt(x): Haegele et al., arXiv:2405.18392, for decays behind a constant rate
+};
+
+// lr (step + 1) / (warmup_steps + 1) for step < warmup_steps; lr until stable_steps; then from lr to min_lr at decay_steps,
+// x being the part of these steps that is done; then min_lr.
+struct WarmupDecayOptions {
   double lr = 1e-3;
   std::int64_t warmup_steps = 0;  // not negative
-  std::int64_t decay_steps = 1;   // at least warmup_steps
+  std::int64_t decay_steps = 1;   // at least warmup_steps and stable_steps
   double min_lr = 0;
+  LrDecay decay = LrDecay::kCosine;
+  std::int64_t stable_steps = 0;  // below warmup_steps: it decays right behind the warm-up
 };
 
 // lr gamma^(step / step_size), the quotient rounded down, as torch.optim.lr_scheduler.StepLR.
@@ -36,13 +44,13 @@ class LrSchedule {
   // Options outside their bounds are a programming error.
   static LrSchedule Constant(double lr) { return LrSchedule(lr); }
   static LrSchedule StepLr(const StepLrOptions& options);
-  static LrSchedule WarmupCosine(const WarmupCosineOptions& options);
+  static LrSchedule WarmupDecay(const WarmupDecayOptions& options);
 
   // step >= 0: steps taken before this one, or epochs, whatever the schedule counts.
   double At(std::int64_t step) const;
 
  private:
-  using Rule = std::variant<double, StepLrOptions, WarmupCosineOptions>;
+  using Rule = std::variant<double, StepLrOptions, WarmupDecayOptions>;
   explicit LrSchedule(const Rule& rule) : rule_(rule) {}
   Rule rule_;
 };

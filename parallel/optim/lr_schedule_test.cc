@@ -1,4 +1,4 @@
-// Rates against numbers that nanoGPT's get_lr and PyTorch's StepLR gave in Python.
+// Rates against numbers that nanoGPT's get_lr and PyTorch's StepLR gave in Python, and closed forms.
 #include "parallel/optim/lr_schedule.h"
 
 #include <gtest/gtest.h>
@@ -54,26 +54,55 @@ TEST(LrSchedule, WarmupCosineIsThatOfNanoGpt) {
                                                            {5001, 0.0001},
                                                            {90000, 0.0001}};
   const LrSchedule schedule =
-      LrSchedule::WarmupCosine({.lr = 1e-3, .warmup_steps = 100, .decay_steps = 5000, .min_lr = 1e-4});
+      LrSchedule::WarmupDecay({.lr = 1e-3, .warmup_steps = 100, .decay_steps = 5000, .min_lr = 1e-4});
   // A cosine within one unit in the last place, and four further roundings, of numbers up to 1e-3.
   for (const auto& [step, lr] : kExpected) EXPECT_NEAR(schedule.At(step), lr, 6 * 0x1p-53 * 1e-3) << step;
 }
 
 TEST(LrSchedule, WithoutWarmupOrDecay) {
-  const LrSchedule decay = LrSchedule::WarmupCosine({.lr = 2, .warmup_steps = 0, .decay_steps = 4});
+  const LrSchedule decay = LrSchedule::WarmupDecay({.lr = 2, .warmup_steps = 0, .decay_steps = 4});
   EXPECT_EQ(decay.At(0), 2);
   EXPECT_NEAR(decay.At(2), 1, 0x1p-52);
   EXPECT_EQ(decay.At(4), 0);
   const LrSchedule warmup =
-      LrSchedule::WarmupCosine({.lr = 2, .warmup_steps = 3, .decay_steps = 3, .min_lr = 1});
+      LrSchedule::WarmupDecay({.lr = 2, .warmup_steps = 3, .decay_steps = 3, .min_lr = 1});
   EXPECT_EQ(warmup.At(0), 0.5);
   EXPECT_EQ(warmup.At(2), 1.5);
   EXPECT_EQ(warmup.At(3), 1);
 }
 
+// As transformers' get_linear_schedule_with_warmup behind the warm-up: lr (40 - step) / (40 - 8).
+TEST(LrSchedule, LinearDecay) {
+  const LrSchedule schedule =
+      LrSchedule::WarmupDecay({.lr = 2e-3, .warmup_steps = 8, .decay_steps = 40, .decay = LrDecay::kLinear});
+  constexpr std::pair<std::int64_t, double> kExpected[] = {{8, 2e-3},     {9, 0.0019375}, {24, 1e-3},
+                                                           {39, 6.25e-5}, {40, 0},        {41, 0}};
+  for (const auto& [step, lr] : kExpected) EXPECT_NEAR(schedule.At(step), lr, 6 * 0x1p-53 * 2e-3) << step;
+}
+
+// Constant behind the warm-up; at a quarter of the last 16 steps half of the way to min_lr is done.
+TEST(LrSchedule, WarmupStableDecay) {
+  const WarmupDecayOptions options = {.lr = 1,
+                                      .warmup_steps = 4,
+                                      .decay_steps = 100,
+                                      .min_lr = 0.5,
+                                      .decay = LrDecay::kSqrt,
+                                      .stable_steps = 84};
+  const LrSchedule schedule = LrSchedule::WarmupDecay(options);
+  EXPECT_EQ(schedule.At(0), 0.2);
+  for (const std::int64_t step : {4, 5, 50, 83, 84}) EXPECT_EQ(schedule.At(step), 1) << step;
+  EXPECT_LT(schedule.At(85), 1);
+  EXPECT_EQ(schedule.At(88), 0.75);
+  EXPECT_EQ(schedule.At(93), 0.5 + 0.5 * (1 - 0.75));
+  EXPECT_EQ(schedule.At(100), 0.5);
+  EXPECT_EQ(schedule.At(1000), 0.5);
+}
+
 TEST(LrScheduleDeathTest, OptionsOutsideTheirBounds) {
   EXPECT_DEATH(LrSchedule::StepLr({.step_size = 0}), "step size 0");
-  EXPECT_DEATH(LrSchedule::WarmupCosine({.warmup_steps = 5, .decay_steps = 4}), "decay until 4");
+  EXPECT_DEATH(LrSchedule::WarmupDecay({.warmup_steps = 5, .decay_steps = 4}), "decay until 4");
+  EXPECT_DEATH(LrSchedule::WarmupDecay({.decay_steps = 4, .stable_steps = 5}),
+               "stable until 5, decay until 4");
   EXPECT_DEATH((void)LrSchedule::Constant(1).At(-1), "step -1");
 }
 

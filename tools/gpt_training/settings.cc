@@ -25,7 +25,7 @@ void GptSettings::Bind(training::SettingsTable& table) {
   table.Add("n_layer", &n_layer, "blocks of the model", OnResume::kSame);
   table.Add("n_head", &n_head, "attention heads per layer", OnResume::kSame);
   table.Add("n_embd", &n_embd, "width of the model, a multiple of --n-head", OnResume::kSame);
-  table.Add(names.sequence, &sequence, "context length in tokens", OnResume::kSame);
+  table.Add(sequence_flag, &sequence, "context length in tokens", OnResume::kSame);
   table.Add("dropout", &dropout, "dropout probability", OnResume::kSame);
   table.Add("bias", &bias, "biases in linear layers and norms", OnResume::kSame);
   BindExperts(table);

@@ -17,12 +17,12 @@ LlamaSettings::LlamaSettings() : TextSettings({.sequence = "seq_length", .learni
   history_name = "train_dataset.h5";
   batch_size = 16;
   max_iters = 8;
-  learning_rate = 3e-3;
-  min_lr = 0;
-  decay_lr = false;
-  weight_decay = 0.01;
-  beta2 = 0.999;
-  grad_clip = 0;
+  optimizer.learning_rate = 3e-3;
+  optimizer.min_lr = 0;
+  optimizer.decay_lr = false;
+  optimizer.weight_decay = 0.01;
+  optimizer.beta2 = 0.999;
+  optimizer.grad_clip = 0;
   eval_interval = 0;
   log_interval = 1;
 }
@@ -38,7 +38,7 @@ void LlamaSettings::Bind(training::SettingsTable& table) {
   table.Add("vocab_size", &vocab_size,
             "tokens of the model, at least those of the text's tokenizer; 0: as many as that has",
             OnResume::kSame);
-  table.Add(names.sequence, &sequence, "tokens of a sequence", OnResume::kSame);
+  table.Add(sequence_flag, &sequence, "tokens of a sequence", OnResume::kSame);
   table.Add("rope_theta", &rope_theta, "base of the rotary positions", OnResume::kSame);
   BindText(
       table,

@@ -36,8 +36,10 @@ TEST(LlamaSettings, NamesTheFlag) {
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.sequence = 0; }), "--seq-length=0: must be at least 1");
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.vocab_size = 0; }), "--vocab-size=0: must be at least 1");
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.vocab_size = 0, s.data = "input.txt"; }), "");
-  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.learning_rate = -1; }), "--lr=-1: must be a positive number");
-  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.min_lr = 1; }), "--min-lr=1: must be at most --lr=0.003");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.optimizer.learning_rate = -1; }),
+            "--lr=-1: must be a positive number");
+  EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.optimizer.min_lr = 1; }),
+            "--min-lr=1: must be at most --lr=0.003");
   EXPECT_EQ(ErrorOf([](LlamaSettings& s) { s.rope_theta = 0; }), "--rope-theta=0: must be a positive number");
 }
 

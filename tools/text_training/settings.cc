@@ -17,23 +17,6 @@ using training::OnResume;
 
 absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentError(line); }
 
-std::string Dashed(const char* flag) { return absl::StrReplaceAll(flag, {{"_", "-"}}); }
-
-absl::Status CheckOptimizer(const TextSettings& s) {
-  PLAIT_RETURN_IF_ERROR(AtLeast("max-iters", s.max_iters, 0));
-  PLAIT_RETURN_IF_ERROR(training::Positive(Dashed(s.names.learning_rate).c_str(), s.learning_rate));
-  PLAIT_RETURN_IF_ERROR(AtLeast("min-lr", s.min_lr, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("warmup-iters", s.warmup_iters, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lr-decay-iters", s.lr_decay_iters, 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("weight-decay", s.weight_decay, 0));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta1", s.beta1));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta2", s.beta2));
-  PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", s.grad_clip, 0));
-  if (s.min_lr <= s.learning_rate) return absl::OkStatus();
-  return Invalid(absl::StrCat("--min-lr=", s.min_lr, ": must be at most --", Dashed(s.names.learning_rate),
-                              "=", s.learning_rate));
-}
-
 absl::Status CheckRun(const TextSettings& s) {
   PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
@@ -67,17 +50,7 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   table.Group("Training");
   table.Add("max_iters", &max_iters, "number of training steps", OnResume::kAdopt);
   BindBatch(table, "sequences");
-  table.Group("Optimizer");
-  table.Add(names.learning_rate, &learning_rate, "maximum learning rate of AdamW", OnResume::kAdopt);
-  table.Add("min_lr", &min_lr, "learning rate from --lr-decay-iters on", OnResume::kAdopt);
-  table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
-  table.Add("lr_decay_iters", &lr_decay_iters, "step at which the cosine ends", OnResume::kAdopt);
-  table.Add("decay_lr", &decay_lr, "warm-up and cosine; without, the learning rate is constant",
-            OnResume::kAdopt);
-  table.Add("weight_decay", &weight_decay, "of matrices and embeddings, decoupled", OnResume::kSame);
-  table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
-  table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
-  table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
+  optimizer.Bind(table);
   BindParallel(table);
   table.Group("Evaluation and report");
   table.Add("eval_interval", &eval_interval, "estimate losses and print a sample every N steps; 0: never");
@@ -104,13 +77,14 @@ void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
 
 absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(AtLeast(SequenceFlag().c_str(), sequence, 1));
-  PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
+  PLAIT_RETURN_IF_ERROR(AtLeast("max-iters", max_iters, 0));
+  PLAIT_RETURN_IF_ERROR(optimizer.Check());
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(axes, absl::StrCat("--", SequenceFlag(), "=", sequence), sequence));
   return CheckShared(axes);
 }
 
-std::string TextSettings::SequenceFlag() const { return Dashed(names.sequence); }
+std::string TextSettings::SequenceFlag() const { return absl::StrReplaceAll(sequence_flag, {{"_", "-"}}); }
 
 std::string TextSettings::initial_model() const {
   return init_from == "scratch" || init_from == "resume" ? "" : base::FromUser(init_from);

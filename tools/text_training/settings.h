@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "tools/text_training/language_model.h"
+#include "tools/training/optimizer_settings.h"
 #include "tools/training/settings.h"
 
 namespace plait::text_training {
@@ -17,9 +18,11 @@ struct TextSettings : training::Settings {
   struct FlagNames {
     const char *sequence, *learning_rate;
   };
-  explicit TextSettings(const FlagNames& flag_names) : names(flag_names) {}
+  explicit TextSettings(const FlagNames& names) : sequence_flag(names.sequence) {
+    optimizer.learning_rate_flag = names.learning_rate;
+  }
 
-  FlagNames names;
+  std::string sequence_flag;
   std::int64_t sequence = 64;   // tokens that the model sees at once
   std::int64_t vocab_size = 0;  // of a model that begins from scratch; 0: that of the text
 
@@ -27,10 +30,8 @@ struct TextSettings : training::Settings {
   bool prepare_only = false;
 
   std::int64_t max_iters = 2000;
-  double learning_rate = 1e-3, min_lr = 1e-4;
-  std::int64_t warmup_iters = 100, lr_decay_iters = 2000;
-  bool decay_lr = true;
-  double weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
+  training::OptimizerSettings optimizer = {
+      .learning_rate = 1e-3, .min_lr = 1e-4, .warmup_iters = 100, .lr_decay_iters = 2000, .beta2 = 0.99};
 
   std::int64_t eval_interval = 250, eval_iters = 20, log_interval = 10;
   std::string sample_prompt = "What is an LLM?";

@@ -25,14 +25,6 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-parallel::LrSchedule ScheduleOf(const TextSettings& s) {
-  if (!s.decay_lr) return parallel::LrSchedule::Constant(s.learning_rate);
-  return parallel::LrSchedule::WarmupCosine({.lr = s.learning_rate,
-                                             .warmup_steps = s.warmup_iters,
-                                             .decay_steps = std::max(s.lr_decay_iters, s.warmup_iters),
-                                             .min_lr = s.min_lr});
-}
-
 absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run,
                                        const std::vector<std::uint16_t>& tokens, const std::string& name) {
   const int ranks = run.data.size();
@@ -61,11 +53,8 @@ std::vector<std::int32_t> KnownTokens(const data::Tokenizer& tokenizer, const st
 training::TrainedModel TrainedOf(const TextSettings& settings, const ModelOptions& options,
                                  models::BlockModel* model) {
   return {.model = model,
-          .optimizer = {.lr = settings.learning_rate,
-                        .beta1 = settings.beta1,
-                        .beta2 = settings.beta2,
-                        .weight_decay = settings.weight_decay},
-          .clip_norm = settings.grad_clip,
+          .optimizer = settings.optimizer.Options(),
+          .clip_norm = settings.optimizer.grad_clip,
           .attention_heads = HeadsOf(options)};
 }
 
@@ -94,7 +83,7 @@ TextTask::TextTask(const TextSettings& settings, const Run& run, const Corpus& c
       output_(std::move(output)),
       model_(MakeModel(options, at::TensorOptions(at::kMeta).dtype(settings.master_type()))),
       batches_(std::move(batches)),
-      schedule_(ScheduleOf(settings)) {
+      schedule_(settings.optimizer.Schedule()) {
   if (corpus.tokenizer != nullptr) FindPrompt();
 }
 

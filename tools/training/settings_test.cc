@@ -1,9 +1,12 @@
-// What a checkpoint keeps of settings, and what a resumed run does with it.
+// What a checkpoint keeps of settings, and what a resumed run does with it; flags of the optimizer.
 #include "tools/training/settings.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/str_join.h"
+#include "tools/training/optimizer_settings.h"
 
 namespace plait::training {
 namespace {
@@ -95,6 +98,37 @@ TEST(Settings, NamesTheFlagThatIsWrong) {
 
 TEST(Settings, MemoryLimitIsOfARank) {
   EXPECT_EQ(Parsed({"--memory-limit=3K"}).settings.memory(2, at::kCPU).bytes, 2 * 3 * 1024);
+}
+
+TEST(OptimizerSettings, RatesOfEachSchedule) {
+  OptimizerSettings optimizer = {
+      .learning_rate = 1, .min_lr = 0.5, .warmup_iters = 10, .lr_decay_iters = 110};
+  const auto rate = [&](std::int64_t step) { return optimizer.Schedule().At(step); };
+  EXPECT_DOUBLE_EQ(rate(0), 1.0 / 11);
+  EXPECT_DOUBLE_EQ(rate(35), 0.5 + 0.25 * (1 + std::sqrt(0.5)));  // a quarter of half a cosine
+  optimizer.lr_schedule = "linear";
+  EXPECT_DOUBLE_EQ(rate(35), 0.875);
+  optimizer.lr_schedule = "wsd";
+  optimizer.lr_decay_fraction = 0.4;  // the last 44 steps
+  EXPECT_EQ(rate(66), 1);
+  EXPECT_DOUBLE_EQ(rate(77), 0.75);  // 1 - sqrt(1 / 4) of the way is left
+  EXPECT_EQ(rate(110), 0.5);
+  optimizer.lr_decay_iters = 0;
+  EXPECT_DOUBLE_EQ(rate(0), 1.0 / 11);
+  EXPECT_EQ(rate(1000), 1);
+  optimizer.decay_lr = false;
+  EXPECT_EQ(rate(0), 1);
+}
+
+TEST(OptimizerSettings, NamesTheFlagThatIsWrong) {
+  const auto error = [](const OptimizerSettings& optimizer) {
+    return std::string(optimizer.Check().message());
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_EQ(error({.lr_schedule = "step"}), "--lr-schedule=step: expected cosine or linear or wsd");
+  EXPECT_EQ(error({.lr_decay_fraction = 2}), "--lr-decay-fraction=2: expected 0 to 1");
+  EXPECT_EQ(error({.learning_rate = 1, .min_lr = 2, .learning_rate_flag = "lr"}),
+            "--min-lr=2: must be at most --lr=1");
 }
 
 }  // namespace

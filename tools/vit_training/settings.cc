@@ -33,17 +33,6 @@ absl::Status CheckModel(const VitSettings& s) {
       absl::StrCat("--image-size=", s.image_size, ": must be a multiple of --patch-size=", s.patch_size));
 }
 
-absl::Status CheckOptimizer(const VitSettings& s) {
-  PLAIT_RETURN_IF_ERROR(training::Positive("learning-rate", s.learning_rate));
-  PLAIT_RETURN_IF_ERROR(training::Between("min-lr", s.min_lr, 0, s.learning_rate));
-  PLAIT_RETURN_IF_ERROR(AtLeast("warmup-iters", static_cast<double>(s.warmup_iters), 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("lr-decay-iters", static_cast<double>(s.lr_decay_iters), 0));
-  PLAIT_RETURN_IF_ERROR(AtLeast("weight-decay", s.weight_decay, 0));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta1", s.beta1));
-  PLAIT_RETURN_IF_ERROR(Fraction("beta2", s.beta2));
-  return AtLeast("grad-clip", s.grad_clip, 0);
-}
-
 absl::Status CheckRun(const VitSettings& s) {
   PLAIT_RETURN_IF_ERROR(AtLeast("fake-samples", static_cast<double>(s.fake_samples), 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("max-samples", static_cast<double>(s.max_samples), 0));
@@ -99,16 +88,7 @@ void VitSettings::Bind(training::SettingsTable& table) {
             "number of epochs, at most --max-iters steps where both are given; 0: --max-iters",
             OnResume::kAdopt);
   BindBatch(table, "images");
-  table.Group("Optimizer");
-  table.Add("learning_rate", &learning_rate, "maximum learning rate of AdamW", OnResume::kAdopt);
-  table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
-  table.Add("lr_decay_iters", &lr_decay_iters,
-            "step at which the cosine ends; 0: constant behind the warm-up", OnResume::kAdopt);
-  table.Add("min_lr", &min_lr, "learning rate from --lr-decay-iters on", OnResume::kAdopt);
-  table.Add("weight_decay", &weight_decay, "of matrices, decoupled", OnResume::kSame);
-  table.Add("beta1", &beta1, "AdamW's decay of the mean of gradients", OnResume::kSame);
-  table.Add("beta2", &beta2, "AdamW's decay of the mean of their squares", OnResume::kSame);
-  table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
+  optimizer.Bind(table);
   BindParallel(table);
   table.Group("Evaluation and report");
   table.Add("evaluate", &evaluate, "tests on all test images after each epoch and at the end");
@@ -143,7 +123,7 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
 
 absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckModel(*this));
-  PLAIT_RETURN_IF_ERROR(CheckOptimizer(*this));
+  PLAIT_RETURN_IF_ERROR(optimizer.Check());
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(
       axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),

@@ -8,9 +8,13 @@
 
 #include "absl/status/status.h"
 #include "models/vit/options.h"
+#include "tools/training/optimizer_settings.h"
 #include "tools/training/settings.h"
 
 namespace plait::vit_training {
+
+// A fact of a run (training::Task::facts): names of classes by number, a line each.
+inline constexpr char kClassNames[] = "class_names";
 
 struct VitSettings final : training::Settings {
   VitSettings() {
@@ -31,9 +35,7 @@ struct VitSettings final : training::Settings {
   std::int64_t fake_samples = 1'000'000, max_samples = 0;
 
   std::int64_t max_iters = 100, epochs = 0;
-  double learning_rate = 3e-4, min_lr = 0;
-  std::int64_t warmup_iters = 0, lr_decay_iters = 0;
-  double weight_decay = 0.05, beta1 = 0.9, beta2 = 0.999, grad_clip = 1;
+  training::OptimizerSettings optimizer = {.learning_rate = 3e-4, .weight_decay = 0.05};
 
   bool evaluate = true;
   std::int64_t test_batch_size = 64, log_interval = 1;

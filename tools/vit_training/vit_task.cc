@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace plait::vit_training {
@@ -26,24 +27,11 @@ data::TransformOptions TransformOf(const VitSettings& settings, const data::Imag
           .scale = images.scale};
 }
 
-parallel::LrSchedule ScheduleOf(const VitSettings& s) {
-  const bool decays = s.lr_decay_iters > 0;
-  if (!decays && s.warmup_iters == 0) return parallel::LrSchedule::Constant(s.learning_rate);
-  // A cosine from the maximum to the maximum is constant.
-  return parallel::LrSchedule::WarmupCosine({.lr = s.learning_rate,
-                                             .warmup_steps = s.warmup_iters,
-                                             .decay_steps = std::max(s.lr_decay_iters, s.warmup_iters),
-                                             .min_lr = decays ? s.min_lr : s.learning_rate});
-}
-
 training::TrainedModel TrainedOf(const VitSettings& settings, const vit::VitOptions& options,
                                  models::BlockModel* model) {
   return {.model = model,
-          .optimizer = {.lr = settings.learning_rate,
-                        .beta1 = settings.beta1,
-                        .beta2 = settings.beta2,
-                        .weight_decay = settings.weight_decay},
-          .clip_norm = settings.grad_clip,
+          .optimizer = settings.optimizer.Options(),
+          .clip_norm = settings.optimizer.grad_clip,
           .attention_heads = options.heads,
           .tokens_of_sample = options.tokens()};
 }
@@ -72,7 +60,7 @@ VitTask::VitTask(const VitSettings& settings, const training::Run& run, const da
       train_(images.train, TransformOf(settings, images, *data::ParseAugmentation(settings.augment)),
              settings.compute_type()),
       test_(images.test, TransformOf(settings, images, data::Augmentation::kNone), settings.compute_type()),
-      schedule_(ScheduleOf(settings)),
+      schedule_(settings.optimizer.Schedule()),
       sampler_({.samples = images.train->samples(),
                 .batch_size = settings.GlobalBatch(run.data.size()),
                 .seed = settings.seed},
@@ -93,6 +81,7 @@ training::MakeDryRunModel VitTask::dry_run_model() { return DryRunModelOf(settin
 training::NamedValues VitTask::facts() const {
   return {{"classes", absl::StrCat(model_.options().classes)},
           {"channels", absl::StrCat(model_.options().channels)},
+          {kClassNames, absl::StrJoin(images_.class_names, "\n")},
           {"training_samples", absl::StrCat(train_.samples())}};
 }
 
