@@ -26,7 +26,7 @@ class BadInputTest(runs.VitTest):
                 ("--norm-eps=0: must be a positive number", "--norm-eps=0"),
                 ("--augment: \"flip\": expected none, pad-crop or resized-crop", "--augment=flip"),
                 ("--max-iters=0 and --epochs=0: say how long to train", "--max-iters=0", "--epochs=0"),
-                ("--min-lr=1: expected 0 to 0.002", "--min-lr=1"),
+                ("--min-lr=1: must be at most --learning-rate=0.002", "--min-lr=1"),
                 ("--dtype=int8: expected float32", "--dtype=int8"),
                 ("--mesh=dp_replicate=2,dp_shard=2: 2 x 2 = 4 ranks, but there are 2", "--mesh=dp_replicate=2,dp_shard=2"),
                 ("--image-size=32 --patch-size=8 --pool=class: 17 tokens for the 2 ranks of tp; --sequence-parallel needs a "
