@@ -40,45 +40,63 @@ Progress::Progress(std::ostream& out, const Terminal& terminal, ProgressOptions 
     : out_(out),
       terminal_(terminal),
       options_(std::move(options)),
+      done_(options_.done),
       start_seconds_(options_.now_seconds()),
-      drawn_seconds_(-std::numeric_limits<double>::infinity()) {
-  PLAIT_CHECK(options_.total > 0) << "a progress bar of " << options_.total << " units";
+      updated_seconds_(start_seconds_),
+      drawn_seconds_(-std::numeric_limits<double>::infinity()),
+      printed_seconds_(start_seconds_) {
+  PLAIT_CHECK(options_.total >= 0) << "a progress bar of " << options_.total << " units";
 }
 
+// After the last update, less what has passed since.
 double Progress::SecondsLeft() const {
-  if (done_ == 0) return -1;
-  const double passed = options_.now_seconds() - start_seconds_;
-  return passed * static_cast<double>(options_.total - done_) / static_cast<double>(done_);
+  if (done_ <= options_.done) return -1;
+  const double share =
+      static_cast<double>(options_.total - done_) / static_cast<double>(done_ - options_.done);
+  const double since = options_.now_seconds() - updated_seconds_;
+  return std::max(0.0, (updated_seconds_ - start_seconds_) * share - since);
+}
+
+std::string Progress::Numbers(double fraction) const {
+  const std::string so_far = ClockTime(options_.now_seconds() - start_seconds_);
+  if (options_.total == 0) return " " + so_far;
+  const double left = SecondsLeft();
+  return absl::StrFormat(" %3d%% %s", static_cast<int>(100 * fraction),
+                         left < 0 ? so_far + " so far" : ClockTime(left) + " left");
 }
 
 std::string Progress::Bar() const {
-  const double fraction = static_cast<double>(done_) / static_cast<double>(options_.total);
-  const std::string numbers =
-      absl::StrFormat(" %3d%% %s left", static_cast<int>(100 * fraction), ClockTime(SecondsLeft()));
+  const double fraction =
+      options_.total == 0 ? 0 : static_cast<double>(done_) / static_cast<double>(options_.total);
+  const std::string numbers = Numbers(fraction);
   // The last column stays free: some terminals wrap when it is written.
   const int room = std::max(terminal_.columns, kNarrowestTerminal) - 1 - static_cast<int>(numbers.size());
   std::string label = options_.label.empty() ? "" : options_.label + " ";
   const int for_bar = std::min(room - static_cast<int>(label.size()), kWidestBar);
-  if (for_bar >= kNarrowestBar) return absl::StrCat(label, DrawnBar(fraction, for_bar), numbers);
+  if (options_.total > 0 && for_bar >= kNarrowestBar) {
+    return absl::StrCat(label, DrawnBar(fraction, for_bar), numbers);
+  }
   return absl::StrCat(options_.label.substr(0, static_cast<std::size_t>(std::max(room, 0))), numbers);
 }
 
 void Progress::Draw() {
-  Erase();
   const std::string bar = Bar();
-  out_ << (terminal_.colour ? "\033[36m" + bar + "\033[0m" : bar) << std::flush;
+  out_ << "\r\033[K" + (terminal_.colour ? "\033[36m" + bar + "\033[0m" : bar) + "\r" << std::flush;
   drawn_seconds_ = options_.now_seconds();
   visible_ = true;
 }
 
 void Progress::Erase() {
-  if (visible_) out_ << "\r\033[K";
+  if (visible_) out_ << "\r\033[K\r" << std::flush;
   visible_ = false;
 }
 
 void Progress::PrintPlain(std::int64_t before) {
+  if (options_.plain_lines == 0 || options_.total == 0) return;
   const auto part = [this](std::int64_t done) { return done * options_.plain_lines / options_.total; };
-  if (options_.plain_lines == 0 || part(done_) == part(before)) return;
+  const double now = options_.now_seconds();
+  if (part(done_) == part(before) || now - printed_seconds_ < options_.plain_seconds) return;
+  printed_seconds_ = now;
   out_ << absl::StrFormat("%s: %d%% (%d of %d), %s left\n", options_.label, 100 * done_ / options_.total,
                           done_, options_.total, ClockTime(SecondsLeft()))
        << std::flush;
@@ -87,12 +105,21 @@ void Progress::PrintPlain(std::int64_t before) {
 void Progress::Update(std::int64_t done) {
   const std::int64_t before = done_;
   done_ = std::min(done, options_.total);
+  if (done_ != before) updated_seconds_ = options_.now_seconds();
   if (finished_) return;
   if (!terminal_.interactive) {
     PrintPlain(before);
-  } else if (options_.now_seconds() - drawn_seconds_ >= options_.redraw_seconds || done_ == options_.total) {
+  } else if (visible_ && done_ == options_.total) {
     Draw();
+  } else {
+    Redraw();
   }
+}
+
+void Progress::Redraw() {
+  const double now = options_.now_seconds();
+  if (finished_ || !terminal_.interactive || now - drawn_seconds_ < options_.redraw_seconds) return;
+  if (now - start_seconds_ >= options_.draw_after_seconds) Draw();
 }
 
 void Progress::Print(const std::string& line) {
@@ -104,7 +131,6 @@ void Progress::Print(const std::string& line) {
 
 void Progress::Finish() {
   Erase();
-  out_ << std::flush;
   finished_ = true;
 }
 

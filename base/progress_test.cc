@@ -15,14 +15,15 @@ namespace {
 constexpr Terminal kFile = {.interactive = false, .colour = false, .columns = 80};
 constexpr Terminal kPlainTerminal = {.interactive = true, .colour = false, .columns = 80};
 
-// What a terminal shows in its last line after all of `text`.
+// What a terminal shows in its last line after all of `text`. The cursor is in front of it.
 std::string LastShownLine(const std::string& text) {
   const std::string erase = "\r\033[K";
   const std::size_t newline = text.rfind('\n');
   std::string line = newline == std::string::npos ? text : text.substr(newline + 1);
   if (const std::size_t erased = line.rfind(erase); erased != std::string::npos)
     line = line.substr(erased + erase.size());
-  return line;
+  EXPECT_TRUE(line.empty() || line.back() == '\r') << line;
+  return line.substr(0, line.find('\r'));
 }
 
 class ProgressTest : public testing::Test {
@@ -84,7 +85,7 @@ TEST_F(ProgressTest, LinesStayAboveTheBarAndTheBarGoes) {
   Progress progress(out_, kPlainTerminal, Options(2));
   progress.Update(1);
   progress.Print("Loss: 1.5");
-  EXPECT_NE(out_.str().find("\r\033[KLoss: 1.5\nepoch 1 ["), std::string::npos);
+  EXPECT_NE(out_.str().find("\r\033[K\rLoss: 1.5\n\r\033[Kepoch 1 ["), std::string::npos);
   progress.Finish();
   EXPECT_EQ(LastShownLine(out_.str()), "");
   const std::string before = out_.str();
@@ -108,6 +109,59 @@ TEST_F(ProgressTest, FileGetsTenPlainLines) {
   EXPECT_EQ(text.find('\033'), std::string::npos);
   EXPECT_EQ(text.find("epoch 1: 10% (8 of 75), 2:14 left\n"), 0u);
   EXPECT_NE(text.find("epoch 1: 100% (75 of 75), 0:00 left\n"), std::string::npos);
+}
+
+TEST_F(ProgressTest, TimeGoesOnBetweenUpdates) {
+  Progress progress(out_, kPlainTerminal, Options(4));
+  now_seconds_ += 5;
+  progress.Redraw();
+  EXPECT_NE(LastShownLine(out_.str()).find("  0% 0:05 so far"), std::string::npos);
+  now_seconds_ += 5;
+  progress.Update(1);  // 10 s for a quarter
+  now_seconds_ += 12;
+  progress.Redraw();
+  EXPECT_NE(LastShownLine(out_.str()).find(" 25% 0:18 left"), std::string::npos);
+  now_seconds_ += 60;
+  progress.Redraw();
+  EXPECT_NE(LastShownLine(out_.str()).find(" 25% 0:00 left"), std::string::npos);
+}
+
+TEST_F(ProgressTest, WhatWasDoneBeforeTakesNoTime) {
+  ProgressOptions options = Options(100);
+  options.done = 80;
+  Progress progress(out_, kPlainTerminal, options);
+  now_seconds_ += 10;
+  progress.Update(90);
+  EXPECT_NE(LastShownLine(out_.str()).find(" 90% 0:10 left"), std::string::npos);
+}
+
+TEST_F(ProgressTest, UnknownTotalShowsTheTimeSoFar) {
+  ProgressOptions options = Options(0);
+  options.draw_after_seconds = 1;
+  Progress progress(out_, kPlainTerminal, options);
+  now_seconds_ += 0.9;
+  progress.Redraw();
+  EXPECT_EQ(out_.str(), "");
+  now_seconds_ += 71;
+  progress.Redraw();
+  EXPECT_EQ(LastShownLine(out_.str()), "epoch 1 1:12");
+  Progress file(out_, kFile, options);
+  const std::string before = out_.str();
+  now_seconds_ += 71;
+  file.Redraw();
+  file.Update(1);
+  EXPECT_EQ(out_.str(), before);
+}
+
+TEST_F(ProgressTest, PlainLinesKeepTheirDistance) {
+  ProgressOptions options = Options(100);
+  options.plain_seconds = 10;
+  Progress progress(out_, kFile, options);
+  for (int i = 1; i <= 100; ++i) {
+    now_seconds_ += 0.3;  // a tenth in 3 s
+    progress.Update(i);
+  }
+  EXPECT_EQ(out_.str(), "epoch 1: 40% (40 of 100), 0:18 left\nepoch 1: 80% (80 of 100), 0:06 left\n");
 }
 
 TEST_F(ProgressTest, FileMayStaySilent) {

@@ -54,6 +54,16 @@ Terminal DetectTerminal(int file_descriptor) {
       .interactive = interactive, .colour = interactive && HasColour(), .columns = Columns(file_descriptor)};
 }
 
+std::string ErrorText(const std::string& line) {
+  return (DetectTerminal(2).interactive ? "\r\033[K" : "") + line + "\n";
+}
+
+void WriteError(const std::string& line) {
+  const std::string text = ErrorText(line);
+  // Nothing can be done when it fails.
+  [[maybe_unused]] const ssize_t written = write(2, text.data(), text.size());
+}
+
 void TellRanksOfTerminal() {
   const auto columns = [](int file_descriptor) {
     const Terminal terminal = DetectTerminal(file_descriptor);

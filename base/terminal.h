@@ -2,6 +2,8 @@
 #ifndef PLAIT_BASE_TERMINAL_H_
 #define PLAIT_BASE_TERMINAL_H_
 
+#include <string>
+
 namespace plait::base {
 
 struct Terminal {
@@ -20,6 +22,12 @@ Terminal DetectTerminal(int file_descriptor);
 // Before ranks are started: notes in the environment, as PLAIT_TERMINAL, what this process's descriptors 1
 // and 2 can show.
 void TellRanksOfTerminal();
+
+// A line on standard error, in one write, so that lines of several processes do not mix; what is left of a progress bar in
+// its place goes. Safe from any thread.
+void WriteError(const std::string& line);
+// What it writes.
+std::string ErrorText(const std::string& line);
 
 }  // namespace plait::base
 

@@ -5,7 +5,7 @@
 
 #include "base/keep_freed_memory.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 #include "tools/moe_bench/config.h"
 #include "tools/moe_bench/placement_table.h"
@@ -36,7 +36,7 @@ int Main(int argc, char** argv) {
   }
   const absl::StatusOr<int> ranks = CheckedRanks(*config, launcher);
   if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);
-  if (!launcher.starts_mpi() && *ranks > 1) return Fail(comm::RelaunchOnRanks(*ranks, argv), 0, 1);
+  if (!launcher.starts_mpi() && *ranks > 1) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {}, [&](comm::Session& session) { return Run(*config, session); });
 }

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 #include "parallel/plan/advice.h"
 #include "parallel/plan/mesh_search.h"
@@ -94,7 +94,7 @@ int Main(int argc, char** argv) {
     return planned.ok() ? 0 : fail(planned);
   }
   const int ranks = settings.trainer->nproc > 0 ? settings.trainer->nproc : settings.trainer->DefaultRanks();
-  if (!launcher.starts_mpi() && ranks > 1) return fail(comm::RelaunchOnRanks(ranks, argv));
+  if (!launcher.starts_mpi() && ranks > 1) return comm::RunOnRanks(ranks, argv);
   base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {},
                        [&](comm::Session& session) { return WriteCluster(settings, session.world()); });

@@ -6,7 +6,7 @@
 #include "base/keep_freed_memory.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
 #include "tools/dist_test/config.h"
@@ -39,7 +39,7 @@ int Main(int argc, char** argv) {
   if (!config.ok()) return Fail(config.status(), rank, kUsageError);
   const absl::StatusOr<int> ranks = CheckedRanks(*config, launcher);
   if (!ranks.ok()) return Fail(ranks.status(), rank, kUsageError);
-  if (!launcher.starts_mpi() && *ranks > 1) return Fail(comm::RelaunchOnRanks(*ranks, argv), 0, 1);
+  if (!launcher.starts_mpi() && *ranks > 1) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();
   const comm::SessionOptions options = {.step_timeout_seconds = config->timeout_seconds,
                                         .device_backend = comm::NcclBackendFactory()};

@@ -27,7 +27,7 @@
 #include "comm/communicator.h"
 #include "comm/group.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/mpi/mpi_backend.h"
 #include "comm/session_main.h"
 
@@ -158,9 +158,7 @@ int main(int argc, char** argv) {
   Take("--bytes=", argc, argv, &options.bytes);
   Take("--shared_bytes_per_rank=", argc, argv, &options.shared_bytes_per_rank);
   if (!plait::comm::DetectLauncher().starts_mpi()) {
-    const absl::Status failed = plait::comm::RelaunchOnRanks(options.ranks, argv);
-    std::fprintf(stderr, "ways_benchmark: %s\n", failed.ToString().c_str());
-    return 1;
+    return plait::comm::RunOnRanks(options.ranks, argv);
   }
   return plait::comm::RunMain(argc, argv, {}, [&](plait::comm::Session& session) -> absl::Status {
     return Run(session.world(), options);

@@ -2,20 +2,20 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/terminal.h"
-#include "base/text.h"
 
 namespace plait::comm {
 namespace {
+
+// Of which each takes its time to start, and memory.
+constexpr int kMostRanksPerCore = 32;
 
 // mpirun also in a Slurm job, whose srun would have to know the MPI; srun where there is nothing else.
 absl::StatusOr<FoundStarter> FindForRelaunch() {
@@ -43,29 +43,25 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
   return plan;
 }
 
-absl::Status RelaunchOnRanks(int ranks, char** argv) {
+absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv) {
   if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("cannot run on ", ranks, " ranks"));
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (ranks > kMostRanksPerCore * cores) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
+                     kMostRanksPerCore, " ranks for each, or ranks that mpirun starts on several machines"));
+  }
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
   PLAIT_ASSIGN_OR_RETURN(const FoundStarter found, FindForRelaunch());
   std::vector<std::string> arguments;
   for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
-  std::vector<std::string> command =
-      LaunchCommand(RelaunchPlan(found,
-                                 {.ranks = ranks,
-                                  .as_root = geteuid() == 0,
-                                  .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
-                                 program, arguments));
-  base::TellRanksOfTerminal();
-  setenv(kLaunchCommandVariable, base::ShellCommand(command).c_str(), /*overwrite=*/1);
-  std::vector<char*> raw;
-  for (std::string& word : command) raw.push_back(word.data());
-  raw.push_back(nullptr);
-  std::fflush(nullptr);
-  execvp(raw[0], raw.data());
-  return absl::NotFoundError(absl::StrCat("cannot start ", command[0], " (", std::strerror(errno),
-                                          "); install OpenMPI (openmpi-bin) or run on one rank"));
+  return LaunchCommand(RelaunchPlan(found,
+                                    {.ranks = ranks,
+                                     .as_root = geteuid() == 0,
+                                     .set_one_thread = std::getenv("OMP_NUM_THREADS") == nullptr},
+                                    program, arguments));
 }
 
 }  // namespace plait::comm

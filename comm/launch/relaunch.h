@@ -1,22 +1,18 @@
-// --nproc=N: a program that no launcher started starts itself on N ranks of this machine.
-//
-//   if (nproc > 1 && comm::DetectLauncher().kind == comm::LauncherKind::kNone) {
-//     return comm::RelaunchOnRanks(nproc, argv);      // does not come back if it succeeds
-//   }
-//
-// The ranks find the command in PLAIT_LAUNCH_COMMAND, as a line for a shell.
+// --nproc=N: the command with which a program that no launcher started starts itself on N ranks of this machine.
+// comm/launch/supervision/run_on_ranks.h runs it.
 #ifndef PLAIT_COMM_LAUNCH_RELAUNCH_H_
 #define PLAIT_COMM_LAUNCH_RELAUNCH_H_
 
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "comm/launch/launch_command.h"
 #include "comm/launch/starter.h"
 
 namespace plait::comm {
 
+// The ranks find their command in this variable, as a line for a shell.
 inline constexpr char kLaunchCommandVariable[] = "PLAIT_LAUNCH_COMMAND";
 
 struct RelaunchOptions {
@@ -30,10 +26,10 @@ struct RelaunchOptions {
 LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
                         const std::vector<std::string>& arguments);
 
-// Replaces this process by mpirun (or what FindStarter finds in its place), which runs this program with
-// these arguments (argv[0] excluded) on `ranks` ranks. Before MPI is touched. INVALID_ARGUMENT if ranks < 1,
-// NOT_FOUND if there is nothing to start ranks with.
-absl::Status RelaunchOnRanks(int ranks, char** argv);
+// mpirun (or what FindStarter finds in its place) with this program and its arguments (argv[0] excluded) on `ranks`
+// ranks. INVALID_ARGUMENT if ranks < 1 or
+// far more than this machine has cores, NOT_FOUND if there is nothing to start ranks with.
+absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv);
 
 }  // namespace plait::comm
 

@@ -35,10 +35,11 @@ TEST(RelaunchPlan, OtherStarters) {
       "--overcommit -n 2 -c 1 --cpu-bind=none /bin/train");
 }
 
-TEST(RelaunchOnRanks, RefusesNoRanks) {
+TEST(RelaunchCommand, RefusesNoRanksAndTooMany) {
   char program[] = "train";
   char* argv[] = {program, nullptr};
-  EXPECT_EQ(RelaunchOnRanks(0, argv).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RelaunchCommand(0, argv).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RelaunchCommand(1 << 20, argv).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

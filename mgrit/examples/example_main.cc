@@ -1,10 +1,8 @@
 #include "mgrit/examples/example_main.h"
 
-#include <cstdio>
-
 #include "absl/flags/flag.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 
 ABSL_FLAG(int, nproc, 1, "start itself on this many ranks of this machine, unless a launcher has started it");
@@ -19,9 +17,7 @@ int RunExample(int argc, char** argv, const base::ToolUsage& usage,
   base::ParseFlagsOrExit(argc, argv, usage, launcher.rank);
   const int ranks = absl::GetFlag(FLAGS_nproc);
   if (ranks != 1 && launcher.kind == comm::LauncherKind::kNone) {
-    const absl::Status failed = comm::RelaunchOnRanks(ranks, argv);  // comes back only if it fails
-    std::fprintf(stderr, "%s: %s\n", usage.name.c_str(), failed.ToString().c_str());
-    return 1;
+    return comm::RunOnRanks(ranks, argv);
   }
   return comm::RunMain(argc, argv, {}, program);
 }

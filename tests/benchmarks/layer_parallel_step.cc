@@ -18,7 +18,7 @@
 #include "base/flags.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 #include "tests/benchmarks/step_lines.h"
 #include "tests/benchmarks/step_run.h"
@@ -101,7 +101,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<Setting> setting = ChosenSetting(config);
   absl::Status status = setting.status();
   if (status.ok() && config.nproc > 1 && launcher.kind == comm::LauncherKind::kNone) {
-    status = comm::RelaunchOnRanks(config.nproc, argv);  // comes back only if it fails
+    return comm::RunOnRanks(config.nproc, argv);
   }
   if (status.ok()) {
     return comm::RunMain(argc, argv, {},

@@ -28,7 +28,7 @@
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 #include "tests/benchmarks/odenet_run.h"
 #include "tests/benchmarks/setting.h"
@@ -148,9 +148,7 @@ int main(int argc, char** argv) {
                           .groups = {}},
                          launcher.rank);
   if (absl::GetFlag(FLAGS_nproc) > 1 && launcher.kind == comm::LauncherKind::kNone) {
-    const absl::Status failed = comm::RelaunchOnRanks(absl::GetFlag(FLAGS_nproc), argv);
-    std::fprintf(stderr, "odenet_step: %s\n", std::string(failed.message()).c_str());
-    return 1;
+    return comm::RunOnRanks(absl::GetFlag(FLAGS_nproc), argv);
   }
   base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {}, benchmarks::Main);

@@ -20,7 +20,7 @@
 #include "base/status_macros.h"
 #include "comm/device_mesh.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/session_main.h"
 #include "data/safetensors/writer.h"
 #include "parallel/optim/sharded_optimizer.h"
@@ -265,9 +265,7 @@ int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepS
   const comm::Launcher launcher = comm::DetectLauncher();
   base::ParseFlagsOrExit(argc, argv, Usage(name), launcher.rank);
   if (absl::GetFlag(FLAGS_nproc) > 1 && launcher.kind == comm::LauncherKind::kNone) {
-    const absl::Status failed = comm::RelaunchOnRanks(absl::GetFlag(FLAGS_nproc), argv);
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), std::string(failed.message()).c_str());
-    return 1;
+    return comm::RunOnRanks(absl::GetFlag(FLAGS_nproc), argv);
   }
   base::KeepFreedMemory();
   return comm::RunMain(argc, argv, {}, [&](comm::Session& session) -> absl::Status {

@@ -159,7 +159,8 @@ class SignalTest(launches.LaunchTest):
                 process = self.started(2, "plain")
                 process.send_signal(number)
                 run = self.ended(process, 128 + number)
-                self.assertRegex(run.own()[-1], f"^launch: ended by signal {int(number)} ")
+                how = "interrupted$" if number == signal.SIGINT else f"ended by signal {int(number)} "
+                self.assertRegex(run.own()[-1], "^launch: " + how)
                 self.assertEqual(run.errors[-1], run.own()[-1])
                 self.assert_nothing_left()
 

@@ -10,7 +10,7 @@
 #include "comm/launch/dist_info.h"
 #include "comm/launch/job.h"
 #include "comm/launch/launcher.h"
-#include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 #include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
 #include "tools/device/device.h"
@@ -70,6 +70,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
                          device::SelectDevice(settings.device_request(), session.world()));
   Console console(session.world().rank() == 0);
+  const BarScope preparing(console, "preparing");
   PLAIT_ASSIGN_OR_RETURN(const base::Log log, MakeLog(session.world().rank(), console));
   if (!device.warning.empty()) log.Warning(device.warning);
   PLAIT_ASSIGN_OR_RETURN(
@@ -127,7 +128,7 @@ int RunProgram(int argc, char** argv, const Program& program) {
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
   const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
-  if (starts_ranks) return fail(comm::RelaunchOnRanks(*ranks, argv), 1);
+  if (starts_ranks) return comm::RunOnRanks(*ranks, argv);
   base::KeepFreedMemory();
   bool stopped = false;
   const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/terminal.h"
 #include "comm/launch/supervision/process_tree.h"
 
 namespace plait::comm {
@@ -125,6 +126,7 @@ void JobOutput::WriteLog(int rank, absl::string_view text) {
 }
 
 void JobOutput::Remember(int rank, Stream stream, absl::string_view line) {
+  if (!line.empty() && line.back() == '\r') return;  // a progress bar, which the next one covers
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
   if (line.empty()) return;
   line = line.substr(0, kLongestRemembered);
@@ -154,7 +156,7 @@ void JobOutput::Flush() {
   }
 }
 
-void JobOutput::Say(absl::string_view line) { Emit(Stream::kError, absl::StrCat(line, "\n")); }
+void JobOutput::Say(absl::string_view line) { Emit(Stream::kError, base::ErrorText(std::string(line))); }
 
 std::vector<std::string> JobOutput::LastLines(int rank) const {
   const auto found = sources_.find(rank);

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "comm/launch/supervision/launcher_notes.h"
 #include "comm/launch/supervision/process_tree.h"
 #include "comm/launch/supervision/rank_agent.h"
 #include "comm/launch/supervision/rank_registry.h"
@@ -70,6 +71,7 @@ class Supervisor {
     PLAIT_RETURN_IF_ERROR(Start());
     while (!Over()) Step();
     KillDescendants(kSecondsToKill);
+    if (!options_.agents) WriteError(notes_.Rest());
     output_.Flush();
     Report();
     return ExitCode();
@@ -155,11 +157,20 @@ class Supervisor {
     if (got > 0) {
       const Stream stream = which == 0 ? Stream::kOutput : Stream::kError;
       const absl::string_view text(buffer, static_cast<std::size_t>(got));
-      output_.Write(kLauncherItself, stream, text);
+      if (options_.agents || stream == Stream::kOutput) {
+        output_.Write(kLauncherItself, stream, text);
+      } else {
+        WriteError(notes_.Pass(text));
+      }
       without_agent_ = without_agent_ || absl::StrContains(text, kWithoutAgent);
     } else if (got == 0 || errno != EINTR) {
       close(std::exchange(pipes_[which], -1));
     }
+  }
+
+  void WriteError(const std::string& text) {
+    told_ = told_ || !text.empty();
+    output_.Write(kLauncherItself, Stream::kError, text);
   }
 
   void ReadSignals() {
@@ -191,7 +202,14 @@ class Supervisor {
   // To the ranks by their agents, so that they have the grace to end in; before there are any, and where the
   // ranks have no agents, to the launcher.
   void SignalRanks(int signal) {
-    if (!registry_->Signal(signal)) SignalLauncher(signal);
+    if (!(options_.agents ? registry_->Signal(signal) : SignalBelowLauncher(signal))) SignalLauncher(signal);
+  }
+
+  // False if there is nobody.
+  bool SignalBelowLauncher(int signal) const {
+    bool sent = false;
+    for (const pid_t pid : Descendants()) sent = (pid != launcher_ && kill(pid, signal) == 0) || sent;
+    return sent;
   }
 
   void SignalLauncher(int signal) const {
@@ -217,7 +235,11 @@ class Supervisor {
       case Stage::kTerminated:
         stage_ = Stage::kKilled;
         deadline_ = NowSeconds() + kSecondsForLauncher;
-        registry_->Signal(SIGKILL);
+        if (options_.agents) {
+          registry_->Signal(SIGKILL);
+        } else {
+          SignalBelowLauncher(SIGKILL);
+        }
         SignalLauncher(SIGTERM);
         return;
       case Stage::kKilled:
@@ -261,12 +283,29 @@ class Supervisor {
       output_.Say(absl::StrFormat("launch: ended after %g s (--timeout); last wrote: %s",
                                   options_.timeout_seconds, last_writers_));
     } else if (reason_ == Reason::kSignal) {
-      if (ExitCode() != 0) output_.Say(absl::StrCat("launch: ended by ", Describe({0, user_signal_, ""})));
+      if (ExitCode() != 0) output_.Say(absl::StrCat(options_.name, ": ", DescribeSignal()));
     } else if (registry_->first_failure()) {
       ReportFailure(*registry_->first_failure());
+    } else if (!options_.agents) {
+      ReportLauncher();
     } else if (ExitCode() != 0) {
       output_.Say(absl::StrCat("launch: ", options_.command[0], " ended with ", Describe(*launcher_end_),
                                "; ", RanksThatEnded()));
+    }
+  }
+
+  std::string DescribeSignal() const {
+    return user_signal_ == SIGINT ? "interrupted"
+                                  : absl::StrCat("ended by ", Describe({0, user_signal_, ""}));
+  }
+
+  // The ranks' watchdogs have told the rest, unless there were none yet.
+  void ReportLauncher() {
+    if (!notes_.killed_rank().empty()) {
+      output_.Say(absl::StrCat(options_.name, ": ", notes_.killed_rank()));
+    } else if (ExitCode() != 0 && !told_) {
+      output_.Say(
+          absl::StrCat(options_.name, ": ", options_.command[0], " ended with ", Describe(*launcher_end_)));
     }
   }
 
@@ -306,7 +345,7 @@ class Supervisor {
 
   // srun has been seen to end with 0 though it had started nothing.
   int CodeOfLauncher() const {
-    const bool all_ended = registry_->ended() >= options_.ranks || without_agent_;
+    const bool all_ended = registry_->ended() >= options_.ranks || without_agent_ || !options_.agents;
     return launcher_end_->code() == 0 && !all_ended ? 1 : launcher_end_->code();
   }
 
@@ -326,6 +365,8 @@ class Supervisor {
   int user_signal_ = 0;
   bool without_agent_ = false;  // there are ranks without agents, of which nothing is known
   std::string last_writers_;
+  LauncherNotes notes_;
+  bool told_ = false;  // there was something else on standard error
 };
 
 }  // namespace

@@ -37,6 +37,11 @@ struct SuperviseOptions {
   double grace_seconds = 10;
   std::string log_folder = {};
   bool label = false;
+  std::string name = "launch";  // in front of own lines
+  // Whether the command runs the ranks under agents. Without, what mpirun says about the job's end is kept back
+  // (launcher_notes.h), signals go to all processes below the command, and a job that has told why it ended has the last
+  // word.
+  bool agents = true;
 };
 
 // The job's exit code: 0; that of the rank that failed first, 128 + signal if it was one; the command's own

@@ -5,13 +5,12 @@
 
 #include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
+#include "comm/launch/supervision/run_on_ranks.h"
 
 int main(int argc, char** argv) {
   const plait::comm::Launcher launcher = plait::comm::DetectLauncher();
   if (launcher.kind == plait::comm::LauncherKind::kNone) {
-    const absl::Status status = plait::comm::RelaunchOnRanks(std::atoi(argv[1]), argv);
-    std::fprintf(stderr, "%s\n", status.ToString().c_str());
-    return 1;
+    return plait::comm::RunOnRanks(std::atoi(argv[1]), argv);
   }
   std::string line = "rank " + std::to_string(launcher.rank) + "/" + std::to_string(launcher.size) + ":";
   for (int i = 1; i < argc; ++i) line += std::string(" <") + argv[i] + ">";
