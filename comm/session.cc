@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/terminal.h"
 #include "comm/group.h"
+#include "comm/interrupt.h"
 #include "comm/launch/launcher.h"
 #include "comm/launch/supervision/agent_message.h"
 #include "comm/mpi/cores.h"
@@ -25,7 +27,8 @@ struct Session::State {
   Communicator world;
   SessionOptions options;
   bool uses_mpi;
-  std::unique_ptr<Watchdog> watchdog;  // none in a group of one that nobody wants to stop
+  std::unique_ptr<Watchdog> watchdog = nullptr;           // none in a group of one that nobody wants to stop
+  std::unique_ptr<InterruptHandler> interrupt = nullptr;  // where there is none
 };
 
 namespace {
@@ -69,7 +72,7 @@ Session::~Session() = default;
 absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) {
   const Launcher launcher = DetectLauncher();
   const bool watched = launcher.starts_mpi() || options.stop_on_sigterm;
-  if (watched) Watchdog::HoldSigterm();
+  if (watched) Watchdog::HoldSignals();
   // Later than the steps' own timeouts, which have more to say.
   StartWatch watch(launcher.rank, options.start_timeout_seconds + 1);
   auto backend = StartBackend(argc, argv, options, launcher, watch);
@@ -78,7 +81,8 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   journal->device_backend = options.device_backend;
   auto state = std::make_unique<State>(
       State{Communicator(MakeWorldGroup(*std::move(backend), "world", std::move(journal))), options,
-            launcher.starts_mpi(), nullptr});
+            launcher.starts_mpi()});
+  if (!watched) state->interrupt = std::make_unique<InterruptHandler>();
   if (watched) {
     watch.Enter("the meeting of the watchdogs");
     auto watchdog = Watchdog::Start(state->world, {.start_timeout_seconds = options.start_timeout_seconds,
@@ -104,7 +108,7 @@ void Session::Fail(const std::string& error) {
   std::fflush(stdout);
   if (state_->watchdog != nullptr) state_->watchdog->Fail(error);
   // Still here: there is no other rank, or no way to reach the server.
-  std::fprintf(stderr, "rank %d: %s\n", world().rank(), error.c_str());
+  base::WriteError("rank " + std::to_string(world().rank()) + ": " + error);
   if (state_->uses_mpi) MPI_Abort(MPI_COMM_WORLD, kJobFailedExitCode);
   _exit(kJobFailedExitCode);
 }

@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "base/terminal.h"
 #include "comm/flight_recorder.h"
 #include "comm/watchdog/verdict.h"
 
@@ -13,9 +14,8 @@ namespace {
 // As other programs of the system do: "train_gru: cannot read ...".
 void PrintError(const char* program, const absl::Status& status) {
   const std::string path = program;
-  const std::string line = path.substr(path.rfind('/') + 1) + ": " + std::string(status.message()) + "\n";
   std::fflush(stdout);
-  std::fputs(line.c_str(), stderr);
+  base::WriteError(path.substr(path.rfind('/') + 1) + ": " + std::string(status.message()));
 }
 
 // A group of its own: the verdict cannot meet a collective of ranks that are still in the program.

@@ -40,6 +40,22 @@ std::string LastSeen(const RankReport& r, double now_seconds) {
   return absl::StrFormat("last entered %s, %.1f s ago, in phase %s", Describe(p, last), ago, p.phase);
 }
 
+// World ranks that `call` of rank r waits for.
+std::vector<int> Awaited(const Reports& reports, const RankReport& r, const CallRecord& call);
+
+// "; rank 0 waits for it in #12 all_reduce[tp] f32[180736] at train.cc:88, in phase backward" of the first rank that does.
+std::string WhoWaitsFor(const RankReport& gone, const Reports& reports) {
+  for (const RankReport& r : reports) {
+    const CallRecord* call = r.position.Waiting();
+    if (call == nullptr || r.state != RankState::kAlive) continue;
+    const std::vector<int> awaited = Awaited(reports, r, *call);
+    if (std::find(awaited.begin(), awaited.end(), gone.rank) == awaited.end()) continue;
+    return absl::StrFormat("; rank %d waits for it in %s at %s:%d, in phase %s", r.rank,
+                           Describe(r.position, *call), call->file, call->line, call->phase);
+  }
+  return "";
+}
+
 Lines FindGone(const Reports& reports, double now_seconds) {
   Lines lines;
   for (const RankReport& r : reports) {
@@ -51,7 +67,9 @@ Lines FindGone(const Reports& reports, double now_seconds) {
       how = absl::StrFormat("is dead: it crashed with signal %d (%s)", r.exit_code, strsignal(r.exit_code));
     }
     if (r.state == RankState::kSilent) how = "does not answer: its process is stopped or its node is cut off";
-    lines.push_back(absl::StrCat(Who(r), " ", how, "; ", LastSeen(r, now_seconds)));
+    const std::string seen =
+        r.position.calls.empty() ? "it had not told of a call yet" : LastSeen(r, now_seconds);
+    lines.push_back(absl::StrCat(Who(r), " ", how, "; ", seen, WhoWaitsFor(r, reports)));
   }
   return lines;
 }
@@ -122,7 +140,6 @@ Lines FindFailed(const Reports& reports) {
   return lines;
 }
 
-// World ranks that `call` of rank r waits for.
 std::vector<int> Awaited(const Reports& reports, const RankReport& r, const CallRecord& call) {
   const auto group = r.position.groups.find(call.group);
   if (group == r.position.groups.end()) return {};
@@ -130,7 +147,8 @@ std::vector<int> Awaited(const Reports& reports, const RankReport& r, const Call
   if (IsPointToPoint(call.operation)) return {members.at(call.root)};
   std::vector<int> awaited;
   for (const int member : members) {
-    const auto& groups = reports.at(member).position.groups;
+    if (member >= static_cast<int>(reports.size())) continue;
+    const auto& groups = reports[member].position.groups;
     const auto known = groups.find(call.group);
     if (known == groups.end() || known->second.collectives < call.sequence) awaited.push_back(member);
   }

@@ -148,6 +148,29 @@ TEST(Verdict, TellsHowARankWasLost) {
                           HasSubstr("does not answer")));
 }
 
+TEST(Verdict, TellsInWhichCallALostRankIsMissing) {
+  auto reports = Reports({{}, {Call(9, kReduce, kWaiting, 1)}, {Call(8, kReduce, kDone, 1)}});
+  reports[2].state = RankState::kDead;
+  EXPECT_THAT(
+      FindGuilty(reports, kTimeout, kNow),
+      ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; last entered #8 all_reduce[tp] "
+                  "f32[100], 1.0 s ago, in phase optimizer; rank 1 waits for it in #9 all_reduce[tp] "
+                  "f32[100] at train.cc:5, in phase backward"));
+  // Killed before its first message to rank 0; one that waits for somebody else says nothing.
+  reports[2].position = {};
+  reports[1].position.calls[0].operation = Operation::kReceive;
+  reports[1].position.calls[0].root = 0;
+  EXPECT_THAT(
+      FindGuilty(reports, kTimeout, kNow),
+      ElementsAre("rank 2 (node, pid 102) is dead: its process is gone; it had not told of a call yet"));
+  // As the deputy of rank 0 sees it, who knows of no rank behind itself.
+  reports = Reports({{}, {Call(9, kReduce, kWaiting, 1)}, {}});
+  reports[0].state = RankState::kDead;
+  reports.pop_back();
+  EXPECT_THAT(FindGuilty(reports, kTimeout, kNow),
+              ElementsAre(HasSubstr("; rank 1 waits for it in #9 all_reduce[tp] f32[100] at train.cc:5")));
+}
+
 TEST(Verdict, NamesAllWhoWaitInACircle) {
   auto receive = [](int from) {
     CallRecord call = Call(1, Operation::kReceive, kWaiting, 11);

@@ -70,10 +70,13 @@ void IgnoreCrashes() {
     sigaction(kCrashSignals[i], &notice.before[i], nullptr);
 }
 
-sigset_t OnlySigterm() {
+sigset_t HeldSignals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
+  struct sigaction interrupt {};
+  sigaction(SIGINT, nullptr, &interrupt);
+  if (interrupt.sa_handler != SIG_IGN) sigaddset(&set, SIGINT);
   return set;
 }
 
@@ -83,8 +86,8 @@ class Watchdog::State {
  public:
   State(Communicator world, const WatchdogOptions& options)
       : world_(std::move(world)), owner_(getpid()), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    const sigset_t sigterm = OnlySigterm();
-    sigterm_ = signalfd(-1, &sigterm, SFD_NONBLOCK | SFD_CLOEXEC);
+    const sigset_t held = HeldSignals();
+    held_signals_ = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);
     signals_.timeout_seconds = options.timeout_seconds;
     signals_.stop_on_sigterm = options.stop_on_sigterm;
   }
@@ -92,7 +95,7 @@ class Watchdog::State {
     IgnoreCrashes();
     Stop();
     close(wake_);
-    close(sigterm_);
+    close(held_signals_);
   }
 
   void Begin(Meeting meeting) {
@@ -136,7 +139,7 @@ class Watchdog::State {
  private:
   void Loop() {
     while (!stopped_) {
-      std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {sigterm_, POLLIN, 0}};
+      std::vector<pollfd> wait = {{wake_, POLLIN, 0}, {held_signals_, POLLIN, 0}};
       for (Link* link : endpoint_->links()) {
         link->Flush();
         wait.push_back(
@@ -146,7 +149,9 @@ class Watchdog::State {
       std::uint64_t woken;
       [[maybe_unused]] ssize_t count = read(wake_, &woken, sizeof woken);
       signalfd_siginfo info;
-      if (read(sigterm_, &info, sizeof info) == sizeof info) endpoint_->OnSigterm();
+      while (read(held_signals_, &info, sizeof info) == sizeof info) {
+        info.ssi_signo == SIGINT ? endpoint_->OnInterrupt() : endpoint_->OnSigterm();
+      }
       if (!stopped_) endpoint_->Step();
     }
   }
@@ -154,16 +159,16 @@ class Watchdog::State {
   Communicator world_;
   pid_t owner_;
   int wake_;
-  int sigterm_;
+  int held_signals_;
   Signals signals_;
   std::unique_ptr<WatchdogEndpoint> endpoint_;
   std::atomic<bool> stopped_{false};
   std::thread thread_;
 };
 
-void Watchdog::HoldSigterm() {
-  const sigset_t sigterm = OnlySigterm();
-  pthread_sigmask(SIG_BLOCK, &sigterm, nullptr);
+void Watchdog::HoldSignals() {
+  const sigset_t held = HeldSignals();
+  pthread_sigmask(SIG_BLOCK, &held, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(const Communicator& world,

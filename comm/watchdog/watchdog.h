@@ -9,7 +9,8 @@
 //
 // SIGTERM is delivered to this thread (threads of the program must be started after it), so a launcher that
 // kills the job because one rank died cannot prevent the line. Without stop_on_sigterm the process then
-// exits; with it, StopRequested() becomes true and the program ends by itself.
+// exits; with it, StopRequested() becomes true and the program ends by itself. So is SIGINT, unless it is ignored: all
+// ranks exit at once with 130 and accuse nobody; the launcher tells the user, in a group of one the watchdog.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 
@@ -31,8 +32,8 @@ struct WatchdogOptions {
 
 class Watchdog {
  public:
-  // Blocks SIGTERM until the watchdog runs. Call before other threads exist.
-  static void HoldSigterm();
+  // Blocks SIGTERM and SIGINT until the watchdog runs. Call before other threads exist.
+  static void HoldSignals();
 
   // Collective.
   static absl::StatusOr<std::unique_ptr<Watchdog>> Start(const Communicator& world,

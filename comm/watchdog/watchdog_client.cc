@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "comm/byte_stream.h"
+#include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"
@@ -22,7 +23,8 @@ constexpr double kSigtermSeconds = 0.6;     // the server may have something to 
 class WatchdogClient : public WatchdogEndpoint {
  public:
   WatchdogClient(int rank, Meeting meeting, const FlightRecorder& recorder, Signals& signals)
-      : is_deputy_(rank == meeting.deputy),
+      : rank_(rank),
+        is_deputy_(rank == meeting.deputy),
         server_(std::move(meeting.peers[0])),
         recorder_(recorder),
         signals_(signals),
@@ -35,7 +37,9 @@ class WatchdogClient : public WatchdogEndpoint {
   void Step() override {
     now_ = FlightRecorder::Now();
     for (const Frame& frame : server_.link.Receive()) Hear(frame);
+    if (!server_.link.open() && !server_left_ && interrupt_deadline_) _exit(kInterruptedExitCode);
     if (!server_.link.open() && !server_left_) return OnServerLost(RankState::kDead);
+    if (interrupt_deadline_ && now_ > *interrupt_deadline_) _exit(kInterruptedExitCode);
     if (sigterm_deadline_ && now_ > *sigterm_deadline_) OnTerminated();
     Report();
     Suspect();
@@ -49,6 +53,13 @@ class WatchdogClient : public WatchdogEndpoint {
       sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
       server_.link.Send(FrameKind::kTerminated);
     }
+  }
+
+  // The server, which has it too, ends the job; so does the user who insists.
+  void OnInterrupt() override {
+    if (interrupt_deadline_) _exit(kInterruptedExitCode);
+    interrupt_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+    server_.link.Send(FrameKind::kTerminated);
   }
 
   void SayGoodbye() override {
@@ -86,14 +97,18 @@ class WatchdogClient : public WatchdogEndpoint {
   void OnServerLost(RankState state) {
     if (!server_lost_at_) server_lost_at_ = now_;
     if (is_deputy_) {
-      RankReport report{.rank = 0,
-                        .host = server_.host,
-                        .pid = server_.pid,
-                        .state = state,
-                        .exit_code = 0,
-                        .position = server_position_,
-                        .received_seconds = server_seen_};
-      PrintLines(FindGuilty({report}, signals_.timeout_seconds, now_));
+      std::vector<RankReport> reports(rank_ + 1);
+      reports[0] = {.rank = 0,
+                    .host = server_.host,
+                    .pid = server_.pid,
+                    .state = state,
+                    .exit_code = 0,
+                    .position = server_position_,
+                    .received_seconds = server_seen_};
+      // Who waits for rank 0; this rank's own waits and errors follow from its loss.
+      reports[rank_].rank = rank_;
+      reports[rank_].position = TakePosition(recorder_);
+      PrintLines(FindGuilty(reports, signals_.timeout_seconds, now_));
       _exit(kJobFailedExitCode);
     }
     if (now_ > *server_lost_at_ + kOrphanSeconds) _exit(kJobFailedExitCode);
@@ -132,6 +147,7 @@ class WatchdogClient : public WatchdogEndpoint {
     server_.link.Send(FrameKind::kPosition, Encode(OwnPosition(recorder_, signals_)));
   }
 
+  int rank_;
   bool is_deputy_;
   Peer server_;
   const FlightRecorder& recorder_;
@@ -144,7 +160,7 @@ class WatchdogClient : public WatchdogEndpoint {
   bool reported_ = false;
   std::optional<double> server_lost_at_;
   std::optional<double> suspected_at_;
-  std::optional<double> sigterm_deadline_;
+  std::optional<double> sigterm_deadline_, interrupt_deadline_;
 };
 
 }  // namespace

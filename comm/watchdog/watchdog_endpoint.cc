@@ -1,6 +1,6 @@
 #include "comm/watchdog/watchdog_endpoint.h"
 
-#include <unistd.h>
+#include "base/terminal.h"
 
 namespace plait::comm {
 
@@ -11,11 +11,7 @@ Position OwnPosition(const FlightRecorder& recorder, const Signals& signals) {
 }
 
 void PrintLines(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) {
-    const std::string text = line + "\n";
-    // One write: lines of several processes do not mix. Nothing can be done when it fails.
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  }
+  for (const std::string& line : lines) base::WriteError(line);
 }
 
 }  // namespace plait::comm

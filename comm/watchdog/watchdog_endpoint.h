@@ -34,6 +34,7 @@ class WatchdogEndpoint {
   // Called a few times per second, and whenever something has arrived. May end the process.
   virtual void Step() = 0;
   virtual void OnSigterm() = 0;
+  virtual void OnInterrupt() = 0;
   virtual void SayGoodbye() = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "comm/byte_stream.h"
+#include "comm/interrupt.h"
 #include "comm/watchdog/verdict.h"
 #include "comm/watchdog/watchdog.h"
 #include "comm/watchdog/watchdog_endpoint.h"
@@ -71,6 +72,11 @@ class WatchdogServer : public WatchdogEndpoint {
       signals_.stop_requested = true;
     else if (!sigterm_deadline_)
       sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+  }
+
+  void OnInterrupt() override {
+    if (peers_.size() == 1) WriteInterrupted();
+    EndJob(kInterruptedExitCode);
   }
 
   void SayGoodbye() override {

@@ -85,7 +85,15 @@ absl::StatusOr<pid_t> Start(const std::string& program, const TemporaryFolder& f
   std::string name = program, defaults = "-d", script = folder / "script";
   char* arguments[] = {name.data(), defaults.data(), script.data(), nullptr};
   pid_t process = 0;
-  const int error = posix_spawnp(&process, program.c_str(), &actions, nullptr, arguments, environ);
+  // ^C ends it too, where this process has a thread of its own for signals.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error = posix_spawnp(&process, program.c_str(), &actions, &attributes, arguments, environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return CannotStart(program, error);
   return process;
