@@ -86,22 +86,36 @@ void RankTrace::TakeCalls() {
   if (trace_ == nullptr) return;
   const std::vector<comm::CallRecord> calls = group_.recorder().Calls();
   const std::map<std::uint64_t, comm::RecordedGroup> groups = group_.recorder().Groups();
-  if (!calls.empty() && calls.front().id > next_call_) {
-    trace_->AddDropped(calls.front().id - next_call_);
-    messages_.reset();
-    next_call_ = calls.front().id;
-  }
+  if (!calls.empty()) ForgetBefore(calls.front().id);
   for (const comm::CallRecord& call : calls) {
-    if (call.id < next_call_) continue;
-    // Lanes are filled in the order of entry; what is still in flight is taken next time.
-    if (call.state != comm::CallState::kComplete) return;
-    ++next_call_;
+    const auto known = in_flight_.find(call.id);
+    if (call.id < next_call_ && known == in_flight_.end()) continue;
     const comm::RecordedGroup& group = groups.at(call.group);
+    // In the order of entry, which numbers messages.
+    const std::uint64_t link = known != in_flight_.end() ? known->second : LinkOf(call, group);
+    next_call_ = std::max(next_call_, call.id + 1);
+    if (call.state != comm::CallState::kComplete) {
+      in_flight_[call.id] = link;
+      continue;
+    }
+    in_flight_.erase(call.id);
     if (group.members.size() < 2 || group.name == kOwnGroup) continue;
     const auto lane = lanes_.try_emplace(group.name, trace_.get(), group.name).first;
     lane->second.Add(comm::Name(call.operation).data(), Nanoseconds(call.entered_seconds),
-                     Nanoseconds(call.completed_seconds), ArgumentsOf(call, LinkOf(call, group)));
+                     Nanoseconds(call.completed_seconds), ArgumentsOf(call, link));
   }
+}
+
+// comm has nothing older than `oldest` any more.
+void RankTrace::ForgetBefore(std::int64_t oldest) {
+  while (!in_flight_.empty() && in_flight_.begin()->first < oldest) {
+    in_flight_.erase(in_flight_.begin());
+    trace_->AddDropped(1);
+  }
+  if (oldest <= next_call_) return;
+  trace_->AddDropped(oldest - next_call_);
+  messages_.reset();
+  next_call_ = oldest;
 }
 
 RankTrace::ClockMoment RankTrace::MeasureClock() const {
@@ -146,7 +160,9 @@ absl::Status RankTrace::Collect(const std::string& bytes, const std::map<std::st
     }
     absl::StatusOr<data::RankEvents> events = data::FromBytes(own);
     status.Update(events.status());
-    if (events.ok()) ranks.push_back(*std::move(events));
+    if (!events.ok()) continue;
+    dropped_ += events->dropped;
+    ranks.push_back(*std::move(events));
   }
   PLAIT_RETURN_IF_ERROR(status);
   return data::WriteChromeTrace(options_.path, ranks, run);

@@ -58,13 +58,14 @@ class RankTrace {
   data::Trace* trace() { return trace_.get(); }
 
   // Local. Adds the collectives that have completed since the last time. comm remembers the latest 512
-  // calls: those that are taken too late are counted as dropped. Costs some tens of microseconds, so every
-  // few steps is best.
+  // calls: those that are taken too late, or stay in flight for so long, are counted as dropped. About 0.1 ms.
   void TakeCalls();
 
   // Collective. Brings all events to rank 0, which writes the file; its errors are agreed by all. `run` on
   // rank 0 is shown as information on the trace. Once, at the end.
   absl::Status Write(const std::map<std::string, std::string>& run);
+  // On rank 0, after Write: events of all ranks that are not in the file.
+  std::int64_t dropped() const { return dropped_; }
 
  private:
   RankTrace(comm::Communicator group, const RankTraceOptions& options);
@@ -84,9 +85,12 @@ class RankTrace {
   // Messages so far by group, sender, receiver and tag: the n-th send meets the n-th receive. Without a value
   // where calls were dropped, which may have been messages.
   using MessageCounts = std::map<std::tuple<std::uint64_t, int, int, int>, std::uint64_t>;
+  void ForgetBefore(std::int64_t oldest);
   std::uint64_t LinkOf(const comm::CallRecord& call, const comm::RecordedGroup& group);
   std::optional<MessageCounts> messages_ = MessageCounts();
   std::int64_t next_call_ = 0;
+  std::map<std::int64_t, std::uint64_t> in_flight_;  // calls before next_call_ and their links
+  std::int64_t dropped_ = 0;
   ClockMoment start_;
 };
 

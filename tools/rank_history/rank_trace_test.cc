@@ -300,6 +300,35 @@ TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
   if (World().rank() != 0) return;
   const Json json = Json::parse(*data::ReadWholeFile(path));
   EXPECT_GE(std::stoi(json.at("otherData").at("events_dropped_rank_0").get<std::string>()), 1000 - 512);
+  EXPECT_GE(trace->dropped(), World().size() * (1000 - 512));
+}
+
+TEST(RankTrace, ACallThatStaysInFlightHidesNoOthers) {
+  const comm::Communicator dp = World().Split(0, World().rank(), "dp");
+  const std::string path = testing::TempDir() + "/in_flight_" + std::to_string(World().size()) + ".json";
+  auto trace = RankTrace::Create(World(), {.path = path});
+  std::vector<double> slow(1), values(2);
+  comm::Work pending = dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(slow)));
+  for (int call = 0; call < 400; ++call) {
+    dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)));
+    if (call % 100 == 0) trace->TakeCalls();
+  }
+  pending.Wait();
+  trace->TakeCalls();
+  for (int call = 0; call < 300; ++call) dp.AllReduce(comm::BufferOf(absl::MakeSpan(values)));
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (World().rank() != 0) return;
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  std::map<std::int64_t, int> calls;  // by bytes, of rank 0
+  for (const Json& event : json.at("traceEvents")) {
+    if (event.at("ph") == "X" && event.at("pid") == 0 && event.at("name") == "all_reduce") {
+      ++calls[event.at("args").at("bytes").get<std::int64_t>()];
+    }
+  }
+  EXPECT_EQ(calls[16], World().size() > 1 ? 700 : 0);
+  EXPECT_EQ(calls[8], World().size() > 1 ? 1 : 0);
+  EXPECT_EQ(json.at("otherData").count("events_dropped_rank_0"), 0u);
+  EXPECT_EQ(trace->dropped(), 0);
 }
 
 TEST(RankTrace, ErrorsOfTheFileAreToldToAllRanks) {
