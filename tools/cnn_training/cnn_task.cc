@@ -55,7 +55,8 @@ training::NamedValues CnnTask::facts() const {
 }
 
 training::TaskProgress CnnTask::progress() const {
-  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),
+          settings_.epochs * sampler_.samples()};
 }
 
 std::string CnnTask::Position() const { return absl::StrCat(sampler_.Position(), ", step ", step_); }

@@ -1,5 +1,6 @@
 #include "tools/dist_test/outputs.h"
 
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -97,7 +98,7 @@ void Outputs::Draw(const base::Log& log) const {
                          {"iter"},
                          {"sps"},
                          {.name = "times", .metrics = {"dt", "dtf", "dtb"}, .y_label = "time"}}},
-              log);
+              log, [](const std::string& text) { std::puts(text.c_str()); });
 }
 
 }  // namespace plait::dist_test

@@ -114,7 +114,8 @@ training::NamedValues GruTask::facts() const {
 }
 
 training::TaskProgress GruTask::progress() const {
-  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),
+          settings_.epochs * sampler_.samples()};
 }
 
 gru::LayerParallelGru& GruTask::parallel() {

@@ -137,9 +137,19 @@ training::NamedValues OdeNetTask::facts() const {
           {"training_samples", absl::StrCat(problem_.train.count)}};
 }
 
+// A sample takes a level's number of layers.
 training::TaskProgress OdeNetTask::progress() const {
-  return {absl::StrCat("level ", level_.number, ", epoch ", sampler_.epoch() + 1), sampler_.position(),
-          sampler_.samples()};
+  const std::vector<std::int64_t> layers = settings_.Levels();
+  std::int64_t coarser = 0, all = 0;
+  for (std::size_t number = 0; number < layers.size(); ++number) {
+    const auto i = static_cast<int>(number);
+    const std::int64_t work = layers[number] * settings_.EpochsOf(i);
+    all += work;
+    coarser += i > level_.number ? work : 0;
+  }
+  const std::string level = settings_.nested ? absl::StrCat("level ", level_.number, ", ") : "";
+  return {absl::StrCat(level, "epoch ", sampler_.epoch() + 1, " of ", level_.epochs),
+          coarser * sampler_.samples() + level_.layers * sampler_.run_position(), all * sampler_.samples()};
 }
 
 std::string OdeNetTask::Position() const {

@@ -124,6 +124,10 @@ training::NamedValues TextTask::facts() const {
           {"training_tokens", absl::StrCat(corpus_.text.train.size())}};
 }
 
+training::TaskProgress TextTask::progress() const {
+  return {absl::StrCat("step ", step_ + 1, " of ", settings_.max_iters), step_, settings_.max_iters};
+}
+
 std::string TextTask::Position() const { return absl::StrCat("after step ", step_); }
 
 training::MicroBatch TextTask::Next(int) {
@@ -170,6 +174,7 @@ double TextTask::MeanLoss(const std::string& label, BlockBatches& batches) {
 // The same seed and step draw the same tokens, on every rank.
 absl::StatusOr<std::string> TextTask::Sample() {
   const at::NoGradGuard no_grad;
+  const training::BarScope bar(run_.console, "sample");
   sampling::Sampler sampler(
       {.temperature = 0.8,
        .top_k = 200,

@@ -69,7 +69,7 @@ class TextTask final : public training::TrainingTask {
   training::MakeDryRunModel dry_run_model() override;
   training::NamedValues facts() const override;
   bool done() const override { return step_ >= settings_.max_iters; }
-  training::TaskProgress progress() const override { return {"train", step_, settings_.max_iters}; }
+  training::TaskProgress progress() const override;
   std::string Position() const override;
   double LearningRate() const override { return schedule_.At(step_); }
   training::MicroBatch Next(int k) override;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/path.h"
@@ -159,13 +159,13 @@ absl::Status RunOutputs::Close() {
   return trace_->Write(attributes_);
 }
 
-absl::Status RunOutputs::TryToDraw(const HistoryPlots& wanted, const base::Log& log) const {
+absl::Status RunOutputs::TryToDraw(const HistoryPlots& wanted, const base::Log& log,
+                                   const Print& print) const {
   PLAIT_ASSIGN_OR_RETURN(const data::HistoryTable table, data::HistoryTable::Open(history_path_));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<data::Plot> plots, PlotsOf(table, wanted, folder_.stamp));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                          data::RenderTexts(plots, data::TextStyleOf(1)));
-  for (const std::string& text : texts) std::fputs(absl::StrCat("\n", text).c_str(), stdout);
-  std::fflush(stdout);
+  for (const std::string& text : texts) print(absl::StrCat("\n", absl::StripSuffix(text, "\n")));
   PLAIT_RETURN_IF_ERROR(data::WritePictures(plots, folder()).status());
   PLAIT_ASSIGN_OR_RETURN(const int heat_maps, DrawHeatMaps(table, wanted, folder_));
   log.Info(absl::StrCat("plots of ", plots.size() + heat_maps, " metrics saved in ", folder(),
@@ -173,8 +173,8 @@ absl::Status RunOutputs::TryToDraw(const HistoryPlots& wanted, const base::Log& 
   return absl::OkStatus();
 }
 
-void RunOutputs::Draw(const HistoryPlots& plots, const base::Log& log) const {
-  const absl::Status drawn = TryToDraw(plots, log);
+void RunOutputs::Draw(const HistoryPlots& plots, const base::Log& log, const Print& print) const {
+  const absl::Status drawn = TryToDraw(plots, log, print);
   if (!drawn.ok()) log.Warning(absl::StrCat("no plots: ", drawn.message()));
 }
 

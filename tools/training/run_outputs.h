@@ -7,11 +7,12 @@
 //                                                            .metrics = Metrics()}, facts, world));
 //   for (...) PLAIT_RETURN_IF_ERROR(run.history().Append({{"step", step}, {"loss", loss}}));
 //   PLAIT_RETURN_IF_ERROR(run.Close());
-//   if (world.rank() == 0) run.Draw({.x = "step", .plots = {{"loss"}}}, log);
+//   if (world.rank() == 0) run.Draw({.x = "step", .plots = {{"loss"}}}, log, print);
 #ifndef PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
 #define PLAIT_TOOLS_TRAINING_RUN_OUTPUTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -84,7 +85,9 @@ class RunOutputs {
 
   // Rank 0. Plots in the terminal, and as text, SVG and PNG in the folder; heat maps in the folder only. Where
   // they cannot be drawn (without gnuplot, say) it says so and goes on. Holds one heat map's numbers at a time.
-  void Draw(const HistoryPlots& plots, const base::Log& log) const;
+  // `print` takes those for the terminal, whole.
+  using Print = std::function<void(const std::string& text)>;
+  void Draw(const HistoryPlots& plots, const base::Log& log, const Print& print) const;
 
   const std::string& folder() const { return folder_.path; }
   const std::string& history_path() const { return history_path_; }
@@ -93,7 +96,7 @@ class RunOutputs {
  private:
   RunOutputs() = default;
   absl::Status OpenHistory(const RunOutputsOptions& options, const comm::Communicator& world);
-  absl::Status TryToDraw(const HistoryPlots& wanted, const base::Log& log) const;
+  absl::Status TryToDraw(const HistoryPlots& wanted, const base::Log& log, const Print& print) const;
 
   OutputFolder folder_;
   std::string history_path_, trace_path_;

@@ -69,6 +69,7 @@ Trainer::Trainer(Run& run, TrainingTask& task)
 }
 
 absl::Status Trainer::Prepare() {
+  run_.console.ReplaceBar("preparing");
   if (settings_.dry_run) return DryRunOnly();
   trained_ = task_.model();
   expert_load_ = ExpertLoad(*trained_.model);
@@ -194,10 +195,12 @@ absl::Status Trainer::OpenOutputs() {
 
 absl::Status Trainer::Train() {
   run_.session.EnterSteps();
+  const TaskProgress progress = task_.progress();
+  run_.console.StartBar(progress.label, progress.total, progress.done);
   absl::Status status = step_ == task_.first_step() ? task_.BeforeFirstStep() : absl::OkStatus();
   if (status.ok()) status = Steps();
-  if (!bar_label_.empty()) run_.console.StopBar();
-  bar_label_.clear();
+  run_.console.StopBar();
+  run_.console.ReplaceBar("finishing");
   if (passes_ns_ > 0 && model_->stages() > 1) {
     run_.log.Info(absl::StrFormat("pipeline: the first rank waited in %.0f %% of its passes' time",
                                   100.0 * static_cast<double>(idle_ns_) / static_cast<double>(passes_ns_)));
@@ -233,11 +236,7 @@ absl::Status Trainer::Steps() {
 
 void Trainer::ReportProgress() {
   const TaskProgress progress = task_.progress();
-  if (progress.label != bar_label_) {
-    if (!bar_label_.empty()) run_.console.StopBar();
-    run_.console.StartBar(progress.label, progress.total);
-    bar_label_ = progress.label;
-  }
+  run_.console.SetLabel(progress.label);
   run_.console.Update(progress.done);
 }
 
@@ -332,8 +331,7 @@ void Trainer::Trace(const StepReport& report) {
   TraceActions(*trace);
   trace->Add("optimizer", 0, optimizer, end);
   trace->Add("step", 0, begin, end, {.step = report.step});
-  // Stages call much in a step.
-  if (report.step % 4 == 0 || model_->stages() > 1) outputs_->trace().TakeCalls();
+  outputs_->trace().TakeCalls();
 }
 
 void Trainer::TraceActions(data::Trace& trace) const {
@@ -369,12 +367,12 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
   const at::NoGradGuard no_grad;
   DeviceSums mine(sums, run_.device, settings_.reproducible);
   model_->model().SetTraining(false);
-  run_.console.StartBar(label, count);
+  const BarScope bar(run_.console, label, count);
   for (std::int64_t batch = 0; batch < count; ++batch) {
     one(batch, mine);
+    if (outputs_.has_value()) outputs_->trace().TakeCalls();
     run_.console.Update(batch + 1);
   }
-  run_.console.StopBar();
   model_->model().SetTraining(true);
   return mine.Total(run_.losses);
 }
@@ -394,6 +392,7 @@ absl::Status Trainer::SaveOrStop(bool evaluated) {
 
 absl::Status Trainer::Save() {
   const comm::PhaseScope phase(run_.world, "checkpoint");
+  const BarScope bar(run_.console, "checkpoint");
   PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Finish()));
   run_.log.Info(
       absl::StrCat("Saving checkpoint to: ", base::FromUser(settings_.checkpoint_dir), ", step ", step_));
@@ -432,11 +431,15 @@ absl::Status Trainer::Conclude() {
   if (run_.world.rank() == 0 && settings_.plots && outputs_->history().draws() > 0) {
     HistoryPlots plots = task_.plots();
     plots.heat_maps = expert_load_.heat_maps();
-    outputs_->Draw(plots, run_.log);
+    outputs_->Draw(plots, run_.log, [this](const std::string& text) { run_.console.Print(text); });
   }
   run_.log.Info(absl::StrCat("history saved in ", outputs_->history_path()));
   if (!outputs_->trace_path().empty()) {
     run_.log.Info(absl::StrCat("trace saved in ", outputs_->trace_path(), ": open it in ui.perfetto.dev"));
+    if (const std::int64_t lost = outputs_->trace().dropped(); lost > 0) {
+      run_.log.Warning(
+          absl::StrCat("the trace lacks ", lost, " events of all ranks, for which there was no room"));
+    }
   }
   return absl::OkStatus();
 }

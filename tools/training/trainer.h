@@ -63,9 +63,9 @@ struct StepReport {
   double gradient_norm = 0;
 };
 
-// For the progress bar.
+// For the progress bar: of the whole run, in steps, samples or what else takes equal times.
 struct TaskProgress {
-  std::string label;
+  std::string label;  // "epoch 2 of 10"
   std::int64_t done = 0, total = 0;
 };
 
@@ -182,7 +182,6 @@ class Trainer {
   std::vector<parallel::ActionTime> timeline_;  // of the last step
   std::int64_t idle_ns_ = 0, passes_ns_ = 0;    // of all steps
   double save_begin_seconds_ = 0;
-  std::string bar_label_;
 };
 
 }  // namespace plait::training

@@ -91,8 +91,11 @@ bool VitTask::done() const {
 }
 
 training::TaskProgress VitTask::progress() const {
-  if (settings_.max_iters > 0) return {"train", step_, settings_.max_iters};
-  return {absl::StrCat("epoch ", sampler_.epoch() + 1), sampler_.position(), sampler_.samples()};
+  if (settings_.max_iters > 0) {
+    return {absl::StrCat("step ", step_ + 1, " of ", settings_.max_iters), step_, settings_.max_iters};
+  }
+  return {absl::StrCat("epoch ", sampler_.epoch() + 1, " of ", settings_.epochs), sampler_.run_position(),
+          settings_.epochs * sampler_.samples()};
 }
 
 std::string VitTask::Position() const { return absl::StrCat(sampler_.Position(), ", step ", step_); }
