@@ -15,6 +15,9 @@ echo "$command" | grep -q -- "--oversubscribe --bind-to none -n 3 -x OMP_NUM_THR
 got=$(sh -c "$command" | tr -d '\r' | grep -v "^command " | sort)
 [ "$got" = "$expected" ] || { echo "pasted: $got" >&2; exit 1; }
 OMP_NUM_THREADS=2 "$1" 1 | grep -q "threads 2"
+# With too few open files mpirun would hang.
+if (ulimit -n 32; "$1" 2 2>"$TEST_TMPDIR/error"); then exit 1; fi
+grep -q "^relaunch_program: this process may have 32 files open; 2 ranks need 80: raise the limit (ulimit -n)$" "$TEST_TMPDIR/error"
 # Without mpirun: one line that says so, and an exit code.
 if PATH=/nowhere "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
 grep -q "cannot start mpirun" "$TEST_TMPDIR/error"

@@ -11,8 +11,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_descriptor.h"
-#include "base/path.h"
 #include "base/status_macros.h"
+#include "data/cache_folder.h"
 #include "data/har/recordings.h"
 #include "data/har/synthetic.h"
 #include "data/har/text.h"
@@ -124,17 +124,12 @@ absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options) {
     PLAIT_RETURN_IF_ERROR(ReadPrepared(options.data_dir, {}));
     return PreparedHar{options.data_dir, {}};
   }
-  std::string cache = options.cache_dir;
-  if (cache.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(cache, base::CacheFolder());
-    cache += "/data";
-  }
-  PLAIT_RETURN_IF_ERROR(MakeFolders(cache));
-  PLAIT_ASSIGN_OR_RETURN(
-      const base::FileDescriptor lock,
-      base::FileDescriptor::Open(cache + "/.lock", base::FileDescriptor::Mode::kOpenOrCreate));
+  PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
+  const absl::StatusOr<base::FileDescriptor> lock =
+      base::FileDescriptor::Open(cache + "/.lock", base::FileDescriptor::Mode::kOpenOrCreate);
+  PLAIT_RETURN_IF_ERROR(CacheError(lock.status(), options.cache_dir));
   // A file system without locks leaves the writes atomic all the same; only work may be done twice.
-  lock.WaitForLock();
+  lock->WaitForLock();
   if (options.synthetic) return UseOrMake(SyntheticSource(cache));
   if (options.data_dir.empty()) return FromCache(cache);
   PLAIT_ASSIGN_OR_RETURN(const Source source, TextSource(options.data_dir, cache));

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/path.h"
 #include "base/status_macros.h"
+#include "data/cache_folder.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/text/byte_pair_tokenizer.h"
@@ -20,16 +20,6 @@ namespace {
 
 constexpr char kCharacters[] = "characters";
 constexpr char kGpt2[] = "gpt2";
-
-absl::StatusOr<std::string> CacheOf(const TextOptions& options) {
-  std::string folder = options.cache_dir;
-  if (folder.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(const std::string cache, base::CacheFolder());
-    folder = cache + "/data";
-  }
-  PLAIT_RETURN_IF_ERROR(MakeFolders(folder));
-  return folder;
-}
 
 // None for characters: their vocabulary is the text's.
 absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& options) {
@@ -56,7 +46,7 @@ bool IsUsable(const std::string& path, const std::string& key, std::vector<std::
 absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const std::optional<BytePairTokenizer> pairs, BytePairsOf(options));
   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
-  PLAIT_ASSIGN_OR_RETURN(const std::string cache, CacheOf(options));
+  PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
   const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
   // A file for each text and tokenizer: two programs with two texts do not take the cache from each other.
   const std::uint32_t name = Crc32(key.data(), std::ssize(key));
@@ -64,7 +54,7 @@ absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
   if (IsUsable(file.path, key, file.notes)) return file;
   PLAIT_ASSIGN_OR_RETURN(const PreparedText made,
                          pairs ? Tokenize(input, *pairs) : TokenizeCharacters(input));
-  PLAIT_RETURN_IF_ERROR(WritePreparedText(file.path, made, key));
+  PLAIT_RETURN_IF_ERROR(CacheError(WritePreparedText(file.path, made, key), options.cache_dir));
   file.notes.push_back(absl::StrCat("Prepared ", input.source, ": ", made.Summary(), ", ", file.path));
   return file;
 }

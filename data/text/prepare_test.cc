@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
@@ -181,6 +183,18 @@ TEST_F(PrepareTextTest, ErrorsAreOneLine) {
   TextOptions words = Options(In("latin1.txt"));
   words.tokenizer = "words";
   EXPECT_EQ(message(words), "tokenizer \"words\" is unknown: take characters or gpt2");
+}
+
+TEST_F(PrepareTextTest, AHomeThatCannotBeWrittenNamesTheVariable) {
+  const std::string before = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "/proc", 1);
+  TextOptions options = Options(Written("a.txt", "abcabc"));
+  options.cache_dir = "";
+  const std::string message(PrepareText(options).status().message());
+  EXPECT_TRUE(absl::StartsWith(message, "/proc/.cache/plait/data: ")) << message;
+  EXPECT_TRUE(absl::EndsWith(message, "; set XDG_CACHE_HOME to a folder that can be written")) << message;
+  setenv("HOME", before.c_str(), 1);
 }
 
 TEST_F(PrepareTextTest, FoldersAreJoinedByName) {
