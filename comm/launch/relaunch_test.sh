@@ -16,7 +16,7 @@ got=$(sh -c "$command" | tr -d '\r' | grep -v "^command " | sort)
 [ "$got" = "$expected" ] || { echo "pasted: $got" >&2; exit 1; }
 OMP_NUM_THREADS=2 "$1" 1 | grep -q "threads 2"
 # With too few open files mpirun would hang.
-if (ulimit -n 32; "$1" 2 2>"$TEST_TMPDIR/error"); then exit 1; fi
+if prlimit --nofile=32 "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
 grep -q "^relaunch_program: this process may have 32 files open; 2 ranks need 80: raise the limit (ulimit -n)$" "$TEST_TMPDIR/error"
 # Without mpirun: one line that says so, and an exit code.
 if PATH=/nowhere "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi

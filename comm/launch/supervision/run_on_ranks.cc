@@ -20,9 +20,9 @@ namespace {
 
 // mpirun with fewer does not end with an error, it crashes and stays.
 absl::Status CheckOpenFiles(int ranks) {
-  constexpr int kOfMpirun = 64, kOfRank = 8;
+  constexpr rlim_t kOfMpirun = 64, kOfRank = 8;
   rlimit limit{};
-  const auto needed = static_cast<rlim_t>(kOfMpirun + kOfRank * ranks);
+  const rlim_t needed = kOfMpirun + kOfRank * static_cast<rlim_t>(ranks);
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= needed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("this process may have ", limit.rlim_max, " files open; ",
                                                    ranks, " ranks need ", needed,
