@@ -73,11 +73,21 @@ absl::Status MakeFolders(const std::string& folder) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": folder cannot be made"));
 }
 
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t at_most) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file && !fs::is_directory(path) && (file.peek() == EOF || text << file.rdbuf()))
-    return std::move(text).str();
+  std::string bytes;
+  while (file && !fs::is_directory(path) && static_cast<std::int64_t>(bytes.size()) <= at_most) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + std::max(kAtOnce, before));
+    file.read(&bytes[before], static_cast<std::streamsize>(bytes.size() - before));
+    bytes.resize(before + static_cast<std::size_t>(file.gcount()));
+  }
+  if (static_cast<std::int64_t>(bytes.size()) > at_most) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": more than ", at_most, " bytes; expected no more than that"));
+  }
+  if (file.eof()) return bytes;
   return absl::ErrnoToStatus(errno == 0 ? EISDIR : errno, absl::StrCat(path, ": cannot be read"));
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,8 +36,9 @@ std::string FolderOf(const std::string& path);
 // Makes the folder and those above it, as needed.
 absl::Status MakeFolders(const std::string& folder);
 
-// The whole file as bytes.
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
+// The whole file as bytes. DataLoss where it has more than `at_most`.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
+                                          std::int64_t at_most = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace plait::data
 

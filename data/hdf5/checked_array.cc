@@ -34,7 +34,7 @@ absl::Status SetFormat(File& file, const std::string& format, std::int64_t versi
 
 absl::StatusOr<File> OpenFormat(const std::string& path, const std::string& format, std::int64_t version,
                                 absl::string_view what, absl::string_view advice) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
+  PLAIT_ASSIGN_OR_RETURN(File file, File::OpenForeign(path));
   const absl::StatusOr<std::string> found = TextAttribute(file, "/", kFormat);
   if (!found.ok() || *found != format) {
     return absl::DataLossError(absl::StrCat(path, ": an HDF5 file, but not ", what));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "data/hdf5/trial.h"
 
 namespace plait::data {
 namespace {
@@ -39,6 +41,13 @@ std::int64_t Elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+// False where that leaves 63 bits.
+bool MultiplyAll(const Shape& shape, std::int64_t& product) {
+  return std::all_of(shape.begin(), shape.end(), [&](std::int64_t size) {
+    return size >= 0 && !__builtin_mul_overflow(product, size, &product);
+  });
+}
+
 std::vector<hsize_t> Extents(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 // Open for reading tells apart missing, unreadable and foreign files better than HDF5's messages do.
@@ -53,6 +62,13 @@ absl::Status CheckReadable(const std::string& path) {
   return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));
 }
 
+// A link to another place may lead to a file that nobody has looked at.
+bool HasLink(hid_t file, const std::string& path) {
+  H5L_info_t about;
+  return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0 &&
+         H5Lget_info(file, path.c_str(), &about, H5P_DEFAULT) >= 0 && about.type == H5L_TYPE_HARD;
+}
+
 absl::StatusOr<Handle> OpenArray(const File& file, const std::string& name) {
   if (!file.Has(name))
     return absl::NotFoundError(absl::StrCat(Where(file, name), ": no such array in the file"));
@@ -64,7 +80,8 @@ absl::StatusOr<Handle> OpenArray(const File& file, const std::string& name) {
 absl::StatusOr<Shape> ShapeOf(const File& file, const std::string& name, const Handle& array) {
   Handle space(H5Dget_space(array.id()));
   const int rank = H5Sget_simple_extent_ndims(space.id());
-  if (rank < 0) return Hdf5Error(Where(file, name), "has no readable shape");
+  if (rank < 0 || H5Sget_simple_extent_type(space.id()) == H5S_NULL)
+    return Hdf5Error(Where(file, name), "has no readable shape");
   std::vector<hsize_t> extents(rank);
   H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr);
   return Shape(extents.begin(), extents.end());
@@ -80,6 +97,15 @@ absl::Status CheckClass(const File& file, const std::string& name, const Handle&
       H5Tget_class(TypeOf<T>()) == H5T_FLOAT ? "floating-point numbers" : "integers", " asked for"));
 }
 
+// Before memory is taken for a block of the array.
+absl::Status CheckRoom(const File& file, const std::string& name, const Handle& array, const Shape& extent) {
+  const Handle type(H5Dget_type(array.id()));
+  auto bytes = static_cast<std::int64_t>(H5Tget_size(type.id()));
+  if (MultiplyAll(extent, bytes) && bytes <= MostBytes(file.id(), array.id())) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(Where(file, name), ": damaged: its shape says ", ShapeText(extent),
+                                          ", more than the file can hold"));
+}
+
 Handle ScalarSpace() { return Handle(H5Screate(H5S_SCALAR)); }
 
 absl::StatusOr<Handle> OpenObject(const File& file, const std::string& object) {
@@ -93,6 +119,8 @@ absl::StatusOr<Handle> OpenObject(const File& file, const std::string& object) {
 std::string AttributeWhere(const File& file, const std::string& object, const std::string& name) {
   return absl::StrCat(Where(file, object), ": attribute ", name);
 }
+
+constexpr std::size_t kLongestText = std::size_t{1} << 26;
 
 absl::Status WriteAttribute(File& file, const std::string& object, const std::string& name, hid_t type,
                             const void* value) {
@@ -117,16 +145,6 @@ absl::StatusOr<Handle> OpenAttribute(const File& file, const std::string& object
   return attribute;
 }
 
-Handle AccessList() {
-  Handle list(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fclose_degree(list.id(), H5F_CLOSE_STRONG);
-  // The formats since 1.8 have checksums over their own structures, so that damage there is found as well.
-  H5Pset_libver_bounds(list.id(), H5F_LIBVER_V18, H5F_LIBVER_V110);
-  // Folders without locks (some network and parallel file systems) must not make a file unreadable.
-  H5Pset_file_locking(list.id(), true, true);
-  return list;
-}
-
 }  // namespace
 
 absl::StatusOr<File> File::CreateWith(const std::string& path, const Handle& access) {
@@ -141,12 +159,12 @@ absl::StatusOr<File> File::CreateWith(const std::string& path, const Handle& acc
 
 absl::StatusOr<File> File::Create(const std::string& path) {
   const QuietHdf5 quiet;
-  return CreateWith(path, AccessList());
+  return CreateWith(path, FileAccess());
 }
 
 absl::StatusOr<File> File::Create(const std::string& path, FileImage& image) {
   const QuietHdf5 quiet;
-  const Handle access = AccessList();
+  const Handle access = FileAccess();
   if (!UseImage(access, image)) return Hdf5Error(path, "cannot be made in memory");
   return CreateWith(path, access);
 }
@@ -154,10 +172,16 @@ absl::StatusOr<File> File::Create(const std::string& path, FileImage& image) {
 absl::StatusOr<File> File::Open(const std::string& path, Mode mode) {
   QuietHdf5 quiet;
   PLAIT_RETURN_IF_ERROR(CheckReadable(path));
-  const Handle access = AccessList();
+  const Handle access = FileAccess();
   Handle file(H5Fopen(path.c_str(), mode == Mode::kRead ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access.id()));
   if (!file.ok()) return Hdf5Error(path, "damaged or in use");
   return File(path, std::move(file));
+}
+
+absl::StatusOr<File> File::OpenForeign(const std::string& path) {
+  PLAIT_RETURN_IF_ERROR(CheckReadable(path));
+  PLAIT_RETURN_IF_ERROR(TryInChild(path));
+  return Open(path);
 }
 
 absl::Status File::Close() {
@@ -173,17 +197,17 @@ bool File::Has(const std::string& object) const {
   QuietHdf5 quiet;
   for (std::size_t slash = object.find('/', 1); slash != std::string::npos;
        slash = object.find('/', slash + 1)) {
-    if (H5Lexists(id(), object.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
+    if (!HasLink(id(), object.substr(0, slash))) return false;
   }
-  return object == "/" || H5Lexists(id(), object.c_str(), H5P_DEFAULT) > 0;
+  return object == "/" || HasLink(id(), object);
 }
 
 absl::StatusOr<std::vector<std::string>> File::Names(const std::string& group) const {
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle opened, OpenObject(*this, group));
   std::vector<std::string> names;
-  const auto keep = [](hid_t, const char* name, const H5L_info_t*, void* data) -> herr_t {
-    static_cast<std::vector<std::string>*>(data)->push_back(name);
+  const auto keep = [](hid_t, const char* name, const H5L_info_t* about, void* data) -> herr_t {
+    if (about->type == H5L_TYPE_HARD) static_cast<std::vector<std::string>*>(data)->push_back(name);
     return 0;
   };
   if (H5Literate(opened.id(), H5_INDEX_CRT_ORDER, H5_ITER_INC, nullptr, keep, &names) >= 0) return names;
@@ -196,6 +220,12 @@ absl::StatusOr<Shape> ArrayShape(const File& file, const std::string& name) {
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   return ShapeOf(file, name, array);
+}
+
+absl::Status CheckRoom(const File& file, const std::string& name, const Shape& extent) {
+  QuietHdf5 quiet;
+  PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
+  return CheckRoom(file, name, array, extent);
 }
 
 template <typename T>
@@ -226,6 +256,7 @@ absl::StatusOr<std::vector<T>> ReadArray(const File& file, const std::string& na
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   PLAIT_RETURN_IF_ERROR(CheckClass<T>(file, name, array));
   PLAIT_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(file, name, array));
+  PLAIT_RETURN_IF_ERROR(CheckRoom(file, name, array, shape));
   std::vector<T> values(Elements(shape));
   if (!values.empty() && H5Dread(array.id(), TypeOf<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
     return Hdf5Error(Where(file, name), "cannot be read");
@@ -295,6 +326,7 @@ absl::StatusOr<std::vector<T>> ReadBlock(const File& file, const std::string& na
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   PLAIT_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(file, name, array));
   PLAIT_RETURN_IF_ERROR(CheckBlock(file, name, shape, offset, extent));
+  PLAIT_RETURN_IF_ERROR(CheckRoom(file, name, array, extent));
   std::vector<T> values(Elements(extent));
   PLAIT_RETURN_IF_ERROR(ReadBlockInto<T>(file, name, array, offset, extent, absl::MakeSpan(values)));
   return values;
@@ -320,6 +352,7 @@ absl::StatusOr<std::vector<T>> ReadRows(const File& file, const std::string& nam
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle array, OpenArray(file, name));
   PLAIT_ASSIGN_OR_RETURN(const RowBlock block, RowsOf(file, name, array, first, count));
+  PLAIT_RETURN_IF_ERROR(CheckRoom(file, name, array, block.extent));
   std::vector<T> values(Elements(block.extent));
   PLAIT_RETURN_IF_ERROR(
       ReadBlockInto<T>(file, name, array, block.offset, block.extent, absl::MakeSpan(values)));
@@ -410,6 +443,11 @@ absl::StatusOr<std::string> TextAttribute(const File& file, const std::string& o
   if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0) {
     return absl::InvalidArgumentError(absl::StrCat(AttributeWhere(file, object, name), ": not a text"));
   }
+  const Handle space(H5Aget_space(attribute.id()));
+  if (H5Sget_simple_extent_npoints(space.id()) != 1 || H5Tget_size(type.id()) > kLongestText) {
+    return absl::DataLossError(
+        absl::StrCat(AttributeWhere(file, object, name), ": damaged, expected one text"));
+  }
   std::string text(H5Tget_size(type.id()), '\0');
   if (H5Aread(attribute.id(), type.id(), text.data()) < 0) {
     return Hdf5Error(AttributeWhere(file, object, name), "cannot be read");
@@ -422,6 +460,11 @@ absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& o
                                           const std::string& name) {
   QuietHdf5 quiet;
   PLAIT_ASSIGN_OR_RETURN(const Handle attribute, OpenAttribute(file, object, name));
+  const Handle type(H5Aget_type(attribute.id())), space(H5Aget_space(attribute.id()));
+  if (H5Tget_class(type.id()) != H5T_INTEGER || H5Sget_simple_extent_npoints(space.id()) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(AttributeWhere(file, object, name), ": expected a whole number"));
+  }
   std::int64_t value = 0;
   if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0) {
     return Hdf5Error(AttributeWhere(file, object, name), "cannot be read as a number");

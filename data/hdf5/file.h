@@ -8,6 +8,8 @@
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("run.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(std::vector<float> some, ReadRows<float>(file, "/train/x", first_row, row_count));
 //
+// A shape is held against the file's size before memory is taken; links to other places are as if they were not there.
+//
 // Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack
 // is never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5
 // file, or a damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full;
@@ -40,6 +42,9 @@ class File {
   // The same in memory: `path` is for messages alone. `image` outlives the file.
   static absl::StatusOr<File> Create(const std::string& path, FileImage& image);
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
+  // For reading what a stranger may have written: looked at in a process of its own first (trial.h), so that one over
+  // which HDF5 crashes, or never ends, is DataLoss. Takes milliseconds.
+  static absl::StatusOr<File> OpenForeign(const std::string& path);
 
   // Writes out what is buffered, then closes. Safe to call twice.
   absl::Status Close();
@@ -64,6 +69,10 @@ class File {
 
 // The shape of array `name`; empty for a scalar.
 absl::StatusOr<std::vector<std::int64_t>> ArrayShape(const File& file, const std::string& name);
+
+// DataLoss where a block of such a shape is more than the file can hold, also packed: for who takes memory for parts of
+// array `name` himself.
+absl::Status CheckRoom(const File& file, const std::string& name, const std::vector<std::int64_t>& extent);
 
 // A new array, row-major; missing groups on the way are made. values.size() must be the product of `shape`.
 template <typename T>

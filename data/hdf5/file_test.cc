@@ -150,6 +150,58 @@ TEST(File, ForeignAndTruncatedFilesAreDataLoss) {
   EXPECT_THAT(std::string(File::Open(cut).status().message()), HasSubstr("truncated"));
 }
 
+// Whatever a file says, memory is held against its size, and what an attribute holds against its place.
+TEST(File, SizesThatTheFileDoesNotHave) {
+  const std::string path = TestPath("sizes.h5");
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(CreateGrowing<double>(file, "/grown", 3, 4, 0.0).ok());
+    ASSERT_TRUE(Resize(file, "/grown", 1'000'000).ok()) << "never written, but small";
+    ASSERT_TRUE(CreateGrowing<double>(file, "/huge", 3, 4, 0.0).ok());
+    ASSERT_TRUE(Resize(file, "/huge", std::int64_t{1} << 55).ok());
+    const hsize_t many = 4000;
+    const std::vector<std::int64_t> numbers(many, 1);
+    const Handle space(H5Screate_simple(1, &many, nullptr));
+    const Handle attribute(
+        H5Acreate2(file.id(), "numbers", H5T_NATIVE_INT64, space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    ASSERT_GE(H5Awrite(attribute.id(), H5T_NATIVE_INT64, numbers.data()), 0);
+    const Handle none(H5Screate(H5S_NULL));
+    const Handle empty(
+        H5Dcreate2(file.id(), "/none", H5T_NATIVE_DOUBLE, none.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    ASSERT_TRUE(empty.ok());
+  }
+  const File file = *File::Open(path);
+  EXPECT_EQ(ReadArray<double>(file, "/grown")->size(), 1'000'000u);
+  const absl::Status huge = ReadArray<double>(file, "/huge").status();
+  EXPECT_EQ(huge.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(huge.message()),
+              AllOf(HasSubstr("sizes.h5: /huge"), HasSubstr("more than the file can hold")));
+  EXPECT_EQ(ReadRows<double>(file, "/huge", 0, std::int64_t{1} << 54).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadRows<double>(file, "/huge", 5, 2)->size(), 2u);
+  EXPECT_FALSE(IntAttribute(file, "/", "numbers").ok());
+  EXPECT_FALSE(TextAttribute(file, "/", "numbers").ok());
+  EXPECT_FALSE(ReadArray<double>(file, "/none").ok());
+}
+
+// A group that contains itself, and links out of the file, whose target nobody has looked at.
+TEST(File, LinksToItselfAndToOtherFiles) {
+  MakeFile("other.h5");
+  const std::string path = TestPath("links.h5");
+  {
+    File file = *File::Create(path);
+    ASSERT_TRUE(WriteArray<float>(file, "/a", {1.0f}, {1}).ok());
+    for (const char* name : {"/b", "/c", "/d"}) {
+      ASSERT_GE(H5Lcreate_hard(file.id(), "/", file.id(), name, H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+    ASSERT_GE(H5Lcreate_external("other.h5", "/y", file.id(), "/outside", H5P_DEFAULT, H5P_DEFAULT), 0);
+  }
+  const absl::StatusOr<File> file = File::OpenForeign(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(*file->Names("/"), ElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(ReadArray<std::int32_t>(*file, "/outside").status().code(), absl::StatusCode::kNotFound);
+}
+
 absl::Status WriteText(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
   return absl::OkStatus();

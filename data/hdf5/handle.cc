@@ -40,6 +40,16 @@ Handle::~Handle() {
   H5Idec_ref(id_);
 }
 
+Handle FileAccess() {
+  Handle list(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_fclose_degree(list.id(), H5F_CLOSE_STRONG);
+  // The formats since 1.8 have checksums over their own structures, so that damage there is found as well.
+  H5Pset_libver_bounds(list.id(), H5F_LIBVER_V18, H5F_LIBVER_V110);
+  // Folders without locks (some network and parallel file systems) must not make a file unreadable.
+  H5Pset_file_locking(list.id(), true, true);
+  return list;
+}
+
 QuietHdf5::QuietHdf5() {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

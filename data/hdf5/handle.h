@@ -32,6 +32,9 @@ class Handle {
   hid_t id_ = H5I_INVALID_HID;
 };
 
+// How files are opened and made: strictly closed, in the formats since HDF5 1.8.
+Handle FileAccess();
+
 // While it lives HDF5 prints no errors; they stay on its stack for Hdf5Error().
 class QuietHdf5 {
  public:

@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path
 
 absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path, std::int64_t draws,
                                                          const HistoryOptions& options) {
+  PLAIT_RETURN_IF_ERROR(File::OpenForeign(path));
   PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path, File::Mode::kRead));
   PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
   PLAIT_RETURN_IF_ERROR(EditCopy(path, [&](File& file) -> absl::Status {

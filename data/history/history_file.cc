@@ -159,7 +159,9 @@ absl::Status MarkVersion(File& file) {
 
 absl::StatusOr<std::int64_t> DrawCount(const File& file) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> shape, ArrayShape(file, kDraw));
-  return shape.at(0);
+  if (shape.size() == 1) return shape[0];
+  return absl::DataLossError(
+      absl::StrCat(file.path(), ": ", kDraw, ": expected one dimension, it is damaged"));
 }
 
 absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file) {
@@ -209,8 +211,11 @@ absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journa
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t held, DrawCount(file));
   JournalReader journal(journal_path);
   Block block;
+  std::int64_t next = held;
   for (JournalDraw draw; journal.Next(draw);) {
     if (draw.draw < held) continue;
+    if (block.draws == 0 && draw.draw > next) break;  // draws that the file has given up
+    next = draw.draw + 1;
     if (IsFull(block, draw.draw)) PLAIT_RETURN_IF_ERROR(Write(file, journal.metrics(), block));
     Add(draw, journal.metrics(), block);
   }

@@ -111,6 +111,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // A run that commits just now replaces the file and empties the journal in turn.
 constexpr int kAttempts = 5;
 constexpr int kDeepestGroup = 4;
+// In memory at once, 8 GiB.
+constexpr std::int64_t kMostNumbers = std::int64_t{1} << 30;
 
 Handle OpenArray(const File& file, const std::string& name) {
   return Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
@@ -134,21 +136,25 @@ bool IsBareDimension(const Handle& array) {
   return absl::StartsWith(AttributeAsText(array.id(), "NAME"), "This is a netCDF dimension but not");
 }
 
-H5I_type_t KindOf(const File& file, const std::string& name) {
+// H5I_BADID for a group that is in `groups` already: groups may contain themselves.
+H5I_type_t KindOf(const File& file, const std::string& name, std::set<haddr_t>& groups) {
   const Handle object(H5Oopen(file.id(), name.c_str(), H5P_DEFAULT));
-  return object.ok() ? H5Iget_type(object.id()) : H5I_BADID;
+  H5O_info_t about;
+  if (!object.ok() || H5Oget_info1(object.id(), &about) < 0) return H5I_BADID;
+  const H5I_type_t kind = H5Iget_type(object.id());
+  return kind == H5I_GROUP && !groups.insert(about.addr).second ? H5I_BADID : kind;
 }
 
 // Arrays in `group` ("" is the root) and the groups in it, as "loss" or "loss/mean".
-absl::Status ListArrays(const File& file, const std::string& group, int depth,
+absl::Status ListArrays(const File& file, const std::string& group, int depth, std::set<haddr_t>& groups,
                         std::vector<std::string>& arrays) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, file.Names("/" + group));
   for (const std::string& name : names) {
     const std::string path = group.empty() ? name : absl::StrCat(group, "/", name);
-    const H5I_type_t kind = KindOf(file, path);
+    const H5I_type_t kind = KindOf(file, path, groups);
     if (kind == H5I_DATASET) arrays.push_back(path);
     if (kind == H5I_GROUP && depth < kDeepestGroup) {
-      PLAIT_RETURN_IF_ERROR(ListArrays(file, path, depth + 1, arrays));
+      PLAIT_RETURN_IF_ERROR(ListArrays(file, path, depth + 1, groups, arrays));
     }
   }
   return absl::OkStatus();
@@ -189,7 +195,7 @@ std::string CoordinateOf(const File& file, const std::vector<std::string>& array
 absl::StatusOr<HistoryTable> HistoryTable::Open(const std::string& path) {
   QuietHdf5 quiet;
   for (int attempt = 1;; ++attempt) {
-    PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
+    PLAIT_ASSIGN_OR_RETURN(File file, File::OpenForeign(path));
     HistoryTable table(std::move(file));
     PLAIT_RETURN_IF_ERROR(table.Load());
     if (!table.ReadJournal() && attempt < kAttempts) continue;
@@ -217,13 +223,17 @@ void HistoryTable::ReadAttributes() {
 
 absl::Status HistoryTable::ReadMetrics() {
   std::vector<std::string> names;
-  PLAIT_RETURN_IF_ERROR(ListArrays(file_, "", 0, names));
+  std::set<haddr_t> groups;
+  PLAIT_RETURN_IF_ERROR(ListArrays(file_, "", 0, groups, names));
   coordinate_ = CoordinateOf(file_, names);
   for (const std::string& name : names) PLAIT_RETURN_IF_ERROR(ReadMetric(name));
   if (metrics_.empty() && !is_history_) {
     return absl::DataLossError(absl::StrCat(path(), ": an HDF5 file without metrics: no array of numbers"));
   }
-  if (!coordinate_.empty()) file_draws_ = Shape(OpenArray(file_, coordinate_)).at(0);
+  if (!coordinate_.empty()) {
+    file_draws_ = Shape(OpenArray(file_, coordinate_)).at(0);
+    PLAIT_RETURN_IF_ERROR(CheckRoom(file_, coordinate_, {file_draws_}));
+  }
   for (const auto& [name, rows] : stored_rows_) file_draws_ = std::max(file_draws_, rows);
   draws_ = file_draws_;
   return absl::OkStatus();
@@ -242,6 +252,7 @@ absl::Status HistoryTable::ReadMetric(const std::string& name) {
                         .dimension = shape.size() == 2 ? ScaleOf(array, 1) : "",
                         .width = shape.size() == 2 ? shape[1] : 1,
                         .is_vector = shape.size() == 2};
+  PLAIT_RETURN_IF_ERROR(CheckRoom(file_, name, {shape[0]}));
   stored_rows_[name] = shape[0];
   metrics_.push_back(std::move(metric));
   return absl::OkStatus();
@@ -258,17 +269,21 @@ bool HistoryTable::ReadJournal() {
     const double* numbers = draw.numbers.data();
     for (const std::uint32_t id : draw.ids) {
       const Metric& metric = journal.metrics().at(id);
-      AddToTail(metric, absl::MakeConstSpan(numbers, NumbersOf(metric)));
+      if (!AddToTail(metric, absl::MakeConstSpan(numbers, NumbersOf(metric)))) return true;
       numbers += NumbersOf(metric);
     }
   }
   return true;
 }
 
-// Values of the latest draw.
-void HistoryTable::AddToTail(const Metric& metric, absl::Span<const double> values) {
+// Values of the latest draw. False where they are not of the metric's width, or too many.
+bool HistoryTable::AddToTail(const Metric& metric, absl::Span<const double> values) {
+  const auto width = static_cast<std::int64_t>(values.size());
+  const TableMetric* known = Find(metric.name);
+  if (known != nullptr && known->width != width) return false;
+  if (draws_ - file_draws_ > kMostNumbers / width) return false;
   std::vector<double>& tail = tail_[metric.name];
-  if (tail.empty() && Find(metric.name) == nullptr) {
+  if (known == nullptr) {
     metrics_.push_back({.name = metric.name,
                         .units = metric.units,
                         .long_name = metric.long_name,
@@ -278,7 +293,8 @@ void HistoryTable::AddToTail(const Metric& metric, absl::Span<const double> valu
                         .is_vector = metric.length > 0});
   }
   tail.resize((draws_ - file_draws_) * values.size(), kNaN);
-  std::copy(values.begin(), values.end(), tail.end() - values.size());
+  std::copy(values.begin(), values.end(), tail.end() - width);
+  return true;
 }
 
 const TableMetric* HistoryTable::Find(const std::string& name) const {
@@ -331,6 +347,10 @@ absl::StatusOr<std::vector<double>> HistoryTable::Rows(const std::string& name, 
   if (first < 0 || count < 0 || count > draws_ - first) {
     return absl::InvalidArgumentError(
         absl::StrCat(path(), ": has ", draws_, " draws; ", count, " from ", first, " on are not among them"));
+  }
+  if (metric->width > kMostNumbers / std::max<std::int64_t>(count, 1)) {
+    return absl::ResourceExhaustedError(absl::StrCat(path(), ": ", name, ": ", count, " draws of ",
+                                                     metric->width, " values are too many at once"));
   }
   std::vector<double> values(count * metric->width, kNaN);
   const auto stored = stored_rows_.find(name);

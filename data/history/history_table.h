@@ -87,7 +87,7 @@ class HistoryTable {
   absl::Status ReadMetrics();
   absl::Status ReadMetric(const std::string& name);
   bool ReadJournal();
-  void AddToTail(const Metric& metric, absl::Span<const double> values);
+  bool AddToTail(const Metric& metric, absl::Span<const double> values);
   absl::Status ReadStored(const std::string& name, std::int64_t first, std::int64_t rows, Entries entries,
                           absl::Span<double> out) const;
 

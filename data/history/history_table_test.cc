@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "data/hdf5/atomic_file.h"
+#include "data/hdf5/checked_array.h"
 #include "data/history/history.h"
 
 namespace plait::data {
@@ -127,6 +128,42 @@ TEST(HistoryTable, ReadsTheJournalOfAKilledRunAndChangesNothing) {
   EXPECT_THAT(*table.DrawNumbers(), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(*ReadWholeFile(path), file);
   EXPECT_EQ(*ReadWholeFile(path + ".journal"), journal);
+}
+
+// Records whose checksums are right and whose numbers are not: what comes before them is there.
+TEST(HistoryTable, StopsAtWhatAJournalCannotSay) {
+  const auto record = [](const std::string& payload) {
+    const std::uint32_t prefix[] = {static_cast<std::uint32_t>(payload.size()),
+                                    Crc32(payload.data(), std::ssize(payload))};
+    return std::string(reinterpret_cast<const char*>(prefix), sizeof(prefix)) + payload;
+  };
+  const auto metric = [](std::uint32_t id, const std::string& length) {
+    return "M" + std::string(reinterpret_cast<const char*>(&id), 4) + "loss" + std::string(4, '\0') + "i" +
+           '\0' + length + '\0';
+  };
+  const auto draw = [](std::int64_t number, std::uint32_t id) {
+    const double value = 2;
+    return "D" + std::string(reinterpret_cast<const char*>(&number), 8) +
+           std::string(reinterpret_cast<const char*>(&id), 4) +
+           std::string(reinterpret_cast<const char*>(&value), 8);
+  };
+  const std::string path = NewPath("hostile.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Append({{"loss", 1}}).ok() && history->Close().ok());
+  const std::string sound = "PLTJRNL2" + record(metric(0, "0")) + record(draw(1, 0));
+  for (const std::string& last : {std::string("M"), std::string("D"), std::string("x"),
+                                  metric(0xffffffff, "0"), metric(7, "0"), metric(1, "9000000000000000000"),
+                                  metric(1, "-1"), draw(std::int64_t{1} << 60, 0), draw(-1, 0), draw(2, 9)}) {
+    ASSERT_TRUE(WriteWholeFile(path + ".journal", sound + record(last) + record(draw(2, 0))).ok());
+    EXPECT_THAT(*Opened(path).Column("loss"), ElementsAre(1, 2)) << last;
+  }
+  // A journal that begins far behind the file is another one's.
+  ASSERT_TRUE(WriteWholeFile(path + ".journal",
+                             "PLTJRNL2" + record(metric(0, "0")) + record(draw(std::int64_t{1} << 60, 0)))
+                  .ok());
+  EXPECT_EQ(Opened(path).draws(), 1);
+  EXPECT_TRUE(History::Recover(path).ok());
+  EXPECT_EQ(Opened(path).draws(), 1);
 }
 
 TEST(HistoryTable, ARunThatGoesOnCanBeRead) {

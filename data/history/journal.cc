@@ -109,20 +109,25 @@ bool JournalReader::NextRecord() {
          Crc32(record_.data(), prefix.length) == prefix.checksum;
 }
 
-void JournalReader::TakeMetric() {
+// Metrics come in the order of their ids.
+bool JournalReader::TakeMetric() {
   std::uint32_t id;
+  if (record_[0] != 'M' || record_.size() < 1 + sizeof(id)) return false;
   std::memcpy(&id, record_.data() + 1, sizeof(id));
   const std::vector<std::string> texts = absl::StrSplit(record_.substr(1 + sizeof(id)), '\0');
-  if (id >= metrics_.size()) metrics_.resize(id + 1);
-  Metric& metric = metrics_[id];
-  metric = {texts[0], texts[1], texts[2]};
-  if (texts.size() < 6) return;
-  metric.statistic = texts[3];
-  metric.dimension = texts[4];
-  if (!absl::SimpleAtoi(texts[5], &metric.length)) metric.length = 0;
+  if (id != metrics_.size() || texts.size() < 3) return false;
+  Metric metric = {texts[0], texts[1], texts[2]};
+  if (texts.size() >= 6) {
+    metric.statistic = texts[3];
+    metric.dimension = texts[4];
+    if (!absl::SimpleAtoi(texts[5], &metric.length)) return false;
+  }
+  if (!CheckMetricName(metric.name).ok() || metric.length < 0 || metric.length > kLongestVector) return false;
+  metrics_.push_back(std::move(metric));
+  return true;
 }
 
-bool JournalReader::TakeDraw(JournalDraw& draw) const {
+bool JournalReader::TakeDraw(JournalDraw& draw) {
   absl::string_view rest = absl::string_view(record_).substr(1);
   const auto take = [&rest](void* out, std::size_t bytes) {
     if (rest.size() < bytes) return false;
@@ -132,12 +137,15 @@ bool JournalReader::TakeDraw(JournalDraw& draw) const {
   };
   draw.ids.clear();
   draw.numbers.clear();
-  if (!take(&draw.draw, sizeof(draw.draw))) return false;
+  if (!take(&draw.draw, sizeof(draw.draw)) || draw.draw < 0) return false;
+  if (next_draw_.has_value() && draw.draw != *next_draw_) return false;
+  next_draw_ = draw.draw + 1;
   for (std::uint32_t id; take(&id, sizeof(id));) {
     if (id >= metrics_.size()) return false;
-    const std::size_t before = draw.numbers.size();
-    draw.numbers.resize(before + NumbersOf(metrics_[id]));
-    if (!take(&draw.numbers[before], (draw.numbers.size() - before) * sizeof(double))) return false;
+    const std::size_t before = draw.numbers.size(), count = NumbersOf(metrics_[id]);
+    if (rest.size() / sizeof(double) < count) return false;
+    draw.numbers.resize(before + count);
+    take(&draw.numbers[before], count * sizeof(double));
     draw.ids.push_back(id);
   }
   return rest.empty();
@@ -146,7 +154,7 @@ bool JournalReader::TakeDraw(JournalDraw& draw) const {
 bool JournalReader::Next(JournalDraw& draw) {
   while (NextRecord()) {
     if (record_[0] == 'D') return TakeDraw(draw);
-    TakeMetric();
+    if (!TakeMetric()) return false;
   }
   return false;
 }

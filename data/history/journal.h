@@ -3,14 +3,16 @@
 //
 // Format: "PLTJRNL2", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
 // begins with its kind: 'M' { uint32 id, name \0 units \0 long_name \0 statistic \0 dimension \0 length \0
-// } names a metric, 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw. The reader stops
-// at the first record that is cut short or damaged. "PLTJRNL1" had numbers only, without the last three
+// } names a metric, in the order of ids; 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw, one more than the
+// draw before. The reader stops
+// at the first record that is cut short, damaged or out of order. "PLTJRNL1" had numbers only, without the last three
 // texts; it is read.
 #ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
 #define PLAIT_DATA_HISTORY_JOURNAL_H_
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,12 +69,13 @@ class JournalReader {
 
  private:
   bool NextRecord();
-  void TakeMetric();
-  bool TakeDraw(JournalDraw& draw) const;
+  bool TakeMetric();
+  bool TakeDraw(JournalDraw& draw);
 
   std::FILE* file_;
   std::string record_;
   std::vector<Metric> metrics_;
+  std::optional<std::int64_t> next_draw_;
 };
 
 }  // namespace plait::data

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<double>> ReadValues(const File& file, const std::stri
 }  // namespace
 
 absl::StatusOr<MatlabArray> ReadHdf5Array(const std::string& path, const std::string& name) {
-  PLAIT_ASSIGN_OR_RETURN(const File file, File::Open(path));
+  PLAIT_ASSIGN_OR_RETURN(const File file, File::OpenForeign(path));
   PLAIT_ASSIGN_OR_RETURN(std::vector<std::string> names, file.Names("/"));
   std::erase_if(names, [](const std::string& text) { return absl::StartsWith(text, "#"); });  // MATLAB's own
   const absl::StatusOr<std::size_t> choice = ChooseVariable(names, name);
