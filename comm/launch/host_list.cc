@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -144,6 +145,7 @@ absl::StatusOr<std::vector<int>> ExpandSlurmCounts(absl::string_view counts) {
 
 absl::StatusOr<std::vector<HostSlots>> ParseHostFile(absl::string_view text, absl::string_view name) {
   std::vector<HostSlots> hosts;
+  std::unordered_map<std::string, std::size_t> places;  // by host
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -154,12 +156,11 @@ absl::StatusOr<std::vector<HostSlots>> ParseHostFile(absl::string_view text, abs
       return absl::InvalidArgumentError(
           absl::StrCat(name, ":", number, ": expected a host, host:4 or host slots=4, found ", line));
     }
-    const auto known = std::find_if(hosts.begin(), hosts.end(),
-                                    [&](const HostSlots& other) { return other.host == entry.host; });
-    if (known == hosts.end()) {
+    const auto [place, is_new] = places.emplace(entry.host, hosts.size());
+    if (is_new) {
       hosts.push_back(entry);
-    } else {
-      known->slots += entry.slots;
+    } else if (__builtin_add_overflow(hosts[place->second].slots, entry.slots, &hosts[place->second].slots)) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ":", number, ": too many slots of ", entry.host));
     }
   }
   if (hosts.empty()) return absl::InvalidArgumentError(absl::StrCat(name, ": names no host"));

@@ -87,6 +87,7 @@ TEST(ParseHostFile, NamesTheLine) {
       {"a:0\n", "hosts:1: expected a host"},
       {":4\n", "hosts:1: expected a host"},
       {"\n# nothing\n", "hosts: names no host"},
+      {"a:2147483647\nb\na\n", "hosts:3: too many slots of a"},
   };
   for (const auto& [text, what] : table) {
     const auto hosts = ParseHostFile(text, "hosts");

@@ -1,6 +1,8 @@
 #include "comm/launch/job.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/ascii.h"
@@ -128,8 +130,10 @@ std::vector<HostSlots> ReadHosts(const JobSources& sources, Job& job) {
 
 void ReadNodes(const JobSources& sources, const std::vector<HostSlots>& hosts, Job& job) {
   const Lookup& lookup = sources.lookup;
-  job.slots = std::accumulate(hosts.begin(), hosts.end(), 0,
-                              [](int sum, const HostSlots& host) { return sum + host.slots; });
+  const auto slots =
+      std::accumulate(hosts.begin(), hosts.end(), std::int64_t{0},
+                      [](std::int64_t sum, const HostSlots& host) { return sum + host.slots; });
+  job.slots = static_cast<int>(std::min<std::int64_t>(slots, std::numeric_limits<int>::max()));
   if (job.launcher == LauncherKind::kOpenMpi && job.scheduler != Scheduler::kLocal) {
     job.slots = NumberOf(lookup, {"OMPI_UNIVERSE_SIZE"}, job.slots);
   }

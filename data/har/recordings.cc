@@ -55,14 +55,20 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
   if (header.version != kVersion) {
     return Damaged(path, absl::StrCat("recordings format ", header.version, ", expected ", kVersion));
   }
-  const std::uint64_t expected =
-      sizeof(header) + header.recordings * sizeof(Entry) + header.rows * sizeof(Row);
-  if (bytes.size() != expected) {
-    return Damaged(path, absl::StrCat("expected ", expected, " bytes, found ", bytes.size()));
+  const std::uint64_t table = sizeof(header) + header.recordings * sizeof(Entry);
+  // Compared by rows: their bytes may leave 64 bits.
+  if (bytes.size() < table || (bytes.size() - table) % sizeof(Row) != 0 ||
+      (bytes.size() - table) / sizeof(Row) != header.rows) {
+    return Damaged(path, absl::StrCat("expected ", header.recordings, " recordings of ", header.rows,
+                                      " rows together, found ", bytes.size(), " bytes"));
   }
   const absl::string_view payload = bytes.substr(sizeof(header));
   if (Crc32(payload.data(), std::ssize(payload)) != header.checksum)
     return Damaged(path, "checksum does not match");
+  for (const double number : {header.acc_unit, header.gyro_unit, header.sample_rate_hz}) {
+    if (!(number > 0) || !std::isfinite(number))
+      return Damaged(path, "a unit or rate that is no positive number");
+  }
   return header;
 }
 

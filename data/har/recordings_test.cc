@@ -129,8 +129,15 @@ TEST(Recordings, DamageIsNamed) {
   bytes = good;
   bytes[8] = 2;
   EXPECT_THAT(error(bytes), HasSubstr("format 2, expected 1"));
-  EXPECT_THAT(error(good.substr(0, good.size() - 1)), HasSubstr("bytes, found"));
+  EXPECT_THAT(error(good.substr(0, good.size() - 1)), HasSubstr("rows together, found"));
   EXPECT_THAT(error("something else"), HasSubstr("not a recordings file"));
+  // Rows whose bytes, in 64 bits, are none: 2^63 of 14 bytes each.
+  bytes = good.substr(0, 56 + 16);
+  bytes.replace(16, 8, std::string("\0\0\0\0\0\0\0\x80", 8));
+  EXPECT_THAT(error(bytes), HasSubstr("of 9223372036854775808 rows together"));
+  bytes = good;
+  bytes.replace(40, 8, std::string(8, '\0'));  // samples a second
+  EXPECT_THAT(error(bytes), HasSubstr("rate that is no positive number"));
   EXPECT_EQ(ReadRecordings(path + ".none").status().code(), absl::StatusCode::kNotFound);
 }
 

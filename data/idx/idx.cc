@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint32_t kImages = 2051, kLabels = 2049;
 constexpr std::uint64_t kLargestSide = 65535;
+// Deflate's limit: bytes for each one that gzip data have.
+constexpr std::uint64_t kMostPacked = 1032;
 
 // Sample count first; 4 bytes of magic number and 4 for each of these lie before the samples.
 using Shape = std::vector<std::uint64_t>;
@@ -99,6 +101,7 @@ absl::StatusOr<Contents> Parse(std::string bytes, std::uint32_t magic) {
   const std::uint64_t expected = SizeOf(contents.shape, magic);
   // One byte more than expected shows that there are more.
   if (gzip) {
+    if (expected / kMostPacked > bytes.size()) return CheckSize(contents.shape, expected, bytes.size());
     PLAIT_ASSIGN_OR_RETURN(bytes, Gunzip(bytes, expected + 1));
   }
   PLAIT_RETURN_IF_ERROR(CheckSize(contents.shape, expected, bytes.size()));

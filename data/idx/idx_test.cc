@@ -138,6 +138,14 @@ TEST(Idx, NamesDamagedGzip) {
               HasSubstr("gzip data are damaged"));
 }
 
+// More than gzip can pack into the file, found before anything is unpacked.
+TEST(Idx, NamesSizesThatGzipCannotHold) {
+  std::string bytes = kTwoImages.substr(0, 16) + std::string(4'000'000, '\0');
+  bytes.replace(4, 12, "\x7f\xff\xff\xff\0\0\xff\xff\0\0\xff\xff", 12);
+  EXPECT_THAT(ImagesError(GzipOf(bytes), absl::StatusCode::kDataLoss),
+              HasSubstr("cut short: its header says 2147483647 images of 65535 x 65535"));
+}
+
 TEST(Idx, NamesImagesAndLabelsThatDoNotMatch) {
   WriteBytes(Path("images"), kTwoImages);
   WriteBytes(Path("labels"), IdxLabelBytes(SmallImageSet().train));

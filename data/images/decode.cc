@@ -1,5 +1,6 @@
 #include "data/images/decode.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -13,6 +14,10 @@ extern "C" {
 
 namespace plait::data {
 namespace {
+
+// Deflate gives at most 1032 bytes for one, which PNG may fill with 8 pixels each; JPEG's blocks of 64 pixels take 2 bits
+// or more. Held against what the header says.
+constexpr std::int64_t kMostPixelsPerByte = 8 * 1032, kSmall = 1 << 16;
 
 absl::Status OutOfMemory() { return absl::ResourceExhaustedError("no memory to decode the image"); }
 
@@ -29,6 +34,7 @@ absl::StatusOr<FfmpegOwned<AVFrame>> FrameOf(absl::string_view bytes, AVCodecID 
   FfmpegOwned<AVFrame> frame(av_frame_alloc());
   if (context == nullptr || packet == nullptr || frame == nullptr) return OutOfMemory();
   context->thread_count = 1;
+  context->max_pixels = kSmall + kMostPixelsPerByte * static_cast<std::int64_t>(bytes.size());
   // Else a file that is cut short gives the part that is there.
   context->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK | AV_EF_BUFFER | AV_EF_BITSTREAM;
   if (avcodec_open2(context.get(), nullptr, nullptr) < 0) return OutOfMemory();

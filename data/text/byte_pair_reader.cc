@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/json_depth.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "data/hdf5/atomic_file.h"
@@ -18,6 +19,8 @@
 namespace plait::data {
 namespace {
 
+// Of a file; GPT-2's have a megabyte.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr char kEndOfText[] = "<|endoftext|>";
 
 absl::Status Damaged(const std::string& file, const std::string& what) {
@@ -81,7 +84,10 @@ class BytePairReader {
   }
 
   absl::Status ReadVocabulary(const std::string& text) {
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    // An object of numbers is not nested; what is would recurse when it is shown.
+    const nlohmann::json json = base::JsonDepth(text) > 1
+                                    ? nlohmann::json()
+                                    : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || json.empty()) {
       return Damaged(vocabulary_name_, absl::StrCat("expected a JSON object of tokens and ids; the file of ",
                                                     text.size(), " bytes is damaged or another one"));
@@ -183,8 +189,8 @@ absl::StatusOr<BytePairTokenizer> BytePairTokenizer::Load(const std::string& fol
     const std::string merges_path = absl::StrCat(folder, "/", merges_file);
     std::error_code ignored;
     if (!std::filesystem::exists(vocabulary_path, ignored)) continue;
-    PLAIT_ASSIGN_OR_RETURN(const std::string vocabulary, ReadWholeFile(vocabulary_path));
-    PLAIT_ASSIGN_OR_RETURN(const std::string merges, ReadWholeFile(merges_path));
+    PLAIT_ASSIGN_OR_RETURN(const std::string vocabulary, ReadWholeFile(vocabulary_path, kMostBytes));
+    PLAIT_ASSIGN_OR_RETURN(const std::string merges, ReadWholeFile(merges_path, kMostBytes));
     return Parse(vocabulary, merges, vocabulary_path, merges_path);
   }
   return absl::NotFoundError(absl::StrCat(

@@ -181,6 +181,8 @@ TEST(BytePairTokenizer, DamagedFilesAreRefused) {
   ExpectDamage(good.substr(0, good.size() / 2), merges, "vocab.json: expected a JSON object");
   ExpectDamage("[1, 2]", merges, "vocab.json: expected a JSON object");
   ExpectDamage("{}", merges, "vocab.json: expected a JSON object");
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  ExpectDamage(replaced("\"A\":65", "\"A\":" + deep), merges, "vocab.json: expected a JSON object");
   ExpectDamage(replaced("\"A\":65", "\"A\":66"), merges, "expected each of 0..375 once");
   ExpectDamage(replaced("\"A\":65", "\"A\":\"x\\ny\""), merges, "token \"A\" has id");
   ExpectDamage(replaced("\"A\":65", "\"A\":-65"), merges, "token \"A\" has id -65");

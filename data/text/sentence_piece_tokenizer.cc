@@ -23,6 +23,8 @@
 namespace plait::data {
 namespace {
 
+// Of a file; Llama's has half a megabyte.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr absl::string_view kSpace = "\xE2\x96\x81";        // U+2581 stands for a space
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
@@ -156,7 +158,7 @@ absl::StatusOr<SentencePieceTokenizer> SentencePieceTokenizer::Load(const std::s
     return absl::NotFoundError(
         absl::StrCat(path, ": no such file; a Llama's comes with any copy of its model"));
   }
-  PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, kMostBytes));
   return Parse(bytes, path);
 }
 

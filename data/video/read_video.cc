@@ -24,6 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a frame: 8192 x 8192.
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+
 struct CloseInput {
   void operator()(AVFormatContext* format) const { avformat_close_input(&format); }
 };
@@ -75,6 +78,7 @@ class VideoStream {
       return absl::ResourceExhaustedError("no memory to decode the video");
     }
     context->thread_count = 1;
+    context->max_pixels = kMostPixels;
     const int error = avcodec_open2(context, codec, nullptr);
     if (error < 0)
       return absl::InvalidArgumentError(absl::StrCat("cannot be decoded (", ErrorText(error), ")"));

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_depth.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -43,6 +44,13 @@ double Number(const Json& object, const char* name, double otherwise) {
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
+// Numbers of another program's trace may be too large.
+std::int64_t Whole(const Json& object, const char* name, double otherwise) {
+  constexpr double kLargest = 9e18;
+  const double number = Number(object, name, otherwise);
+  return static_cast<std::int64_t>(number >= -kLargest && number <= kLargest ? number : otherwise);
+}
+
 std::string Text(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -56,16 +64,16 @@ class EventTaker {
     const auto found = event.find("args");
     const Json args = found != event.end() && found->is_object() ? *found : Json::object();
     const std::string phase = Text(event, "ph"), name = Text(event, "name");
-    const auto process = static_cast<std::int64_t>(Number(event, "pid", 0));
-    const auto thread = static_cast<std::int64_t>(Number(event, "tid", 0));
+    const auto process = Whole(event, "pid", 0);
+    const auto thread = Whole(event, "tid", 0);
     if (phase == "X") {
       content_.spans.push_back({.name = NameId(name),
                                 .process = process,
                                 .thread = thread,
                                 .begin_microseconds = Number(event, "ts", 0),
                                 .duration_microseconds = Number(event, "dur", 0),
-                                .step = static_cast<std::int64_t>(Number(args, "step", -1)),
-                                .bytes = static_cast<std::int64_t>(Number(args, "bytes", -1)),
+                                .step = Whole(args, "step", -1),
+                                .bytes = Whole(args, "bytes", -1),
                                 .waited_microseconds = 1e3 * Number(args, "waited_ms", -1e-3)});
     } else if (phase == "M" && name == "process_name") {
       content_.process_names[process] = Text(args, "name");
@@ -93,6 +101,7 @@ absl::StatusOr<TraceContent> ReadTrace(const std::string& path) {
   // Events are at depth 1 of a bare array, or at depth 2 under "traceEvents". None stays in memory as JSON.
   std::string key;  // of the outermost object
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > base::kDeepestJson) return false;  // nested values recurse when they are copied
     if (event == Json::parse_event_t::key && depth == 1) key = parsed;
     const bool among_events = key.empty() ? depth == 1 : depth == 2 && key == "traceEvents";
     if (event != Json::parse_event_t::object_end || !among_events) return true;

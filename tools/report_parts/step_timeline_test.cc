@@ -127,5 +127,16 @@ TEST(StepTimeline, UnusableTracesAreNamed) {
   }
 }
 
+// Numbers beyond 64 bits, and values so deep that copying them would take the stack.
+TEST(StepTimeline, TracesOfAHostileProgram) {
+  const std::string deep(200'000, '['), ends(200'000, ']');
+  const absl::StatusOr<StepTimeline> step = MedianStep(Write(
+      absl::StrCat("[", Span("a", 0, 0, 0, 10, absl::StrCat(R"({"step":1e300,"deep":)", deep, ends, "}")),
+                   R"(,{"ph":"X","name":"b","pid":-1e300,"tid":1e300,"ts":2,"dur":3}])")));
+  ASSERT_TRUE(step.ok()) << step.status();
+  ASSERT_EQ(step->ranks.size(), 1u);
+  EXPECT_EQ(step->ranks[0].lanes.size(), 1u);
+}
+
 }  // namespace
 }  // namespace plait::report
