@@ -220,6 +220,40 @@ TEST_P(BadInput, TablesThatDoNotFitTogether) {
   }
 }
 
+// With a checksum that is right: whoever wrote it, no number makes memory of its own.
+TEST_P(BadInput, NumbersThatAreOutOfTheirBounds) {
+  if (!IsMine()) return;
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"\"chunk_bytes\":1048576", "\"chunk_bytes\":9223372036854775800"},
+      {"\"chunk_bytes\":1048576", "\"chunk_bytes\":0"},
+      {"\"chunk_bytes\":1048576", "\"chunk_bytes\":1e300"},
+      {"\"step\":1", "\"step\":-5"},
+      {"\"ranks\":", "\"ranks\":4294967296"},
+      {"\"shape\":[20,15]", "\"shape\":[-20,-15]"},
+      {"\"shape\":[20,15]", "\"shape\":[4611686018427387904,4611686018427387904]"},
+      {"\"shape\":[20,15]", "\"shape\":[1000000000,1000000000]"},
+      {"\"shape\":[20,15]", "\"shape\":18446744073709551615"},
+      {"\"name\":\"bias\"", "\"name\":\"weight\""},
+      {"\"name\":\"bias\"", "\"name\":\"../bias\""},
+      {"\"bytes\":", "\"bytes\":-1"},
+      {"\"texts\":", "\"texts\":" + std::string(200'000, '[')},
+      {"\"position\":5", "\"position\":5.5"}};
+  for (const auto& [from, to] : changes) {
+    Restore();
+    data::File index = *data::File::Open(folder_ + "/index.h5", data::File::Mode::kReadWrite);
+    const std::vector<std::uint8_t> bytes = *data::ReadArray<std::uint8_t>(index, "/plait/contents");
+    std::string contents(bytes.begin(), bytes.end());
+    ASSERT_NE(contents.find(from), std::string::npos) << from << " in " << contents;
+    contents.replace(contents.find(from), from.size(), to);
+    PLAIT_CHECK(H5Ldelete(index.id(), "/plait/contents", H5P_DEFAULT) >= 0);
+    const std::vector<std::uint8_t> changed(contents.begin(), contents.end());
+    PLAIT_CHECK_OK(
+        data::WriteChecked<std::uint8_t>(index, "/plait/contents", changed, {std::ssize(changed)}));
+    PLAIT_CHECK_OK(index.Close());
+    ExpectError(absl::StatusCode::kDataLoss, {"index.h5: its "});
+  }
+}
+
 TEST_P(BadInput, AnArrayThatIsMissing) {
   if (!IsMine()) return;
   for (const char* name : {"/plait/contents", "/plait/pieces", "/plait/boxes"}) {

@@ -1,11 +1,13 @@
 #include "parallel/checkpoint/index_file.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_depth.h"
 #include "base/status_macros.h"
 #include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
@@ -21,6 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr char kContents[] = "/plait/contents";
 constexpr char kPieces[] = "/plait/pieces";
 constexpr char kBoxes[] = "/plait/boxes";
+constexpr std::int64_t kLargestChunk = std::int64_t{1} << 26;
 
 std::string ContentsOf(const CheckpointIndex& index) {
   Json tensors = Json::array(), shards = Json::array();
@@ -49,12 +52,6 @@ absl::StatusOr<std::string> ContentsIfUtf8(const std::string& path, const Checkp
     return absl::InvalidArgumentError(absl::StrCat(path, " not written: a name or text of it is not UTF-8"));
   }
 }
-
-// What the file says about pieces, in version 1 without boxes.
-struct PieceTables {
-  std::int64_t columns = 4;
-  std::vector<std::int64_t> pieces, boxes;
-};
 
 PieceTables TablesOf(const Layout& layout) {
   PieceTables tables;
@@ -125,28 +122,46 @@ at::ScalarType KnownType(const std::string& name) {
   return *type;
 }
 
+// Throws where it is no whole number of 64 bits.
+std::int64_t Integer(const Json& json) {
+  if (!json.is_number_integer())
+    throw std::invalid_argument(absl::StrCat(json.dump().substr(0, 40), " is no whole number"));
+  if (!json.is_number_unsigned()) return json;
+  const auto value = json.get<std::uint64_t>();
+  if (value > static_cast<std::uint64_t>(INT64_MAX))
+    throw std::invalid_argument(absl::StrCat(value, " is too large"));
+  return static_cast<std::int64_t>(value);
+}
+
 // Throws where something is missing or of another type.
 CheckpointIndex IndexFrom(const std::string& contents) {
+  if (base::JsonDepth(contents) > base::kDeepestJson) throw std::invalid_argument("nested too deep");
   const Json json = Json::parse(contents);
   CheckpointIndex index;
-  index.layout.step = json.at("step");
-  index.layout.ranks = json.at("ranks");
-  index.chunk_bytes = json.at("chunk_bytes");
+  index.layout.step = Integer(json.at("step"));
+  index.chunk_bytes = Integer(json.at("chunk_bytes"));
   for (const Json& tensor : json.at("tensors")) {
-    index.layout.tensors.push_back(
-        {tensor.at("group"), tensor.at("name"), KnownType(tensor.at("dtype")), tensor.at("shape")});
+    TensorSpec& spec = index.layout.tensors.emplace_back();
+    spec = {tensor.at("group"), tensor.at("name"), KnownType(tensor.at("dtype")), {}};
+    for (const Json& size : tensor.at("shape")) spec.shape.push_back(Integer(size));
   }
   for (const Json& shard : json.at("shards")) {
-    index.shards.push_back({shard.at("bytes"), shard.at("checksums_crc32")});
+    index.shards.push_back({Integer(shard.at("bytes")), Integer(shard.at("checksums_crc32"))});
   }
+  const std::int64_t ranks = Integer(json.at("ranks"));
+  if (ranks != std::ssize(index.shards) || ranks < 1 || ranks > INT32_MAX) {
+    throw std::out_of_range(absl::StrCat(ranks, " ranks and ", index.shards.size(), " files"));
+  }
+  index.layout.ranks = static_cast<int>(ranks);
   index.texts = json.at("texts");
-  index.integers = json.at("integers");
+  for (const auto& [name, number] : json.at("integers").items()) index.integers[name] = Integer(number);
   return index;
 }
 
 // Adds the pieces of the tables to the layout. Throws where they refer to what is not there.
 void AddPieces(const PieceTables& tables, Layout& layout) {
-  for (std::size_t row = 0; row + tables.columns <= tables.pieces.size(); row += tables.columns) {
+  if (tables.pieces.size() % tables.columns != 0) throw std::out_of_range("a piece is cut short");
+  for (std::size_t row = 0; row < tables.pieces.size(); row += tables.columns) {
     const std::int64_t* numbers = &tables.pieces[row];
     const Shape& shape = layout.tensors.at(numbers[0]).shape;
     models::Box box = WholeBox(shape);
@@ -160,32 +175,39 @@ void AddPieces(const PieceTables& tables, Layout& layout) {
   }
 }
 
-// Whatever a file says, later code must not step outside its arrays.
-bool IsSound(const CheckpointIndex& index) {
+// Each inside its box, and that inside its tensor. Afterwards ranges are sizes of memory: those of a rank must have room
+// in its file.
+absl::Status CheckPieces(const CheckpointIndex& index) {
   const Layout& layout = index.layout;
-  bool sound = layout.ranks > 0 && static_cast<int>(index.shards.size()) == layout.ranks &&
-               layout.step >= 0 && index.chunk_bytes > 0 && index.chunk_bytes % 8 == 0;
-  for (const LayoutPiece& piece : layout.pieces) {
+  std::vector<std::int64_t> left;
+  for (const ShardSummary& shard : index.shards) left.push_back(shard.bytes);
+  for (std::size_t p = 0; p < layout.pieces.size(); ++p) {
+    const LayoutPiece& piece = layout.pieces[p];
     const BoxRange& range = piece.range;
-    sound = sound && piece.rank >= 0 && piece.rank < layout.ranks &&
-            IsInside(range.box, layout.tensors[piece.tensor].shape) && range.begin >= 0 &&
-            range.begin < range.end && range.end <= ElementsOf(range.box.size);
+    const bool sound = piece.rank >= 0 && piece.rank < layout.ranks &&
+                       IsInside(range.box, layout.tensors[piece.tensor].shape) && range.begin >= 0 &&
+                       range.begin < range.end && range.end <= ElementsOf(range.box.size);
+    if (!sound) return absl::DataLossError(absl::StrCat("piece ", p, " is not inside its tensor"));
+    left[piece.rank] -= layout.BytesOf(piece);
+    if (left[piece.rank] >= 0) continue;
+    return absl::DataLossError(absl::StrCat(PathOf(layout.tensors[piece.tensor]), " has no room in the ",
+                                            index.shards[piece.rank].bytes, " bytes of ",
+                                            ShardFileName(static_cast<int>(piece.rank))));
   }
-  sound = sound && std::is_sorted(layout.pieces.begin(), layout.pieces.end(), PrecedesInLayout);
-  return sound && CheckCoverage(layout).ok();
+  if (std::is_sorted(layout.pieces.begin(), layout.pieces.end(), PrecedesInLayout)) return absl::OkStatus();
+  return absl::DataLossError("pieces are out of order");
 }
 
-absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
-  try {
-    CheckpointIndex index = IndexFrom(contents);
-    AddPieces(tables, index.layout);
-    if (IsSound(index)) return index;
-    return absl::DataLossError("its parts do not fit together");
-  } catch (const std::out_of_range&) {
-    return absl::DataLossError("its parts do not fit together");
-  } catch (const std::exception& error) {
-    return absl::DataLossError(absl::StrCat("its contents cannot be read: ", error.what()));
+// Whatever a file says, later code must not step outside its arrays, nor take memory that the files do not have.
+absl::Status CheckIndex(const CheckpointIndex& index) {
+  if (index.layout.step < 0) return absl::DataLossError(absl::StrCat("step ", index.layout.step));
+  if (index.chunk_bytes < 8 || index.chunk_bytes > kLargestChunk || index.chunk_bytes % 8 != 0) {
+    return absl::DataLossError(absl::StrCat("chunks of ", index.chunk_bytes,
+                                            " bytes; expected a multiple of 8 up to ", kLargestChunk));
   }
+  PLAIT_RETURN_IF_ERROR(CheckTensors(index.layout));
+  PLAIT_RETURN_IF_ERROR(CheckPieces(index));
+  return CheckCoverage(index.layout);
 }
 
 absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
@@ -199,6 +221,21 @@ absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
 }
 
 }  // namespace
+
+absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
+  constexpr absl::string_view kUnfit = "its parts do not fit together: ";
+  try {
+    CheckpointIndex index = IndexFrom(contents);
+    AddPieces(tables, index.layout);
+    const absl::Status sound = CheckIndex(index);
+    if (sound.ok()) return index;
+    return absl::DataLossError(absl::StrCat(kUnfit, sound.message()));
+  } catch (const std::out_of_range& error) {
+    return absl::DataLossError(absl::StrCat(kUnfit, error.what()));
+  } catch (const std::exception& error) {
+    return absl::DataLossError(absl::StrCat("its contents cannot be read: ", error.what()));
+  }
+}
 
 absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
   data::FileImage image;

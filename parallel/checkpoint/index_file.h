@@ -38,8 +38,18 @@ struct CheckpointIndex {
   std::map<std::string, std::int64_t> integers;
 };
 
+// What the file says about pieces: rows of `columns` numbers. In version 1 four, and no boxes.
+struct PieceTables {
+  std::int64_t columns = 4;
+  std::vector<std::int64_t> pieces, boxes;
+};
+
 // INVALID_ARGUMENT for texts and names that are not UTF-8; else errors as data::File's. Local.
 absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index);
+
+// What /plait/contents and the tables say, whoever wrote them: every number is held against the others, and pieces
+// against the size that their file is said to have. DATA_LOSS, without a path. Local.
+absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables);
 
 // Reads both versions. DATA_LOSS for files that are no index, damaged, or of another format version, saying
 // what to do. Local.

@@ -38,7 +38,7 @@ absl::Status CheckName(const TensorSpec& tensor) {
 absl::Status CheckShape(const TensorSpec& tensor) {
   std::int64_t left = std::numeric_limits<std::int64_t>::max() / 8;
   for (const std::int64_t size : tensor.shape) {
-    if (size < 0 || (size > 0 && size > left)) {
+    if (size < 0 || (size > 0 && size > left) || tensor.shape.size() > kMostDimensions) {
       return absl::InvalidArgumentError(
           absl::StrCat(PathOf(tensor), ": ", TypeAndShapeOf(tensor), " is no shape of a tensor"));
     }
@@ -225,6 +225,17 @@ std::string Layout::TextOf(const LayoutPiece& piece, std::int64_t begin, std::in
 bool PrecedesInLayout(const LayoutPiece& a, const LayoutPiece& b) {
   return std::tie(a.tensor, a.range.box.begin, a.range.box.size, a.range.begin) <
          std::tie(b.tensor, b.range.box.begin, b.range.box.size, b.range.begin);
+}
+
+absl::Status CheckTensors(const Layout& layout) {
+  std::set<std::string> paths;
+  for (const TensorSpec& tensor : layout.tensors) {
+    PLAIT_RETURN_IF_ERROR(CheckName(tensor));
+    PLAIT_RETURN_IF_ERROR(CheckShape(tensor));
+    if (paths.insert(PathOf(tensor)).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat(PathOf(tensor), " is there twice"));
+  }
+  return CheckGroups(layout);
 }
 
 absl::Status CheckCoverage(const Layout& layout) {

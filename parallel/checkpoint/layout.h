@@ -68,6 +68,11 @@ absl::StatusOr<Layout> MakeLayout(absl::Span<const Offer> by_rank);
 absl::StatusOr<Layout> AgreeOnLayout(const comm::Communicator& comm, std::int64_t step,
                                      absl::Span<const TensorPiece> pieces);
 
+// Likewise for the tensors: names that files can have, each once, and shapes of at most kMostDimensions whose elements
+// can be counted.
+inline constexpr std::size_t kMostDimensions = 32;  // HDF5's limit
+absl::Status CheckTensors(const Layout& layout);
+
 // The part of MakeLayout that also applies to a layout read from a file: the pieces, each inside its tensor
 // and in order, hold every element of every tensor exactly once.
 absl::Status CheckCoverage(const Layout& layout);
