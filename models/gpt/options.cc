@@ -66,6 +66,17 @@ absl::Status Validate(const GptOptions& options) {
   return moe::Validate(options.moe);
 }
 
+models::ModelSizes SizesOf(const GptOptions& o) {
+  models::ModelSizes sizes = {
+      .layers = o.n_layer,
+      .shapes = {{o.vocab_size, o.n_embd}, {o.block_size, o.n_embd}, {o.n_layer, o.n_embd, o.n_embd}}};
+  if (!o.moe.used()) return sizes;
+  const std::int64_t mixtures = o.n_layer / o.moe_every;
+  sizes.shapes.push_back({mixtures, o.moe.gate.experts, o.moe.hidden, o.n_embd});
+  if (o.moe.shared_hidden > 0) sizes.shapes.push_back({mixtures, o.moe.shared_hidden, o.n_embd});
+  return sizes;
+}
+
 absl::StatusOr<GptOptions> PresetNamed(absl::string_view name) {
   for (const Preset& preset : Presets()) {
     if (name == preset.name) return preset.options;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/model_sizes.h"
 #include "models/moe/options.h"
 
 namespace plait::gpt {
@@ -41,6 +42,8 @@ struct GptOptions {
 
 // InvalidArgument: names the size that is out of its bounds.
 absl::Status Validate(const GptOptions& options);
+
+models::ModelSizes SizesOf(const GptOptions& options);
 
 // Layers, heads and width:
 //   gpt2 12/12/768, gpt2-medium 24/16/1024, gpt2-large 36/20/1280, gpt2-xl 48/25/1600 (with biases, as

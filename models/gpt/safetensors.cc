@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/config.h"
 
 namespace plait::gpt {
 namespace {
@@ -82,11 +82,11 @@ absl::Status CheckNoBiases(const st::Model& files) {
 }  // namespace
 
 absl::StatusOr<HuggingFaceGpt2> HuggingFaceGpt2::Open(const std::string& folder) {
-  const std::string config = folder + "/config.json";
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(config));
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, hugging_face::ReadConfig(folder));
   const absl::StatusOr<GptOptions> options = OptionsFromConfig(text);
-  if (!options.ok()) return base::Prefixed(options.status(), config);
+  if (!options.ok()) return base::Prefixed(options.status(), hugging_face::ConfigPath(folder));
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
+  PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(*options), folder));
   const std::string prefix(files.Has(kEmbedding) ? "" : kPrefix);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *options, prefix), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckHead(files, prefix), folder));

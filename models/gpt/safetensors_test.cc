@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "models/hugging_face/testing/safetensors_files.h"
@@ -101,6 +102,29 @@ TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
   EXPECT_EQ(Problem("\"tie_word_embeddings\": false"), "\"tie_word_embeddings\" is false; expected true");
   EXPECT_EQ(Problem("\"n_head\": 7"), "n_embd is 768; expected a multiple of n_head, which is 7");
   EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is no JSON object");
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(Problem("\"n_layer\": " + deep), "is nested 200001 deep; expected 64 at most");
+}
+
+// Before memory is taken for a model of those sizes.
+TEST(HuggingFaceGpt2, HoldsSizesAgainstTheFiles) {
+  const std::string folder = Folder("sizes");
+  ASSERT_TRUE(SaveHuggingFaceGpt2(Drawn(true, at::kFloat), folder).ok());
+  for (const auto& [change, problem] :
+       {std::pair<std::function<void(GptOptions&)>, std::string>(
+            [](GptOptions& o) { o.n_layer = 1'000'000'000; },
+            "have 1000000000 layers, but its files hold 28 tensors"),
+        {[](GptOptions& o) { o.vocab_size = std::int64_t{1} << 31; },
+         "parameters of 2147483648 x 12 numbers"},
+        {[](GptOptions& o) { o.n_embd = o.n_head << 28; }, "numbers, but its files hold "}}) {
+    GptOptions options = Small(true);
+    change(options);
+    std::ofstream(folder + "/config.json") << ConfigText(options);
+    const absl::Status status = HuggingFaceGpt2::Open(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the model is said to"));
+    EXPECT_THAT(status.message(), HasSubstr(problem));
+  }
 }
 
 TEST(OptionsFromConfig, HasTransformersDefaults) {

@@ -4,14 +4,27 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_depth.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
 
 namespace plait::hugging_face {
 
 absl::StatusOr<Json> ParseConfig(absl::string_view text) {
+  if (base::JsonDepth(text) > base::kDeepestJson) {
+    return absl::InvalidArgumentError(absl::StrCat("is nested ", base::JsonDepth(text), " deep; expected ",
+                                                   base::kDeepestJson, " at most"));
+  }
   Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return absl::InvalidArgumentError("is no JSON object");
   return config;
 }
+
+absl::StatusOr<std::string> ReadConfig(const std::string& folder) {
+  return data::ReadWholeFile(ConfigPath(folder), kMostConfigBytes);
+}
+
+std::string ConfigPath(const std::string& folder) { return folder + "/config.json"; }
 
 absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected) {
   const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);

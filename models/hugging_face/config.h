@@ -15,7 +15,12 @@ namespace plait::hugging_face {
 
 using Json = nlohmann::json;
 
-// The object in `text`. InvalidArgument: it is none.
+// FOLDER/config.json, of at most kMostConfigBytes; errors name it.
+inline constexpr std::int64_t kMostConfigBytes = std::int64_t{1} << 24;
+std::string ConfigPath(const std::string& folder);
+absl::StatusOr<std::string> ReadConfig(const std::string& folder);
+
+// The object in `text`. InvalidArgument: it is none, or nested deeper than any.
 absl::StatusOr<Json> ParseConfig(absl::string_view text);
 absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected);
 

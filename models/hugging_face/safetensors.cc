@@ -78,10 +78,9 @@ std::set<std::string> NamesOf(const models::BlockModel& model, const Layout& lay
 }
 
 absl::StatusOr<std::string> ModelTypeOf(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path));
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, ReadConfig(folder));
   const absl::StatusOr<Json> config = ParseConfig(text);
-  if (!config.ok()) return base::Prefixed(config.status(), path);
+  if (!config.ok()) return base::Prefixed(config.status(), ConfigPath(folder));
   const Json type = config->value("model_type", Json());
   return type.is_string() ? type.get<std::string>() : type.dump();
 }
@@ -107,6 +106,12 @@ absl::Status Weights::ReadAll(const models::BlockModel& model) const {
   const std::size_t units = model.units().size();
   for (std::size_t unit = 0; unit < units; ++unit) PLAIT_RETURN_IF_ERROR(ReadUnit(model, unit));
   return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const st::Model& files, const models::ModelSizes& sizes, const std::string& folder) {
+  // The smallest of the types that parameters may have takes two bytes.
+  const models::HeldNumbers held = {.tensors = std::ssize(files.Names()), .numbers = files.total_bytes() / 2};
+  return base::Prefixed(models::CheckHeld(sizes, held), ConfigPath(folder));
 }
 
 absl::Status CheckNames(const st::Model& files, const std::set<std::string>& known, const std::string& model,

@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "data/safetensors/model.h"
 #include "models/block_model.h"
+#include "models/model_sizes.h"
 
 namespace plait::hugging_face {
 
@@ -63,6 +64,11 @@ class Weights {
   data::safetensors::Model files_;
   Layout layout_;
 };
+
+// InvalidArgument, naming the folder's config.json, where the files have no room for a model of such sizes: asked before
+// one is made, also without memory for its parameters.
+absl::Status CheckSizes(const data::safetensors::Model& files, const models::ModelSizes& sizes,
+                        const std::string& folder);
 
 // InvalidArgument "holds NAME, which MODEL does not have" for the first name that is neither in `known` nor
 // skipped.

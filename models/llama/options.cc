@@ -6,6 +6,9 @@
 
 namespace plait::llama {
 
+// Of rotations: positions times the width of a head. Two million positions of heads of width 128; 2 GiB.
+constexpr std::int64_t kLargestTable = std::int64_t{1} << 28;
+
 absl::Status Validate(const LlamaOptions& options) {
   const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", options.vocab_size},
                                                         {"max_seq_len", options.max_seq_len},
@@ -26,11 +29,21 @@ absl::Status Validate(const LlamaOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("norm_eps is ", options.norm_eps, ", rope_theta ",
                                                    options.rope_theta, "; expected positive numbers"));
   }
+  if (const std::int64_t width = options.dim / options.n_heads; options.max_seq_len > kLargestTable / width) {
+    return absl::InvalidArgumentError(absl::StrCat("max_seq_len is ", options.max_seq_len,
+                                                   "; expected at most ", kLargestTable / width,
+                                                   ", for heads of width ", width));
+  }
   if (options.n_heads % options.n_kv_heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "n_kv_heads is ", options.n_kv_heads, "; expected a divisor of n_heads, which is ", options.n_heads));
   }
   return absl::OkStatus();
+}
+
+models::ModelSizes SizesOf(const LlamaOptions& o) {
+  return {.layers = o.n_layers,
+          .shapes = {{o.vocab_size, o.dim}, {o.n_layers, o.dim, o.dim}, {o.n_layers, o.dim, o.hidden}}};
 }
 
 }  // namespace plait::llama

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "models/model_sizes.h"
 
 namespace plait::llama {
 
@@ -24,6 +25,8 @@ struct LlamaOptions {
 
 // InvalidArgument: names the size that is out of its bounds.
 absl::Status Validate(const LlamaOptions& options);
+
+models::ModelSizes SizesOf(const LlamaOptions& options);
 
 }  // namespace plait::llama
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/config.h"
 
 namespace plait::llama {
 namespace {
@@ -59,11 +59,11 @@ absl::Status CheckNames(const st::Model& files, const LlamaConfig& config) {
 }  // namespace
 
 absl::StatusOr<HuggingFaceLlama> HuggingFaceLlama::Open(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path));
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, hugging_face::ReadConfig(folder));
   const absl::StatusOr<LlamaConfig> config = ConfigFrom(text);
-  if (!config.ok()) return base::Prefixed(config.status(), path);
+  if (!config.ok()) return base::Prefixed(config.status(), hugging_face::ConfigPath(folder));
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
+  PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(config->options), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *config), folder));
   return HuggingFaceLlama(*config, std::move(files), LayoutOf(*config));
 }

@@ -128,6 +128,8 @@ TEST(LlamaConfig, NamesFunctionsThatTheModelDoesNotHave) {
   EXPECT_EQ(Problem("\"tie_word_embeddings\": 1"), "\"tie_word_embeddings\" is 1; expected true or false");
   EXPECT_EQ(Problem("\"num_key_value_heads\": 5"),
             "n_kv_heads is 5; expected a divisor of n_heads, which is 32");
+  EXPECT_EQ(Problem("\"max_position_embeddings\": 2147483648"),
+            "max_seq_len is 2147483648; expected at most 2097152, for heads of width 128");
   const std::string scaled = "expected \"default\"; Plait's Llama has no scaled rotations";
   EXPECT_EQ(Problem("\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}"),
             "\"rope_scaling.rope_type\" is \"linear\"; " + scaled);

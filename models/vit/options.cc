@@ -69,6 +69,15 @@ absl::Status Validate(const VitOptions& options) {
   return absl::OkStatus();
 }
 
+models::ModelSizes SizesOf(const VitOptions& o) {
+  return {.layers = o.depth,
+          .shapes = {{o.tokens(), o.dim},
+                     {o.channels, o.patch_size, o.patch_size, o.dim},
+                     {o.depth, o.dim, o.heads, o.head_dim},
+                     {o.depth, o.dim, o.mlp_dim},
+                     {o.classes, o.dim}}};
+}
+
 absl::StatusOr<VitOptions> PresetNamed(absl::string_view name) {
   for (const Preset& preset : Presets()) {
     if (name == preset.name) return preset.options;

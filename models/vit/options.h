@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "models/model_sizes.h"
 
 namespace plait::vit {
 
@@ -53,6 +54,8 @@ struct VitOptions {
 
 // InvalidArgument: names the size that is out of its bounds.
 absl::Status Validate(const VitOptions& options);
+
+models::ModelSizes SizesOf(const VitOptions& options);
 
 // Layers, heads and width:
 //   vit-tiny 12/3/192, vit-small 12/6/384, vit-base 12/12/768, vit-large 24/16/1024 (224/16, as published:

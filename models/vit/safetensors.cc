@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "data/hdf5/atomic_file.h"
+#include "models/hugging_face/config.h"
 
 namespace plait::vit {
 namespace {
@@ -65,11 +65,11 @@ HuggingFaceVit::HuggingFaceVit(const VitOptions& options, st::Model files)
     : Weights(std::move(files), HuggingFaceLayout()), options_(options) {}
 
 absl::StatusOr<HuggingFaceVit> HuggingFaceVit::Open(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  PLAIT_ASSIGN_OR_RETURN(const std::string text, data::ReadWholeFile(path));
+  PLAIT_ASSIGN_OR_RETURN(const std::string text, hugging_face::ReadConfig(folder));
   const absl::StatusOr<VitOptions> options = OptionsFromConfig(text);
-  if (!options.ok()) return base::Prefixed(options.status(), path);
+  if (!options.ok()) return base::Prefixed(options.status(), hugging_face::ConfigPath(folder));
   PLAIT_ASSIGN_OR_RETURN(st::Model files, st::Model::Open(folder));
+  PLAIT_RETURN_IF_ERROR(hugging_face::CheckSizes(files, SizesOf(*options), folder));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(CheckNames(files, *options), folder));
   return HuggingFaceVit(*options, std::move(files));
 }

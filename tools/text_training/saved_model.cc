@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
+#include "models/model_sizes.h"
 
 namespace plait::text_training {
 namespace {
@@ -78,22 +79,46 @@ std::vector<Field> FieldsOf(llama::LlamaOptions& o) {
           {"model.rope_theta", &o.rope_theta}};
 }
 
+gpt::Gelu LastOf(gpt::Gelu) { return gpt::Gelu::kTanh; }
+moe::GateKind LastOf(moe::GateKind) { return moe::GateKind::kBias; }
+moe::Activation LastOf(moe::Activation) { return moe::Activation::kSilu; }
+
 absl::Status Read(const Checkpoint& checkpoint, const Field& field) {
   if (auto* const number = std::get_if<double*>(&field.value)) {
     PLAIT_ASSIGN_OR_RETURN(**number, checkpoint.Number(field.name));
     return absl::OkStatus();
   }
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t read, checkpoint.Integer(field.name));
-  std::visit([&](auto* value) { *value = static_cast<std::remove_reference_t<decltype(*value)>>(read); },
-             field.value);
-  return absl::OkStatus();
+  const bool fits = std::visit(
+      [&](auto* value) {
+        using Value = std::remove_reference_t<decltype(*value)>;
+        if constexpr (std::is_enum_v<Value>) {
+          if (read < 0 || read > static_cast<std::int64_t>(LastOf(*value))) return false;
+        }
+        *value = static_cast<Value>(read);
+        return static_cast<std::int64_t>(*value) == read;
+      },
+      field.value);
+  if (fits) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(checkpoint.folder(), ": ", field.name, "=", read, " is out of its bounds"));
 }
 
 // Of which the fields follow.
 void ReadExperts(const Checkpoint& checkpoint, gpt::GptOptions& options) {
-  options.moe.gate.experts = static_cast<int>(checkpoint.Integer(kExperts).value_or(0));
+  options.moe.gate.experts = checkpoint.Integer(kExperts).value_or(0) > 0 ? 1 : 0;
 }
 void ReadExperts(const Checkpoint&, llama::LlamaOptions&) {}
+
+models::HeldNumbers HeldBy(const Checkpoint& checkpoint) {
+  models::HeldNumbers held;
+  for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
+    if (tensor.group != "model") continue;
+    ++held.tensors;
+    held.numbers += parallel::ElementsOf(tensor);
+  }
+  return held;
+}
 
 template <typename Options>
 absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
@@ -101,6 +126,8 @@ absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
   ReadExperts(checkpoint, options);
   for (const Field& field : FieldsOf(options)) PLAIT_RETURN_IF_ERROR(Read(checkpoint, field));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(Validate(options), checkpoint.folder()));
+  PLAIT_RETURN_IF_ERROR(
+      base::Prefixed(models::CheckHeld(SizesOf(options), HeldBy(checkpoint)), checkpoint.folder()));
   return options;
 }
 

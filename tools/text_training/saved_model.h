@@ -30,7 +30,7 @@ struct SavedModel {
 
 void KeepModel(const SavedModel& model, parallel::CheckpointState& state);
 
-// Errors name what the checkpoint lacks: it is another program's.
+// Errors name what the checkpoint lacks, and sizes that its tensors do not have: it is another program's, or damaged.
 absl::StatusOr<SavedModel> SavedModelOf(const parallel::Checkpoint& checkpoint);
 
 // Of the text that the model has learned. `bpe_folder`: of GPT-2's files. FailedPrecondition where these are

@@ -41,9 +41,15 @@ parallel::CheckpointState State(const SavedModel& model = Model()) {
 
 absl::StatusOr<parallel::Checkpoint> Save(const parallel::CheckpointState& state, const std::string& name) {
   const std::string root = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
-  const std::vector<float> values = {1, 2};
-  const std::vector<parallel::TensorPiece> pieces = {
-      {.tensor = {.group = "model", .name = "w", .shape = {2}}, .begin = 0, .end = 2, .data = values.data()}};
+  // Room for every model here: three tensors of a thousand numbers.
+  const std::vector<float> values(1000, 1);
+  std::vector<parallel::TensorPiece> pieces;
+  for (const char* tensor : {"u", "v", "w"}) {
+    pieces.push_back({.tensor = {.group = "model", .name = tensor, .shape = {1000}},
+                      .begin = 0,
+                      .end = 1000,
+                      .data = values.data()});
+  }
   const auto saved = parallel::SaveCheckpoint(comm::Communicator::Self(), root, 7, pieces, state);
   EXPECT_TRUE(saved.ok()) << saved.status();
   if (!saved.ok()) return saved.status();
@@ -108,6 +114,24 @@ TEST(SavedModelTest, AnotherProgramsCheckpoint) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_THAT(std::string(SavedModelOf(*checkpoint).status().message()),
               testing::HasSubstr("model.vocab_size"));
+}
+
+// Before memory is taken for such a model.
+TEST(SavedModelTest, SizesThatTheTensorsDoNotHave) {
+  for (const auto& [name, number] : {std::pair<const char*, std::int64_t>("model.n_layer", 1'000'000'000),
+                                     {"model.n_layer", 4},
+                                     {"model.n_embd", std::int64_t{1} << 62},
+                                     {"model.vocab_size", 126},
+                                     {"model.gelu_tanh", 2},
+                                     {"model.bias", 256}}) {
+    parallel::CheckpointState state = State();
+    state.integers[name] = number;
+    absl::StatusOr<parallel::Checkpoint> checkpoint = Save(state, absl::StrCat("too_large_", name, number));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const absl::Status status = SavedModelOf(*checkpoint).status();
+    EXPECT_FALSE(status.ok()) << name << " " << number;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(checkpoint->folder()));
+  }
 }
 
 TEST(SavedModelTest, DamagedNumbers) {
