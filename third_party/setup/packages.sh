@@ -20,6 +20,9 @@ PACKAGE_GROUPS=(
   "tools/check: clang-format clang-tidy-16 shellcheck"
 )
 
+# Not installed by set-up: what one command needs.
+#   tests/fuzz/run: clang-16 libclang-rt-16-dev
+
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
 # The packages of a group that are missing; a Bazel that the user already has takes the place of Debian's.

@@ -1,0 +1,23 @@
+// HDF5 files by every reader that takes a stranger's: histories, MATLAB's version 7.3, prepared sequences and texts.
+#include <cstddef>
+#include <cstdint>
+
+#include "data/history/history_table.h"
+#include "data/matlab/matlab.h"
+#include "data/prepared.h"
+#include "data/text/prepared_text.h"
+#include "tests/fuzz/memory_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const absl::string_view bytes = plait::fuzz::TextOf(data, size);
+  if (bytes.find("\x89HDF") == absl::string_view::npos) return 0;
+  const plait::fuzz::MemoryFile file(bytes);
+  const auto table = plait::data::HistoryTable::Open(file.path());
+  for (std::size_t m = 0; table.ok() && m < table->metrics().size(); ++m) {
+    table->Column(table->metrics()[m].name).status().IgnoreError();
+  }
+  plait::data::ReadMatlabArray(file.path()).status().IgnoreError();
+  plait::data::ReadPrepared(file.path(), {}).status().IgnoreError();
+  plait::data::ReadPreparedText(file.path()).status().IgnoreError();
+  return 0;
+}
