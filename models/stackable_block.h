@@ -13,6 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -47,6 +48,31 @@ class StackableBlock {
   // the serial one as they are one call at a time.
   virtual std::vector<at::Tensor> ForwardMany(absl::Span<const BlockCall> calls) = 0;
 };
+
+// What calls together are made of, one entry for each call.
+template <typename BlockType>
+struct GatheredCalls {
+  std::vector<const BlockType*> blocks;
+  std::vector<at::Tensor> hidden;
+  std::vector<double> steps;  // BlockContext::dt
+};
+
+// Null where calls cannot be computed together: for a block of another type, one for which fits(block, context) is false, or
+// hidden states of several shapes.
+template <typename BlockType, typename Fits>
+std::optional<GatheredCalls<BlockType>> GatherCalls(absl::Span<const BlockCall> calls, const Fits& fits) {
+  GatheredCalls<BlockType> gathered;
+  for (const BlockCall& call : calls) {
+    const auto* const block = dynamic_cast<const BlockType*>(call.block);
+    if (block == nullptr || !fits(*block, call.context) || call.hidden.sizes() != calls[0].hidden.sizes()) {
+      return std::nullopt;
+    }
+    gathered.blocks.push_back(block);
+    gathered.hidden.push_back(call.hidden);
+    gathered.steps.push_back(call.context.dt);
+  }
+  return gathered;
+}
 
 }  // namespace plait::models
 

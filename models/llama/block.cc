@@ -111,22 +111,14 @@ bool Block::CanBeStacked(const models::BlockContext& context) const {
 }
 
 std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> calls) {
-  std::vector<const Block*> blocks;
-  std::vector<at::Tensor> inputs;
-  std::vector<double> steps;
-  for (const models::BlockCall& call : calls) {
-    const auto* block = dynamic_cast<const Block*>(call.block);
-    if (block == nullptr || block->rotation_ != rotation_ || !block->CanBeStacked(call.context) ||
-        call.hidden.sizes() != calls[0].hidden.sizes()) {
-      return {};
-    }
-    blocks.push_back(block);
-    inputs.push_back(call.hidden);
-    steps.push_back(call.context.dt);
-  }
+  const auto gathered =
+      models::GatherCalls<Block>(calls, [&](const Block& block, const models::BlockContext& context) {
+        return block.rotation_ == rotation_ && block.CanBeStacked(context);
+      });
+  if (!gathered.has_value()) return {};
   const auto weights = [&](const auto& of_block) {
     std::vector<at::Tensor> tensors;
-    for (const Block* block : blocks) tensors.push_back(of_block(*block).weight);
+    for (const Block* block : gathered->blocks) tensors.push_back(of_block(*block).weight);
     return stacked::Stacked(tensors);
   };
   const auto linear = [&](const at::Tensor& x, const transformer::Linear Block::*layer) {
@@ -137,7 +129,7 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
     const auto of_block = [layer](const Block& b) -> const transformer::Norm& { return b.*layer; };
     return stacked::RmsNorm(x, weights(of_block), options_.norm_eps);
   };
-  const at::Tensor x = stacked::Stacked(inputs);  // (n, batch, seq, dim)
+  const at::Tensor x = stacked::Stacked(gathered->hidden);  // (n, batch, seq, dim)
   const std::int64_t batch = x.size(0) * x.size(1), width = options_.dim / options_.n_heads;
   const auto heads = [&](const at::Tensor& product) {
     return product.reshape({batch, x.size(2), -1, width});
@@ -145,10 +137,11 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
   const at::Tensor normed = norm(x, &Block::attention_norm_);
   const at::Tensor attended = Attend(heads(linear(normed, &Block::wq_)), heads(linear(normed, &Block::wk_)),
                                      heads(linear(normed, &Block::wv_)), calls[0].context);
-  const at::Tensor middle = stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), steps);
+  const at::Tensor middle =
+      stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), gathered->steps);
   const at::Tensor wide = norm(middle, &Block::ffn_norm_);
   const at::Tensor gated = at::silu(linear(wide, &Block::w1_)) * linear(wide, &Block::w3_);
-  return stacked::AddScaled(middle, linear(gated, &Block::w2_), steps).unbind(0);
+  return stacked::AddScaled(middle, linear(gated, &Block::w2_), gathered->steps).unbind(0);
 }
 
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }

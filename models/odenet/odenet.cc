@@ -103,21 +103,18 @@ struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
   }
   // Layers of one network differ in their points in time alone.
   std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {
-    std::vector<at::Tensor> inputs;
+    auto gathered = models::GatherCalls<Layer>(calls, [&](const Layer& layer, const models::BlockContext&) {
+      return layer.options.activation == options.activation &&
+             layer.points[0]->theta()[0].sizes() == points[0]->theta()[0].sizes();
+    });
+    if (!gathered.has_value()) return {};
     std::vector<Theta> thetas;
-    std::vector<double> steps;
-    for (const models::BlockCall& call : calls) {
-      const auto* const layer = dynamic_cast<const Layer*>(call.block);
-      const bool fits = layer != nullptr && layer->options.activation == options.activation &&
-                        layer->points[0]->theta()[0].sizes() == points[0]->theta()[0].sizes() &&
-                        call.hidden.sizes() == calls[0].hidden.sizes();
-      if (!fits) return {};
-      inputs.push_back(call.hidden);
-      thetas.push_back(layer->theta());
-      steps.push_back(layer->options.step() * call.context.dt);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      thetas.push_back(gathered->blocks[i]->theta());
+      gathered->steps[i] *= gathered->blocks[i]->options.step();
     }
-    const at::Tensor u = stacked::Stacked(inputs);
-    return stacked::AddScaled(u, EvaluateRates(options, thetas, u), steps).unbind(0);
+    const at::Tensor u = stacked::Stacked(gathered->hidden);
+    return stacked::AddScaled(u, EvaluateRates(options, thetas, u), gathered->steps).unbind(0);
   }
   std::vector<at::Tensor> Parameters() const override {
     Theta all;

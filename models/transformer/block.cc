@@ -71,21 +71,14 @@ bool Block::CanBeStackedWith(const Block& other, const models::BlockContext& con
 }
 
 std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> calls) {
-  std::vector<const Block*> blocks;
-  std::vector<at::Tensor> inputs;
-  std::vector<double> steps;
-  for (const models::BlockCall& call : calls) {
-    const auto* block = dynamic_cast<const Block*>(call.block);
-    const bool fits = block != nullptr && CanBeStackedWith(*block, call.context) &&
-                      call.hidden.sizes() == calls[0].hidden.sizes();
-    if (!fits) return {};
-    blocks.push_back(block);
-    inputs.push_back(call.hidden);
-    steps.push_back(call.context.dt);
-  }
+  const auto gathered =
+      models::GatherCalls<Block>(calls, [&](const Block& block, const models::BlockContext& context) {
+        return CanBeStackedWith(block, context);
+      });
+  if (!gathered.has_value()) return {};
   const auto stack = [&](const auto& of_block) {
     std::vector<at::Tensor> tensors;
-    for (const Block* block : blocks) tensors.push_back(of_block(*block));
+    for (const Block* block : gathered->blocks) tensors.push_back(of_block(*block));
     return stacked::Stacked(tensors);
   };
   const auto linear = [&](const at::Tensor& x, const auto& of_block) {
@@ -96,7 +89,7 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
     return stacked::LayerNorm(x, stack([&](const Block& b) { return of_block(b).weight; }),
                               stack([&](const Block& b) { return of_block(b).bias; }), of_block(*this).eps);
   };
-  const at::Tensor x = stacked::Stacked(inputs);
+  const at::Tensor x = stacked::Stacked(gathered->hidden);
   const auto count = static_cast<std::int64_t>(calls.size());
   const at::Tensor rows = x.reshape({count, -1, options_.width});
   const at::Tensor product = linear(norm(rows, [](const Block& b) -> const Norm& { return b.norm_1_; }),
@@ -104,13 +97,14 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
   const at::Tensor attended = Attend(product.flatten(0, 1), count * calls[0].hidden.size(0), calls[0].context)
                                   .unflatten(0, {count, -1});
   const at::Tensor middle = stacked::AddScaled(
-      rows, linear(attended, [](const Block& b) -> const Linear& { return b.attention_out_; }), steps);
+      rows, linear(attended, [](const Block& b) -> const Linear& { return b.attention_out_; }),
+      gathered->steps);
   const at::Tensor wide = linear(norm(middle, [](const Block& b) -> const Norm& { return b.norm_2_; }),
                                  [](const Block& b) -> const Linear& { return *b.mlp_in_; });
   const at::Tensor out = stacked::AddScaled(
       middle,
       linear(rowwise::Gelu(wide, options_.gelu), [](const Block& b) -> const Linear& { return *b.mlp_out_; }),
-      steps);
+      gathered->steps);
   return out.view(x.sizes()).unbind(0);
 }
 

@@ -430,13 +430,6 @@ absl::Status ShardedModel::status() const {
   return mesh_.world().Agree(base::Prefixed(engine_->status(), "--offload"));
 }
 
-void ShardedModel::VisitParameters(
-    const std::function<void(const std::string& name, const at::Tensor& value)>& visit) {
-  engine_->VisitUnsharded([&](const models::ParameterUnit& unit) {
-    for (const models::ParameterSpec& spec : unit.parameters) visit(spec.name, spec.tensor.detach());
-  });
-}
-
 std::string ShardedModel::FirstNonFinite() const {
   const moe::ExpertModel* const with_experts = WithExperts(trained_);
   for (const moe::MoeMlp* layer :

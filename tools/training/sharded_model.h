@@ -132,8 +132,6 @@ class ShardedModel {
   // Every parameter in compute dtype on rank 0, in the host's memory, whatever axes split or stage the model;
   // elsewhere nothing. Each part is broadcast: for saving a model at the end.
   std::map<std::string, at::Tensor> WholeParameters();
-  // Calls `visit` for each parameter of this rank's stages, unsharded and in compute dtype, on every rank.
-  void VisitParameters(const std::function<void(const std::string& name, const at::Tensor& value)>& visit);
   // "parameter NAME" or "gradient of NAME" of the first one of this rank's shards that has a NaN or infinity;
   // empty: none. A router that had such logits is named first. Local.
   std::string FirstNonFinite() const;

@@ -151,11 +151,11 @@ int RunToy(at::Device device, std::vector<std::string> flags, ToySettings& setti
     task.set_trainer(trainer);
     const absl::Status prepared = trainer.Prepare();
     if (!prepared.ok()) return prepared;
-    trainer.model().VisitParameters([&](const std::string& name, const at::Tensor& value) {
-      const at::Tensor host = value.cpu().contiguous();
-      const double* numbers = host.const_data_ptr<double>();
-      (name == "layers.0.weight" ? recording.weight : recording.bias).assign(numbers, numbers + host.numel());
-    });
+    for (const auto& [name, value] : trainer.model().WholeParameters()) {
+      const double* const numbers = value.const_data_ptr<double>();
+      (name == "layers.0.weight" ? recording.weight : recording.bias)
+          .assign(numbers, numbers + value.numel());
+    }
     return trainer.Train();
   };
   return RunProgram(static_cast<int>(flags.size()), argv.data(),
