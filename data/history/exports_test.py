@@ -89,17 +89,13 @@ class Text(unittest.TestCase):
     def test_pandas_reads_the_csv(self):
         import pandas
 
-        table = pandas.read_csv(path("run.csv"), comment="#")
+        table = pandas.read_csv(path("run.csv"))
+        self.assertEqual(table.draw.dtype.kind, "i")
         self.assertEqual(table.draw.tolist(), list(range(5)))
         for name in ("dt", "loss", "late"):
             np.testing.assert_array_equal(table[name], EXPECTED[name], err_msg=name)
         for rank in range(3):
             np.testing.assert_array_equal(table["dt_per_rank[%d]" % rank], np.array(EXPECTED["dt_per_rank"])[:, rank])
-        with open(path("run.csv")) as file:
-            header, units = file.readline().strip().split(","), file.readline().strip().split(",")
-        self.assertEqual(units[0], "# units: ")
-        self.assertEqual(units[header.index("dt")], "s")
-        self.assertEqual(len(header), len(units))
 
     def test_every_line_is_json(self):
         def refuse(word):

@@ -35,13 +35,11 @@ class HistorySink {
 // Comma-separated values:
 //
 //   draw,loss,dt,dt_per_rank[0],dt_per_rank[1]
-//   # units: ,1,s,s,s
 //   0,2.5,0.1,0.1,0.1
 //   1,nan,,,
 //
-// A column per number, in the order of the metrics; units are in a comment (pandas: read_csv(path,
-// comment="#")). Numbers read back as the same doubles; nan, inf and -inf are values, an empty cell is a
-// metric that the draw does not have. A new metric gets columns at the right: the file is rewritten
+// A column per number, in the order of the metrics; units are in the history's own file. Numbers read back as the same
+// doubles, whole ones as integers; nan, inf and -inf are values, an empty cell is a metric that the draw does not have. A new metric gets columns at the right: the file is rewritten
 // atomically, with empty cells in earlier rows. A vector keeps the columns of its first length.
 absl::StatusOr<std::unique_ptr<HistorySink>> MakeCsvSink(const std::string& path,
                                                          bool move_old_aside = false);

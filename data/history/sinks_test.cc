@@ -38,11 +38,11 @@ TEST(CsvSink, LateMetricsWidenTheTable) {
   ASSERT_TRUE(history->Declare({"dt", "s, \"wall\""}).ok());
   history->AddSink(*MakeCsvSink(path));
   ASSERT_TRUE(history->Append({{"dt", 0.1}, {"loss", -kNaN}}).ok());
-  EXPECT_EQ(*ReadWholeFile(path), "draw,dt,loss\n# units: ,\"s, \"\"wall\"\"\",\n0,0.1,nan\n");
+  EXPECT_EQ(*ReadWholeFile(path), "draw,dt,loss\n0,0.1,nan\n");
   ASSERT_TRUE(history->Append({{"loss", -kInf}}).ok());
   ASSERT_TRUE(history->Append({{"accuracy", 1.0 / 3}}, {{"v", {1.0, kInf}}}).ok());
   const std::string wide =
-      "draw,dt,loss,accuracy,v[0],v[1]\n# units: ,\"s, \"\"wall\"\"\",,,,\n0,0.1,nan,,,\n1,,-inf,,,\n"
+      "draw,dt,loss,accuracy,v[0],v[1]\n0,0.1,nan,,,\n1,,-inf,,,\n"
       "2,,,0.3333333333333333,1,inf\n";
   EXPECT_EQ(*ReadWholeFile(path), wide) << "at once, not only at the end";
   ASSERT_TRUE(history->Append({}).ok());

@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/history/append_file.h"
@@ -21,15 +20,6 @@ void AppendNumber(double value, std::string& out) {
   char text[32];
   out.append(
       text, std::to_chars(text, text + sizeof(text), std::isnan(value) ? std::abs(value) : value).ptr - text);
-}
-
-constexpr char kUnits[] = "# units: ";
-
-// RFC 4180: in quotes where it has to be; a line break would end the comment.
-std::string Cell(const std::string& text) {
-  std::string line = absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}});
-  if (line.find_first_of(",\"") == std::string::npos) return line;
-  return absl::StrCat("\"", absl::StrReplaceAll(line, {{"\"", "\"\""}}), "\"");
 }
 
 class CsvSink : public HistorySink {
@@ -68,15 +58,14 @@ absl::Status CsvSink::Declare(const Metric& metric) {
 }
 
 std::string CsvSink::Header() const {
-  std::string names = "draw", units = kUnits;
+  std::string names = "draw";
   for (const Columns& columns : metrics_) {
     for (std::size_t i = 0; i < std::size_t(NumbersOf(columns.metric)); ++i) {
       absl::StrAppend(&names, ",", columns.metric.name);
       if (columns.metric.length > 0) absl::StrAppend(&names, "[", i, "]");
-      absl::StrAppend(&units, ",", Cell(columns.metric.units));
     }
   }
-  return absl::StrCat(names, "\n", units, "\n");
+  return names + "\n";
 }
 
 absl::Status CsvSink::WriteHeader() {
@@ -94,7 +83,6 @@ absl::Status CsvSink::Widen() {
     std::ofstream out(partial);
     out << Header();
     std::string line;
-    std::getline(in, line);
     std::getline(in, line);
     while (std::getline(in, line)) out << line << more << "\n";
     out.close();

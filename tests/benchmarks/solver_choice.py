@@ -29,7 +29,7 @@ PROBLEMS = {
     "gpt, 64 blocks, bias 0.5": ("train_gpt", [*TEXT, "--n-layer=64", "--lp-bias-limit=0.5", "--lp-bias-every=1000"], "dt"),
     "peaks, 256 layers": ("train_odenet", ["--problem=peaks", "--layers=256", "--epochs=9"], "dt"),
     "peaks, 256 layers, bias 0.5": ("train_odenet", ["--problem=peaks", "--layers=256", "--epochs=9", "--lp-bias-limit=0.5", "--lp-bias-every=1000"], "dt"),
-    "gru, 128 steps": ("train_gru", ["--epochs=3"], "time_per_batch"),
+    "gru, 128 steps": ("train_gru", ["--epochs=3"], "dt"),
 }
 
 

@@ -20,7 +20,7 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual([x == "nan" for x in numbers["loss"]], ([False] * 6 + [True]) * 3)
         self.assertEqual([x == "nan" for x in numbers["parallel_accuracy"]], ([True] * 6 + [False]) * 3)
         history = self.history(self.path("whole.h5"))
-        for name in ("time_per_batch forward_time loss_time backward_time forward_iterations backward_iterations "
+        for name in ("dt forward_time loss_time backward_time forward_iterations backward_iterations "
                      "backward_residual parallel_test_time serial_test_time epoch_time").split():
             self.assertEqual(len(history[name]), 21, name)
 

@@ -214,7 +214,7 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
                            {"batch", static_cast<double>((sampler_.position() - 1) / StepSamples() + 1)},
                            {"loss", report.loss},
                            {"gradient_norm", report.gradient_norm},
-                           {"time_per_batch", forward + loss + backward},
+                           {"dt", forward + loss + backward},
                            {"forward_time", forward},
                            {"loss_time", loss},
                            {"backward_time", backward}});
@@ -284,7 +284,7 @@ std::vector<training::Recorded> GruTask::metrics() const {
           {{"batch", "1", "batch within the epoch, from 1"}},
           {{"loss", "1", "cross entropy of the batch"}},
           {{"gradient_norm", "1", "2-norm of the gradient of all parameters"}},
-          {{"time_per_batch", "s", "forward, loss and backward"}},
+          {{"dt", "s", "forward, loss and backward"}},
           {{"forward_time", "s", "forward evaluation of the batch"}},
           {{"loss_time", "s", "head and loss of the batch"}},
           {{"backward_time", "s", "backward evaluation of the batch"}},

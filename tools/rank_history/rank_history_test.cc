@@ -258,8 +258,7 @@ TEST(RankHistory, VectorsOfOneRankComeIntoTheFileAndTheExports) {
   for (int step = 0; step < 4; ++step) ASSERT_TRUE(append(*first, step).ok());
   ASSERT_TRUE(first->Close().ok());
   if (World().rank() == 0) {
-    EXPECT_EQ(*data::ReadWholeFile(csv),
-              "draw,iter,load[0],load[1]\n# units: ,,1,1\n0,0,,\n1,1,1,0.5\n2,2,,\n3,3,3,0.5\n");
+    EXPECT_EQ(*data::ReadWholeFile(csv), "draw,iter,load[0],load[1]\n0,0,,\n1,1,1,0.5\n2,2,,\n3,3,3,0.5\n");
     EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":3,\"iter\":3,\"load\":[3,0.5]}"));
   }
   World().Barrier();
@@ -303,7 +302,7 @@ TEST(RankHistory, FeedsTheExports) {
   ASSERT_TRUE(history->Close().ok());
   if (World().rank() != 0) return;
   EXPECT_EQ(*data::ReadWholeFile(csv),
-            "draw,loss,loss_min,loss_max,loss_std\n# units: ,,,,\n0,0.5,0.5,0.5,0\n1,nan,nan,nan,nan\n"
+            "draw,loss,loss_min,loss_max,loss_std\n0,0.5,0.5,0.5,0\n1,nan,nan,nan,nan\n"
             "2,0.5,0.5,0.5,0\n");
   EXPECT_THAT(*data::ReadWholeFile(lines), HasSubstr("{\"draw\":1,\"loss\":\"NaN\",\"loss_min\":\"NaN\""));
   EXPECT_FALSE(fs::is_empty(folder));

@@ -51,7 +51,7 @@ const MetricNumbers* FindAny(const RunNumbers& run, std::initializer_list<const 
 }
 
 Fact StepTime(const RunNumbers& run) {
-  const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt", "time_per_batch"});
+  const MetricNumbers* dt = FindAny(run, {"dt", "train_dt", "train/dt"});
   if (dt == nullptr) return {};
   const std::string& units = dt->metric.units;
   return {

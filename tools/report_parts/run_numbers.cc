@@ -133,7 +133,7 @@ const Summary* SummaryOf(const RunNumbers& run, absl::Span<const char* const> na
 }
 
 void AddRates(RunNumbers& run) {
-  const Summary* dt = SummaryOf(run, {"dt", "time_per_batch", "step_time"});
+  const Summary* dt = SummaryOf(run, {"dt", "step_time"});
   if (dt != nullptr && dt->median > 0) {
     run.rates.push_back({"steps", "steps per second", 1 / dt->median, 1 / dt->p90, 1 / dt->p10});
   }
