@@ -74,7 +74,7 @@ absl::Status MakeFolders(const std::string& folder) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t at_most) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+  constexpr std::size_t kAtOnce = std::size_t{1} << 16;
   std::ifstream file(path, std::ios::binary);
   std::string bytes;
   while (file && !fs::is_directory(path) && static_cast<std::int64_t>(bytes.size()) <= at_most) {
