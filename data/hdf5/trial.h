@@ -15,7 +15,7 @@ namespace plait::data {
 // element: all that HDF5 does with its own structures. The child process has a limit of memory and of processor
 // time, each in proportion to the file, prints nothing and leaves nothing. OK where it ends by itself, also with errors
 // of HDF5's, which the caller then meets; DATA_LOSS where it crashes or reaches a limit. Links to other files are not
-// followed. Local.
+// followed. OK, too, where the system has no room for the process. Local.
 absl::Status TryInChild(const std::string& path);
 
 // The most bytes that an array of an open file may be said to have: deflate packs at most 1032 : 1, and chunks that were
