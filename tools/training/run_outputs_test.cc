@@ -15,6 +15,9 @@
 namespace plait::training {
 namespace {
 
+// For plots in the terminal.
+const RunOutputs::Print kNowhere = [](const std::string&) {};
+
 namespace fs = std::filesystem;
 using comm::testing::World;
 using rank_history::RankStatistics;
@@ -128,7 +131,7 @@ TEST(RunOutputs, PlotsThatCannotBeDrawnAreToldAndNoError) {
   if (World().rank() != 0) return;
   std::string said;
   const base::Log log = *base::MakeLog({}, [&said](absl::string_view line) { absl::StrAppend(&said, line); });
-  run.Draw({.x = "step", .plots = {{"absent"}}}, log);
+  run.Draw({.x = "step", .plots = {{"absent"}}}, log, kNowhere);
   EXPECT_THAT(said, HasSubstr("no plots: "));
   EXPECT_THAT(said, HasSubstr("absent"));
   EXPECT_FALSE(fs::exists(folder + "/svgs"));
@@ -155,7 +158,7 @@ TEST(RunOutputs, DrawsHeatMapsOfVectors) {
   const base::Log log = *base::MakeLog({}, [&said](absl::string_view line) { absl::StrAppend(&said, line); });
   HistoryPlots wanted = {
       .x = "step", .skips_nan = true, .heat_maps = {"expert_load_3", "expert_load_4", "dt"}};
-  run.Draw(wanted, log);
+  run.Draw(wanted, log, kNowhere);
   EXPECT_THAT(said, HasSubstr("plots of 1 metrics saved in"));
   for (const char* file : {"svgs/expert_load_3.svg", "pngs/expert_load_3.png"}) {
     EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
@@ -175,7 +178,7 @@ TEST(RunOutputs, DrawsHeatMapsOfVectors) {
   EXPECT_THAT(text, HasSubstr("\nexpert   rows of an expert: 0 ▁▂▃▄▅▆▇█ 10.5\n"));
   // Without leaving out: steps 0, 10, 20, 30, every other one empty.
   wanted.skips_nan = false;
-  run.Draw(wanted, log);
+  run.Draw(wanted, log, kNowhere);
   EXPECT_THAT(*data::ReadWholeFile(folder + "/tplots/expert_load_3.txt"),
               HasSubstr("6 of 12 values are NaN, the first at step 10, expert 0"));
 }
