@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 
 namespace plait::base {
@@ -70,13 +71,26 @@ std::string FromUser(const std::string& path) {
   return (fs::path(typed_in) / path).lexically_normal().string();
 }
 
-absl::Status ProbeWritableFolder(const std::string& folder) {
+absl::Status MakeFolders(const std::string& folder) {
   std::error_code error;
+  std::vector<fs::path> absent;
+  for (fs::path path = fs::absolute(folder, error); !error && !fs::exists(path, error);
+       path = path.parent_path())
+    absent.push_back(path);
   fs::create_directories(folder, error);
-  if (error) {
-    return absl::PermissionDeniedError(absl::StrCat("cannot make folder ", folder, ": ", error.message()));
-  }
-  return WriteProbe(folder);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make folder ", folder));
+  for (const fs::path& made : absent) SyncFolder(made.parent_path());
+  return absl::OkStatus();
+}
+
+void SyncFolder(const std::string& folder) {
+  const absl::StatusOr<FileDescriptor> opened = FileDescriptor::Open(folder, FileDescriptor::Mode::kRead);
+  if (opened.ok()) opened->Sync().IgnoreError();
+}
+
+absl::Status ProbeWritableFolder(const std::string& folder) {
+  const absl::Status made = MakeFolders(folder);
+  return made.ok() ? WriteProbe(folder) : absl::PermissionDeniedError(made.message());
 }
 
 absl::Status ProbeWritableFile(const std::string& file) {

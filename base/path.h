@@ -19,6 +19,13 @@ namespace plait::base {
 // folder (a shell does not expand it in --flag=~/x). An empty path stays empty.
 std::string FromUser(const std::string& path);
 
+// Makes the folder and those above it, as needed; their names are on the disk when it returns.
+absl::Status MakeFolders(const std::string& folder);
+
+// What was made, renamed and removed in the folder is on the disk when it returns. A file system that cannot flush
+// folders (some of the network) is no error: it does not undo what was written.
+void SyncFolder(const std::string& folder);
+
 // Makes the folder with its parents, writes a small file there, forces it to disk and removes it. The error
 // says which folder and why: a missing permission, a read-only or full disk, a file in the way.
 absl::Status ProbeWritableFolder(const std::string& folder);

@@ -54,8 +54,9 @@ absl::Status CheckFolder(const std::string& folder, std::int64_t expected_bytes)
                                                       expected_bytes / 1e6, free_bytes / 1e6));
 }
 
-absl::Status Flush(const std::string& path, base::FileDescriptor::Mode mode) {
-  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file, base::FileDescriptor::Open(path, mode));
+absl::Status Flush(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kReadWrite));
   return file.Sync();
 }
 
@@ -64,13 +65,6 @@ absl::Status Flush(const std::string& path, base::FileDescriptor::Mode mode) {
 std::string FolderOf(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
-}
-
-absl::Status MakeFolders(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": folder cannot be made"));
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t at_most) {
@@ -100,7 +94,7 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
   RemoveLeftovers(folder, prefix);
   const std::string partial = absl::StrCat(folder, "/", prefix, getpid());
   absl::Status status = write(partial);
-  if (status.ok()) status = Flush(partial, base::FileDescriptor::Mode::kReadWrite);
+  if (status.ok()) status = Flush(partial);
   if (status.ok() && rename(partial.c_str(), path.c_str()) != 0) {
     status = absl::ErrnoToStatus(errno, "cannot be renamed");
   }
@@ -108,8 +102,7 @@ absl::Status WriteAtomically(const std::string& path, std::int64_t expected_byte
     unlink(partial.c_str());
     return base::Prefixed(status, absl::StrCat(path, " not written"));
   }
-  // A folder that cannot be flushed (some network file systems) does not undo a finished write.
-  Flush(folder, base::FileDescriptor::Mode::kRead).IgnoreError();
+  base::SyncFolder(folder);
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/path.h"
 
 namespace plait::data {
 
@@ -33,8 +34,7 @@ absl::Status WriteWholeFile(const std::string& path, absl::string_view contents)
 // The folder part of a path: "." where there is none.
 std::string FolderOf(const std::string& path);
 
-// Makes the folder and those above it, as needed.
-absl::Status MakeFolders(const std::string& folder);
+using base::MakeFolders;
 
 // The whole file as bytes. DataLoss where it has more than `at_most`.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,

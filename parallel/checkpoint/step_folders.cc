@@ -60,13 +60,6 @@ absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
                                                       static_cast<double>(bytes) / 1e6, free_bytes / 1e6));
 }
 
-// A file system that cannot flush folders (some of the network) does not undo what was written.
-void SyncFolder(const std::string& folder) {
-  const absl::StatusOr<base::FileDescriptor> opened =
-      base::FileDescriptor::Open(folder, base::FileDescriptor::Mode::kRead);
-  if (opened.ok()) opened->Sync().IgnoreError();
-}
-
 bool HasIndex(const fs::path& folder) {
   std::error_code ignored;
   return fs::exists(folder / kIndexFile, ignored);
@@ -139,28 +132,23 @@ void RemovePartialFolder(const std::string& root, std::int64_t step) {
 
 absl::Status PublishFolder(const std::string& root, std::int64_t step) {
   const std::string partial = PartialFolder(root, step), whole = StepFolder(root, step);
-  SyncFolder(partial);
+  base::SyncFolder(partial);
   if (rename(partial.c_str(), whole.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) return base::DiskError(errno, partial, "cannot be renamed");
     // Both names are taken: they change places, and the older checkpoint is the partial one then.
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
       return base::DiskError(errno, whole, "exists and cannot be replaced");
     }
+    // Or else the power could be lost with the files removed and the names as they were.
+    base::SyncFolder(root);
     RemovePartialFolder(root, step);
   }
-  SyncFolder(root);
+  base::SyncFolder(root);
   return absl::OkStatus();
 }
 
 absl::Status WriteLatest(const std::string& root, std::int64_t step) {
-  const std::string text = NameOf(step) + "\n";
-  return data::WriteAtomically(absl::StrCat(root, "/", kLatest), 0, [&](const std::string& partial) {
-    std::FILE* file = std::fopen(partial.c_str(), "w");
-    if (file == nullptr) return base::DiskError(errno, partial, "cannot be made");
-    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    const bool closed = std::fclose(file) == 0;
-    return written && closed ? absl::OkStatus() : base::DiskError(errno, partial, "cannot be written");
-  });
+  return data::WriteWholeFile(absl::StrCat(root, "/", kLatest), NameOf(step) + "\n");
 }
 
 void RemoveOlder(const std::string& root, std::int64_t step, int keep) {
@@ -168,12 +156,15 @@ void RemoveOlder(const std::string& root, std::int64_t step, int keep) {
   std::vector<std::int64_t> steps = CompleteSteps(root);
   steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
   const auto surplus = static_cast<std::int64_t>(steps.size()) - (keep - 1);
-  std::error_code error;
-  for (std::int64_t i = 0; i < surplus; ++i) {
-    // Under the other name first: a job that is killed here leaves nothing that looks whole.
-    fs::rename(StepFolder(root, steps[i]), PartialFolder(root, steps[i]), error);
-    if (!error) RemovePartialFolder(root, steps[i]);
-  }
+  if (surplus <= 0) return;
+  steps.resize(surplus);
+  // Under the other name first, on the disk too: a job that is killed here, or a loss of power, leaves nothing that
+  // looks whole.
+  std::erase_if(steps, [&](std::int64_t old) {
+    return rename(StepFolder(root, old).c_str(), PartialFolder(root, old).c_str()) != 0;
+  });
+  base::SyncFolder(root);
+  for (const std::int64_t old : steps) RemovePartialFolder(root, old);
 }
 
 }  // namespace plait::parallel
