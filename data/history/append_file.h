@@ -24,6 +24,7 @@ class AppendFile {
   absl::Status Write(absl::string_view record);
   absl::Status Clear();
   // See FileDescriptor.
+  absl::Status Sync() const { return file_.Sync(); }
   absl::Status Lock() const { return file_.Lock(); }
   const std::string& path() const { return path_; }
   std::int64_t size() const { return size_; }

@@ -60,7 +60,8 @@ absl::Status JournalWriter::Restart(absl::Span<const Metric> metrics) {
   std::string bytes(kMagic);
   for (std::uint32_t id = 0; id < metrics.size(); ++id) bytes += MetricRecord(id, metrics[id]);
   PLAIT_RETURN_IF_ERROR(file_.Clear());
-  return file_.Write(bytes);
+  PLAIT_RETURN_IF_ERROR(file_.Write(bytes));
+  return file_.Sync();
 }
 
 absl::Status JournalWriter::AddMetric(std::uint32_t id, const Metric& metric) {

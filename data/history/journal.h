@@ -37,7 +37,8 @@ class JournalWriter {
   // Opens or creates; keeps what is there. FailedPrecondition if another process writes it.
   static absl::StatusOr<JournalWriter> Open(const std::string& path);
 
-  // Empties it and names the metrics, whose indices later draws use.
+  // Empties it and names the metrics, whose indices later draws use; on the disk when it returns, or else old records
+  // could come back between new ones after a loss of power.
   absl::Status Restart(absl::Span<const Metric> metrics);
   absl::Status AddMetric(std::uint32_t id, const Metric& metric);
   // A draw, entry by entry: Begin, Add for each metric, End. InvalidArgument from End where it is too large
