@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/file_descriptor.h"
 #include "base/status_macros.h"
 
 namespace plait::training {
@@ -108,14 +109,18 @@ void RemoveLeft(const std::string& path, const std::string& content) {
   unlink(aside.c_str());
 }
 
+// A lock without its content, after a loss of power, would have no owner to look for.
+absl::Status WriteToDisk(const std::string& path, const std::string& content) {
+  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
+                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kCreate));
+  PLAIT_RETURN_IF_ERROR(file.WriteAt(content.data(), static_cast<std::int64_t>(content.size()), 0));
+  return file.Sync();
+}
+
 // Makes the file with its content in one step. AlreadyExists where there is one.
 absl::Status Link(const std::string& path, const std::string& content) {
   const std::string own = absl::StrCat(path, ".", HostName(), ".", getpid());
-  {
-    std::ofstream file(own, std::ios::trunc);
-    file << content << std::flush;
-    if (!file) return FileError(path);
-  }
+  PLAIT_RETURN_IF_ERROR(WriteToDisk(own, content));
   const int linked = link(own.c_str(), path.c_str());
   const int error = errno;
   unlink(own.c_str());

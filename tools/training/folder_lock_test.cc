@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/power_loss.h"
 
 namespace plait::training {
 namespace {
@@ -85,6 +86,23 @@ TEST(FolderLock, AnotherHostCountsAsLongAsItTouchesTheFile) {
 
 TEST(FolderLock, AFolderThatIsNotThereIsAnError) {
   EXPECT_FALSE(FolderLock::Take(testing::TempDir() + "/nowhere", {}).ok());
+}
+
+// An empty one would be of nobody on no host, and be watched before it counts as left.
+TEST(FolderLock, AfterALossOfPowerItSaysWhoseItWas) {
+  const std::string folder = NewFolder("power_loss");
+  const auto take = [&](const base::testing::Mark&) { return FolderLock::Take(folder, {}).ok(); };
+  const auto report =
+      base::testing::LosePower(folder, take, [](const std::string& after, int) -> std::string {
+        std::ifstream lock(after + "/lock");
+        std::string text;
+        if (!lock || (lock >> text && text.starts_with("host="))) return "";
+        return "the lock is empty";
+      });
+  EXPECT_EQ(report.faults, std::vector<std::string>{});
+  EXPECT_GT(report.states, 3);
+  RecordProperty("operations", report.operations);
+  RecordProperty("states", report.states);
 }
 
 }  // namespace
