@@ -139,11 +139,10 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
     if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
       return base::DiskError(errno, whole, "exists and cannot be replaced");
     }
-    // Or else the power could be lost with the files removed and the names as they were.
-    base::SyncFolder(root);
-    RemovePartialFolder(root, step);
   }
   base::SyncFolder(root);
+  // Not before: the power could be lost with the older one's files removed and the names as they were.
+  RemovePartialFolder(root, step);
   return absl::OkStatus();
 }
 
