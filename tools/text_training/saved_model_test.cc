@@ -121,7 +121,7 @@ TEST(SavedModelTest, SizesThatTheTensorsDoNotHave) {
   for (const auto& [name, number] : {std::pair<const char*, std::int64_t>("model.n_layer", 1'000'000'000),
                                      {"model.n_layer", 4},
                                      {"model.n_embd", std::int64_t{1} << 62},
-                                     {"model.vocab_size", 126},
+                                     {"model.vocab_size", 1'000'000},
                                      {"model.gelu_tanh", 2},
                                      {"model.bias", 256}}) {
     parallel::CheckpointState state = State();
