@@ -17,7 +17,7 @@ namespace {
 
 // Deflate gives at most 1032 bytes for one, which PNG may fill with 8 pixels each; JPEG's blocks of 64 pixels take 2 bits
 // or more. Held against what the header says.
-constexpr std::int64_t kMostPixelsPerByte = 8 * 1032, kSmall = 1 << 16;
+constexpr std::int64_t kMostPixelsPerByte = std::int64_t{8} * 1032, kSmall = 1 << 16;
 
 absl::Status OutOfMemory() { return absl::ResourceExhaustedError("no memory to decode the image"); }
 

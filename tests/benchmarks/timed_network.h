@@ -18,9 +18,10 @@ namespace plait::benchmarks {
 // Seconds of one batch on this rank. Gradients with respect to the first and the last state are taken by hand, so that
 // the parts can be told apart.
 struct BatchSeconds {
-  double forward = 0;   // through the steps: inputs, solve, broadcast of the last state
-  double head = 0;      // what comes before and behind the steps, the loss, and their backward
-  double backward = 0;  // through the steps: adjoint solve, gradients of parameters and their sum over ranks; setting them to zero
+  double forward = 0;  // through the steps: inputs, solve, broadcast of the last state
+  double head = 0;     // what comes before and behind the steps, the loss, and their backward
+  double backward =
+      0;  // through the steps: adjoint solve, gradients of parameters and their sum over ranks; setting them to zero
   // Of these, the solves. What the forward pass records ahead for the adjoint is part of its solve.
   double forward_solve = 0;
   double backward_solve = 0;
