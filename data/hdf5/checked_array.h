@@ -17,6 +17,8 @@
 
 namespace plait::data {
 
+inline constexpr char kChecksumAttribute[] = "crc32", kFormatAttribute[] = "format";
+
 // zlib's CRC-32, starting from `so_far` where bytes come in parts.
 std::uint32_t Crc32(const void* data, std::int64_t bytes, std::uint32_t so_far = 0);
 

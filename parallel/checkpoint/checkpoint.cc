@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "data/hdf5/addressed_file.h"
 #include "parallel/checkpoint/index_file.h"
 #include "parallel/checkpoint/shard_reader.h"
 
@@ -166,8 +167,9 @@ absl::Status Checkpoint::Read(const std::string& path, std::int64_t begin, std::
 
 absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
   PLAIT_ASSIGN_OR_RETURN(ShardReader * reader, ReaderOf(rank));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, reader->RankStateNames());
-  for (const std::string& name : names) PLAIT_RETURN_IF_ERROR(reader->RankState(name).status());
+  PLAIT_RETURN_IF_ERROR(reader->CheckStructure());
+  for (const std::string& name : reader->RankStateNames())
+    PLAIT_RETURN_IF_ERROR(reader->RankState(name).status());
   for (std::size_t p = 0; p < index_->layout.pieces.size(); ++p) {
     const LayoutPiece& piece = index_->layout.pieces[p];
     if (piece.rank != rank) continue;
@@ -180,6 +182,9 @@ absl::Status Checkpoint::VerifyRank(int rank, std::vector<std::byte>& buffer) {
 }
 
 absl::Status Checkpoint::Verify() {
+  PLAIT_ASSIGN_OR_RETURN(const data::AddressedFile file,
+                         data::AddressedFile::Open(absl::StrCat(folder_, "/", kIndexFile)));
+  PLAIT_RETURN_IF_ERROR(file.CheckStructure());
   std::vector<std::byte> buffer(index_->chunk_bytes);
   for (int rank = 0; rank < ranks(); ++rank) PLAIT_RETURN_IF_ERROR(VerifyRank(rank, buffer));
   return absl::OkStatus();

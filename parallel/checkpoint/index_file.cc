@@ -55,11 +55,9 @@ absl::StatusOr<std::string> ContentsIfUtf8(const std::string& path, const Checkp
 
 PieceTables TablesOf(const Layout& layout) {
   PieceTables tables;
-  if (layout.HasBoxes()) tables.columns = 5;
   const models::Box* last = nullptr;
   for (const LayoutPiece& piece : layout.pieces) {
     tables.pieces.insert(tables.pieces.end(), {piece.tensor, piece.rank, piece.range.begin, piece.range.end});
-    if (tables.columns == 4) continue;
     const models::Box& box = piece.range.box;
     if (box.size == layout.tensors[piece.tensor].shape) {
       tables.pieces.push_back(-1);
@@ -77,8 +75,8 @@ PieceTables TablesOf(const Layout& layout) {
 
 absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
   PLAIT_ASSIGN_OR_RETURN(const std::string contents, ContentsIfUtf8(file.path(), index));
-  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kIndexFormat, FormatVersionOf(index.layout)));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", index.layout.step));
+  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kIndexFormat, kFormatVersion));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", kStepAttribute, index.layout.step));
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(contents.data()),
                                              contents.size());
   PLAIT_RETURN_IF_ERROR(
@@ -91,28 +89,31 @@ absl::Status WriteContents(data::File& file, const CheckpointIndex& index) {
 }
 
 // The version of the format.
-absl::StatusOr<std::int64_t> CheckFormat(const data::File& file) {
-  const absl::StatusOr<std::string> format = data::TextAttribute(file, "/", "format");
-  absl::StatusOr<std::int64_t> version = data::IntAttribute(file, "/", "format_version");
-  if (!format.ok() || *format != kIndexFormat || !version.ok()) {
+absl::StatusOr<std::int64_t> CheckFormat(const data::AddressedFile& file) {
+  const auto version = file.table().integers.find(kVersionAttribute);
+  if (file.table().format != kIndexFormat || version == file.table().integers.end()) {
     return absl::DataLossError(
         absl::StrCat(file.path(), ": an HDF5 file, but not the index of a checkpoint"));
   }
-  if (*version == kFormatWithoutBoxes || *version == kFormatWithBoxes) return version;
-  return absl::DataLossError(absl::StrCat(
-      file.path(), ": checkpoint of format ", *version, ", this program reads formats ", kFormatWithoutBoxes,
-      " and ", kFormatWithBoxes, "; ",
-      *version > kFormatWithBoxes ? "use the newer version of the program that wrote it"
-                                  : "load it with the version that wrote it and save it with one that writes "
-                                    "both, or start anew"));
+  if (version->second >= kFormatWithoutBoxes && version->second <= kFormatVersion) {
+    PLAIT_RETURN_IF_ERROR(CheckHasTable(file));
+    return version->second;
+  }
+  return absl::DataLossError(
+      absl::StrCat(file.path(), ": checkpoint of format ", version->second, ", this program reads formats ",
+                   kFormatWithoutBoxes, " to ", kFormatVersion, "; ",
+                   version->second > kFormatVersion
+                       ? "use the newer version of the program that wrote it"
+                       : "load it with the version that wrote it and save it with one that writes "
+                         "both, or start anew"));
 }
 
-absl::StatusOr<PieceTables> ReadTables(const data::File& file, std::int64_t version) {
+absl::StatusOr<PieceTables> ReadTables(const data::AddressedFile& file, std::int64_t version) {
   PieceTables tables;
-  PLAIT_ASSIGN_OR_RETURN(tables.pieces, data::ReadChecked<std::int64_t>(file, kPieces));
-  if (version == kFormatWithoutBoxes) return tables;
-  tables.columns = 5;
-  PLAIT_ASSIGN_OR_RETURN(tables.boxes, data::ReadChecked<std::int64_t>(file, kBoxes));
+  PLAIT_ASSIGN_OR_RETURN(tables.pieces, file.Read<std::int64_t>(kPieces));
+  if (version == kFormatWithoutBoxes) tables.columns = 4;
+  if (tables.columns == 4 || (version == kFormatVersion && file.Find(kBoxes) == nullptr)) return tables;
+  PLAIT_ASSIGN_OR_RETURN(tables.boxes, file.Read<std::int64_t>(kBoxes));
   return tables;
 }
 
@@ -210,16 +211,6 @@ absl::Status CheckIndex(const CheckpointIndex& index) {
   return CheckCoverage(index.layout);
 }
 
-absl::StatusOr<CheckpointIndex> IndexOf(const data::File& file) {
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t version, CheckFormat(file));
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> contents,
-                         data::ReadChecked<std::uint8_t>(file, kContents));
-  PLAIT_ASSIGN_OR_RETURN(const PieceTables tables, ReadTables(file, version));
-  absl::StatusOr<CheckpointIndex> index = ParseIndex({contents.begin(), contents.end()}, tables);
-  if (!index.ok()) return base::Prefixed(index.status(), file.path());
-  return index;
-}
-
 }  // namespace
 
 absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables) {
@@ -245,15 +236,28 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index) {
     PLAIT_RETURN_IF_ERROR(
         AddVirtualTensor(file, index.layout, index.layout.tensors[t], index.layout.PiecesOfTensor(t)));
   }
-  PLAIT_RETURN_IF_ERROR(file.Close());
+  PLAIT_RETURN_IF_ERROR(data::AppendAddresses(file, image));
   return data::WriteImage(image, path);
 }
 
+absl::Status CheckHasTable(const data::AddressedFile& file) {
+  const auto version = file.table().integers.find(kVersionAttribute);
+  if (file.has_table() || (version != file.table().integers.end() && version->second < kFormatVersion)) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      file.path(),
+      ": its table of addresses is missing: cut short, or changed by another program since it was saved"));
+}
+
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(const data::File file, data::File::Open(path));
-  absl::StatusOr<CheckpointIndex> index = IndexOf(file);
-  if (!absl::IsNotFound(index.status())) return index;
-  return absl::DataLossError(absl::StrCat(index.status().message(), ", it is damaged"));
+  PLAIT_ASSIGN_OR_RETURN(const data::AddressedFile file, data::AddressedFile::Open(path));
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t version, CheckFormat(file));
+  PLAIT_ASSIGN_OR_RETURN(const std::string contents, file.ReadBytes(kContents));
+  PLAIT_ASSIGN_OR_RETURN(const PieceTables tables, ReadTables(file, version));
+  absl::StatusOr<CheckpointIndex> index = ParseIndex(contents, tables);
+  if (!index.ok()) return base::Prefixed(index.status(), path);
+  return index;
 }
 
 }  // namespace plait::parallel

@@ -7,11 +7,12 @@
 //    "shards": [{"file": "rank-00000.h5", "bytes": 5120, "checksums_crc32": 305419896}, ...],
 //    "texts": {"config": "..."}, "integers": {"sampler.position": 7}}
 // (uint8) and /plait/pieces, int64 (pieces, 4): index of the tensor, rank, begin, end; each with attribute
-// crc32. Root attributes: format = "plait checkpoint", format_version, step.
+// crc32. Root attributes: format = "plait checkpoint", format_version, step. Behind it, since version 3, where these lie
+// (data/hdf5/address_table.h), with which they are read.
 //
-// Format version 2, written where pieces are ranges of boxes, has a fifth column in /plait/pieces: where in
-// /plait/boxes (int64, with crc32) the piece's box stands, its begins and then its sizes, one per dimension
-// of the tensor; -1: the piece is a range of the whole tensor.
+// Since format version 2 /plait/pieces has a fifth column: where in /plait/boxes (int64, with crc32; version 3: only if
+// there are boxes) the piece's box stands, its begins and then its sizes, one per dimension of the tensor; -1: the piece
+// is a range of the whole tensor.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_INDEX_FILE_H_
 
@@ -22,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "data/hdf5/addressed_file.h"
 #include "parallel/checkpoint/layout.h"
 #include "parallel/checkpoint/shard_file.h"
 
@@ -40,7 +42,7 @@ struct CheckpointIndex {
 
 // What the file says about pieces: rows of `columns` numbers. In version 1 four, and no boxes.
 struct PieceTables {
-  std::int64_t columns = 4;
+  std::int64_t columns = 5;
   std::vector<std::int64_t> pieces, boxes;
 };
 
@@ -51,7 +53,10 @@ absl::Status WriteIndex(const std::string& path, const CheckpointIndex& index);
 // against the size that their file is said to have. DATA_LOSS, without a path. Local.
 absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const PieceTables& tables);
 
-// Reads both versions. DATA_LOSS for files that are no index, damaged, or of another format version, saying
+// DATA_LOSS for a file of version 3 that has lost its table of addresses.
+absl::Status CheckHasTable(const data::AddressedFile& file);
+
+// Reads all versions. DATA_LOSS for files that are no index, damaged, or of another format version, saying
 // what to do. Local.
 absl::StatusOr<CheckpointIndex> ReadIndex(const std::string& path);
 

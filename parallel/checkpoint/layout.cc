@@ -194,12 +194,6 @@ absl::Span<const LayoutPiece> Layout::PiecesOfTensor(std::int64_t tensor) const 
   return absl::MakeConstSpan(pieces).subspan(begin - pieces.begin(), end - begin);
 }
 
-bool Layout::HasBoxes() const {
-  return std::any_of(pieces.begin(), pieces.end(), [&](const LayoutPiece& piece) {
-    return piece.range.box.size != tensors[piece.tensor].shape;
-  });
-}
-
 std::int64_t Layout::BytesOf(const LayoutPiece& piece) const {
   return piece.elements() * ElementBytes(tensors[piece.tensor].dtype);
 }

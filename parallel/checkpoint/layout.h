@@ -36,9 +36,6 @@ struct Layout {
   std::vector<TensorSpec> tensors;  // in the order in which rank 0 offers them, then rank 1 what is new, ...
   std::vector<LayoutPiece> pieces;  // sorted by tensor, then box, then begin (PrecedesInLayout)
 
-  // Whether a piece is part of a box, which the first version of the format did not know.
-  bool HasBoxes() const;
-
   // Those of one rank, in the same order.
   std::vector<LayoutPiece> PiecesOf(int rank) const;
   absl::Span<const LayoutPiece> PiecesOfTensor(std::int64_t tensor) const;

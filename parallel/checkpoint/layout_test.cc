@@ -28,7 +28,6 @@ TEST(Layout, PiecesInOrderAndTensorsAsTheyCome) {
   const std::vector<LayoutPiece> expected = {
       {0, 1, {four, 0, 2}, 1}, {0, 0, {four, 2, 4}, 0}, {1, 1, {three, 0, 3}, 0}};
   EXPECT_EQ(layout->pieces, expected);
-  EXPECT_FALSE(layout->HasBoxes());
   EXPECT_EQ(layout->PiecesOf(1).size(), 2u);
   EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "b/x[2:4]");
   EXPECT_EQ(layout->TotalBytes(), 28);
@@ -48,7 +47,6 @@ TEST(Layout, BoxesAndRangesOfThem) {
                   Of({BoxPiece({4, 8}, right, 0, 5), BoxPiece({4, 8}, left, 3, 3)})});
   ASSERT_TRUE(layout.ok()) << layout.status();
   ASSERT_EQ(layout->pieces.size(), 3u);
-  EXPECT_TRUE(layout->HasBoxes());
   EXPECT_EQ(layout->ArrayOf(layout->pieces[0]), "model/x[0:4, 0:2][0:8]");
   EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "model/x[0:4, 2:8][0:5]");
   EXPECT_EQ(layout->ArrayOf(layout->pieces[2]), "model/x[0:4, 2:8][5:24]");
@@ -62,7 +60,6 @@ TEST(Layout, RowsNeedNoBoxes) {
       MakeLayout({Of({BoxPiece({4, 8}, {{2, 0}, {2, 8}}, 0, 16)}),
                   Of({BoxPiece({4, 8}, {{1, 3}, {1, 5}}, 0, 5)}), Of({Piece({4, 8}, 0, 11)})});
   ASSERT_TRUE(layout.ok()) << layout.status();
-  EXPECT_FALSE(layout->HasBoxes());
   EXPECT_EQ(layout->ArrayOf(layout->pieces[1]), "model/x[11:16]");
   EXPECT_EQ(layout->ArrayOf(layout->pieces[2]), "model/x[16:32]");
 }

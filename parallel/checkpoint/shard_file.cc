@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "data/hdf5/address_table.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/checked_array.h"
 #include "data/hdf5/file.h"
@@ -52,9 +53,9 @@ Handle SpaceOfPiece(const Layout& layout, const LayoutPiece& piece) {
 }
 
 absl::Status Describe(data::File& file, const Layout& layout, int rank) {
-  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kShardFormat, FormatVersionOf(layout)));
-  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", "step", layout.step));
-  return data::SetAttribute(file, "/", "rank", std::int64_t{rank});
+  PLAIT_RETURN_IF_ERROR(data::SetFormat(file, kShardFormat, kFormatVersion));
+  PLAIT_RETURN_IF_ERROR(data::SetAttribute(file, "/", kStepAttribute, layout.step));
+  return data::SetAttribute(file, "/", kRankAttribute, std::int64_t{rank});
 }
 
 absl::Status WriteRankState(data::File& file, const std::map<std::string, std::string>& rank_state) {
@@ -68,10 +69,6 @@ absl::Status WriteRankState(data::File& file, const std::map<std::string, std::s
 }
 
 }  // namespace
-
-std::int64_t FormatVersionOf(const Layout& layout) {
-  return layout.HasBoxes() ? kFormatWithBoxes : kFormatWithoutBoxes;
-}
 
 std::string ShardFileName(int rank) { return absl::StrFormat("rank-%05d.h5", rank); }
 
@@ -97,7 +94,7 @@ absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layou
     PLAIT_ASSIGN_OR_RETURN(shard.checksums_.offset, LayOutArray(file, kChecksums, type, FlatSpace(chunks)));
     shard.checksums_.bytes = chunks * static_cast<std::int64_t>(sizeof(std::uint32_t));
   }
-  PLAIT_RETURN_IF_ERROR(file.Close());
+  PLAIT_RETURN_IF_ERROR(data::AppendAddresses(file, *shard.image_));
   shard.summary_.bytes = shard.image_->size_bytes();
   return shard;
 }

@@ -10,7 +10,8 @@
 // File: /GROUP/NAME[begin:end], in a box /GROUP/NAME[0:3, 4:8][begin:end], contiguous and little-endian;
 // /plait/checksums, uint32: CRC-32 (zlib) of every chunk of kChunkBytes of each piece (the last one of a
 // piece shorter), pieces in the layout's order; /plait/rank_state/NAME, uint8 with attribute crc32. Root
-// attributes: format, format_version, step, rank.
+// attributes: format, format_version, step, rank. Behind it, since version 3, where all these lie
+// (data/hdf5/address_table.h), with which they are read.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SHARD_FILE_H_
 
@@ -30,13 +31,14 @@
 namespace plait::parallel {
 
 inline constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
-inline constexpr std::int64_t kFormatWithoutBoxes = 1, kFormatWithBoxes = 2;
+// What is written. Read are, too: 1, whose pieces are ranges of whole tensors, and 2, with boxes; neither has a table of
+// addresses.
+inline constexpr std::int64_t kFormatVersion = 3, kFormatWithoutBoxes = 1;
 inline constexpr char kShardFormat[] = "plait checkpoint shard";
 inline constexpr char kChecksums[] = "/plait/checksums";
+inline constexpr char kVersionAttribute[] = "format_version", kStepAttribute[] = "step",
+                      kRankAttribute[] = "rank";
 inline constexpr char kRankState[] = "/plait/rank_state";
-
-// The oldest version of the format that can hold it.
-std::int64_t FormatVersionOf(const Layout& layout);
 
 // "rank-00003.h5"
 std::string ShardFileName(int rank);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/hdf5/checked_array.h"
@@ -18,16 +19,16 @@ absl::Status CheckSize(const base::FileDescriptor& bytes, const std::string& pat
                                           ": cut short, or of another checkpoint"));
 }
 
-absl::Status CheckDescription(const data::File& file, std::int64_t step, int rank) {
-  const absl::StatusOr<std::string> format = data::TextAttribute(file, "/", "format");
-  const absl::StatusOr<std::int64_t> its_step = data::IntAttribute(file, "/", "step");
-  const absl::StatusOr<std::int64_t> its_rank = data::IntAttribute(file, "/", "rank");
-  if (!format.ok() || *format != kShardFormat || !its_step.ok() || !its_rank.ok()) {
+absl::Status CheckDescription(const data::AddressedFile& file, std::int64_t step, int rank) {
+  const std::map<std::string, std::int64_t>& numbers = file.table().integers;
+  const auto its_step = numbers.find(kStepAttribute), its_rank = numbers.find(kRankAttribute);
+  if (file.table().format != kShardFormat || its_step == numbers.end() || its_rank == numbers.end()) {
     return absl::DataLossError(absl::StrCat(file.path(), ": an HDF5 file, but no part of a checkpoint"));
   }
-  if (*its_step == step && *its_rank == rank) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(file.path(), ": of step ", *its_step, ", rank ", *its_rank,
-                                          "; expected step ", step, ", rank ", rank));
+  PLAIT_RETURN_IF_ERROR(CheckHasTable(file));
+  if (its_step->second == step && its_rank->second == rank) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(file.path(), ": of step ", its_step->second, ", rank ",
+                                          its_rank->second, "; expected step ", step, ", rank ", rank));
 }
 
 }  // namespace
@@ -35,12 +36,10 @@ absl::Status CheckDescription(const data::File& file, std::int64_t step, int ran
 absl::StatusOr<ShardReader> ShardReader::Open(const std::string& folder, const CheckpointIndex& index,
                                               int rank) {
   const std::string path = absl::StrCat(folder, "/", ShardFileName(rank));
-  PLAIT_ASSIGN_OR_RETURN(base::FileDescriptor bytes,
-                         base::FileDescriptor::Open(path, base::FileDescriptor::Mode::kRead));
-  PLAIT_RETURN_IF_ERROR(CheckSize(bytes, path, index.shards[rank].bytes));
-  PLAIT_ASSIGN_OR_RETURN(data::File file, data::File::Open(path));
+  PLAIT_ASSIGN_OR_RETURN(data::AddressedFile file, data::AddressedFile::Open(path));
+  PLAIT_RETURN_IF_ERROR(CheckSize(file.bytes(), path, index.shards[rank].bytes));
   PLAIT_RETURN_IF_ERROR(CheckDescription(file, index.layout.step, rank));
-  ShardReader reader(index, std::move(file), std::move(bytes));
+  ShardReader reader(index, std::move(file));
   PLAIT_RETURN_IF_ERROR(reader.ReadChecksums(rank));
   return reader;
 }
@@ -52,50 +51,34 @@ absl::Status ShardReader::ReadChecksums(int rank) {
     first_chunk_.push_back(chunks);
     if (piece.rank == rank) chunks += (layout.BytesOf(piece) + index_->chunk_bytes - 1) / index_->chunk_bytes;
   }
-  if (chunks > 0) {
-    PLAIT_ASSIGN_OR_RETURN(checksums_, data::ReadArray<std::uint32_t>(file_, kChecksums));
+  const auto bytes = chunks * static_cast<std::int64_t>(sizeof(std::uint32_t));
+  const data::AddressTable::Array* const place = file_.Find(kChecksums);
+  const bool fits = chunks == 0 || (place != nullptr && place->bytes == bytes);
+  if (fits && chunks > 0) {
+    checksums_.resize(chunks);
+    PLAIT_RETURN_IF_ERROR(file_.bytes().ReadAt(checksums_.data(), bytes, place->offset));
   }
-  const auto bytes = static_cast<std::int64_t>(checksums_.size() * sizeof(std::uint32_t));
-  if (static_cast<std::int64_t>(checksums_.size()) == chunks &&
-      data::Crc32(checksums_.data(), bytes) == index_->shards[rank].checksums_crc32) {
+  if (fits && data::Crc32(checksums_.data(), bytes) == index_->shards[rank].checksums_crc32)
     return absl::OkStatus();
-  }
   return absl::DataLossError(
       absl::StrCat(file_.path(), ": ", kChecksums, " is not what the index expects, the file is damaged"));
 }
 
-absl::StatusOr<std::int64_t> ShardReader::PlaceOf(std::size_t piece) {
-  const auto known = places_.find(piece);
-  if (known != places_.end()) return known->second;
-  PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, FindPlace(piece));
-  places_.emplace(piece, place);
-  return place;
-}
-
-absl::StatusOr<std::int64_t> ShardReader::FindPlace(std::size_t piece) const {
-  const data::QuietHdf5 quiet;
+absl::StatusOr<std::int64_t> ShardReader::PlaceOf(std::size_t piece) const {
   const LayoutPiece& about = index_->layout.pieces[piece];
   const std::string name = "/" + index_->layout.ArrayOf(about);
-  const std::string where = absl::StrCat(file_.path(), ": ", name);
-  if (!file_.Has(name)) return absl::DataLossError(absl::StrCat(where, ": not in the file"));
-  const data::Handle array(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT));
-  if (!array.ok()) return data::Hdf5Error(where, "cannot be opened");
-  const data::Handle space(H5Dget_space(array.id()));
-  const haddr_t place = H5Dget_offset(array.id());
-  const auto bytes = static_cast<std::uint64_t>(index_->layout.BytesOf(about));
-  // `place` may be anything in a damaged file, HADDR_UNDEF, the largest number, among others.
-  if (H5Sget_simple_extent_npoints(space.id()) == about.elements() &&
-      H5Dget_storage_size(array.id()) == bytes && place <= static_cast<std::uint64_t>(INT64_MAX) - bytes) {
-    return static_cast<std::int64_t>(place);
-  }
-  return absl::DataLossError(absl::StrCat(where, ": not stored as a checkpoint stores it"));
+  const data::AddressTable::Array* const place = file_.Find(name);
+  if (place != nullptr && place->bytes == index_->layout.BytesOf(about)) return place->offset;
+  return absl::DataLossError(
+      absl::StrCat(file_.path(), ": ", name, ": ",
+                   place == nullptr ? "not in the file" : "not stored as a checkpoint stores it"));
 }
 
 absl::Status ShardReader::ReadWholeChunk(std::size_t piece, std::int64_t chunk, std::int64_t bytes,
                                          char* to) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t place, PlaceOf(piece));
   const std::int64_t first = chunk * index_->chunk_bytes;
-  PLAIT_RETURN_IF_ERROR(bytes_.ReadAt(to, bytes, place + first));
+  PLAIT_RETURN_IF_ERROR(file_.bytes().ReadAt(to, bytes, place + first));
   if (data::Crc32(to, bytes) == checksums_[first_chunk_[piece] + chunk]) return absl::OkStatus();
   const LayoutPiece& about = index_->layout.pieces[piece];
   const TensorSpec& tensor = index_->layout.tensors[about.tensor];
@@ -137,14 +120,20 @@ absl::Status ShardReader::Read(std::size_t piece, std::int64_t begin, std::int64
 }
 
 absl::StatusOr<std::string> ShardReader::RankState(const std::string& name) const {
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes,
-                         data::ReadChecked<std::uint8_t>(file_, absl::StrCat(kRankState, "/", name)));
-  return std::string(bytes.begin(), bytes.end());
+  const std::string array = absl::StrCat(kRankState, "/", name);
+  if (file_.Find(array) != nullptr) return file_.ReadBytes(array);
+  return absl::NotFoundError(absl::StrCat(file_.path(), ": ", array, ": not in the file"));
 }
 
-absl::StatusOr<std::vector<std::string>> ShardReader::RankStateNames() const {
-  if (!file_.Has(kRankState)) return std::vector<std::string>();
-  return file_.Names(kRankState);
+std::vector<std::string> ShardReader::RankStateNames() const {
+  const std::string group = absl::StrCat(kRankState, "/");
+  const auto& arrays = file_.table().arrays;
+  std::vector<std::string> names;
+  for (auto array = arrays.lower_bound(group); array != arrays.end() && absl::StartsWith(array->first, group);
+       ++array) {
+    names.push_back(array->first.substr(group.size()));
+  }
+  return names;
 }
 
 }  // namespace plait::parallel

@@ -201,6 +201,16 @@ def inputs():
     yield "checkpoint/boxes", index(contents(), 5, [(0, 0, 0, 6, 0), (0, 1, 0, 6, 4), (1, 0, 0, 1, -1)], (0, 0, 2, 3, 2, 0, 2, 3))
     yield "checkpoint/huge_chunks", index(contents(chunk_bytes=2**63 - 8), 4, pieces)
     yield "checkpoint/step_below_zero", index(contents(step=-5), 4, pieces)
+    hdf5 = bytes(64)
+    for name, table in (("sound", {}), ("beyond_the_file", {"arrays": {"/x": [60, 5]}}),
+                        ("beyond_64_bits", {"arrays": {"/x": [2**63 - 1, 2**63 - 1, 2**64 - 1]}}),
+                        ("below_zero", {"arrays": {"/x": [-1, 4]}}), ("another_type", {"arrays": [0, 1]}),
+                        ("nested", {"integers": json.loads("[" * 500 + "]" * 500)})):
+        text = json.dumps({"format": "f", "integers": {"step": 5}, "arrays": {"/x": [8, 16, 7], "/y": [0, 0]},
+                           "structure_crc32": 3, **table}).encode()
+        yield "address_table/" + name, text + b"\0" + hdf5
+    yield "address_table/with_footer", hdf5 + text + struct.pack("<IQ", zlib.crc32(text), len(text)) + b"plaitad1"
+    yield "address_table/larger_than_the_file", struct.pack("<IQ", 0, 2**64 - 1) + b"plaitad1"
 
 
 def main(folder):

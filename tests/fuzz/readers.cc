@@ -1,5 +1,6 @@
 #include "tests/fuzz/readers.h"
 
+extern "C" int Take_address_table(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_byte_pair(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_cluster(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_flags(const std::uint8_t* data, std::size_t size);
@@ -21,6 +22,7 @@ namespace plait::fuzz {
 
 const std::vector<Reader>& Readers() {
   static const auto& readers = *new std::vector<Reader>{
+      {"address_table", Take_address_table},
       {"byte_pair", Take_byte_pair},
       {"cluster", Take_cluster},
       {"flags", Take_flags},
