@@ -5,7 +5,7 @@
 //
 // prints one line to standard error and aborts:
 //
-//   mgrit/cycle.cc:41: PLAIT_CHECK(level < levels) failed: level 3 of 3
+//   mgrit/delta.cc:41: PLAIT_CHECK(level < levels) failed: level 3 of 3
 //
 // Always on, also in optimised builds. What follows << is evaluated only on failure. Input and environment
 // errors are no programming errors: they are an absl::Status (base/status_macros.h).

@@ -37,7 +37,7 @@ class LevelName : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<LevelName>(); }
 };
 
-// "reader:358" for data/reader.cc.
+// "log:358" for base/log.cc.
 class Place : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& line) override {

@@ -8,7 +8,7 @@
 //   work.Wait();
 //
 // All ranks of a group call the same collectives in the same order. A group of one is the identity.
-// Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog.h): a rank that does not come
+// Every call is recorded (comm/flight_recorder.h) and watched (comm/watchdog): a rank that does not come
 // ends the job with one line that names it. No call returns a status: a transport failure throws
 // comm::TransportError, an argument that cannot be right (a count that does not fit, a rank outside the
 // group) ends the process.

@@ -49,7 +49,7 @@ namespace plait::rank_history {
 struct Exports {
   std::string csv = {};          // file; data/history/sinks.h
   std::string json_lines = {};   // file
-  std::string tensorboard = {};  // folder; data/history/tensorboard_sink.h
+  std::string tensorboard = {};  // folder; data/history/sinks.h
 };
 
 struct RankHistoryOptions {
