@@ -20,7 +20,9 @@ namespace {
 template <typename Integer>
 std::string Range() {
   using Limits = std::numeric_limits<Integer>;
-  return absl::StrCat("a whole number from ", Limits::min(), " to ", Limits::max());
+  if (!Limits::is_signed) return absl::StrCat("an integer from 0 to ", Limits::max());
+  return sizeof(Integer) == sizeof(std::int64_t) ? "an integer"
+                                                 : absl::StrCat("an integer up to ", Limits::max());
 }
 
 // Python writes powers of ten from -4 to 15 without an exponent.
@@ -96,7 +98,7 @@ std::string ExpectedValue(const BoundFlag::Value& value) {
         if constexpr (std::is_same_v<Type, bool>) return "true or false";
         if constexpr (std::is_same_v<Type, double>) return "a number";
         if constexpr (std::is_same_v<Type, std::string>) return "text";
-        if constexpr (std::is_same_v<Type, std::vector<int>>) return "a whole number, or a list such as 4,2";
+        if constexpr (std::is_same_v<Type, std::vector<int>>) return "an integer, or a list such as 4,2";
         if constexpr (std::is_integral_v<Type>) return Range<Type>();
       },
       value);

@@ -120,13 +120,11 @@ TEST_F(FlagsTest, AbseilsOwnFlagsAreUnknown) {
 }
 
 TEST_F(FlagsTest, BadValuesSayWhatWasExpected) {
-  EXPECT_EQ(Parse({"--lp-levels=three"}),
-            "--lp-levels=three: expected a whole number from -2147483648 to 2147483647");
-  EXPECT_EQ(Parse({"--lp-levels=3.5"}),
-            "--lp-levels=3.5: expected a whole number from -2147483648 to 2147483647");
-  EXPECT_EQ(Parse({"--seed=-1"}), "--seed=-1: expected a whole number from 0 to 18446744073709551615");
+  EXPECT_EQ(Parse({"--lp-levels=three"}), "--lp-levels=three: expected an integer up to 2147483647");
+  EXPECT_EQ(Parse({"--lp-levels=3.5"}), "--lp-levels=3.5: expected an integer up to 2147483647");
+  EXPECT_EQ(Parse({"--seed=-1"}), "--seed=-1: expected an integer from 0 to 18446744073709551615");
   EXPECT_EQ(Parse({"--seed=18446744073709551616"}),
-            "--seed=18446744073709551616: expected a whole number from 0 to 18446744073709551615");
+            "--seed=18446744073709551616: expected an integer from 0 to 18446744073709551615");
   EXPECT_EQ(Parse({"--lr=fast"}), "--lr=fast: expected a number");
   EXPECT_EQ(Parse({"--use-sgd=maybe"}), "--use-sgd=maybe: expected true or false");
   EXPECT_EQ(Parse({"--gru=quick"}), "--gru=quick: expected implicit or classic");
@@ -244,10 +242,10 @@ TEST(BoundFlags, SetMembersOfAStruct) {
   EXPECT_FALSE(flags[5].given);
   EXPECT_EQ(Settings(usage).substr(0, 49), "Namespace(levels=5, use_sgd=True, factors=[4,2], ");
   EXPECT_EQ(ParseFlags({"--factors=4,x"}, usage).status().message(),
-            "--factors=4,x: expected a whole number, or a list such as 4,2");
+            "--factors=4,x: expected an integer, or a list such as 4,2");
   EXPECT_EQ(s.factors, (std::vector<int>{4, 2}));
   EXPECT_EQ(ParseFlags({"--seed=-1"}, usage).status().message(),
-            "--seed=-1: expected a whole number from 0 to 18446744073709551615");
+            "--seed=-1: expected an integer from 0 to 18446744073709551615");
   EXPECT_EQ(ParseFlags({"--level=4"}, usage).status().message(),
             "unknown flag --level; did you mean --levels? (--help lists all)");
 }

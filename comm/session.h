@@ -41,7 +41,7 @@ struct SessionOptions {
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
   // Memory that the ranks of a node share, per communicator and rank; its pages are taken when they are
-  // first used. Most collectives go through it; half of it is what an all-reduce hands over at its start.
+  // first used. Most collectives go through it; half of it is what an all-reduce copies at its start.
   // 0: through messages, as between nodes.
   std::int64_t shared_bytes_per_rank = std::int64_t{4} << 20;
   // Through messages, all-reduces, reduce-scatters and all-gathers go round a ring from this size on

@@ -12,7 +12,7 @@
 // which the coarse grids are not given beforehand. (Falgout, Manteuffel, O'Neill, Schroder: Multigrid reduction in time
 // for nonlinear parabolic problems, SIAM J. Sci. Comput. 39, 2017; XBraid's refinement does the same.)
 //
-// Grids, states and norms are the same bits for any number of ranks.
+// Grids, states and norms are bitwise identical for any number of ranks.
 #ifndef PLAIT_MGRIT_REFINE_H_
 #define PLAIT_MGRIT_REFINE_H_
 

@@ -11,7 +11,7 @@
 //   const double& u_end = solver.state<double>(64);
 //
 // The work is distributed over the ranks of the communicator by intervals of points. States and residuals are
-// the same bits for any number of ranks. Two levels give the states of the serial sweep after N_c iterations
+// bitwise identical for any number of ranks. Two levels give the states of the serial sweep after N_c iterations
 // with F-relaxation, ceil(N_c / 2) with FCF-relaxation (N_c: number of C-intervals).
 //
 // Evaluations of Phi in K V-cycles, n_l steps, factor m_l and s_l CF-sweeps on level l, L the coarsest, all
@@ -74,7 +74,7 @@ class Solver {
   // Called after every iteration; returns whether to go on. The solve stops on all ranks if it does on one, at the
   // price of an all-reduce of one number an iteration.
   using Monitor = std::function<bool(const Progress& progress)>;
-  // A norm over time of one's own, of the norms at the C-points 1, 2, ... of level 0. A function of its
+  // Your own norm over time, of the norms at the C-points 1, 2, ... of level 0. A function of its
   // argument alone: every rank takes it of the same numbers.
   using ResidualNorm = std::function<double(absl::Span<const double> norms)>;
 
@@ -82,7 +82,7 @@ class Solver {
   // Collective.
   Solver(AnyProblem& problem, const TimeGrid& time, const Options& options,
          const comm::Communicator& communicator);
-  // With a partition of one's own; `partition` has as many positions as the communicator has ranks.
+  // With your own partition; `partition` has as many positions as the communicator has ranks.
   Solver(AnyProblem& problem, const TimeGrid& time, const Options& options, comm::Communicator communicator,
          Partition partition);
   ~Solver();

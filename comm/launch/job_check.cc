@@ -86,7 +86,7 @@ void CheckEqual(const Lookup& lookup, const std::string& what, int count, const 
   if (!Has(lookup, variable)) return;
   if (!absl::SimpleAtoi(lookup(variable), &expected)) {
     job.contradictions.push_back(absl::StrCat(Assignment(lookup, variable),
-                                              ": expected a whole number; start the program anew with srun"));
+                                              ": expected an integer; start the program anew with srun"));
   } else if (count != expected) {
     job.contradictions.push_back(
         absl::StrCat(what, " but ", Assignment(lookup, variable),
@@ -183,7 +183,7 @@ void CheckLaunchers(const Lookup& lookup, Job& job) {
     const bool step = trace.kind != LauncherKind::kSlurm || InSlurmStep(lookup);
     if (!trace.malformed.empty()) {
       job.contradictions.push_back(
-          absl::StrCat(trace.malformed, ": expected a whole number; ", StartOrUnset(trace)));
+          absl::StrCat(trace.malformed, ": expected an integer; ", StartOrUnset(trace)));
     } else if (trace.complete() && step) {
       CheckRanges(lookup, trace, job);
       complete.push_back(trace);

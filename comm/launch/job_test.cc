@@ -228,7 +228,7 @@ constexpr Contradiction kContradictions[] = {
      "size <= "
      "size; start the program with mpirun (Open MPI) alone"},
     {"NoNumber", testing::kOpenMpi, "OMPI_COMM_WORLD_SIZE=two", "desk",
-     "OMPI_COMM_WORLD_SIZE=two: expected a whole number; start the program with mpirun (Open MPI) or unset "
+     "OMPI_COMM_WORLD_SIZE=two: expected an integer; start the program with mpirun (Open MPI) or unset "
      "OMPI_COMM_WORLD_RANK"},
     {"OtherRankOfPmix", testing::kOpenMpi, "PMIX_RANK=0", "desk",
      "PMIX_RANK=0 but rank 1 from mpirun (Open MPI): expected the same; start the program with one launcher"},

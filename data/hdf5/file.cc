@@ -463,7 +463,7 @@ absl::StatusOr<std::int64_t> IntAttribute(const File& file, const std::string& o
   const Handle type(H5Aget_type(attribute.id())), space(H5Aget_space(attribute.id()));
   if (H5Tget_class(type.id()) != H5T_INTEGER || H5Sget_simple_extent_npoints(space.id()) != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat(AttributeWhere(file, object, name), ": expected a whole number"));
+        absl::StrCat(AttributeWhere(file, object, name), ": expected an integer"));
   }
   std::int64_t value = 0;
   if (H5Aread(attribute.id(), H5T_NATIVE_INT64, &value) < 0) {

@@ -31,9 +31,7 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return Unexpected("a truth value"); }
   bool number_integer(number_integer_t) override { return Unexpected("a negative number"); }
   bool number_unsigned(number_unsigned_t value) override;
-  bool number_float(number_float_t, const string_t&) override {
-    return Unexpected("no whole number of 64 bits");
-  }
+  bool number_float(number_float_t, const string_t&) override { return Unexpected("no 64-bit integer"); }
   bool string(string_t& text) override;
   bool binary(binary_t&) override { return Unexpected("binary data"); }
   bool start_object(std::size_t) override;
@@ -90,7 +88,7 @@ std::string HeaderEvents::Where() const {
 bool HeaderEvents::Unexpected(const std::string& found) {
   std::string expected = "a JSON object";
   if (place_ == Place::kMetadata) expected = "a text";
-  if (place_ == Place::kNumbers) expected = "whole numbers from 0 to 2^63 - 1";
+  if (place_ == Place::kNumbers) expected = "integers from 0 to 2^63 - 1";
   if (place_ == Place::kTensor) expected = field_ == "dtype" ? "a text" : "a list of numbers";
   return Refuse(absl::StrCat(Where(), " is ", found, ", expected ", expected));
 }

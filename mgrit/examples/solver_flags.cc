@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<int>> Integers(const char* flag, const Words& words) 
   for (const std::string& word : words) {
     int number = 0;
     if (!absl::SimpleAtoi(word, &number)) {
-      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is no whole number"));
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": \"", word, "\" is no integer"));
     }
     numbers.push_back(number);
   }

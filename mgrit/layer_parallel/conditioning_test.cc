@@ -1,5 +1,5 @@
 // Tensors of the batch that blocks read besides their state: gradients against autograd through the blocks in a row, in
-// float64; the same bits for any number of ranks.
+// float64; bitwise identical for any number of ranks.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>

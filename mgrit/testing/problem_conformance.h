@@ -1,4 +1,4 @@
-// Checks a problem of one's own before a solver runs on it.
+// Checks your own problem before a solver runs on it.
 //
 //   TEST(MyProblem, Conforms) {
 //     MyProblem problem;

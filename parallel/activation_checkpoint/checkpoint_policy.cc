@@ -29,7 +29,7 @@ absl::Status PickEvery(absl::string_view number, std::vector<bool>& picked) {
   int step = 0;
   if (!absl::SimpleAtoi(number, &step) || step < 1) {
     return absl::InvalidArgumentError(absl::StrCat("activation checkpoints \"every=", number,
-                                                   "\": expected a whole number of blocks from 1 on"));
+                                                   "\": expected an integer of blocks from 1 on"));
   }
   for (std::size_t block = 0; block < picked.size(); block += step) picked[block] = true;
   return absl::OkStatus();

@@ -123,10 +123,10 @@ at::ScalarType KnownType(const std::string& name) {
   return *type;
 }
 
-// Throws where it is no whole number of 64 bits.
+// Throws where it is no 64-bit integer.
 std::int64_t Integer(const Json& json) {
   if (!json.is_number_integer())
-    throw std::invalid_argument(absl::StrCat(json.dump().substr(0, 40), " is no whole number"));
+    throw std::invalid_argument(absl::StrCat(json.dump().substr(0, 40), " is no integer"));
   if (!json.is_number_unsigned()) return json;
   const auto value = json.get<std::uint64_t>();
   if (value > static_cast<std::uint64_t>(INT64_MAX))

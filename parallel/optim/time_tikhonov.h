@@ -23,7 +23,7 @@ struct RowNeighbours {
 };
 
 // Adds dR/dtheta to the gradients of the engine's blocks; after Backward, before GradientNorm and the optimizer's step.
-// The same bits for any split of the row and any sharding, as far as masters have the same. Collective along
+// Bitwise identical for any split of the row and any sharding, as far as masters have the same. Collective along
 // `neighbours.axis`; errors of masters that live in a file, of this rank alone. The program ends where blocks are not equal.
 absl::Status AddTimeTikhonov(DataParallel& dp, double factor, const RowNeighbours& neighbours = {});
 

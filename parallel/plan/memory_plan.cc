@@ -126,13 +126,13 @@ void PlanSave(MemoryPlan& plan) {
 }
 
 std::string Line(const char* what, std::int64_t bytes, const std::string& note) {
-  return absl::StrFormat("  %-14s %12.3f MB   %s\n", what, bytes / 1e6, note);
+  return absl::StrFormat("  %-15s %12.3f MB   %s\n", what, bytes / 1e6, note);
 }
 
 std::string ShardNote(const MemoryPlanRequest& request, bool sharded, at::ScalarType type) {
-  return absl::StrCat(toString(type), sharded && request.shard_ranks > 1
-                                          ? absl::StrCat(", a shard of 1/", request.shard_ranks)
-                                          : ", unsharded");
+  return absl::StrCat(c10::getDtypeNames(type).first, sharded && request.shard_ranks > 1
+                                                          ? absl::StrCat(", sharded 1/", request.shard_ranks)
+                                                          : ", unsharded");
 }
 
 std::string FileNote(std::int64_t bytes) {
@@ -232,7 +232,7 @@ std::string MemoryPlanText(const MemoryPlan& plan) {
                               ShardNote(request, ShardsGradients(request.strategy), request.master_type)));
   absl::StrAppend(&text, Line("moments", plan.moment_bytes, MomentNote(plan)));
   if (plan.working_bytes > 0) {
-    absl::StrAppend(&text, Line("units in work", plan.working_bytes, "whole for as long as they are used"));
+    absl::StrAppend(&text, Line("unsharded units", plan.working_bytes, "while they are used"));
   }
   if (plan.save_bytes > 0) {
     absl::StrAppend(&text, Line("checkpoint", plan.save_bytes, "copied while it is written"));

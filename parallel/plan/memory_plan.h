@@ -20,7 +20,7 @@
 //                     reproducible: with L leaves, log2(L) times e P more, and e of the root units for what
 //                     a tied parameter gets from the prologue, 1 + log2(L) times
 //   moments           2 e S (AdamW, Adam), e S (SGD with momentum); in a file: two such buffers
-//   units in work     zero2: whole gradients e of the units whose reduction is on its way and the one that
+//   unsharded units   zero2: whole gradients e of the units whose reduction is on its way and the one that
 //                     backward is in; fsdp: the same, and parameters c of the root units and two blocks
 //   checkpoint        where checkpoints are saved beside training: the copy that is written, e S and the
 //                     moments; values that live in a file take that once more
@@ -28,7 +28,7 @@
 //   activations       bytes per sample times micro-batch, and what does not grow with it; or those of a pass
 //                     without backward, where that takes more
 //
-// Upper bounds that a run reaches (data_parallel.h's peak_bytes() is `parameters` to `units in work` without
+// Upper bounds that a run reaches (data_parallel.h's peak_bytes() is `parameters` to `unsharded units` without
 // moments). Not counted: the program and LibTorch (some 200 MB), message buffers, data. Local.
 #ifndef PLAIT_PARALLEL_PLAN_MEMORY_PLAN_H_
 #define PLAIT_PARALLEL_PLAN_MEMORY_PLAN_H_
@@ -77,7 +77,7 @@ struct MemoryPlanRequest {
   std::int64_t activation_bytes_per_sample = 0;
   std::int64_t fixed_activation_bytes = 0;
   std::int64_t evaluation_bytes = 0;  // of the largest pass without backward
-  // Of units in work, where it is known (a dry run); -1: the most that there may be.
+  // Of unsharded units, where it is known (a dry run); -1: the most that there may be.
   std::int64_t working_bytes = -1;
 };
 
@@ -90,7 +90,7 @@ struct MemoryPlan {
   std::int64_t gradient_bytes = 0;
   std::int64_t moment_bytes = 0;       // in memory
   std::int64_t moment_file_bytes = 0;  // on the disk
-  std::int64_t working_bytes = 0;      // units in work
+  std::int64_t working_bytes = 0;      // unsharded units
   std::int64_t activation_bytes = 0;
   std::int64_t save_bytes = 0;  // the copy of an asynchronous save, on the rank that has most of it
   // Of the engine's flat buffers: what peak_bytes() is held against.

@@ -211,12 +211,12 @@ TEST(MemoryPlan, IsATableForPeople) {
   request.moments_offload = OffloadTarget::kFile;
   EXPECT_EQ(MemoryPlanText(PlanMemory(request)),
             "Memory plan of a rank: 21504 parameters, fsdp, dp_replicate=1, dp_shard=4\n"
-            "  master                0.022 MB   Float, a shard of 1/4\n"
-            "  gradients             0.022 MB   Float, a shard of 1/4\n"
-            "  moments               0.016 MB   AdamW, Float, a shard of 1/4; 0.045 MB in a file\n"
-            "  units in work         0.072 MB   whole for as long as they are used\n"
-            "  activations           0.008 MB   8 samples a pass\n"
-            "  total                 0.139 MB   and the program itself\n");
+            "  master                 0.022 MB   float32, sharded 1/4\n"
+            "  gradients              0.022 MB   float32, sharded 1/4\n"
+            "  moments                0.016 MB   AdamW, float32, sharded 1/4; 0.045 MB in a file\n"
+            "  unsharded units        0.072 MB   while they are used\n"
+            "  activations            0.008 MB   8 samples a pass\n"
+            "  total                  0.139 MB   and the program itself\n");
 }
 
 }  // namespace

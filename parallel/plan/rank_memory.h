@@ -1,4 +1,4 @@
-// What a rank of a mesh needs at most: states by formulas (memory_plan.h), buffers of units in work by replaying who
+// What a rank of a mesh needs at most: states by formulas (memory_plan.h), buffers of unsharded units by replaying who
 // holds them (gather_count.h), activations by replaying the schedule with measured parts (pass_memory.h).
 //
 //   const MemoryPlan memory = RankMemory(plan, /*pp_rank=*/0, **passes.Of(plan.run));

@@ -347,7 +347,7 @@ TEST(DataParallelTest, ShardedStatesTakeTheirShareOfMemory) {
     shares += dp->shards()[u].layout->shard_count() * 8;
     IsBlock(dp->shards()[u]) ? block = whole : roots += whole;
   }
-  // Masters and gradients; root units and the block in work, and their gradients.
+  // Masters and gradients; unsharded root units and block, and their gradients.
   if (n > 1) {
     EXPECT_LE(dp->peak_bytes(), 2 * shares + 2 * roots + 2 * block);
   }

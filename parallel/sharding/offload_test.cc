@@ -201,7 +201,7 @@ TEST(OffloadTest, ParametersInAFileTakeTwoBuffers) {
         !shard.layout->parameters().empty() && shard.layout->parameters()[0].name.rfind("block.", 0) == 0;
     (is_block ? block : roots) += (is_block && block > 0) ? 0 : shard.layout->count() * 4;
   }
-  // All shares here are smaller than a block of the file. Gradients: shares, and whole ones in work.
+  // All shards here are smaller than a block of the file. Gradients: sharded, and unsharded ones while they are used.
   const std::int64_t buffers = 2 * kStateBlockBytes, whole_gradients = World().size() > 1 ? roots + block : 0;
   const std::int64_t kept_gradients = World().size() > 1 ? shares : roots + TestingModel::kBlocks * block;
   EXPECT_LE(program.dp->peak_bytes(), buffers + roots + block + kept_gradients + whole_gradients);

@@ -1,4 +1,4 @@
-// The global norm of gradients in the same bits for any mesh. Private to parallel/sharding.
+// The global norm of gradients, bitwise identical on any mesh. Private to parallel/sharding.
 #ifndef PLAIT_PARALLEL_SHARDING_REPRODUCIBLE_NORM_H_
 #define PLAIT_PARALLEL_SHARDING_REPRODUCIBLE_NORM_H_
 

@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int>> Numbers(absl::string_view key, absl::string_vie
   std::vector<int> numbers;
   for (const absl::string_view part : absl::StrSplit(value, ',')) {
     numbers.emplace_back();
-    if (!absl::SimpleAtoi(part, &numbers.back())) return Unexpected(key, value, "whole numbers, such as 8,4");
+    if (!absl::SimpleAtoi(part, &numbers.back())) return Unexpected(key, value, "integers, such as 8,4");
   }
   return numbers;
 }

@@ -79,7 +79,7 @@ StepSizes FlaggedSizes(StepSizes sizes) {
   return sizes;
 }
 
-// Of parameters between steps, and in work.
+// Of parameters between steps, and while they are unsharded.
 struct Types {
   at::ScalarType master = at::kFloat, compute = at::kFloat;
 };

@@ -1,4 +1,4 @@
-"""A Slurm of one's own on this machine: munged, slurmctld, and a slurmd for each of some nodes that share the host.
+"""A private Slurm on this machine: munged, slurmctld, and a slurmd for each of some nodes that share the host.
 
     with slurm.Cluster(nodes=3, cores=2) as cluster:
         subprocess.run(["srun", "-N2", "hostname"], env=dict(os.environ, **cluster.environment))

@@ -1,5 +1,5 @@
 // Bytes that ranks hold against the formulas: fp32 AdamW takes, per parameter, 16 bytes (ddp), 8 + 8/N
-// (zero1), 4 + 12/N (zero2), 16/N (fsdp), and the unit in work where states are sharded: its parameters and
+// (zero1), 4 + 12/N (zero2), 16/N (fsdp), and the unsharded unit where states are sharded: its parameters and
 // its gradients; with prefetch the next unit's parameters and the gradients on their way. With moments and
 // parameters in a file: two buffers of the largest unit for each, and what works. Counted twice: by the
 // engine, and by the allocator of all tensors.

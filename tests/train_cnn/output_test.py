@@ -63,7 +63,7 @@ class OutputTest(runs.CnnTest):
         out = self.train("--strategy=zero2").out
         plan, network = out.index("Memory plan of a rank: 93962 parameters, zero2"), out.index("model=Net(")
         self.assertLess(plan, network)
-        self.assertRegex(out, r"  moments +0\.\d+ MB   AdamW, Float, a shard of 1/2")
+        self.assertRegex(out, r"  moments +0\.\d+ MB   AdamW, float32, sharded 1/2")
         self.assertRegex(out, r"  total +\d+\.\d+ MB")
 
     def test_plots(self):

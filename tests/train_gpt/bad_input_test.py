@@ -33,7 +33,7 @@ class BadInputTest(runs.TrainTest):
             ("--dtype=int8: expected float32", "--dtype=int8"),
             ("--device=tpu: expected auto, cpu or cuda", "--device=tpu"),
             ("--global-batch-size=1: 2 data-parallel ranks; expected at least one sample for each", "--global-batch-size=1", "--nproc=2"),
-            ("--max-iters.*expected a whole number", "--max-iters=many"),
+            ("--max-iters.*expected an integer", "--max-iters=many"),
             ("--memory-limit=much: expected a size such as 8G", "--memory-limit=much"),
             ("--peak-flops=fast: expected a number", "--peak-flops=fast"),
             ("--init-from=resume: say from which directory", "--init-from=resume"),

@@ -40,7 +40,7 @@ struct DryRunRank {
   // Of tensors, in bytes: what stays between steps, and the most that a step takes besides.
   std::int64_t parameter_bytes = 0;  // and masters
   std::int64_t moment_bytes = 0;
-  std::int64_t gradient_bytes = 0;    // and buffers of units in work
+  std::int64_t gradient_bytes = 0;    // and buffers of unsharded units
   std::int64_t activation_bytes = 0;  // with whatever else lives only within a step
   comm::Stats traffic;                // of a step, by axis
 
@@ -65,7 +65,7 @@ int RankToRun(const std::vector<comm::MeshAxis>& axes, int rank);
 absl::StatusOr<DryRunResult> DryRun(const Settings& settings, const std::vector<comm::MeshAxis>& axes,
                                     const MakeDryRunModel& make);
 
-// The memory plan of this rank of a real mesh, whose activations and units in work are those of a dry run. `trained`
+// The memory plan of this rank of a real mesh, whose activations and unsharded units are those of a dry run. `trained`
 // is split already (SplitLayers). Errors of DryRun. Local.
 absl::StatusOr<parallel::MemoryPlan> PlanByDryRun(const Settings& settings, const comm::DeviceMesh& mesh,
                                                   at::Device device, const TrainedModel& trained,
