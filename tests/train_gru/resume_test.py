@@ -2,6 +2,7 @@
 import os
 import signal
 
+import program_runs
 import runs
 
 
@@ -116,6 +117,11 @@ class ResumeTest(runs.TrainTest):
         self.assertNotEqual(process.returncode, 0)
         self.assertTrue(os.path.exists(self.path("kept/latest")), out)
         self.train(1, "--force-lp", "--epochs=1", "--resume=" + self.path("kept"), *runs.SMALL)
+        # Sizes that the checkpoint cannot hold make no model.
+        with open(self.path("kept/latest"), encoding="utf-8") as latest:
+            program_runs.change_settings(self.path(f"kept/{latest.read().strip()}/index.h5"), num_layers="1000000000")
+        run = self.train(1, "--resume=" + self.path("kept"), code=1)
+        self.assertRegex(run.errors()[-1], "said to have 1000000000 layers, but its files hold \\d+ tensors")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import os
 import signal
 
+import program_runs
 import runs
 
 # 16 steps an epoch: levels of 2, 4 and 8 layers end with steps 32, 64 and 96.
@@ -69,6 +70,13 @@ class ResumeTest(runs.OdeNetTest):
         for name, value in model.items():
             # Converged solves and the serial sweep: rounding, through 48 steps of Adam.
             self.assertLess(abs(value - other[name]).max(), 1e-9, name)
+        # Sizes that the checkpoint cannot hold make no model.
+        for setting, value, expected in (("channels", 10**9, "parameters of 4 x 1000000000 x 1000000000 numbers"),
+                                         ("layers", 10**9, "--layers=1000000000: expected at most 1000000")):
+            program_runs.change_settings(f"{kept}/step-000000048/index.h5", **{setting: str(value)})
+            run = self.finish(self.start([runs.PROGRAM, f"--resume={kept}/step-000000048", "--no-plots"]), code=1)
+            self.assertIn(expected, run.errors()[-1])
+            program_runs.change_settings(f"{kept}/step-000000048/index.h5", channels="8", layers="16")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import re
 import signal
 
+import program_runs
 import runs
 
 # Augmentation and dropout must go on, too.
@@ -36,6 +37,11 @@ class ResumeTest(runs.VitTest):
         resumed = runs.Run(0, out, err)
         whole, _ = self.model(*DRAWING, *flags, "--dropout=0", name="whole")
         self.assertEqual(whole.losses()[-10:], resumed.losses())
+        # Sizes that the checkpoint cannot hold make no model.
+        with open(kept + "/latest", encoding="utf-8") as latest:
+            program_runs.change_settings(f"{kept}/{latest.read().strip()}/index.h5", mlp_dim="4611686018427387904")
+        run = self.finish(self.start(os_flags), code=1)
+        self.assertRegex(run.errors()[-1], "said to have parameters of .* x 4611686018427387904 numbers, but its files hold")
 
     def test_sigterm(self):
         kept = self.path("kept")

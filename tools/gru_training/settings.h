@@ -42,6 +42,9 @@ struct GruSettings : training::Settings {
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   // FailedPrecondition for a last.h5 of earlier versions.
   absl::Status CheckResume(const std::string& folder) const override;
+  models::ModelSizes Sizes() const override {
+    return {.layers = num_layers, .shapes = {{num_layers, hidden_size, hidden_size}}};
+  }
   std::vector<std::string> mesh_axes() const override { return {"lp"}; }
   std::string default_axis() const override { return "lp"; }
   bool blocks_are_steps() const override { return false; }

@@ -14,6 +14,7 @@ using training::OneOf;
 using training::OnResume;
 
 constexpr double kLargest = 1e30;
+constexpr std::int64_t kMostLayers = 1'000'000;
 
 // What a problem has instead of the defaults, which are those of peaks.
 const std::map<std::string, std::vector<std::pair<std::string, std::string>>>& Problems() {
@@ -175,6 +176,9 @@ absl::Status OdeNetSettings::CheckSolver(const std::vector<comm::MeshAxis>& axes
 
 absl::Status OdeNetSettings::CheckNetwork() const {
   PLAIT_RETURN_IF_ERROR(AtLeast("layers", static_cast<double>(layers), 1));
+  if (layers > kMostLayers) {
+    return absl::InvalidArgumentError(absl::StrCat("--layers=", layers, ": expected at most ", kMostLayers));
+  }
   PLAIT_RETURN_IF_ERROR(AtLeast("channels", static_cast<double>(channels), 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("hidden", static_cast<double>(hidden), 0));
   PLAIT_RETURN_IF_ERROR(Between("final-time", final_time, 0, kLargest));
@@ -236,6 +240,11 @@ odenet::OdeNetOptions OdeNetSettings::Network(const std::vector<std::int64_t>& s
           .classes = classes,
           .initial_weights = initial_weights,
           .time_tikhonov = tikhonov_time};
+}
+
+models::ModelSizes OdeNetSettings::Sizes() const {
+  const std::int64_t blocks = time_weights == "per-layer" ? Levels().back() : controls;
+  return {.layers = blocks, .shapes = {{blocks, channels, channels}, {hidden}}};
 }
 
 std::vector<std::int64_t> OdeNetSettings::Levels() const {

@@ -42,6 +42,7 @@ struct OdeNetSettings final : training::Settings {
   void Bind(training::SettingsTable& table) override;
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
+  models::ModelSizes Sizes() const override;
   bool runs_on_one_rank() const override { return true; }
   std::vector<std::string> mesh_axes() const override { return {"lp"}; }
   std::string default_axis() const override { return "lp"; }

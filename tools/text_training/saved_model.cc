@@ -13,6 +13,7 @@
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
 #include "models/model_sizes.h"
+#include "tools/training/resume.h"
 
 namespace plait::text_training {
 namespace {
@@ -110,16 +111,6 @@ void ReadExperts(const Checkpoint& checkpoint, gpt::GptOptions& options) {
 }
 void ReadExperts(const Checkpoint&, llama::LlamaOptions&) {}
 
-models::HeldNumbers HeldBy(const Checkpoint& checkpoint) {
-  models::HeldNumbers held;
-  for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
-    if (tensor.group != "model") continue;
-    ++held.tensors;
-    held.numbers += parallel::ElementsOf(tensor);
-  }
-  return held;
-}
-
 template <typename Options>
 absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
   Options options;
@@ -127,7 +118,7 @@ absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
   for (const Field& field : FieldsOf(options)) PLAIT_RETURN_IF_ERROR(Read(checkpoint, field));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(Validate(options), checkpoint.folder()));
   PLAIT_RETURN_IF_ERROR(
-      base::Prefixed(models::CheckHeld(SizesOf(options), HeldBy(checkpoint)), checkpoint.folder()));
+      base::Prefixed(models::CheckHeld(SizesOf(options), training::HeldBy(checkpoint)), checkpoint.folder()));
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/text_training/settings.h"
 
 #include <cmath>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -85,6 +86,11 @@ absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) co
 }
 
 std::string TextSettings::SequenceFlag() const { return absl::StrReplaceAll(sequence_flag, {{"_", "-"}}); }
+
+models::ModelSizes TextSettings::Sizes() const {
+  if (!initial_model().empty()) return {};  // those of its files
+  return std::visit([](const auto& options) { return SizesOf(options); }, Options(/*vocabulary_size=*/1));
+}
 
 std::string TextSettings::initial_model() const {
   return init_from == "scratch" || init_from == "resume" ? "" : base::FromUser(init_from);

@@ -41,6 +41,7 @@ struct TextSettings : training::Settings {
 
   // A model that begins from scratch.
   virtual ModelOptions Options(std::int64_t vocabulary_size) const = 0;
+  models::ModelSizes Sizes() const override;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }

@@ -82,6 +82,10 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
       settings.dry_run ? CountedWorld(settings, axes, /*rank=*/0) : session.world();
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
+  if (place.checkpoint.has_value()) {
+    const absl::Status fits = models::CheckHeld(settings.Sizes(), HeldBy(*place.checkpoint));
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(fits, "--resume: " + place.checkpoint->folder()));
+  }
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));
   PLAIT_ASSIGN_OR_RETURN(const comm::Communicator data,
                          RanksAlong(mesh, {"dp_replicate", "dp_shard"}, "data"));

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/device_mesh.h"
+#include "models/model_sizes.h"
 #include "parallel/context/context_axis.h"
 #include "parallel/offload/state_store.h"
 #include "parallel/pipeline/schedule.h"
@@ -80,6 +81,9 @@ struct Settings {
   virtual absl::Status CheckResume(const std::string&) const { return absl::OkStatus(); }
   // InvalidArgument, one line with the flag's name, for what cannot work on a mesh of these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
+  // Of the model that checked settings make, as far as data do not decide: what a checkpoint must be able to hold whose run
+  // had them.
+  virtual models::ModelSizes Sizes() const { return {}; }
   // Axes that the mesh has besides dp_replicate and dp_shard (training::MeshOptions).
   virtual std::vector<std::string> mesh_axes() const { return {}; }
   // That has all ranks where --mesh is not given (training::MeshOptions).

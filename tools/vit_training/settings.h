@@ -45,6 +45,9 @@ struct VitSettings final : training::Settings {
   // --preset: sizes of models/vit/options.h. "_" counts as "-". InvalidArgument that lists the names.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
+  models::ModelSizes Sizes() const override {
+    return initial_model().empty() ? SizesOf(Options(/*class_count=*/1)) : models::ModelSizes();
+  }
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
   bool runs_on_one_rank() const override { return summary_only; }
 
