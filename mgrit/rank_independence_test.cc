@@ -111,8 +111,13 @@ class RankIndependenceTest : public ::testing::TestWithParam<Case> {
       }
       const auto expected = VisitedPoints(*problem_alone, alone, c.steps);
       const auto actual = VisitedPoints(*problem_together, together, c.steps);
+      for (std::size_t point = 0; point < expected.size(); ++point)
+        EXPECT_FALSE(expected[point].empty()) << point;
       int wrong = 0;
-      for (std::int64_t point = together.first_point() + 1; point <= together.last_point(); ++point) {
+      // The first one is the left neighbour's, but for point 0.
+      const std::int64_t first = together.first_point() == 0 ? 0 : together.first_point() + 1;
+      for (std::int64_t point = together.owns_points() ? first : first + 1; point <= together.last_point();
+           ++point) {
         const auto index = static_cast<std::size_t>(point);
         if (actual[index].empty() || actual[index] != expected[index]) ++wrong;
       }

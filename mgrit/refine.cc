@@ -53,7 +53,6 @@ std::map<std::int64_t, std::unique_ptr<State>> OwnStates(AnyProblem& problem, So
     auto& state = states[point] = problem.NewState(0);
     problem.Copy(u, *state);
   };
-  if (solver.owns_points() && solver.first_point() == 0) keep(0, solver.state(0));
   solver.Visit(keep);
   return states;
 }

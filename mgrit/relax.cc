@@ -215,6 +215,7 @@ void Hierarchy::Visit(const std::function<void(std::int64_t, const State&)>& vis
   }
   final_sweep_ = false;
   FinishMessages();
+  if (grid.first == 0 && !grid.empty()) visitor(0, *level.u[grid.local(0)]);
 }
 
 void Hierarchy::VisitInterval(Level& level, std::int64_t interval,

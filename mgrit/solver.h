@@ -123,7 +123,8 @@ class Solver {
   const S& state(std::int64_t point) const {
     return Value<S>(state(point));
   }
-  // Collective. Shows all own points but the ghost, the right interval first; F-points that are not stored,
+  // Collective. Shows all own points but the ghost, so that over the ranks each point 0 ... steps is shown once: the right
+  // interval first, point 0 last; F-points that are not stored,
   // or that the solve has not relaxed last (Options::final_relaxation), are computed. A monitor may call it,
   // on every rank: then the F-points are computed, which counts as work.
   void Visit(const std::function<void(std::int64_t point, const State& u)>& visitor);

@@ -59,7 +59,19 @@ inline constexpr bool kTypeHasShape<std::vector<T>> = false;
 // Combine: y = alpha x + beta y. NormSquared: the square of the 2-norm, in double whatever the type.
 // Pack writes exactly PackedBytes(x) bytes; Unpack reads them into a state of the same shape.
 template <typename S, typename = void>
-struct StateOperations;
+struct StateOperations {
+  static_assert(!std::is_same_v<S, S>,
+                "no StateOperations for this type of state: specialise plait::mgrit::StateOperations<S> with "
+                "Copy, Combine, "
+                "NormSquared, PackedBytes, Pack and Unpack, as for double in mgrit/state.h");
+  // So that this is the only error.
+  static void Copy(const S&, S&);
+  static void Combine(double, const S&, double, S&);
+  static double NormSquared(const S&);
+  static std::int64_t PackedBytes(const S&);
+  static void Pack(const S&, absl::Span<std::byte>);
+  static void Unpack(absl::Span<const std::byte>, S&);
+};
 
 // Squared norms that are put one at a time and read together.
 template <typename S>

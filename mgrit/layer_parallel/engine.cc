@@ -22,7 +22,7 @@ constexpr std::size_t kKeptSolves = 3;
 
 const LayerParallelOptions& Checked(const LayerParallelOptions& options, std::int64_t steps) {
   const absl::Status fits = LayerParallel::Check(options, steps);
-  PLAIT_CHECK(fits.ok()) << fits.message();
+  TORCH_CHECK(fits.ok(), "LayerParallel: ", std::string(fits.message()));
   return options;
 }
 
@@ -231,7 +231,7 @@ absl::Status LayerParallel::Engine::CheckOptions(const LayerParallelOptions& opt
 
 void LayerParallel::Engine::SetOptions(const LayerParallelOptions& options) {
   const absl::Status fits = CheckOptions(options);
-  PLAIT_CHECK(fits.ok()) << fits.message();
+  TORCH_CHECK(fits.ok(), "LayerParallel: ", std::string(fits.message()));
   options_ = options;
   free_.clear();
   kept_.clear();

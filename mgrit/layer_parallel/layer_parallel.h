@@ -76,7 +76,7 @@ class LayerParallel {
   // gradients are summed over all steps and ranks.
   using TiedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
-  // Collective. The options fit `steps` (Check), else the program ends. Throws c10::Error on all ranks if
+  // Collective. Throws c10::Error on all ranks if the options do not fit `steps` (Check says so beforehand), if
   // ranks name different tied parameters, or if blocks of two steps of a rank have a parameter that is not
   // tied, or blocks of two ranks: where two begin with the same values, make_block is also called for the other
   // rank's step, to see whether they are the same tensor. (Not seen: one whose elements all begin equal.)
