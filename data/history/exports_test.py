@@ -21,6 +21,8 @@ NAN, INF = math.nan, math.inf
 EXPECTED = {
     "dt": [0.2 * i for i in range(5)],
     "loss": [1.0, NAN, NAN, 0.25, -INF],
+    "step": [0, 100000, 200000, 300000, 400000],
+    "level": [NAN, NAN, 2, 3, 4],
     "late": [NAN, NAN, NAN, 7, 7],
     "dt_per_rank": [[0.1 * i, 0.2 * i, NAN if i == 3 else 0.3 * i] for i in range(5)],
     "norms": [[NAN, NAN]] + 4 * [[1, 2]],
@@ -49,7 +51,7 @@ class Netcdf(unittest.TestCase):
                     self.assertEqual(set(data.data_vars), set(EXPECTED))
                     for name, values in EXPECTED.items():
                         np.testing.assert_array_equal(data[name].values, values, err_msg=name)
-                        self.assertEqual(data[name].dtype, np.float64)
+                        self.assertEqual(data[name].dtype, np.int64 if name == "step" else np.float64)
                     self.assertEqual(data.dt_per_rank.dims, ("draw", "rank"))
                     self.assertEqual(data.draw.values.tolist(), [0, 1, 2, 3, 4])
                     self.assertEqual(data["rank"].values.tolist(), [0, 1, 2])
@@ -73,7 +75,7 @@ class Netcdf(unittest.TestCase):
         header = subprocess.run(["ncdump", "-h", path("run.h5")], check=True, capture_output=True, text=True)
         self.assertEqual(header.stderr, "")
         for line in ("draw = UNLIMITED ; // (5 currently)", "rank = 3 ;", "double dt_per_rank(draw, rank) ;",
-                     "double loss(draw) ;", "int64 draw(draw) ;", 'dt:units = "s" ;',
+                     "double loss(draw) ;", "int64 step(draw) ;", "int64 level(draw) ;", "int64 draw(draw) ;", 'dt:units = "s" ;',
                      'dt:long_name = "time of a step" ;', ':program = "write_exports" ;'):
             self.assertIn(line, header.stdout)
 
@@ -83,6 +85,8 @@ class Netcdf(unittest.TestCase):
         with h5py.File(path("run.h5")) as file:
             np.testing.assert_array_equal(file["loss"][:], EXPECTED["loss"])
             self.assertEqual(file["dt_per_rank"].dims[1][0].name, "/rank")
+            self.assertEqual(file["step"].dtype, np.int64)
+            np.testing.assert_array_equal(file["step"][:], EXPECTED["step"])
 
 
 class Text(unittest.TestCase):
@@ -92,7 +96,8 @@ class Text(unittest.TestCase):
         table = pandas.read_csv(path("run.csv"))
         self.assertEqual(table.draw.dtype.kind, "i")
         self.assertEqual(table.draw.tolist(), list(range(5)))
-        for name in ("dt", "loss", "late"):
+        self.assertEqual(table.step.dtype.kind, "i")
+        for name in ("dt", "loss", "late", "step", "level"):
             np.testing.assert_array_equal(table[name], EXPECTED[name], err_msg=name)
         for rank in range(3):
             np.testing.assert_array_equal(table["dt_per_rank[%d]" % rank], np.array(EXPECTED["dt_per_rank"])[:, rank])
@@ -119,7 +124,7 @@ class Tensorboard(unittest.TestCase):
         cls.events.Reload()
 
     def test_scalars(self):
-        self.assertEqual(set(self.events.Tags()["scalars"]), {"dt", "loss", "late"})
+        self.assertEqual(set(self.events.Tags()["scalars"]), {"dt", "loss", "late", "step", "level"})
         dt = self.events.Scalars("dt")
         self.assertEqual([event.step for event in dt], list(range(5)))
         np.testing.assert_array_equal([event.value for event in dt], np.float32(EXPECTED["dt"]))
@@ -188,7 +193,7 @@ class Tensorboard(unittest.TestCase):
     def check_pages(self, address):
         tags = self.fetch(address + "data/plugin/scalars/tags")
         (run,) = tags
-        self.assertEqual(set(tags[run]), {"dt", "loss", "late"})
+        self.assertEqual(set(tags[run]), {"dt", "loss", "late", "step", "level"})
         points = self.fetch(address + "data/plugin/scalars/scalars?tag=dt&run=" + urllib.parse.quote(run))
         self.assertEqual([point[1] for point in points], list(range(5)))
         np.testing.assert_array_equal(np.float32([point[2] for point in points]), np.float32(EXPECTED["dt"]))

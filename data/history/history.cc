@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -194,6 +195,23 @@ absl::StatusOr<std::uint32_t> History::IdOf(absl::string_view name, std::int64_t
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
 
+// That integers are given whole numbers; ids_of_draw_ are those of the draw.
+absl::Status History::CheckValues(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) const {
+  const auto check = [&](const Metric& metric, double value) {
+    if (!metric.integer || std::isnan(value) || IsWhole(value)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": ", metric.name, " is ", value, ", expected a whole number"));
+  };
+  std::size_t entry = 0;
+  for (const Scalar& scalar : scalars)
+    PLAIT_RETURN_IF_ERROR(check(metrics_[ids_of_draw_[entry++]], scalar.value));
+  for (const Vector& vector : vectors) {
+    const Metric& metric = metrics_[ids_of_draw_[entry++]];
+    for (const double value : vector.values) PLAIT_RETURN_IF_ERROR(check(metric, value));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
   // All names first: a metric's own record must not end up inside the draw's.
   ids_of_draw_.clear();
@@ -207,6 +225,7 @@ absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Spa
     PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(vector.name, vector.values.size()));
     ids_of_draw_.push_back(id);
   }
+  PLAIT_RETURN_IF_ERROR(CheckValues(scalars, vectors));
   journal_.BeginDraw(draws_);
   std::size_t entry = 0;
   for (const Scalar& scalar : scalars)

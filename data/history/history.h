@@ -8,11 +8,11 @@
 //
 //   >>> xarray.open_dataset("run.h5").loss.plot()
 //
-// File: a dimension scale `draw` (0, 1, 2, ...), one float64 variable per metric along it with `units`,
+// File: a dimension scale `draw` (0, 1, 2, ...), one variable per metric along it, float64 or int64, with `units`,
 // `long_name` and `statistic`, the run's attributes on the root (run_attributes.h). A small vector per draw
 // is a variable (draw, dimension), with a dimension scale of its own (0, 1, ... length - 1) that vectors of
 // the same length may share. A metric that appears late is NaN before, one that is left out of a draw is
-// NaN there; NaN and infinities given are kept.
+// NaN there (of integers: _FillValue, which xarray shows as NaN); NaN and infinities given are kept.
 //
 // A killed process loses nothing: every Append goes to FILE.journal first, and FILE itself is only ever
 // replaced whole (a copy with the new draws, renamed over it), so that it opens at any moment, also for
@@ -80,7 +80,7 @@ class History {
   // than that which the metric or its dimension has already (also in the file of a resumed run).
   absl::Status Declare(const Metric& metric);
 
-  // One draw. InvalidArgument for a bad name or a vector of another length than before; ResourceExhausted
+  // One draw. InvalidArgument for a bad name, a vector of another length than before, or a fraction for an integer; ResourceExhausted
   // or others where the journal cannot be written. After an error the draw is not taken and the history can
   // go on.
   absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {});
@@ -98,6 +98,7 @@ class History {
   History(std::string path, const HistoryOptions& options, JournalWriter journal);
   absl::StatusOr<std::uint32_t> IdOf(absl::string_view name, std::int64_t length);
   absl::Status CheckShape(const Metric& metric) const;
+  absl::Status CheckValues(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) const;
   absl::Status WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors);
   void TellSinks(const std::function<absl::Status(HistorySink&)>& tell);
   absl::Status Load();

@@ -18,7 +18,7 @@ namespace plait::data {
 namespace {
 
 constexpr char kFormat[] = "plait history";
-constexpr std::int64_t kVersion = 2;
+constexpr std::int64_t kVersion = 3;
 constexpr char kConventions[] = "CF-1.8";
 constexpr char kDraw[] = "/draw";
 constexpr std::int64_t kChunkDraws = 1024;
@@ -27,6 +27,8 @@ constexpr std::int64_t kChunkNumbers = 8 * kChunkDraws;
 constexpr std::int64_t kBlockDraws = 4 * kChunkDraws;
 constexpr std::int64_t kBlockNumbers = 1 << 20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kNoInteger = -9223372036854775806;  // NC_FILL_INT64
+constexpr char kFillValue[] = "_FillValue";
 
 std::string PathOf(const Metric& metric) { return "/" + metric.name; }
 
@@ -72,6 +74,12 @@ absl::StatusOr<std::string> TextOrNone(const File& file, const std::string& name
   return TextAttribute(file, name, attribute);
 }
 
+bool HoldsIntegers(const File& file, const std::string& name) {
+  const Handle array(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
+  const Handle type(H5Dget_type(array.id()));
+  return H5Tget_class(type.id()) == H5T_INTEGER;
+}
+
 absl::StatusOr<Metric> MetricNamed(const File& file, const std::string& name) {
   Metric metric{name};
   PLAIT_ASSIGN_OR_RETURN(metric.units, TextOrNone(file, name, "units"));
@@ -82,6 +90,7 @@ absl::StatusOr<Metric> MetricNamed(const File& file, const std::string& name) {
     metric.length = shape[1];
     metric.dimension = SecondDimension(file, name);
   }
+  metric.integer = HoldsIntegers(file, name);
   return metric;
 }
 
@@ -113,15 +122,56 @@ bool IsFull(const Block& block, std::int64_t next_draw) {
   return block.draws > 0 && (next_draw >= block.first + kBlockDraws || block.numbers >= kBlockNumbers);
 }
 
+// For readers: elements of the fill value are no numbers.
+absl::Status NameFillValue(File& file, const std::string& path) {
+  return HasAttribute(file, path, kFillValue) ? absl::OkStatus()
+                                              : SetAttribute(file, path, kFillValue, kNoInteger);
+}
+
+absl::Status WriteColumn(File& file, const Metric& metric, std::int64_t first,
+                         absl::Span<const double> column) {
+  const std::string path = PathOf(metric);
+  // A file that is gone on with may have the metric as float64.
+  if (!HoldsIntegers(file, metric.name)) return WriteRows<double>(file, path, first, column);
+  std::vector<std::int64_t> whole;
+  whole.reserve(column.size());
+  for (const double value : column) {
+    whole.push_back(IsWhole(value) ? static_cast<std::int64_t>(value) : kNoInteger);
+  }
+  if (std::count(whole.begin(), whole.end(), kNoInteger) > 0)
+    PLAIT_RETURN_IF_ERROR(NameFillValue(file, path));
+  return WriteRows<std::int64_t>(file, path, first, whole);
+}
+
+// Makes it `draws` long; new draws have no values yet.
+absl::Status SetLength(File& file, const std::vector<Metric>& metrics, std::int64_t before,
+                       std::int64_t draws) {
+  for (const Metric& metric : metrics) PLAIT_RETURN_IF_ERROR(Resize(file, PathOf(metric), draws));
+  PLAIT_RETURN_IF_ERROR(Resize(file, kDraw, draws));
+  if (draws <= before) return absl::OkStatus();
+  std::vector<std::int64_t> numbers(draws - before);
+  std::iota(numbers.begin(), numbers.end(), before);
+  return WriteRows<std::int64_t>(file, kDraw, before, numbers);
+}
+
 absl::Status Write(File& file, const std::vector<Metric>& metrics, Block& block) {
   if (block.draws == 0) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(SetDrawCount(file, block.first + block.draws));
-  for (std::size_t id = 0; id < block.columns.size(); ++id) {
+  PLAIT_ASSIGN_OR_RETURN(const std::int64_t before, DrawCount(file));
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Metric> held, MetricsOf(file));
+  PLAIT_RETURN_IF_ERROR(SetLength(file, held, before, block.first + block.draws));
+  block.columns.resize(metrics.size());
+  for (std::size_t id = 0; id < metrics.size(); ++id) {
     std::vector<double>& column = block.columns[id];
-    if (column.empty()) continue;
+    const std::string path = PathOf(metrics[id]);
+    const bool is_held = file.Has(path);
+    // Gaps among integers are written like their values, which names the fill value.
+    if (column.empty() && !(is_held && metrics[id].integer)) continue;
     column.resize(block.draws * NumbersOf(metrics[id]), kNaN);
-    if (!file.Has(PathOf(metrics[id]))) PLAIT_RETURN_IF_ERROR(AddMetric(file, metrics[id]));
-    PLAIT_RETURN_IF_ERROR(WriteRows<double>(file, PathOf(metrics[id]), block.first, column));
+    if (!is_held) {
+      PLAIT_RETURN_IF_ERROR(AddMetric(file, metrics[id]));
+      if (metrics[id].integer && block.first > 0) PLAIT_RETURN_IF_ERROR(NameFillValue(file, path));
+    }
+    PLAIT_RETURN_IF_ERROR(WriteColumn(file, metrics[id], block.first, column));
   }
   block = {};
   return absl::OkStatus();
@@ -178,15 +228,18 @@ absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file) {
 absl::Status AddMetric(File& file, const Metric& metric) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t draws, DrawCount(file));
   const std::string path = PathOf(metric);
-  if (metric.length == 0) {
-    PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, kChunkDraws, kNaN));
-  } else {
-    const std::string dimension = DimensionOf(metric);
-    const std::int64_t chunk_rows = std::clamp<std::int64_t>(kChunkNumbers / metric.length, 1, kChunkDraws);
+  const std::string dimension = DimensionOf(metric);
+  std::int64_t chunk_rows = kChunkDraws;
+  std::vector<std::int64_t> row;
+  if (metric.length > 0) {
+    chunk_rows = std::clamp<std::int64_t>(kChunkNumbers / metric.length, 1, kChunkDraws);
+    row = {metric.length};
     PLAIT_RETURN_IF_ERROR(MakeFixedDimension(file, dimension, metric.length));
-    PLAIT_RETURN_IF_ERROR(CreateGrowing<double>(file, path, draws, chunk_rows, kNaN, {metric.length}));
-    PLAIT_RETURN_IF_ERROR(AttachDimension(file, path, PathOf(dimension), 1));
   }
+  PLAIT_RETURN_IF_ERROR(metric.integer
+                            ? CreateGrowing<std::int64_t>(file, path, draws, chunk_rows, kNoInteger, row)
+                            : CreateGrowing<double>(file, path, draws, chunk_rows, kNaN, row));
+  if (metric.length > 0) PLAIT_RETURN_IF_ERROR(AttachDimension(file, path, PathOf(dimension), 1));
   PLAIT_RETURN_IF_ERROR(AttachDimension(file, path, kDraw, 0));
   const std::pair<const char*, const std::string&> texts[] = {
       {"units", metric.units}, {"long_name", metric.long_name}, {"statistic", metric.statistic}};
@@ -199,12 +252,10 @@ absl::Status AddMetric(File& file, const Metric& metric) {
 absl::Status SetDrawCount(File& file, std::int64_t draws) {
   PLAIT_ASSIGN_OR_RETURN(const std::int64_t before, DrawCount(file));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Metric> metrics, MetricsOf(file));
-  for (const Metric& metric : metrics) PLAIT_RETURN_IF_ERROR(Resize(file, PathOf(metric), draws));
-  PLAIT_RETURN_IF_ERROR(Resize(file, kDraw, draws));
-  if (draws <= before) return absl::OkStatus();
-  std::vector<std::int64_t> numbers(draws - before);
-  std::iota(numbers.begin(), numbers.end(), before);
-  return WriteRows<std::int64_t>(file, kDraw, before, numbers);
+  for (const Metric& metric : metrics) {
+    if (metric.integer && draws > before) PLAIT_RETURN_IF_ERROR(NameFillValue(file, PathOf(metric)));
+  }
+  return SetLength(file, metrics, before, draws);
 }
 
 absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journal_path) {

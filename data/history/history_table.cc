@@ -4,6 +4,7 @@
 #include <hdf5_hl.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -129,6 +130,17 @@ bool HoldsNumbers(const Handle& array) {
   const Handle type(H5Dget_type(array.id()));
   const H5T_class_t kind = H5Tget_class(type.id());
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
+}
+
+// What stands for "no value" in an array of integers; NaN where there is none.
+double FillValueOf(const Handle& array) {
+  const Handle type(H5Dget_type(array.id()));
+  double value = kNaN;
+  if (H5Tget_class(type.id()) != H5T_INTEGER || H5Aexists(array.id(), "_FillValue") <= 0) return value;
+  const Handle attribute(H5Aopen(array.id(), "_FillValue", H5P_DEFAULT));
+  const Handle space(H5Aget_space(attribute.id()));
+  if (H5Sget_simple_extent_npoints(space.id()) == 1) H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value);
+  return value;
 }
 
 // netCDF-4 writes a dimension without coordinates as an array that nobody is to read.
@@ -384,6 +396,9 @@ absl::Status HistoryTable::ReadStored(const std::string& name, std::int64_t firs
   const Handle memory(H5Screate_simple(1, &size, nullptr));
   if (H5Dread(array.id(), H5T_NATIVE_DOUBLE, memory.id(), stored.id(), H5P_DEFAULT, out.data()) < 0) {
     return Hdf5Error(absl::StrCat(path(), ": ", name), "cannot be read");
+  }
+  if (const double fill = FillValueOf(array); !std::isnan(fill)) {
+    std::replace(out.begin(), out.end(), fill, kNaN);
   }
   return absl::OkStatus();
 }

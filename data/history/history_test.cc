@@ -16,6 +16,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
 #include "data/history/history_file.h"
+#include "data/history/history_table.h"
 
 namespace plait::data {
 namespace {
@@ -69,6 +70,73 @@ TEST(History, KeepsWhatWasAppendedNaNsInfinitiesAndLateMetrics) {
   EXPECT_THAT(Column(path, "accuracy"), ElementsAre(IsNan(), IsNan(), 0.5, IsNan(), IsNan()));
   EXPECT_THAT(Column(path, "late.too"), ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 7));
   EXPECT_FALSE(fs::exists(path + ".journal"));
+}
+
+// Whole numbers are int64 in the file; what a draw lacks is netCDF's fill value, named only where it occurs.
+TEST(History, IntegersAreIntegersInTheFile) {
+  const std::string path = NewPath("integers.h5");
+  const auto integers = [&](const std::string& name) {
+    return *ReadArray<std::int64_t>(*OpenHistoryFile(path, File::Mode::kRead), name);
+  };
+  constexpr std::int64_t kFill = -9223372036854775806;
+  auto history = Started(path);
+  ASSERT_TRUE(history->Declare(Count("step", "steps done")).ok());
+  ASSERT_TRUE(history->Declare(Count("level", "of the hierarchy")).ok());
+  Metric counts = Count("rows", "of experts");
+  counts.length = 2;
+  ASSERT_TRUE(history->Declare(counts).ok());
+  ASSERT_TRUE(history->Append({{"step", 1}, {"loss", 0.5}}, {{"rows", {3, kNaN}}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  ASSERT_TRUE(history->Append({{"step", 9007199254740991.0}, {"level", 4}}, {{"rows", {-1, 0}}}).ok());
+  ASSERT_TRUE(history->Commit().ok());
+  for (const double bad : {1.5, kInf, 1e17}) {
+    const absl::Status refused = history->Append({{"step", bad}});
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("step is "));
+  }
+  ASSERT_TRUE(history->Append({{"step", 3}, {"level", kNaN}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  EXPECT_THAT(integers("/step"), ElementsAre(1, 9007199254740991, 3));
+  EXPECT_THAT(integers("/level"), ElementsAre(kFill, 4, kFill));
+  EXPECT_THAT(integers("/rows"), ElementsAre(3, kFill, -1, 0, kFill, kFill));
+  const HistoryTable table = *HistoryTable::Open(path);
+  EXPECT_THAT(*table.Column("level"), ElementsAre(IsNan(), 4, IsNan()));
+  EXPECT_THAT(*table.Rows("rows", 0, 2), ElementsAre(3, IsNan(), -1, 0));
+  {
+    const File file = *File::Open(path);
+    EXPECT_FALSE(HasAttribute(file, "/step", "_FillValue")) << "xarray would show floating-point numbers";
+    EXPECT_TRUE(HasAttribute(file, "/level", "_FillValue"));
+    EXPECT_TRUE(HasAttribute(file, "/rows", "_FillValue"));
+  }
+  // Gone on with behind draws that were lost, and with a metric that comes late.
+  auto resumed = *History::Resume(path, 4, {.commit_seconds = kNever});
+  ASSERT_TRUE(resumed->Declare(Count("late", "from here on")).ok());
+  ASSERT_TRUE(resumed->Append({{"step", 5}, {"late", 2}}).ok());
+  EXPECT_FALSE(resumed->Append({{"step", 0.5}}).ok()) << "the file knows that it is an integer";
+  EXPECT_THAT(*HistoryTable::Open(path)->Column("step"), ElementsAre(1, 9007199254740991, 3, IsNan(), 5))
+      << "from the journal";
+  ASSERT_TRUE(resumed->Close().ok());
+  EXPECT_THAT(*HistoryTable::Open(path)->Column("step"), ElementsAre(1, 9007199254740991, 3, IsNan(), 5));
+  EXPECT_THAT(integers("/late"), ElementsAre(kFill, kFill, kFill, kFill, 2));
+  EXPECT_TRUE(HasAttribute(*File::Open(path), "/late", "_FillValue"));
+}
+
+// Files of format 2 have floating-point numbers everywhere, and keep them.
+TEST(History, AFileWithoutIntegersIsGoneOnWith) {
+  const std::string path = NewPath("format2.h5");
+  auto history = Started(path);
+  ASSERT_TRUE(history->Append({{"step", 1}}).ok());
+  ASSERT_TRUE(history->Close().ok());
+  {
+    File file = *File::Open(path, File::Mode::kReadWrite);
+    ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{2}).ok());
+  }
+  auto resumed = *History::Resume(path, 1, {.commit_seconds = kNever});
+  ASSERT_TRUE(resumed->Declare(Count("step", "steps done")).ok());
+  ASSERT_TRUE(resumed->Append({{"step", 2}}).ok());
+  ASSERT_TRUE(resumed->Append({}).ok());
+  ASSERT_TRUE(resumed->Close().ok());
+  EXPECT_THAT(Column(path, "step"), ElementsAre(1, 2, IsNan()));
 }
 
 // What netCDF-4 readers look for: `draw` is a dimension scale named draw, of unlimited length, and every
@@ -213,7 +281,7 @@ TEST(History, ForeignNewerAndTruncatedFilesAreNamed) {
     ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{9}).ok());
   }
   EXPECT_THAT(std::string(History::Resume(path, 0, {}).status().message()),
-              HasSubstr("format 9, expected at most 2"));
+              HasSubstr("format 9, expected at most 3"));
 }
 
 // However many bytes of the journal reach the disk, the draws that are whole in it are recovered.

@@ -38,9 +38,10 @@ std::string MetricRecord(std::uint32_t id, const Metric& metric) {
   std::string record;
   Begin(record, 'M');
   AppendBytes(record, id);
-  const std::string length = absl::StrCat(metric.length), dimension = DimensionOf(metric);
+  const std::string length = absl::StrCat(metric.length), dimension = DimensionOf(metric),
+                    kind = metric.integer ? "i" : "";
   for (const std::string* text :
-       {&metric.name, &metric.units, &metric.long_name, &metric.statistic, &dimension, &length}) {
+       {&metric.name, &metric.units, &metric.long_name, &metric.statistic, &dimension, &length, &kind}) {
     record += *text;
     record.push_back('\0');
   }
@@ -122,6 +123,7 @@ bool JournalReader::TakeMetric() {
     metric.statistic = texts[3];
     metric.dimension = texts[4];
     if (!absl::SimpleAtoi(texts[5], &metric.length)) return false;
+    metric.integer = texts.size() >= 7 && texts[6] == "i";
   }
   if (!CheckMetricName(metric.name).ok() || metric.length < 0 || metric.length > kLongestVector) return false;
   metrics_.push_back(std::move(metric));

@@ -3,10 +3,10 @@
 //
 // Format: "PLTJRNL2", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
 // begins with its kind: 'M' { uint32 id, name \0 units \0 long_name \0 statistic \0 dimension \0 length \0
-// } names a metric, in the order of ids; 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw, one more than the
+// kind \0 } names a metric, in the order of ids, of kind "i" where it is of whole numbers; 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw, one more than the
 // draw before. The reader stops
-// at the first record that is cut short, damaged or out of order. "PLTJRNL1" had numbers only, without the last three
-// texts; it is read.
+// at the first record that is cut short, damaged or out of order. "PLTJRNL1" had numbers only, without the last four
+// texts; it is read, and so are records without the kind.
 #ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
 #define PLAIT_DATA_HISTORY_JOURNAL_H_
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 
@@ -18,6 +19,8 @@ absl::Status CheckMetricName(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "metric \"", name, "\": a name has letters, digits, _ - + . after a letter or _, and is not \"draw\""));
 }
+
+bool IsWhole(double value) { return std::abs(value) <= 9007199254740992.0 && value == std::trunc(value); }
 
 std::string DimensionOf(const Metric& metric) {
   if (metric.length == 0) return "";

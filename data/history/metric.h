@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -25,7 +26,18 @@ struct Metric {
   // 0.
   std::string dimension = "";
   std::int64_t length = 0;
+
+  // Whole numbers, within 2^53 of 0: integers in the file. NaN is "not given", as everywhere.
+  bool integer = false;
 };
+
+// A counter or a number of things: Count("step", "steps done").
+inline Metric Count(std::string name, std::string long_name) {
+  return {.name = std::move(name), .units = "1", .long_name = std::move(long_name), .integer = true};
+}
+
+// Whether it is a whole number within 2^53 of 0, where doubles hold all of them.
+bool IsWhole(double value);
 
 struct Scalar {
   absl::string_view name;

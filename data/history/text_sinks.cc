@@ -15,9 +15,14 @@
 namespace plait::data {
 namespace {
 
-// The shortest decimal that reads back as the same double; "nan" without a sign.
+// The shortest decimal that reads back as the same double, whole numbers without exponent (pandas takes 1e+05 for no
+// integer); "nan" without a sign.
 void AppendNumber(double value, std::string& out) {
   char text[32];
+  if (IsWhole(value) && !(value == 0 && std::signbit(value))) {
+    absl::StrAppend(&out, static_cast<std::int64_t>(value));
+    return;
+  }
   out.append(
       text, std::to_chars(text, text + sizeof(text), std::isnan(value) ? std::abs(value) : value).ptr - text);
 }

@@ -238,7 +238,7 @@ TEST(BadFiles, HistoriesOfTheFirstVersionAreGoneOnWith) {
   ASSERT_TRUE(resumed->Close().ok());
   EXPECT_THAT(Column(path, "loss"), ElementsAre(1, 2.5, IsNan()));
   EXPECT_THAT(Column(path, "v"), ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 1, 2));
-  EXPECT_EQ(*IntAttribute(*File::Open(path), "/", "format_version"), 2);
+  EXPECT_EQ(*IntAttribute(*File::Open(path), "/", "format_version"), 3);
 }
 
 }  // namespace

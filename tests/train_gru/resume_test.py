@@ -19,9 +19,9 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(len(numbers["loss"]), 21)
         self.assertEqual([float.fromhex(x) for x in numbers["epoch"]], [1.0] * 7 + [2.0] * 7 + [3.0] * 7)
         self.assertEqual([x == "nan" for x in numbers["loss"]], ([False] * 6 + [True]) * 3)
-        self.assertEqual([x == "nan" for x in numbers["parallel_accuracy"]], ([True] * 6 + [False]) * 3)
+        self.assertEqual([x == "nan" for x in numbers["test_acc"]], ([True] * 6 + [False]) * 3)
         history = self.history(self.path("whole.h5"))
-        for name in ("dt forward_time loss_time backward_time forward_iterations backward_iterations "
+        for name in ("dt dtf dtb forward_time loss_time backward_time forward_iterations backward_iterations "
                      "backward_residual parallel_test_time serial_test_time epoch_time").split():
             self.assertEqual(len(history[name]), 21, name)
 
@@ -58,7 +58,7 @@ class ResumeTest(runs.TrainTest):
                 self.assertEqual(x == "nan", y == "nan")
                 if x != "nan":
                     self.assertLessEqual(abs(float.fromhex(x) - float.fromhex(y)), 1e-11 * float.fromhex(x), name)
-            self.assertEqual(numbers["one"]["serial_accuracy"], numbers[name]["serial_accuracy"])
+            self.assertEqual(numbers["one"]["serial_test_acc"], numbers[name]["serial_test_acc"])
         # Another mesh goes on with the checkpoint of each.
         for name in meshes:
             self.train(2, "--epochs=3", "--resume=" + self.path(name), "--mesh=dp_shard=2,lp=1", "--strategy=zero1",

@@ -38,9 +38,11 @@ class OutputTest(llama_runs.LlamaTest):
             self.assertAlmostEqual(step["dtf"] + step["dtb"], step["dt"], delta=3e-6)
         self.near_the_loss_of_initial_values(steps[0]["loss"], 50, 7 * 8)
         history = self.history()
-        self.assertEqual(set(history), {"iter", "loss", "dt", "dtf", "dtb"})  # one rank sends nothing
-        for name, values in history.items():
-            for value, step in zip(values, steps, strict=True):
+        times = {"dt" + part + over for part in ("", "f", "b")
+                 for over in ("", "_mean", "_min", "_max", "_std", "_per_rank")}
+        self.assertEqual(set(history), {"draw", "rank", "step", "iter", "loss", *times})  # one rank sends nothing
+        for name in steps[0]:
+            for value, step in zip(history[name], steps, strict=True):
                 self.assertAlmostEqual(float.fromhex(value), step[name], delta=5.1e-7)
 
     def test_bytes_of_a_step(self):

@@ -62,7 +62,7 @@ class VideoTest(program_runs.ProgramTest):
 
     def history(self, path):
         with h5py.File(self.path(path)) as file:
-            return {name: file[name][:].tobytes() for name in ("loss", "gradient_norm", "parallel_accuracy")}
+            return {name: file[name][:].tobytes() for name in ("loss", "gradient_norm", "test_acc")}
 
     def write_frames(self, folder, count, seed=0, rows=40, columns=50):
         """Pictures of a smooth pattern under noise."""

@@ -111,8 +111,8 @@ absl::Status CnnTask::Restore(const parallel::Checkpoint& checkpoint) {
 }
 
 std::vector<training::Recorded> CnnTask::metrics() const {
-  return {{{"epoch", "1", "epoch, from 1"}},
-          {{"dt", "s", "training in the epoch, by rank"}, rank_history::RankStatistics::kStatistics},
+  return {{data::Count("epoch", "epoch, from 1")},
+          {{"dt", "s", "training in the epoch, by rank"}, rank_history::RankStatistics::kEachRank},
           {{"train_loss", "1", "mean over the epoch's samples, each at its step"}},
           {{"test_loss", "1", "mean over all test samples"}},
           {{"test_acc", "%", "test samples that are classified correctly"}},

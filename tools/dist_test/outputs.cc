@@ -15,9 +15,9 @@ namespace {
 using rank_history::RankStatistics;
 
 std::vector<training::Recorded> Metrics() {
-  return {{{"iter", "1", "step, from 0"}},
+  return {{data::Count("iter", "step, from 0")},
           {{"loss", "1", "sum of squared errors of a rank's samples"}, RankStatistics::kStatistics},
-          {{"sps", "1/s", "samples per second of a rank"}, RankStatistics::kStatistics},
+          {{"sps", "1/s", "samples per second of a rank"}, RankStatistics::kEachRank},
           {{"sps_world", "1/s", "samples per second of all ranks"}},
           {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
           {{"dtf", "s", "forward pass and loss"}, RankStatistics::kEachRank},

@@ -14,15 +14,14 @@ using rank_history::RankStatistics;
 using text_training::StepNumbers;
 
 std::vector<training::Recorded> Metrics() {
-  return {{{"step", "1", "steps done"}},
-          {{"loss", "1", "cross entropy of the whole batch"}},
+  return {{{"loss", "1", "cross entropy of the whole batch"}},
           {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
           {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
           {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
           {{"dto", "s", "optimizer and what it waits for"}, RankStatistics::kStatistics},
           {{"sps", "1/s", "samples per second of all ranks"}},
           {{"tps", "1/s", "tokens per second of all ranks"}},
-          {{"mfu", "percent", "model flops utilization"}, RankStatistics::kStatistics},
+          {{"mfu", "percent", "model flops utilization"}, RankStatistics::kEachRank},
           {{"lr", "1", "learning rate"}},
           {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
           {{"train_loss", "1", "estimate on training text, after the step"}},
@@ -32,8 +31,7 @@ std::vector<training::Recorded> Metrics() {
 
 std::vector<data::Scalar> ScalarsOf(const StepNumbers& n) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  return {{"step", static_cast<double>(n.report.step)},
-          {"loss", n.report.loss},
+  return {{"loss", n.report.loss},
           {"dt", n.report.dt_seconds},
           {"dtf", n.report.forward_seconds},
           {"dtb", n.report.backward_seconds},

@@ -17,6 +17,8 @@
 namespace plait::gru_training {
 namespace {
 
+using rank_history::RankStatistics;
+
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -214,7 +216,9 @@ absl::Status GruTask::TakeBatch(const training::StepReport& report) {
                            {"batch", static_cast<double>((sampler_.position() - 1) / StepSamples() + 1)},
                            {"loss", report.loss},
                            {"gradient_norm", report.gradient_norm},
-                           {"dt", forward + loss + backward},
+                           {"dt", report.dt_seconds},
+                           {"dtf", report.forward_seconds},
+                           {"dtb", report.backward_seconds},
                            {"forward_time", forward},
                            {"loss_time", loss},
                            {"backward_time", backward}});
@@ -261,8 +265,8 @@ absl::Status GruTask::TestEpoch() {
   outcome_.tests.Add(parallel.seconds);
   sampler_.NextEpoch();
   return trainer_->Record({{"epoch", static_cast<double>(progress_.epoch)},
-                           {"parallel_accuracy", parallel.accuracy()},
-                           {"serial_accuracy", serial.accuracy()},
+                           {"test_acc", 100 * parallel.accuracy()},
+                           {"serial_test_acc", 100 * serial.accuracy()},
                            {"parallel_test_time", parallel.seconds},
                            {"serial_test_time", serial.seconds},
                            {"epoch_time", epoch_seconds}});
@@ -280,16 +284,18 @@ void GruTask::PrintResiduals() {
 }
 
 std::vector<training::Recorded> GruTask::metrics() const {
-  return {{{"epoch", "1", "epoch, from 1"}},
-          {{"batch", "1", "batch within the epoch, from 1"}},
+  return {{data::Count("epoch", "epoch, from 1")},
+          {data::Count("batch", "batch within the epoch, from 1")},
           {{"loss", "1", "cross entropy of the batch"}},
-          {{"gradient_norm", "1", "2-norm of the gradient of all parameters"}},
-          {{"dt", "s", "forward, loss and backward"}},
+          {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
+          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
+          {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+          {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
           {{"forward_time", "s", "forward evaluation of the batch"}},
           {{"loss_time", "s", "head and loss of the batch"}},
           {{"backward_time", "s", "backward evaluation of the batch"}},
-          {{"parallel_accuracy", "1", "share of test samples that the trained network classifies correctly"}},
-          {{"serial_accuracy", "1", "the same, through the serial network"}},
+          {{"test_acc", "%", "test samples that the trained network classifies correctly"}},
+          {{"serial_test_acc", "%", "the same, through the serial network"}},
           {{"parallel_test_time", "s", "test of the trained network"}},
           {{"serial_test_time", "s", "test through the serial network"}},
           {{"epoch_time", "s", "training in the epoch"}}};

@@ -11,6 +11,7 @@
 namespace plait::llama_training {
 namespace {
 
+using rank_history::RankStatistics;
 using text_training::StepNumbers;
 
 std::string Line(const StepNumbers& n) {
@@ -41,11 +42,11 @@ std::vector<data::Scalar> ScalarsOf(const StepNumbers& n, bool of_text) {
 }  // namespace
 
 text_training::StepOutput LlamaOutput(bool of_text) {
-  std::vector<training::Recorded> metrics = {{{"iter", "1", "training iteration, from 0"}},
+  std::vector<training::Recorded> metrics = {{data::Count("iter", "training iteration, from 0")},
                                              {{"loss", "1", "cross entropy of the whole batch"}},
-                                             {{"dt", "s", "time per iteration"}},
-                                             {{"dtf", "s", "forward passes and losses"}},
-                                             {{"dtb", "s", "backward passes, reductions and optimizer"}}};
+                                             {{"dt", "s", "time per iteration"}, RankStatistics::kEachRank},
+                                             {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+                                             {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank}};
   training::HistoryPlots plots = {
       .x = "iter", .skips_nan = true, .plots = {{"iter"}, {"loss"}, {"dt"}, {"dtf"}, {"dtb"}}};
   if (of_text) {

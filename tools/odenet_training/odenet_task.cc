@@ -235,12 +235,12 @@ absl::Status OdeNetTask::Restore(const parallel::Checkpoint& checkpoint) {
 
 std::vector<training::Recorded> OdeNetTask::metrics() const {
   return {
-      {{"level", "1", "of the nested iteration; 0: the finest"}},
-      {{"layers", "1", "of the network"}},
-      {{"epoch", "1", "of the level, from 1"}},
+      {data::Count("level", "of the nested iteration; 0: the finest")},
+      {data::Count("layers", "of the network")},
+      {data::Count("epoch", "of the level, from 1")},
       {{"work_units", "1",
         "gradient steps of the finest network; a coarse one counts its share of the layers"}},
-      {{"dt", "s", "training since the last validation, by rank"}, rank_history::RankStatistics::kStatistics},
+      {{"dt", "s", "training since the last validation, by rank"}, rank_history::RankStatistics::kEachRank},
       {{"train_loss", "1", "mean over the samples since the last validation, each at its step"}},
       {{"val_loss", "1", "mean over all validation samples"}},
       {{"val_acc", "%", "validation samples that are classified correctly"}},

@@ -60,15 +60,18 @@ absl::StatusOr<RankBlock> RankBlock::Make(std::vector<RankColumn> columns) {
     PLAIT_RETURN_IF_ERROR(CheckLength(column));
     block.first_.push_back(block.width_);
     block.width_ += data::NumbersOf(column.metric);
-    block.names_.push_back({name, name + "_min", name + "_max", name + "_std", name + "_per_rank"});
+    block.names_.push_back(
+        {name, name + "_mean", name + "_min", name + "_max", name + "_std", name + "_per_rank"});
+    if (column.over == RankStatistics::kStatistics) block.names_.back().mean = name;
   }
   for (std::size_t place = 0; place < block.columns_.size(); ++place) {
     if (block.columns_[place].over == RankStatistics::kRankZero) continue;
     const Names& made = block.names_[place];
-    for (const std::string* name : {&made.minimum, &made.maximum, &made.deviation, &made.per_rank}) {
-      if (!block.index_.contains(*name)) continue;
+    for (const std::string* name :
+         {&made.mean, &made.minimum, &made.maximum, &made.deviation, &made.per_rank}) {
+      if (*name == made.own || !block.index_.contains(*name)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("metric \"", *name, "\": it is the name of a statistic of \"", made.mean, "\""));
+          absl::StrCat("metric \"", *name, "\": it is the name of a statistic of \"", made.own, "\""));
     }
   }
   block.per_rank_.resize(block.columns_.size());
@@ -120,13 +123,15 @@ std::vector<data::Metric> RankBlock::Metrics(int ranks) const {
       data::Metric metric = columns_[place].metric;
       metric.name = name;
       metric.statistic = statistic;
+      metric.integer = metric.integer && columns_[place].over == RankStatistics::kRankZero;
       metrics.push_back(std::move(metric));
     };
     if (columns_[place].over == RankStatistics::kRankZero) {
       const bool is_vector = columns_[place].metric.length > 0;
-      add(names.mean, is_vector ? "value of the first rank that has it" : "value of rank 0");
+      add(names.own, is_vector ? "value of the first rank that has it" : "value of rank 0");
       continue;
     }
+    if (columns_[place].over == RankStatistics::kEachRank) add(names.own, "value of rank 0");
     add(names.mean, "mean over ranks");
     add(names.minimum, "minimum over ranks");
     add(names.maximum, "maximum over ranks");
@@ -152,12 +157,12 @@ const ReducedDraw& RankBlock::Reduce(const GatheredBlock& block, std::int64_t dr
       int rank = 0;
       while (rank < block.ranks && !IsGiven(number(rank))) ++rank;
       if (rank < block.ranks) {
-        reduced_.vectors.push_back({names.mean, absl::MakeConstSpan(&number(rank), length)});
+        reduced_.vectors.push_back({names.own, absl::MakeConstSpan(&number(rank), length)});
       }
       continue;
     }
     if (columns_[place].over == RankStatistics::kRankZero) {
-      if (IsGiven(number(0))) reduced_.scalars.push_back({names.mean, number(0)});
+      if (IsGiven(number(0))) reduced_.scalars.push_back({names.own, number(0)});
       continue;
     }
     of_ranks_.clear();
@@ -166,6 +171,9 @@ const ReducedDraw& RankBlock::Reduce(const GatheredBlock& block, std::int64_t dr
     }
     if (of_ranks_.empty()) continue;
     const Statistics statistics = StatisticsOver(of_ranks_);
+    if (columns_[place].over == RankStatistics::kEachRank && IsGiven(number(0))) {
+      reduced_.scalars.push_back({names.own, number(0)});
+    }
     reduced_.scalars.push_back({names.mean, statistics.mean});
     reduced_.scalars.push_back({names.minimum, statistics.minimum});
     reduced_.scalars.push_back({names.maximum, statistics.maximum});

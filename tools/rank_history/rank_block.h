@@ -21,7 +21,9 @@
 namespace plait::rank_history {
 
 // What the file holds of a metric: the value of rank 0 (a vector: of the first rank that gave it in that
-// draw); mean, minimum, maximum and standard deviation over the ranks; the same and the value of each rank.
+// draw); mean, minimum, maximum and standard deviation over the ranks, the mean under the metric's own name; for what a
+// program prints of rank 0: its value under the metric's own name, the four statistics (NAME_mean, ...), and the value
+// of each rank.
 enum class RankStatistics { kRankZero, kStatistics, kEachRank };
 
 struct RankColumn {
@@ -74,7 +76,7 @@ class RankBlock {
 
  private:
   struct Names {
-    std::string mean, minimum, maximum, deviation, per_rank;
+    std::string own, mean, minimum, maximum, deviation, per_rank;
   };
   explicit RankBlock(std::vector<RankColumn> columns) : columns_(std::move(columns)) {}
   absl::Status Place(absl::string_view name, absl::Span<const double> values, absl::Span<double> draw) const;

@@ -48,26 +48,29 @@ std::map<std::string, double> Scalars(const ReducedDraw& reduced) {
 // 1, 2, 4, 9: mean 4, squares of the differences 9 + 4 + 0 + 25 = 38.
 TEST(RankBlock, StatisticsOverRanks) {
   std::vector<RankBlock> blocks =
-      Blocks(4, {{{"dt", "s", "time"}, RankStatistics::kEachRank}, {{"iter"}, RankStatistics::kRankZero}});
+      Blocks(4, {{{"dt", "s", "time"}, RankStatistics::kEachRank}, {data::Count("iter", "step")}});
   const double values[] = {2, 9, 1, 4};
   for (int rank = 0; rank < 4; ++rank) {
     ASSERT_TRUE(blocks[rank].AddDraw({{"dt", values[rank]}, {"iter", 10.0 + rank}}).ok());
   }
   const GatheredBlock gathered = Exchange(blocks);
   const ReducedDraw& reduced = blocks[0].Reduce(gathered, 0);
-  EXPECT_THAT(Scalars(reduced),
-              ElementsAre(std::pair("dt", 4.0), std::pair("dt_max", 9.0), std::pair("dt_min", 1.0),
-                          std::pair("dt_std", std::sqrt(9.5)), std::pair("iter", 10.0)));
+  EXPECT_THAT(Scalars(reduced), ElementsAre(std::pair("dt", 2.0), std::pair("dt_max", 9.0),
+                                            std::pair("dt_mean", 4.0), std::pair("dt_min", 1.0),
+                                            std::pair("dt_std", std::sqrt(9.5)), std::pair("iter", 10.0)))
+      << "under its own name what rank 0 prints";
   ASSERT_EQ(reduced.vectors.size(), 1u);
   EXPECT_EQ(reduced.vectors[0].name, "dt_per_rank");
   EXPECT_THAT(reduced.vectors[0].values, ElementsAre(2, 9, 1, 4));
   const std::vector<data::Metric> metrics = blocks[0].Metrics(4);
-  ASSERT_EQ(metrics.size(), 6u);
-  EXPECT_EQ(metrics[3].name, "dt_std");
-  EXPECT_EQ(metrics[3].units, "s");
-  EXPECT_EQ(metrics[3].statistic, "standard deviation over ranks");
-  EXPECT_EQ(metrics[4].dimension, "rank");
-  EXPECT_EQ(metrics[4].length, 4);
+  ASSERT_EQ(metrics.size(), 7u);
+  EXPECT_EQ(metrics[0].statistic, "value of rank 0");
+  EXPECT_EQ(metrics[4].name, "dt_std");
+  EXPECT_EQ(metrics[4].units, "s");
+  EXPECT_EQ(metrics[4].statistic, "standard deviation over ranks");
+  EXPECT_EQ(metrics[5].dimension, "rank");
+  EXPECT_EQ(metrics[5].length, 4);
+  EXPECT_TRUE(metrics[6].integer);
 }
 
 // Equal large numbers: a one-pass formula would give a deviation of rounding errors, or of NaN.
@@ -173,6 +176,8 @@ std::string ErrorOf(const std::vector<RankColumn>& columns) {
 TEST(RankBlock, NamesThatCannotBeAreRefused) {
   EXPECT_EQ(ErrorOf({{{"dt"}}, {{"dt_min"}}}), "") << "no statistics of a number of rank 0";
   EXPECT_THAT(ErrorOf({{{"dt"}, RankStatistics::kStatistics}, {{"dt_min"}}}), HasSubstr("\"dt_min\""));
+  EXPECT_EQ(ErrorOf({{{"dt"}, RankStatistics::kStatistics}, {{"dt_mean"}}}), "") << "the mean is dt";
+  EXPECT_THAT(ErrorOf({{{"dt"}, RankStatistics::kEachRank}, {{"dt_mean"}}}), HasSubstr("\"dt_mean\""));
   EXPECT_THAT(ErrorOf({{{"dt"}}, {{"dt"}}}), HasSubstr("\"dt\""));
   EXPECT_THAT(ErrorOf({{{"rank"}}}), HasSubstr("\"rank\""));
   EXPECT_THAT(ErrorOf({{{"a b"}}}), HasSubstr("\"a b\""));

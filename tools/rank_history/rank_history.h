@@ -4,7 +4,7 @@
 //   const RankHistoryOptions options = {
 //       .path = "run.h5",
 //       .attributes = data::RunAttributes(run),
-//       .metrics = {{{"iter", "1", "step, from 0"}},
+//       .metrics = {{data::Count("iter", "step, from 0")},
 //                   {{"loss", "1", "of a rank's samples"}, RankStatistics::kStatistics},
 //                   {{"dt", "s", "time of a step"}, RankStatistics::kEachRank},
 //                   {{.name = "load", .dimension = "expert", .length = 64}}}};
@@ -13,9 +13,9 @@
 //                                                   {{"load", load}}));
 //   PLAIT_RETURN_IF_ERROR(history->Close());
 //
-// The file (data/history/history.h, written by rank 0) then holds `iter` as rank 0 gave it, `loss` and `dt`
-// (mean over ranks), loss_min, loss_max, loss_std, dt_min, dt_max, dt_std, dt_per_rank (draw, rank), and load
-// (draw, expert) as the first rank gave it that did in that draw (stages of a pipeline have other layers).
+// The file (data/history/history.h, written by rank 0) then holds `iter` as rank 0 gave it, `loss` (mean over
+// ranks), loss_min, loss_max, loss_std, `dt` as rank 0 gave it, dt_mean, dt_min, dt_max, dt_std, dt_per_rank (draw,
+// rank), and load (draw, expert) as the first rank gave it that did in that draw (stages of a pipeline have other layers).
 // std is that of the population of ranks (divided by their number). A metric that some ranks lack in a step
 // counts over those that gave it, and is NaN in dt_per_rank for the others; NaN or an infinity that a rank
 // did give goes through the arithmetic, so that it shows in all four statistics.

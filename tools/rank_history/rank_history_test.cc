@@ -66,14 +66,15 @@ TEST(RankHistory, WritesStatisticsOverRanks) {
   ASSERT_TRUE(history->Close().ok());
   if (World().rank() != 0) return;
   const int n = World().size();
-  const std::vector<double> mean = Column(path, "dt"), low = Column(path, "dt_min"),
+  const std::vector<double> mean = Column(path, "dt_mean"), low = Column(path, "dt_min"),
                             high = Column(path, "dt_max");
   const std::vector<double> deviation = Column(path, "dt_std"), of_ranks = Column(path, "dt_per_rank");
-  const std::vector<double> iter = Column(path, "iter");
+  const std::vector<double> iter = Column(path, "iter"), own = Column(path, "dt");
   ASSERT_EQ(mean.size(), std::size_t{kSteps});
   ASSERT_EQ(of_ranks.size(), static_cast<std::size_t>(kSteps * n));
   for (int step = 0; step < kSteps; ++step) {
     EXPECT_EQ(iter[step], step);
+    EXPECT_EQ(own[step], step) << "as rank 0 prints it";
     EXPECT_EQ(mean[step], step + 0.5 * (n - 1));
     EXPECT_EQ(low[step], step);
     EXPECT_EQ(high[step], step + n - 1);
@@ -81,7 +82,7 @@ TEST(RankHistory, WritesStatisticsOverRanks) {
     for (int rank = 0; rank < n; ++rank) EXPECT_EQ(of_ranks[step * n + rank], step + rank);
   }
   const File file = *File::Open(path);
-  EXPECT_EQ(*data::TextAttribute(file, "/dt", "statistic"), "mean over ranks");
+  EXPECT_EQ(*data::TextAttribute(file, "/dt", "statistic"), "value of rank 0");
   EXPECT_EQ(*data::TextAttribute(file, "/dt_per_rank", "units"), "s");
   EXPECT_EQ(*data::IntAttribute(file, "/", "complete"), 1);
   EXPECT_EQ(data::ReadArray<std::int64_t>(file, "/rank")->size(), static_cast<std::size_t>(n));

@@ -123,13 +123,18 @@ absl::Status AddMetric(const HistoryTable& table, const TableMetric& metric, con
   return absl::OkStatus();
 }
 
-const Summary* SummaryOf(const RunNumbers& run, absl::Span<const char* const> names) {
+const MetricNumbers* NumbersOf(const RunNumbers& run, absl::Span<const char* const> names) {
   for (const char* name : names) {
     for (const MetricNumbers& numbers : run.metrics) {
-      if (IsCalled(numbers.metric.name, name)) return &numbers.summary;
+      if (IsCalled(numbers.metric.name, name)) return &numbers;
     }
   }
   return nullptr;
+}
+
+const Summary* SummaryOf(const RunNumbers& run, absl::Span<const char* const> names) {
+  const MetricNumbers* numbers = NumbersOf(run, names);
+  return numbers == nullptr ? nullptr : &numbers->summary;
 }
 
 void AddRates(RunNumbers& run) {
@@ -137,15 +142,13 @@ void AddRates(RunNumbers& run) {
   if (dt != nullptr && dt->median > 0) {
     run.rates.push_back({"steps", "steps per second", 1 / dt->median, 1 / dt->p90, 1 / dt->p10});
   }
-  const std::pair<const char*, const char*> known[] = {{"sps", "samples per second of one rank"},
-                                                       {"sps_world", "samples per second of all ranks"},
-                                                       {"tps", "tokens per second of one rank"},
-                                                       {"tps_world", "tokens per second of all ranks"},
-                                                       {"tokens_per_second", "tokens per second"}};
-  for (const auto& [name, what] : known) {
-    const Summary* rate = SummaryOf(run, {name});
-    if (rate == nullptr || rate->finite == 0) continue;
-    run.rates.push_back({name, what, rate->median, rate->p10, rate->p90});
+  // Programs differ in whose rate they call sps or tps: the file says it.
+  for (const char* name : {"sps", "sps_world", "tps", "tps_world", "tokens_per_second"}) {
+    const MetricNumbers* rate = NumbersOf(run, {name});
+    if (rate == nullptr || rate->summary.finite == 0) continue;
+    const std::string& what = rate->metric.long_name;
+    run.rates.push_back({name, what.empty() ? rate->metric.name : what, rate->summary.median,
+                         rate->summary.p10, rate->summary.p90});
   }
   const Summary* tokens = SummaryOf(run, {"tokens"});
   if (tokens == nullptr || dt == nullptr || !(dt->median > 0)) return;
@@ -335,7 +338,7 @@ std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs) {
 
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name) {
   absl::string_view mean = name;
-  for (const char* suffix : {"_min", "_max", "_std"}) {
+  for (const char* suffix : {"_mean", "_min", "_max", "_std"}) {
     if (absl::ConsumeSuffix(&mean, suffix) && run.Find(std::string(mean)) != nullptr)
       return std::string(mean);
   }

@@ -95,11 +95,11 @@ void Label(std::vector<RunNumbers>& runs);
 // "in 3 of 99 draws NaN", "from draw 120 on", ...: what a metric's numbers do not show; empty for none.
 std::string Remarks(const Summary& summary, std::int64_t first_draw);
 
-// Of all runs, those of the first run first, in the order of its file. Statistics over ranks beside a mean
-// are left out: dt_min, dt_max and dt_std where there is dt.
+// Of all runs, those of the first run first, in the order of its file. Statistics over ranks are
+// left out: dt_mean, dt_min, dt_max and dt_std where there is dt.
 std::vector<std::string> MetricNames(absl::Span<const RunNumbers> runs);
 
-// "dt" for dt_min, dt_max and dt_std where the run has dt as well, else "".
+// "dt" for dt_mean, dt_min, dt_max and dt_std where the run has dt as well, else "".
 std::string MeanOfSpread(const RunNumbers& run, const std::string& name);
 
 // What a reader looks for first: loss, dt, dtf, dtb, sps, sps_world and accuracy, also of programs that name

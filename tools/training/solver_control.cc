@@ -127,9 +127,9 @@ parallel::PipelineStep SolverControl::Measure(const parallel::NextMicroBatch& ne
 
 std::vector<Recorded> SolverControl::metrics() {
   constexpr auto kStatistics = rank_history::RankStatistics::kStatistics;
-  return {{{"forward_iterations", "1", "iterations of the forward solve"}},
+  return {{data::Count("forward_iterations", "iterations of the forward solve")},
           {{"forward_residual", "1", "residual of the state that entered the last forward iteration"}},
-          {{"backward_iterations", "1", "iterations of the backward solve"}},
+          {data::Count("backward_iterations", "iterations of the backward solve")},
           {{"backward_residual", "1", "residual of the state that entered the last backward iteration"}},
           {{"evaluations", "1",
             "steps of the network that a rank took since the record before, of all levels and both "
@@ -137,7 +137,7 @@ std::vector<Recorded> SolverControl::metrics() {
             "measure the bias too"},
            kStatistics},
           {{"fine_evaluations", "1", "of them, those on the finest level"}, kStatistics},
-          {{"diverged_solves", "1", "solves so far that were done again serially"}},
+          {data::Count("diverged_solves", "solves so far that were done again serially")},
           {{"gradient_bias", "1",
             "distance from the exact gradient, or from that of one iteration more, relative to it"}}};
 }

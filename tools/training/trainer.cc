@@ -162,7 +162,8 @@ absl::Status Trainer::Restore() {
 }
 
 std::vector<Recorded> Trainer::Metrics() const {
-  std::vector<Recorded> metrics = task_.metrics();
+  std::vector<Recorded> metrics = {{data::Count("step", "steps done")}};
+  for (Recorded& metric : task_.metrics()) metrics.push_back(std::move(metric));
   for (Recorded& metric : traffic_.metrics()) metrics.push_back(std::move(metric));
   for (Recorded& metric : expert_load_.metrics()) metrics.push_back(std::move(metric));
   if (settings_.lp.Solves(run_.mesh.Has("lp") ? run_.mesh.axis("lp").size() : 1)) {
@@ -353,7 +354,8 @@ void Trainer::CountIdleTime() {
 
 absl::Status Trainer::Record(absl::Span<const data::Scalar> scalars) {
   if (!outputs_.has_value()) return absl::OkStatus();
-  std::vector<data::Scalar> all(scalars.begin(), scalars.end());
+  std::vector<data::Scalar> all = {{"step", static_cast<double>(step_)}};
+  all.insert(all.end(), scalars.begin(), scalars.end());
   traffic_.TakeScalars(all);
   std::vector<data::Vector> vectors;
   expert_load_.TakeStep(all, vectors);

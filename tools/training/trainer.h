@@ -105,7 +105,7 @@ class TrainingTask {
   virtual void Save(parallel::CheckpointState& state) const = 0;
   virtual absl::Status Restore(const parallel::Checkpoint& checkpoint) = 0;
 
-  // The history: its metrics, steps per all-gather, and plots of the file.
+  // The history: its metrics beside `step`, steps per all-gather, and plots of the file.
   virtual std::vector<Recorded> metrics() const = 0;
   virtual int gather_every() const { return 10; }
   virtual HistoryPlots plots() const { return {}; }
@@ -131,7 +131,7 @@ class Trainer {
 
   ShardedModel& model() { return *model_; }
   bool stopped() const { return run_.stopped; }
-  // A draw of the history: metrics of the task, and what was sent since the last draw (axis_traffic.h). Nothing where
+  // A draw of the history: steps done, metrics of the task, and what was sent since the last draw (axis_traffic.h). Nothing where
   // the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);
 

@@ -145,7 +145,7 @@ absl::Status VitTask::Restore(const parallel::Checkpoint& checkpoint) {
 }
 
 std::vector<training::Recorded> VitTask::metrics() const {
-  return {{{"iter", "1", "step, from 0"}},
+  return {{data::Count("iter", "step, from 0")},
           {{"loss", "1", "cross entropy of the whole batch"}},
           {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
           {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},

@@ -26,11 +26,14 @@ absl::Status Write(const std::string& folder) {
   absl::Status status = history->Declare({"dt", "s", "time of a step", "mean over ranks"});
   status.Update(history->Declare({"loss", "1", "loss of the batch"}));
   status.Update(history->Declare(per_rank));
+  status.Update(history->Declare(Count("step", "steps done")));
+  status.Update(history->Declare(Count("level", "from the third draw on")));
   for (int i = 0; i < 5; ++i) {
     const std::vector<double> dt = {0.1 * i, 0.2 * i, i == 3 ? kNaN : 0.3 * i};
-    std::vector<Scalar> scalars = {{"dt", 0.2 * i}};
+    std::vector<Scalar> scalars = {{"dt", 0.2 * i}, {"step", 100000.0 * i}};
     if (i != 2) scalars.push_back({"loss", i == 1 ? kNaN : i == 4 ? -kInf : 1.0 / (1 + i)});
     if (i >= 3) scalars.push_back({"late", 7});
+    if (i >= 2) scalars.push_back({"level", 1.0 * i});
     const double norms[] = {1, 2};
     std::vector<Vector> vectors = {{"dt_per_rank", dt}};
     if (i >= 1) vectors.push_back({"norms", norms});
