@@ -6,6 +6,11 @@
 //   vocab) logits = RunOutput(gpt, {.inputs = next}, {}, {.cache = &cache});                // (batch, 1,
 //   vocab) cache.length();                                                                  // length + 1
 //
+// Sequences of different lengths go on together through a cache of each:
+//
+//   KeyValueCache rows = KeyValueCache::OfRows({&first, &second});
+//   logits = RunOutput(gpt, {.inputs = next}, {}, {.cache = &rows});               // next: (2, 1), row r behind cache r
+//
 // Memory is allocated at the first use: two tensors (batch, heads, positions, head width) per layer. Local.
 #ifndef PLAIT_MODELS_KEY_VALUE_CACHE_H_
 #define PLAIT_MODELS_KEY_VALUE_CACHE_H_
@@ -13,6 +18,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +29,14 @@ class KeyValueCache {
   KeyValueCache() = default;
   KeyValueCache(KeyValueCache&&) = default;
   KeyValueCache& operator=(KeyValueCache&&) = default;
+
+  // Caches of batches of one, each with at least one position and not owned, as one of their batch. Rows may be of
+  // different lengths, so that blocks call attention for each with its own cache; Append and length are of those.
+  static KeyValueCache OfRows(std::vector<KeyValueCache*> rows);
+  // Empty for a cache that is not of rows.
+  const std::vector<KeyValueCache*>& rows() const { return rows_; }
+  // (rows, 1) of int64: the position of the token that follows, by row.
+  at::Tensor NextPositions() const;
 
   // Positions that all layers hold.
   std::int64_t length() const { return layers_.empty() ? 0 : layers_.back().length; }
@@ -48,7 +62,12 @@ class KeyValueCache {
   };
 
   std::vector<Layer> layers_;
+  std::vector<KeyValueCache*> rows_;
 };
+
+// The results of `attend(row, its cache)`, each (1, ...), one below the other.
+at::Tensor ByRow(const KeyValueCache& cache,
+                 const std::function<at::Tensor(std::int64_t row, KeyValueCache* cache)>& attend);
 
 }  // namespace plait::models
 

@@ -107,7 +107,13 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
       << seen + seq << " positions, the model has " << options_.block_size;
   CheckSequence(seq);
   Residual x = ToResidual(table_axis_, Embedding(table_axis_, wte_, options_.vocab_size, tokens));
-  x = Map(x, [&](const at::Tensor& rows) { return AddPositions(rows, seen, seq, batch.sequence); });
+  x = Map(x, [&](const at::Tensor& rows) {
+    if (context.cache == nullptr || context.cache->rows().empty())
+      return AddPositions(rows, seen, seq, batch.sequence);
+    const at::Tensor next = context.cache->NextPositions().to(rows.device());
+    PLAIT_CHECK(seq == 1) << "rows of a cache go on by a token each";
+    return rows + at::embedding(wpe_, next).view(rows.sizes());
+  });
   if (module()->is_training() && options_.dropout > 0) {
     x = transformer::DropRows(tensor_axis(), x, tokens.size(0), options_.dropout, batch.random,
                               batch.sequence, "embedding", 0);

@@ -164,6 +164,13 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
 
 at::Tensor Block::Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                          const models::BlockContext& context) const {
+  if (context.cache != nullptr && !context.cache->rows().empty()) {
+    return models::ByRow(*context.cache, [&](std::int64_t row, models::KeyValueCache* cache) {
+      models::BlockContext of_row = context;
+      of_row.cache = cache;
+      return Attend(queries.narrow(0, row, 1), keys.narrow(0, row, 1), values.narrow(0, row, 1), of_row);
+    });
+  }
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
   const at::Tensor query = rotation_->Apply(queries, seen, context.sequence.positions).transpose(1, 2);
   const at::Tensor key = rotation_->Apply(keys, seen, context.sequence.positions).transpose(1, 2);

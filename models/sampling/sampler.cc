@@ -87,6 +87,63 @@ at::Tensor Row(absl::Span<const std::int64_t> tokens, at::Device device) {
   return at::tensor(values, at::kLong).unsqueeze(0).to(device);
 }
 
+// The last `positions` of them.
+absl::Span<const std::int64_t> Window(absl::Span<const std::int64_t> tokens, std::int64_t positions) {
+  return tokens.last(std::min(tokens.size(), static_cast<std::size_t>(positions)));
+}
+
+at::Tensor LogitsOfNew(const LanguageModel& language, const at::Tensor& tokens, models::KeyValueCache& cache,
+                       const models::BlockRunner& run) {
+  const at::Tensor hidden =
+      models::RunBlocks(language.model, {.inputs = tokens, .targets = {}}, run, {.cache = &cache}).hidden;
+  return language.model.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
+}
+
+at::Device DeviceOf(const LanguageModel& language) {
+  return language.model.units().front().parameters.front().tensor.device();
+}
+
+// Of the last token of `context`, whose first ones the cache holds.
+at::Tensor LogitsBehind(const LanguageModel& language, absl::Span<const std::int64_t> context,
+                        models::KeyValueCache& cache, const models::BlockRunner& run) {
+  // A context that has grown no more has moved.
+  if (static_cast<std::int64_t>(context.size()) == cache.length()) cache.Clear();
+  const auto fresh = context.last(context.size() - static_cast<std::size_t>(cache.length()));
+  return LogitsOfNew(language, Row(fresh, DeviceOf(language)), cache, run);
+}
+
+// Of the last tokens of those that are `going`: in one pass where only that token is new.
+std::vector<at::Tensor> LogitsOfAll(const LanguageModel& language, absl::Span<const Continuation> batch,
+                                    absl::Span<const std::size_t> going,
+                                    std::vector<models::KeyValueCache>& caches,
+                                    const models::BlockRunner& run) {
+  std::vector<at::Tensor> logits(going.size());
+  std::vector<std::size_t> together;
+  for (std::size_t k = 0; k < going.size(); ++k) {
+    const auto context = Window(batch[going[k]].tokens, language.positions);
+    models::KeyValueCache& cache = caches[going[k]];
+    if (cache.length() > 0 && cache.length() + 1 == static_cast<std::int64_t>(context.size())) {
+      together.push_back(k);
+    } else {
+      logits[k] = LogitsBehind(language, context, cache, run).flatten();
+    }
+  }
+  if (together.empty()) return logits;
+  std::vector<std::int64_t> tokens;
+  std::vector<models::KeyValueCache*> rows;
+  for (const std::size_t k : together) {
+    tokens.push_back(batch[going[k]].tokens.back());
+    rows.push_back(&caches[going[k]]);
+  }
+  models::KeyValueCache all = models::KeyValueCache::OfRows(std::move(rows));
+  const at::Tensor column = Row(tokens, DeviceOf(language)).transpose(0, 1).contiguous();
+  const at::Tensor of_all = LogitsOfNew(language, column, all, run);
+  for (std::size_t row = 0; row < together.size(); ++row) {
+    logits[together[row]] = of_all.select(0, static_cast<std::int64_t>(row)).flatten();
+  }
+  return logits;
+}
+
 }  // namespace
 
 absl::Status Validate(const SamplingOptions& options) {
@@ -130,8 +187,7 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(const LogitsOfLast& logits, s
   PLAIT_CHECK(!prompt.empty() && count >= 0) << prompt.size() << " tokens, " << count << " more";
   std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t context = std::min(tokens.size(), static_cast<std::size_t>(positions));
-    const at::Tensor last = logits(absl::MakeConstSpan(tokens).last(context));
+    const at::Tensor last = logits(Window(tokens, positions));
     const absl::StatusOr<std::int64_t> token = sampler.Next(last.flatten());
     PLAIT_RETURN_IF_ERROR(base::Prefixed(token.status(), absl::StrCat("token ", i + 1)));
     tokens.push_back(*token);
@@ -146,20 +202,34 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language
                                                    Sampler& sampler,
                                                    const std::function<void(std::int64_t)>& on_token,
                                                    const models::BlockRunner& run) {
-  models::BlockModel& model = language.model;
-  const at::Device device = model.units().front().parameters.front().tensor.device();
   const at::NoGradGuard no_grad;
   models::KeyValueCache cache;
   const auto logits = [&](absl::Span<const std::int64_t> context) {
-    // A context that has grown no more has moved.
-    if (static_cast<std::int64_t>(context.size()) == cache.length()) cache.Clear();
-    const auto fresh = context.last(context.size() - static_cast<std::size_t>(cache.length()));
-    const at::Tensor hidden =
-        models::RunBlocks(model, {.inputs = Row(fresh, device), .targets = {}}, run, {.cache = &cache})
-            .hidden;
-    return model.Output({.hidden = hidden.narrow(1, hidden.size(1) - 1, 1)});
+    return LogitsBehind(language, context, cache, run);
   };
   return Generate(logits, language.positions, prompt, count, sampler, on_token);
+}
+
+absl::Status GenerateBatch(const LanguageModel& language, std::int64_t count, absl::Span<Continuation> batch,
+                           const models::BlockRunner& run) {
+  const at::NoGradGuard no_grad;
+  std::vector<models::KeyValueCache> caches(batch.size());
+  std::vector<std::size_t> going(batch.size());
+  std::iota(going.begin(), going.end(), 0);
+  for (std::int64_t i = 0; i < count && !going.empty(); ++i) {
+    const std::vector<at::Tensor> logits = LogitsOfAll(language, batch, going, caches, run);
+    std::vector<std::size_t> left;
+    for (std::size_t k = 0; k < going.size(); ++k) {
+      Continuation& text = batch[going[k]];
+      const absl::StatusOr<std::int64_t> token = text.sampler.Next(logits[k]);
+      PLAIT_RETURN_IF_ERROR(
+          base::Prefixed(token.status(), absl::StrCat("sample ", going[k] + 1, ": token ", i + 1)));
+      text.tokens.push_back(*token);
+      if (!text.on_token || text.on_token(*token)) left.push_back(going[k]);
+    }
+    going = std::move(left);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace plait::sampling

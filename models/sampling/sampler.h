@@ -66,6 +66,20 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language
                                                    const std::function<void(std::int64_t)>& on_token = {},
                                                    const models::BlockRunner& run = {});
 
+// Of a batch: a text that goes on with its own sampler, until `on_token` says false or `count` tokens are drawn.
+struct Continuation {
+  std::vector<std::int64_t> tokens;  // the prompt, at least one; what is drawn is added
+  Sampler sampler;
+  std::function<bool(std::int64_t token)> on_token = {};  // called for each as it is drawn
+};
+
+// All at once: prompts one after the other, then a token of each in a pass of all, whatever their lengths. Sequences
+// longer than `positions` go on by passes of their own, as above. The tokens are those of Generate() for each alone,
+// unless sums in another order turn a choice between tokens that are as likely. Errors as above, with the number of the
+// text in front: "sample 2: token 7: ...".
+absl::Status GenerateBatch(const LanguageModel& language, std::int64_t count, absl::Span<Continuation> batch,
+                           const models::BlockRunner& run = {});
+
 // The same without a cache, for models that no process can run alone: `logits` gets tokens, at most `positions`, and
 // gives those of the last one, the same on all ranks.
 using LogitsOfLast = std::function<at::Tensor(absl::Span<const std::int64_t> tokens)>;

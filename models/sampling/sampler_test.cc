@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -145,9 +146,37 @@ gpt::Gpt SmallGpt() {
   return gpt;
 }
 
+// Texts of different lengths, of which the second stops early and two outgrow the model, are those of each alone.
+void ExpectBatchesToBeTextsAlone(models::ModuleModel& model) {
+  const std::vector<std::vector<std::int64_t>> prompts = {
+      {3}, {7, 7, 2, 1}, {1, 2, 3, 4, 5, 6, 7, 8}, {5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6}, {9, 12}};
+  const std::vector<int> counts = {10, 3, 10, 10, 10};
+  std::vector<std::vector<std::int64_t>> heard(prompts.size());
+  std::vector<Continuation> batch;
+  for (std::size_t k = 0; k < prompts.size(); ++k) {
+    batch.push_back({prompts[k], Sampler({.temperature = 0}), [&heard, &counts, k](std::int64_t token) {
+                       heard[k].push_back(token);
+                       return static_cast<int>(heard[k].size()) < counts[k];
+                     }});
+  }
+  std::int64_t most_rows = 0;
+  const models::BlockRunner run = [&](std::size_t block, const models::BlockState& input,
+                                      const models::BlockContext& context) {
+    most_rows = std::max(most_rows, input.hidden.size(0));
+    return model.blocks()[block]->Forward(input, context);
+  };
+  ASSERT_TRUE(GenerateBatch({model, kPositions}, 10, absl::MakeSpan(batch), run).ok());
+  EXPECT_EQ(most_rows, 3) << "the texts that fit go on together";
+  for (std::size_t k = 0; k < prompts.size(); ++k) {
+    EXPECT_EQ(heard[k], GreedyByWholePasses(model, prompts[k], counts[k])) << k;
+    EXPECT_EQ(batch[k].tokens.size(), prompts[k].size() + heard[k].size());
+  }
+}
+
 void ExpectTheModelAppliedAgainAndAgain(models::ModuleModel& model) {
   // Large weights: texts that do not repeat one token.
   for (const at::Tensor& parameter : model.parameters()) parameter.detach().mul_(20);
+  ExpectBatchesToBeTextsAlone(model);
   for (const std::vector<std::int64_t>& prompt :
        {std::vector<std::int64_t>{3}, {1, 2, 3, 4, 5, 6, 7, 8}, {5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6}}) {
     Sampler greedy({.temperature = 0});
@@ -201,6 +230,9 @@ TEST(Generate, SaysWhichTokenCouldNotBeDrawn) {
   const auto made = Generate({gpt, kPositions}, {1}, 5, sampler, spoil);
   EXPECT_THAT(std::string(made.status().message()), StartsWith("token 3: 13 of 13 logits are NaN; "));
   EXPECT_EQ(heard, 2);
+  std::vector<Continuation> batch = {{{1}, Sampler({})}};
+  EXPECT_THAT(std::string(GenerateBatch({gpt, kPositions}, 1, absl::MakeSpan(batch)).message()),
+              StartsWith("sample 1: token 1: 13 of 13 logits are NaN; "));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "models/attention/attention.h"
 #include "models/attention/short_attention.h"
+#include "models/key_value_cache.h"
 #include "models/stacked/layers.h"
 #include "parallel/dropout/dropout.h"
 
@@ -120,6 +121,13 @@ Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
 
 at::Tensor Block::Attend(const at::Tensor& product, std::int64_t batch,
                          const models::BlockContext& context) const {
+  if (context.cache != nullptr && !context.cache->rows().empty()) {
+    return models::ByRow(*context.cache, [&](std::int64_t row, models::KeyValueCache* cache) {
+      models::BlockContext of_row = context;
+      of_row.cache = cache;
+      return Attend(product.narrow(0, row, 1), 1, of_row);
+    });
+  }
   const std::int64_t heads = options_.heads / attention_axis_.size(), width = options_.head_width;
   const attention::AttentionSizes sizes{.batch = batch, .heads = heads, .causal = options_.causal};
   const bool whole = context.sequence.axis == nullptr && context.cache == nullptr;

@@ -34,6 +34,25 @@ class GenerateTest(runs.TrainTest):
         self.assertEqual(two.count("---------------"), 2)
         self.assertTrue(two.startswith(first))
 
+    def test_several_prompts(self):
+        prompts = ["to be", "t", "or not to be that is the question", "be or", "to"]
+        self.write("prompts.txt", "".join(prompt + "\n" for prompt in prompts))
+        flags = ["--prompts-file=prompts.txt", "--temperature=0", "--dtype=float64", "--max-new-tokens=9"]
+        together = self.generate("--checkpoint=kept", *flags).out.splitlines()[:-1]
+        self.assertEqual(together, self.generate("--checkpoint=kept", *flags, "--batch-size=1").out.splitlines()[:-1])
+        alone = [self.sample(*flags[1:], "--prompt=" + prompt) for prompt in prompts]
+        self.assertEqual("\n".join(together[1:]), "\n".join(alone))
+        # Before the first space or "e" behind each prompt.
+        run = self.generate("--checkpoint=kept", *flags, "--stop= ,\\x65").out.split("\n", 1)[1]
+        texts = run.split("\n---------------\n")
+        drawn = 0
+        for prompt, whole, text in zip(prompts, alone, texts):
+            made = whole[len(prompt):-len("\n---------------")]
+            self.assertEqual(text, prompt + re.split("[ e]", made)[0])
+            stop = re.search("[ e]", made)
+            drawn += stop.end() if stop else len(made)
+        self.assertTrue(texts[len(prompts)].startswith(f"{drawn} tokens in "), texts[len(prompts)])
+
     def test_the_likeliest(self):
         likeliest = self.sample("--temperature=0")
         self.assertEqual(likeliest, self.sample("--temperature=0", "--seed=9"))
@@ -59,6 +78,9 @@ class GenerateTest(runs.TrainTest):
             ("empty", 1, ["--checkpoint=empty"]),
             ("expected --checkpoint=DIR of train_gpt or train_llama, or --model=DIR", 2, []),
             ("--temperature|temperature", 2, ["--checkpoint=kept", "--temperature=-1"]),
+            ("--stop=a,,b: expected texts separated by commas", 2, ["--checkpoint=kept", "--stop=a,,b"]),
+            ("--prompts-file=.*nothing: no such file, or an empty one", 1, ["--checkpoint=kept", "--prompts-file=nothing"]),
+            ("--prompts-file: expected without --prompt", 2, ["--checkpoint=kept", "--prompts-file=x", "--prompt=y"]),
             ("--num-samples=0: must be at least 1", 2, ["--checkpoint=kept", "--num-samples=0"]),
             ("nonexistent", 1, ["--checkpoint=nonexistent"]),
             ("nonexistent", 1, ["--model=nonexistent"]),

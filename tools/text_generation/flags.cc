@@ -1,7 +1,9 @@
 #include "tools/text_generation/flags.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "tools/training/settings_table.h"
@@ -21,6 +23,9 @@ absl::Status Check(const Request& r) {
   if (r.num_samples < 1) {
     return absl::InvalidArgumentError(absl::StrCat("--num-samples=", r.num_samples, ": must be at least 1"));
   }
+  if (r.batch_size < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--batch-size=", r.batch_size, ": must be at least 1"));
+  }
   if (r.dtype != "float32" && r.dtype != "bfloat16" && r.dtype != "float64") {
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype=", r.dtype, ": expected float32, bfloat16 or float64"));
@@ -28,7 +33,23 @@ absl::Status Check(const Request& r) {
   return sampling::Validate(r.sampling);
 }
 
-void Bind(Request& r, training::SettingsTable& table) {
+absl::StatusOr<std::vector<std::string>> StopsOf(const std::string& list) {
+  std::vector<std::string> stops;
+  if (list.empty()) return stops;
+  for (const absl::string_view part : absl::StrSplit(list, ',')) {
+    std::string stop;
+    if (!absl::CUnescape(part, &stop) || stop.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--stop=", list,
+                       ": expected texts separated by commas, with escapes as in C: \\n, \\x2c for a comma"));
+    }
+    stops.push_back(std::move(stop));
+  }
+  return stops;
+}
+
+// `stops`: the list as it is given.
+void Bind(Request& r, std::string& stops, training::SettingsTable& table) {
   table.Group("Model");
   table.Add("checkpoint", &r.checkpoint,
             "checkpoint of train_gpt or train_llama, or directory of checkpoints");
@@ -40,8 +61,12 @@ void Bind(Request& r, training::SettingsTable& table) {
   table.Add("dtype", &r.dtype, "compute dtype: float32, bfloat16 or float64");
   table.Group("Samples");
   table.Add("prompt", &r.prompt, "text that samples continue");
+  table.Add("prompts_file", &r.prompts_file, "file with a prompt per line, in place of --prompt");
+  table.Add("stop", &stops,
+            "texts before which a sample ends, separated by commas, with escapes as in C: '\\n\\n,User:'");
   table.Add("max_new_tokens", &r.max_new_tokens, "tokens per sample");
-  table.Add("num_samples", &r.num_samples, "number of samples");
+  table.Add("num_samples", &r.num_samples, "number of samples of each prompt");
+  table.Add("batch_size", &r.batch_size, "samples that are drawn together");
   table.Add("seed", &r.sampling.seed, "seed of the samples");
   table.Group("Choice of tokens");
   table.Add("temperature", &r.sampling.temperature,
@@ -56,15 +81,22 @@ void Bind(Request& r, training::SettingsTable& table) {
 absl::StatusOr<Request> ReadRequest(int argc, char** argv) {
   Request request;
   training::SettingsTable table;
-  Bind(request, table);
+  std::string stops;
+  Bind(request, stops, table);
   base::ParseFlagsOrExit(
       argc, argv,
       table.Usage("generate", "Generates text from a trained GPT or Llama.",
                   {"generate --checkpoint=run --prompt='To be' --max-new-tokens=300",
+                   "generate --checkpoint=run --prompts-file=prompts.txt --stop='\\n\\n' --batch-size=16",
                    "generate --model=gpt2 --prompt='The answer is' --temperature=0.7 --top-p=0.9"}));
-  for (std::string* path : {&request.checkpoint, &request.model, &request.bpe_folder}) {
+  for (std::string* path :
+       {&request.checkpoint, &request.model, &request.bpe_folder, &request.prompts_file}) {
     *path = base::FromUser(*path);
   }
+  if (!request.prompts_file.empty() && table.Given("prompt")) {
+    return absl::InvalidArgumentError("--prompts-file: expected without --prompt");
+  }
+  PLAIT_ASSIGN_OR_RETURN(request.stops, StopsOf(stops));
   PLAIT_RETURN_IF_ERROR(Check(request));
   return request;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/sampling/sampler.h"
@@ -15,14 +16,17 @@ struct Request {
   std::string model = "";       // directory in Hugging Face's layout
   std::string bpe_folder = "";  // empty: the model's
   std::string prompt = "\n";
+  std::string prompts_file = "";        // empty: `prompt` alone
+  std::vector<std::string> stops = {};  // a sample ends before the first of them
   std::int64_t max_new_tokens = 500;
   int num_samples = 1;
+  int batch_size = 8;  // samples that are drawn together
   std::string dtype = "float32";
   sampling::SamplingOptions sampling = {.temperature = 0.8, .top_k = 200, .top_p = 1, .seed = 1337};
 };
 
 // For main: parses the command line, as base::ParseFlagsOrExit does. InvalidArgument, one line with the flag's
-// name. Paths are absolute.
+// name. Paths are absolute. --stop is a list with escapes as in C: "\n\n,User:", "\x2c" for a comma.
 absl::StatusOr<Request> ReadRequest(int argc, char** argv);
 
 }  // namespace plait::text_generation

@@ -1,62 +1,141 @@
 #include "tools/text_generation/samples.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/seed.h"
 #include "base/status_macros.h"
+#include "tools/text_generation/stop_text.h"
 
 namespace plait::text_generation {
 namespace {
 
-// Bytes at the end of `text` that are the beginning of a UTF-8 character.
-std::size_t UnfinishedBytes(const std::string& text) {
-  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xc0) == 0x80) continue;  // goes on with one
-    const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return length > back ? back : 0;
+using Write = std::function<void(absl::string_view text)>;
+
+struct Prompt {
+  std::string text;
+  std::string name;  // for errors
+  std::vector<std::int64_t> tokens = {};
+};
+
+absl::StatusOr<std::vector<Prompt>> PromptsOf(const Request& request) {
+  if (request.prompts_file.empty()) return std::vector<Prompt>{{request.prompt, "--prompt"}};
+  std::ifstream file(request.prompts_file);
+  std::vector<Prompt> prompts;
+  for (std::string line; std::getline(file, line);) {
+    prompts.push_back({line, absl::StrCat("--prompts-file: line ", prompts.size() + 1)});
   }
-  return 0;
+  if (!prompts.empty()) return prompts;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--prompts-file=", request.prompts_file,
+                   ": no such file, or an empty one; expected a prompt per line"));
+}
+
+absl::StatusOr<std::vector<Prompt>> EncodedPrompts(const Request& request, const SavedTextModel& saved) {
+  PLAIT_ASSIGN_OR_RETURN(std::vector<Prompt> prompts, PromptsOf(request));
+  for (Prompt& prompt : prompts) {
+    const auto ids = saved.tokenizer->Encode(prompt.text);
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(ids.status(), prompt.name));
+    if (ids->empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(prompt.name, ": expected at least one character"));
+    }
+    prompt.tokens.assign(ids->begin(), ids->end());
+  }
+  return prompts;
+}
+
+// Texts that grow side by side, written one after the other.
+class TextsInOrder {
+ public:
+  explicit TextsInOrder(std::size_t texts, const Write& write) : texts_(texts), write_(write) {}
+
+  void Add(std::size_t text, const std::string& more) {
+    if (text == current_) return write_(more);
+    texts_[text].waiting += more;
+  }
+  void End(std::size_t text) {
+    Add(text, "\n---------------\n");
+    texts_[text].ended = true;
+    while (current_ < texts_.size() && texts_[current_].ended) {
+      if (++current_ < texts_.size()) write_(texts_[current_].waiting);
+    }
+  }
+
+ private:
+  struct Text {
+    std::string waiting;
+    bool ended = false;
+  };
+  std::vector<Text> texts_;
+  std::size_t current_ = 0;
+  const Write& write_;
+};
+
+// Samples [first, first + count) of those of all prompts, --num-samples of each.
+struct Samples {
+  std::int64_t first, count;
+};
+
+std::uint64_t SeedOf(const Request& request, std::int64_t prompt, std::int64_t sample) {
+  std::uint64_t seed = request.sampling.seed;
+  if (prompt > 0) seed = base::DeriveSeed(seed, "prompt", static_cast<std::uint64_t>(prompt));
+  return sample > 0 ? base::DeriveSeed(seed, "sample", static_cast<std::uint64_t>(sample)) : seed;
+}
+
+// The number of tokens that were drawn.
+absl::StatusOr<std::int64_t> WriteBatch(const Request& request, const std::vector<Prompt>& prompts,
+                                        Samples samples, SavedTextModel& saved, const Write& write) {
+  TextsInOrder out(samples.count, write);
+  std::vector<StopText> texts(samples.count, StopText(request.stops));
+  std::vector<sampling::Continuation> batch;
+  std::int64_t drawn = 0;
+  for (std::int64_t k = 0; k < samples.count; ++k) {
+    const std::int64_t sample = samples.first + k, prompt = sample / request.num_samples;
+    sampling::SamplingOptions options = request.sampling;
+    options.seed = SeedOf(request, prompt, sample % request.num_samples);
+    out.Add(k, prompts[prompt].text);
+    batch.push_back({prompts[prompt].tokens, sampling::Sampler(options), [&, k](std::int64_t token) {
+                       ++drawn;
+                       const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
+                       out.Add(k, texts[k].Add(saved.tokenizer->Decode(id).value_or("")));
+                       if (texts[k].stopped()) out.End(k);
+                       return !texts[k].stopped();
+                     }});
+  }
+  const absl::Status made =
+      sampling::GenerateBatch({*saved.model, saved.positions}, request.max_new_tokens, absl::MakeSpan(batch));
+  if (!made.ok()) {
+    write("\n");  // the message begins a line
+    return samples.first == 0 ? made : base::Prefixed(made, absl::StrCat("behind sample ", samples.first));
+  }
+  for (std::int64_t k = 0; k < samples.count; ++k) {
+    if (texts[k].stopped()) continue;
+    out.Add(k, texts[k].Rest());
+    out.End(k);
+  }
+  return drawn;
 }
 
 }  // namespace
 
-absl::Status WriteSamples(const Request& request, SavedTextModel& saved,
-                          const std::function<void(absl::string_view text)>& write) {
-  const absl::StatusOr<std::vector<std::int32_t>> encoded = saved.tokenizer->Encode(request.prompt);
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(encoded.status(), "--prompt"));
-  const std::vector<std::int32_t>& ids = *encoded;
-  if (ids.empty()) return absl::InvalidArgumentError("--prompt: expected at least one character");
-  const std::vector<std::int64_t> prompt(ids.begin(), ids.end());
+absl::Status WriteSamples(const Request& request, SavedTextModel& saved, const Write& write) {
+  PLAIT_ASSIGN_OR_RETURN(const std::vector<Prompt> prompts, EncodedPrompts(request, saved));
   saved.model->SetTraining(false);
   const auto start = std::chrono::steady_clock::now();
-  for (int sample = 0; sample < request.num_samples; ++sample) {
-    sampling::SamplingOptions options = request.sampling;
-    if (sample > 0) options.seed = base::DeriveSeed(request.sampling.seed, "sample", sample);
-    sampling::Sampler sampler(options);
-    std::string held;  // bytes of an incomplete character
-    write(request.prompt);
-    const auto write_token = [&](std::int64_t token) {
-      const std::int32_t id[1] = {static_cast<std::int32_t>(token)};
-      held += saved.tokenizer->Decode(id).value_or("");
-      const std::size_t whole = held.size() - UnfinishedBytes(held);
-      write(absl::string_view(held).substr(0, whole));
-      held.erase(0, whole);
-    };
-    const auto tokens = sampling::Generate({*saved.model, saved.positions}, prompt, request.max_new_tokens,
-                                           sampler, write_token);
-    if (!tokens.ok()) {
-      write("\n");  // the message begins a line
-      return base::Prefixed(tokens.status(), absl::StrCat("sample ", sample + 1));
-    }
-    write(absl::StrCat(held, "\n---------------\n"));
+  const auto all = static_cast<std::int64_t>(prompts.size()) * request.num_samples;
+  std::int64_t tokens = 0;
+  for (std::int64_t first = 0; first < all; first += request.batch_size) {
+    const Samples samples = {first, std::min<std::int64_t>(request.batch_size, all - first)};
+    PLAIT_ASSIGN_OR_RETURN(const std::int64_t drawn, WriteBatch(request, prompts, samples, saved, write));
+    tokens += drawn;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::int64_t tokens = request.max_new_tokens * request.num_samples;
   write(absl::StrFormat("%d tokens in %.6f s: %.1f tokens/s\n", tokens, seconds,
                         static_cast<double>(tokens) / seconds));
   return absl::OkStatus();
