@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -10,6 +11,7 @@
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +19,7 @@
 #include "base/check.h"
 #include "base/flag_value.h"
 #include "base/nearest_word.h"
+#include "base/path.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 
@@ -178,9 +181,16 @@ class ArgumentReader {
     return absl::OkStatus();
   }
 
+  // `text`: without the dashes.
   absl::Status ReadFlag(const std::string& text) {
     const std::size_t equals = text.find('=');
     const std::string name = WithUnderscores(text.substr(0, equals));
+    if (name == "flagfile") {
+      if (equals == std::string::npos && next_ == arguments_.size()) {
+        return absl::InvalidArgumentError("--flagfile needs a value, such as --flagfile=settings.flags");
+      }
+      return ReadFile(equals == std::string::npos ? arguments_[next_++] : text.substr(equals + 1));
+    }
     const auto [flag, negated] = FindFlag(flags_, name);
     if (flag == nullptr) return UnknownFlag(flags_, name);
     previous_ = flag;
@@ -191,6 +201,44 @@ class ArgumentReader {
     if (flag->is_bool()) return flag->Set(negated ? "false" : "true", name);
     if (next_ == arguments_.size() || LooksLikeFlag(arguments_[next_])) return MissingValue(*flag);
     return flag->Set(arguments_[next_++], name);
+  }
+
+  absl::Status ReadFile(const std::string& path) {
+    const auto refuse = [&](auto... words) {
+      return absl::InvalidArgumentError(absl::StrCat("--flagfile=", path, ": ", words...));
+    };
+    if (in_file_) return refuse("a file within a file; expected it on the command line");
+    std::ifstream file(FromUser(path));
+    if (!file) return refuse("cannot be read; expected a file with a flag per line");
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      const std::string text(absl::StripAsciiWhitespace(line));
+      if (text.empty() || text[0] == '#') continue;
+      absl::StatusOr<std::string> argument = Unquoted(text);
+      if (argument.ok() && !LooksLikeFlag(*argument)) {
+        argument = absl::InvalidArgumentError(absl::StrCat("'", text, "': expected --flag=value"));
+      }
+      absl::Status status = argument.status();
+      const std::string words[1] = {argument.value_or("")};
+      ArgumentReader line_reader(words, flags_, nullptr);
+      line_reader.in_file_ = true;
+      if (status.ok()) status = line_reader.ReadAll().status();
+      if (!status.ok()) return refuse("line ", number, ": ", status.message());
+    }
+    if (file.bad()) return refuse("cannot be read");
+    return absl::OkStatus();
+  }
+
+  // "--name="text"" with its escapes resolved.
+  static absl::StatusOr<std::string> Unquoted(const std::string& text) {
+    const std::size_t value = text.find('=') + 1;
+    const std::size_t end = text.size() - 1;
+    if (value == 0 || value >= end || text[value] != '"' || text[end] != '"') return text;
+    std::string plain;
+    if (absl::CUnescape(text.substr(value + 1, end - value - 1), &plain))
+      return text.substr(0, value) + plain;
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': an escape that C does not have"));
   }
 
   static absl::Status MissingValue(const Flag& flag) {
@@ -204,6 +252,7 @@ class ArgumentReader {
   std::vector<std::string>* positional_;
   std::size_t next_ = 0;
   const Flag* previous_ = nullptr;
+  bool in_file_ = false;
 };
 
 // `text` in lines of at most kColumns, continued at `indent`; the first line already has `used` characters.
@@ -274,10 +323,17 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
   return positional;
 }
 
+std::string FlagLine(const BoundFlag& flag) {
+  const std::string value = ValueText(flag.value);
+  const bool plain = value == absl::StripAsciiWhitespace(value) && value == absl::Utf8SafeCEscape(value);
+  return absl::StrCat("--", WithDashes(flag.name), "=",
+                      plain ? value : absl::StrCat("\"", absl::Utf8SafeCEscape(value), "\""));
+}
+
 std::string HelpText(const ToolUsage& usage) {
   std::string text = absl::StrCat(Wrapped(absl::StrCat(usage.name, ": ", usage.summary), 2, 0), "\n");
-  absl::StrAppend(&text, "Usage: ", usage.name, " [--flag=value ...]", usage.positional.empty() ? "" : " ",
-                  usage.positional, "\n");
+  absl::StrAppend(&text, "Usage: ", usage.name, " [--flagfile=FILE] [--flag=value ...]",
+                  usage.positional.empty() ? "" : " ", usage.positional, "\n");
   if (!usage.examples.empty()) text += "\nExamples:\n";
   for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
   for (const auto& [title, flags] : GroupedFlags(usage)) {

@@ -19,8 +19,15 @@
 //   train_gru: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)
 //
 // Unknown flags, missing or malformed values and arguments that are no flag are errors; a tool that takes
-// files says so in ToolUsage::positional and asks for them. Flags that Abseil defines for itself (--flagfile,
-// --undefok, ...) are neither accepted nor shown.
+// files says so in ToolUsage::positional and asks for them. Flags that Abseil defines for itself (--undefok, ...) are
+// neither accepted nor shown.
+//
+// --flagfile=FILE stands for the flags in a file, one per line as above; later flags of the command line win. Empty lines
+// and those that begin with # are left out. A value in double quotes has escapes as in C:
+//
+//   # a GPT for a processor
+//   --n-layer=4
+//   --sample-prompt="\n"
 //
 // A program with many settings binds the members of a struct instead, each written once:
 //
@@ -92,6 +99,9 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
 
 // Lines of at most 100 columns: summary, examples, flags by group with their defaults.
 std::string HelpText(const ToolUsage& usage);
+
+// "--n-layer=4", as a line of a flag file that reads back as the same value.
+std::string FlagLine(const BoundFlag& flag);
 
 // Present values in the order of the groups, on one line, as Python's argparse shows them:
 // "Namespace(seed=3649905550453979348, tf=128.0, use_sgd=False, data_dir='a b')".

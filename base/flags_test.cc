@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <limits>
 
 #include "absl/flags/reflection.h"
@@ -114,8 +115,67 @@ TEST_F(FlagsTest, UnknownFlagSuggestsTheNearest) {
 }
 
 TEST_F(FlagsTest, AbseilsOwnFlagsAreUnknown) {
-  for (const char* flag : {"--flagfile=x", "--undefok=y", "--fromenv=z", "--helpfull"}) {
+  for (const char* flag : {"--undefok=y", "--fromenv=z", "--helpfull"}) {
     EXPECT_EQ(Parse({flag}).substr(0, 15), "unknown flag --") << flag;
+  }
+}
+
+std::string WriteFile(const std::string& lines) {
+  const std::string path = testing::TempDir() + "/run.flags";
+  std::ofstream(path) << lines;
+  return path;
+}
+
+TEST_F(FlagsTest, AFlagFileStandsForItsLines) {
+  const std::string path = WriteFile(
+      "# a run\n\n--lp-levels=5\n  --use-sgd  \r\n--no-normalize\n--data-dir=\"a\\n b \"\n--lr=2e-4");
+  EXPECT_EQ(Parse({"--lp-levels=2", "--flagfile=" + path}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 5);
+  EXPECT_TRUE(absl::GetFlag(FLAGS_use_sgd));
+  EXPECT_FALSE(absl::GetFlag(FLAGS_normalize));
+  EXPECT_EQ(absl::GetFlag(FLAGS_data_dir), "a\n b ");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lr), 2e-4);
+  EXPECT_EQ(Parse({"--flagfile", path, "--lp-levels=7"}), "");
+  EXPECT_EQ(absl::GetFlag(FLAGS_lp_levels), 7);
+}
+
+TEST_F(FlagsTest, AFlagFileThatIsWrongIsNamedWithItsLine) {
+  const auto error = [&](const std::string& lines) {
+    const std::string path = WriteFile(lines), shown = Parse({"--flagfile=" + path});
+    const std::string begin = "--flagfile=" + path + ": ";
+    return shown.substr(0, begin.size()) == begin ? shown.substr(begin.size()) : "?" + shown;
+  };
+  EXPECT_EQ(error("--lr=1\n--lp-level=3"),
+            "line 2: unknown flag --lp-level; did you mean --lp-levels? (--help lists all)");
+  EXPECT_EQ(error("lr=1"), "line 1: 'lr=1': expected --flag=value");
+  EXPECT_EQ(error("--lr 1"), "line 1: unknown flag --lr 1; did you mean --lr? (--help lists all)");
+  EXPECT_EQ(error("--data-dir=\"\\q\""), "line 1: '--data-dir=\"\\q\"': an escape that C does not have");
+  EXPECT_EQ(error("--flagfile=x"),
+            "line 1: --flagfile=x: a file within a file; expected it on the command line");
+  EXPECT_EQ(Parse({"--flagfile=/none"}),
+            "--flagfile=/none: cannot be read; expected a file with a flag per line");
+  EXPECT_EQ(Parse({"--flagfile"}), "--flagfile needs a value, such as --flagfile=settings.flags");
+}
+
+TEST_F(FlagsTest, LinesReadBackAsTheSameValue) {
+  const std::string texts[] = {"",    "\n",           " a",          "b\t",    "\"q\"",
+                               "x=y", "# no comment", "back\\slash", "\u00e9", "\""};
+  for (const std::string& text : texts) {
+    std::string written = text, read = "other";
+    double number = 0.1 + 0.2, number_read = 0;
+    std::vector<int> list = {4, 2}, list_read;
+    std::string lines;
+    for (const BoundFlag& flag :
+         {BoundFlag{"a_text", &written, ""}, {"number", &number, ""}, {"list", &list, ""}})
+      lines += FlagLine(flag) + "\n";
+    std::vector<BoundFlag> bound = {
+        {"a_text", &read, ""}, {"number", &number_read, ""}, {"list", &list_read, ""}};
+    const ToolUsage usage = {.name = "train", .summary = "Trains.", .bound = &bound};
+    const std::string path = WriteFile(lines);
+    EXPECT_TRUE(ParseFlags({"--flagfile=" + path}, usage).ok()) << lines;
+    EXPECT_EQ(read, text) << lines;
+    EXPECT_EQ(number_read, number);
+    EXPECT_EQ(list_read, list);
   }
 }
 
@@ -158,8 +218,9 @@ TEST_F(FlagsTest, PositionalArgumentsWhereTheToolTakesThem) {
     EXPECT_EQ(parsed({"a.h5", wrong}), Files{"unexpected argument '" + wrong +
                                              "'; settings are given as --flag=value (--help lists all)"});
   }
-  EXPECT_NE(HelpText(usage).find("\nUsage: train [--flag=value ...] RUN.h5 [OTHER.h5 ...]\n"),
-            std::string::npos);
+  EXPECT_NE(
+      HelpText(usage).find("\nUsage: train [--flagfile=FILE] [--flag=value ...] RUN.h5 [OTHER.h5 ...]\n"),
+      std::string::npos);
   EXPECT_DEATH(ParseFlags({}, usage).IgnoreError(), "nobody asks for it");
 }
 
@@ -175,14 +236,14 @@ TEST_F(FlagsTest, HelpShowsOurFlagsByGroup) {
   EXPECT_EQ(Parse({"--help"}), "help");
   EXPECT_EQ(Parse({"--lr=1", "-h"}), "help");
   const std::string help = HelpText(kUsage);
-  EXPECT_EQ(
-      help.find("train: Trains.\n\nUsage: train [--flag=value ...]\n\nExamples:\n  train --lp-levels 3\n\n"
-                "Solver:\n  --seed                      seed of all random numbers (default: 1)\n"),
-      0u);
+  EXPECT_EQ(help.find("train: Trains.\n\nUsage: train [--flagfile=FILE] [--flag=value ...]\n\nExamples:\n  "
+                      "train --lp-levels 3\n\n"
+                      "Solver:\n  --seed                      seed of all random numbers (default: 1)\n"),
+            0u);
   EXPECT_NE(help.find("\n  --[no]use-sgd               plain gradient descent (default: false)\n"),
             std::string::npos);
   EXPECT_NE(help.find("\nOther:\n  --lp-cfactor "), std::string::npos);
-  EXPECT_EQ(help.find("flagfile"), std::string::npos);
+  EXPECT_EQ(help.find("undefok"), std::string::npos);
 }
 
 TEST_F(FlagsTest, HelpFitsItsColumns) {

@@ -41,7 +41,7 @@ class DryRunTest(launches.LaunchTest):
 
     def test_help(self):
         text = self.launch("--help").out
-        for part in ("Usage: launch [--flag=value ...] -- PROGRAM [ARGUMENT ...]", "Examples:", "--idle-timeout", "--log-dir",
+        for part in ("Usage: launch [--flagfile=FILE] [--flag=value ...] -- PROGRAM [ARGUMENT ...]", "Examples:", "--idle-timeout", "--log-dir",
                      "launch --nproc=4 --label -- train"):
             self.assertIn(part, text)
 

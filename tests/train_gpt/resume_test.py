@@ -28,6 +28,23 @@ class ResumeTest(runs.TrainTest):
         self.train(*self.FSDP, "--resume=kept/step-000000006", outputs="kept_run")
         self.assertEqual(self.numbers("whole"), self.numbers("kept_run"))
 
+    def test_settings_of_a_run_repeat_it(self):
+        self.train("--nproc=2", "--strategy=zero1", "--sample-prompt=to\nbe", "--learning-rate=0.00123", "--checkpoint-dir=kept",
+                   outputs="first")
+        path = self.path("first/settings.flags")
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertIn("# --checkpoint-dir=kept", lines)
+        self.assertIn('--sample-prompt="to\\nbe"', lines)
+        run = self.finish(self.start(runs.TRAIN, ["--flagfile=" + path, "--outputs=" + self.path("again")]))
+        self.assertEqual(self.numbers("first"), self.numbers("again"))
+        with open(self.path("again/settings.flags"), encoding="utf-8") as file:
+            again = file.read().splitlines()
+        flags = [line for line in lines if not line.startswith("#")]
+        self.assertEqual([line for line in again if not line.startswith("#")], flags)
+        run = self.finish(self.start(runs.TRAIN, ["--flagfile=" + path, "--outputs=" + self.path("b"), "--max-iters=2"]))
+        self.assertEqual(len(run.steps()), 2, "later flags win")
+
     def test_needs_no_sizes(self):
         whole = ["--nproc=2", "--strategy=fsdp", "--beta2=0.9", "--grad-clip=0.5", "--dropout=0.1"]
         self.train(*whole, outputs="whole")

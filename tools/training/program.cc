@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/keep_freed_memory.h"
 #include "base/status_macros.h"
@@ -14,6 +15,7 @@
 #include "comm/nccl/nccl_backend.h"
 #include "comm/session_main.h"
 #include "tools/device/device.h"
+#include "tools/revision/revision.h"
 #include "tools/training/agreement.h"
 #include "tools/training/dry_run.h"
 #include "tools/training/mesh.h"
@@ -62,6 +64,14 @@ void ReportStart(const Program& program, Run& run) {
   run.log.Info("\n\n" + comm::BulletBlock("CONFIG", program.config_block(run), run.environment.utf8));
 }
 
+// What a repetition must not take over: where the run has written, and what it went on from.
+std::string FlagFile(const std::string& program, const SettingsTable& table, int ranks) {
+  return absl::StrCat("# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks,
+                      ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
+                      table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "resume",
+                                      "save_model", "prepare_only", "dry_run"}));
+}
+
 // `ranks`: of the run, which a dry run has without starting them.
 absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
                        int ranks, comm::Session& session, bool* stopped) {
@@ -95,6 +105,7 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
              .settings = settings,
              .table = table,
              .settings_line = settings_line,
+             .flag_file = FlagFile(program.name, table, session.world().size()),
              .session = session,
              .world = world,
              .mesh = mesh,

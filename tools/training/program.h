@@ -39,7 +39,8 @@ struct Run {
   std::string program;  // "train_cnn"
   Settings& settings;
   const SettingsTable& table;
-  std::string settings_line;  // "Namespace(batch_size=64, ...)"
+  std::string settings_line;   // "Namespace(batch_size=64, ...)"
+  std::string flag_file = {};  // the same as a file for --flagfile (SettingsTable::FlagFile)
   comm::Session& session;
   const comm::Communicator& world;
   comm::DeviceMesh mesh;

@@ -14,6 +14,7 @@ void SettingsTable::Add(const std::string& name, base::BoundFlag::Value value, c
                         OnResume on_resume, const std::string& old_name) {
   flags_.push_back({.name = name, .value = value, .help = help, .old_name = old_name});
   on_resume_.push_back(on_resume);
+  defaults_.push_back(base::ValueText(value));
   groups_.back().flags.push_back(name);
 }
 
@@ -31,6 +32,16 @@ absl::Status SettingsTable::SetDefault(const std::string& name, const std::strin
 bool SettingsTable::Given(const std::string& name) const {
   return std::any_of(flags_.begin(), flags_.end(),
                      [&](const base::BoundFlag& flag) { return flag.name == name && flag.given; });
+}
+
+std::string SettingsTable::FlagFile(const std::vector<std::string>& places) const {
+  std::string lines;
+  for (std::size_t i = 0; i < flags_.size(); ++i) {
+    if (!flags_[i].given && base::ValueText(flags_[i].value) == defaults_[i]) continue;
+    const bool is_place = std::count(places.begin(), places.end(), flags_[i].name) > 0;
+    absl::StrAppend(&lines, is_place ? "# " : "", base::FlagLine(flags_[i]), "\n");
+  }
+  return lines;
 }
 
 NamedValues SettingsTable::Values() const {

@@ -43,6 +43,9 @@ class SettingsTable {
   absl::Status SetDefault(const std::string& name, const std::string& text);
   // Whether the user gave the flag.
   bool Given(const std::string& name) const;
+  // Lines of a flag file (base/flags.h): flags that the user gave or that differ from their defaults. `places` are
+  // commented out.
+  std::string FlagFile(const std::vector<std::string>& places) const;
   // All values by name.
   NamedValues Values() const;
   // Those that a checkpoint keeps: all but kFree.
@@ -54,7 +57,8 @@ class SettingsTable {
 
  private:
   std::vector<base::BoundFlag> flags_;
-  std::vector<OnResume> on_resume_;  // by flag
+  std::vector<OnResume> on_resume_;    // by flag
+  std::vector<std::string> defaults_;  // by flag
   std::vector<base::FlagGroup> groups_;
 };
 

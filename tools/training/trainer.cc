@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,15 @@ absl::Status ReadLossScale(const parallel::Checkpoint& checkpoint, parallel::Los
 
 bool HasLimit(const Settings& settings) {
   return settings.memory(/*ranks_on_host=*/1, at::kCPU).limited_by == "--memory-limit";
+}
+
+absl::Status WriteFlagFile(const std::string& folder, const std::string& lines) {
+  const std::string path = folder + "/settings.flags";
+  std::ofstream file(path, std::ios::binary);
+  file << lines;
+  file.close();
+  return file ? absl::OkStatus()
+              : absl::UnavailableError(absl::StrCat("--outputs: ", path, " cannot be written"));
 }
 
 // A limit that the user has set is kept or refused; that of the machine need not be known.
@@ -191,7 +201,9 @@ absl::Status Trainer::OpenOutputs() {
                         .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
-  return absl::OkStatus();
+  if (!folder) return absl::OkStatus();
+  const bool writes = run_.world.rank() == 0;
+  return run_.world.Agree(writes ? WriteFlagFile(outputs_->folder(), run_.flag_file) : absl::OkStatus());
 }
 
 absl::Status Trainer::Train() {
