@@ -60,7 +60,7 @@ absl::Status Train(const OdeNetSettings& settings, training::Run& run) {
   if (settings.study) return RunStudy(settings, run, problem);
   PLAIT_ASSIGN_OR_RETURN(const std::vector<Point> story,
                          TrainLevels(settings, run, problem, /*prints=*/true));
-  if (!settings.compare || run.stopped || settings.dry_run) return absl::OkStatus();
+  if (!settings.compare || run.stopped || settings.dry_run || settings.eval_only) return absl::OkStatus();
   return CompareWithSerial(settings, story.back(), run, problem);
 }
 

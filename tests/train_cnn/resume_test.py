@@ -27,6 +27,13 @@ class ResumeTest(runs.CnnTest):
                 self.assertIn("Resuming at epoch 2, sample 0, step 9", run.out)
                 self.compare(self.whole(*flags, name=name + "_whole"), run, model)
 
+    def test_evaluation_alone(self):
+        run = self.train("--epochs=2", "--checkpoint-dir=" + self.path("kept"))
+        last = re.sub("dt=.* test_loss", "test_loss", run.logged("epoch=")[-1])
+        run = self.train("--resume=" + self.path("kept"), "--eval-only", outputs="none")
+        self.assertEqual(run.logged("epoch="), [last])
+        self.assertFalse(os.path.exists(self.path("none")))
+
     def test_offloaded_moments(self):
         flags = ["--strategy=zero1", "--offload=" + self.shared]
         folder = self.path("kept")

@@ -1,5 +1,6 @@
 """Runs that were interrupted go on with the same bits."""
 import os
+import re
 import signal
 
 import program_runs
@@ -27,6 +28,17 @@ class ResumeTest(runs.TrainTest):
         # Gone on in the same history: as if there had been no interruption.
         self.train(*self.FSDP, "--resume=kept/step-000000006", outputs="kept_run")
         self.assertEqual(self.numbers("whole"), self.numbers("kept_run"))
+
+    def test_evaluation_alone(self):
+        estimates = r"estimates after step (\d+): train_loss=(\S+) val_loss=(\S+), 2 x (\d+) batches"
+        trained = self.train(*self.FSDP, "--checkpoint-dir=kept", outputs="whole").out
+        run = self.train(*self.FSDP, "--resume=kept", "--eval-only", outputs="none")
+        self.assertEqual(re.findall(estimates, run.out), re.findall(estimates, trained)[-1:])
+        self.assertEqual(run.steps(), [])
+        self.assertFalse(os.path.exists(self.path("none")))
+        run = self.train("--nproc=1", "--eval-only", "--resume=auto", "--checkpoint-dir=empty", code=1)
+        self.assertEqual(len(run.errors()), 1, run.err)
+        self.assertRegex(run.errors()[0], "^train_gpt: --eval-only: there is no checkpoint; expected --resume=DIR")
 
     def test_settings_of_a_run_repeat_it(self):
         self.train("--nproc=2", "--strategy=zero1", "--sample-prompt=to\nbe", "--learning-rate=0.00123", "--checkpoint-dir=kept",

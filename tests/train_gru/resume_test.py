@@ -1,5 +1,6 @@
 """Losses do not depend on the number of ranks, nor on interruptions: to the last bit."""
 import os
+import re
 import signal
 
 import program_runs
@@ -34,6 +35,15 @@ class ResumeTest(runs.TrainTest):
         self.assertEqual(numbers[0], numbers[1])
         self.assertEqual(numbers[0], numbers[2])
         self.assertEqual(numbers[0], numbers[3])
+
+    def test_evaluation_alone(self):
+        tests = r"(\w+: +Test set epoch +\d+: Accuracy: \d+/\d+)"
+        run = self.train(2, "--epochs=2", "--checkpoint-dir=" + self.path("kept"), *runs.SMALL)
+        trained = re.findall(tests, run.out)[-2:]
+        run = self.train(2, "--resume=" + self.path("kept"), "--eval-only", "--history=" + self.path("none.h5"), *runs.SMALL)
+        self.assertEqual(re.findall(tests, run.out), trained)
+        self.assertEqual(len(trained), 2)
+        self.assertFalse(os.path.exists(self.path("none.h5")))
 
     def test_resumed_on_other_ranks(self):
         checkpoint, history = "--checkpoint-dir=" + self.path("kept"), "--history=" + self.path("parts.h5")

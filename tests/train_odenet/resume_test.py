@@ -32,6 +32,9 @@ class ResumeTest(runs.OdeNetTest):
                 self.assertEqual(resumed.logged(r" *[0-2]  "), run.logged(r" *[0-2]  "))
                 self.expect_same_model(model, other)
                 if before == 6:
+                    alone = self.train(*NESTED, f"--resume={kept}/step-{step:09d}", "--eval-only", outputs="none").points()
+                    names = ("level", "layers", "epoch", "val_loss", "val_acc")
+                    self.assertEqual(alone, [{name: whole[-1][name] for name in names}])
                     continue
                 # All levels before the finest, and what this run has of that.
                 parts = self.history(f"from{step}_out")

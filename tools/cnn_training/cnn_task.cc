@@ -76,6 +76,14 @@ absl::Status CnnTask::EndStep(const training::StepReport& report, bool evaluates
   return evaluates ? EndEpoch() : absl::OkStatus();
 }
 
+absl::Status CnnTask::EvaluateOnly() {
+  PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test,
+                         image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
+  run_.log.Info(
+      absl::StrFormat("epoch=%d test_loss=%f test_acc=%f", sampler_.epoch(), test.loss, test.accuracy));
+  return absl::OkStatus();
+}
+
 absl::Status CnnTask::EndEpoch() {
   const double begin = SecondsNow();
   PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test,

@@ -41,6 +41,7 @@ class CnnTask final : public training::TrainingTask {
   training::MicroBatch Next(int k) override;
   bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  absl::Status EvaluateOnly() override;
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;

@@ -245,8 +245,7 @@ TestResult GruTask::Test(Solve solve) {
   return result;
 }
 
-absl::Status GruTask::TestEpoch() {
-  const double epoch_seconds = NowSeconds() - epoch_begin_;
+GruTask::Tests GruTask::TestBoth(std::int64_t epoch) {
   const TestResult parallel = Test(Solve::kTrained);
   TestResult serial = parallel;
   if (solves_parallel()) {
@@ -257,8 +256,19 @@ absl::Status GruTask::TestEpoch() {
     lp.Broadcast(comm::BufferOf(absl::MakeSpan(correct)), 0);
     serial.correct = correct[0];
   }
-  run_.console.Print("\n" + TestLine("PARALLEL", progress_.epoch, parallel, set_.synthetic));
-  run_.console.Print(TestLine("SERIAL", progress_.epoch, serial, set_.synthetic) + "\n");
+  run_.console.Print("\n" + TestLine("PARALLEL", epoch, parallel, set_.synthetic));
+  run_.console.Print(TestLine("SERIAL", epoch, serial, set_.synthetic) + "\n");
+  return {parallel, serial};
+}
+
+absl::Status GruTask::EvaluateOnly() {
+  TestBoth(sampler_.epoch());
+  return absl::OkStatus();
+}
+
+absl::Status GruTask::TestEpoch() {
+  const double epoch_seconds = NowSeconds() - epoch_begin_;
+  const auto [parallel, serial] = TestBoth(progress_.epoch);
   outcome_.parallel_accuracy = parallel.accuracy();
   outcome_.serial_accuracy = serial.accuracy();
   outcome_.epochs.Add(epoch_seconds);

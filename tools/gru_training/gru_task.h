@@ -48,6 +48,7 @@ class GruTask final : public training::TrainingTask {
   training::MicroBatch Next(int k) override;
   bool EvaluationIsDue() const override { return sampler_.at_epoch_end(); }
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  absl::Status EvaluateOnly() override;
   void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override {
     return sampler_.Restore(checkpoint);
@@ -72,6 +73,10 @@ class GruTask final : public training::TrainingTask {
   void PrintProgress(bool end_of_epoch);
   void PrintResiduals();
   TestResult Test(Solve solve);
+  struct Tests {
+    TestResult parallel, serial;
+  };
+  Tests TestBoth(std::int64_t epoch);  // and prints their lines
   absl::Status TestEpoch();
 
   const GruSettings& settings_;

@@ -40,7 +40,7 @@ absl::StatusOr<Outcome> TrainOne(const GruSettings& settings, Run& run, const Se
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   PLAIT_RETURN_IF_ERROR(trainer.Train());
   PLAIT_RETURN_IF_ERROR(trainer.Conclude());
-  if (!run.stopped) PrintTables(task, sequences.set, run);
+  if (!run.stopped && !settings.eval_only) PrintTables(task, sequences.set, run);
   return task.outcome();
 }
 

@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, t
     level.epochs = settings.EpochsOf(level.number);
     PLAIT_ASSIGN_OR_RETURN(TrainedLevel trained, TrainLevel(coarse, level_run, problem, level));
     run.stopped = level_run.stopped;
-    if (run.stopped) return trained.story;
+    if (run.stopped || settings.eval_only) return trained.story;
     level.earlier = std::move(trained.story);
     level.first_step = trained.steps;
     level.initial =
@@ -175,7 +175,7 @@ absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, t
   level.layers = settings.layers;
   level.epochs = settings.epochs;
   PLAIT_ASSIGN_OR_RETURN(const TrainedLevel trained, TrainLevel(settings, run, problem, level));
-  if (prints && layers.size() > 1 && !settings.dry_run) PrintStory(trained.story, run);
+  if (prints && layers.size() > 1 && !settings.dry_run && !settings.eval_only) PrintStory(trained.story, run);
   return trained.story;
 }
 

@@ -185,10 +185,22 @@ absl::Status OdeNetTask::EndStep(const training::StepReport& report, bool evalua
   return absl::OkStatus();
 }
 
-absl::Status OdeNetTask::Evaluate() {
+absl::StatusOr<image_training::TestResult> OdeNetTask::Validate() {
   const image_training::TestResult test = image_training::TestClassifier(
       *trainer_, run_, problem_.validation.count, settings_.test_batch_size, problem_.validation.make);
   PLAIT_RETURN_IF_ERROR(run_.world.Agree(problem_.validation.status()));
+  return test;
+}
+
+absl::Status OdeNetTask::EvaluateOnly() {
+  PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test, Validate());
+  run_.log.Info(absl::StrFormat("level=%d layers=%d epoch=%d val_loss=%.6f val_acc=%.2f", level_.number,
+                                level_.layers, sampler_.epoch(), test.loss, test.accuracy));
+  return absl::OkStatus();
+}
+
+absl::Status OdeNetTask::Evaluate() {
+  PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test, Validate());
   const Point point = {.level = level_.number,
                        .layers = level_.layers,
                        .epoch = sampler_.epoch() + 1,

@@ -15,6 +15,7 @@
 
 #include "models/odenet/odenet.h"
 #include "parallel/optim/lr_schedule.h"
+#include "tools/image_training/image_batches.h"
 #include "tools/odenet_training/problem.h"
 #include "tools/odenet_training/settings.h"
 #include "tools/training/epoch_sampler.h"
@@ -67,6 +68,7 @@ class OdeNetTask final : public training::TrainingTask {
   absl::Status BeforeFirstStep() override;
   bool EvaluationIsDue() const override;
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  absl::Status EvaluateOnly() override;
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
@@ -76,6 +78,7 @@ class OdeNetTask final : public training::TrainingTask {
 
  private:
   training::TrainedModel TrainedOf(odenet::OdeNet* model) const;
+  absl::StatusOr<image_training::TestResult> Validate();
   absl::Status Evaluate();
   absl::Status Record(const Point& point);
 

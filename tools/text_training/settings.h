@@ -51,6 +51,7 @@ struct TextSettings : training::Settings {
   bool draws_random_tokens() const { return data == kRandomTokens; }
   // The directory that --init-from names; empty: none.
   std::string initial_model() const;
+  bool has_initial_model() const override { return !initial_model().empty(); }
   // Of all data-parallel ranks and micro-batches.
   std::int64_t TokensPerStep(int data_ranks) const;
   // Losses are estimated every eval_interval steps and after the last. Step 0, before training, counts.

@@ -76,6 +76,10 @@ class TextTask final : public training::TrainingTask {
   absl::Status BeforeFirstStep() override;
   bool EvaluationIsDue() const override { return settings_.EvaluatesAt(step_ + 1); }
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  absl::Status EvaluateOnly() override {
+    Losses losses;
+    return Evaluate(&losses);
+  }
   void Save(parallel::CheckpointState& state) const override;
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override { return output_.metrics; }

@@ -69,7 +69,7 @@ std::string FlagFile(const std::string& program, const SettingsTable& table, int
   return absl::StrCat("# ", program, " --flagfile=THIS_FILE repeats this run: ", ranks,
                       ranks == 1 ? " rank" : " ranks", ", revision ", Revision(), "\n",
                       table.FlagFile({"outputs", "history", "checkpoint_dir", "checkpoint_interval", "resume",
-                                      "save_model", "prepare_only", "dry_run"}));
+                                      "save_model", "eval_only", "prepare_only", "dry_run"}));
 }
 
 // `ranks`: of the run, which a dry run has without starting them.

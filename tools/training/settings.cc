@@ -143,6 +143,8 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
       "resume", &resume,
       "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
       "checkpoint, else from the start");
+  table.Add("eval_only", &eval_only,
+            "evaluates the model of --resume, prints what training prints of an evaluation, and ends");
 }
 
 at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }

@@ -68,6 +68,7 @@ struct Settings {
   std::string outputs, history, checkpoint_dir, resume;
   std::string history_name = "history.h5";  // of the program; in --outputs, where --history is empty
   bool plots = true, trace = false;
+  bool eval_only = false;
   std::int64_t checkpoint_interval = 0;
   int keep_last = 2;
 
@@ -92,6 +93,8 @@ struct Settings {
   virtual bool blocks_are_steps() const { return true; }
   // Types besides float32 and float64.
   virtual std::vector<std::string> narrow_types() const { return {"bfloat16"}; }
+  // Whether the model begins with values from a file, which --eval-only can take in place of a checkpoint's.
+  virtual bool has_initial_model() const { return false; }
   // Whether one rank suffices, unless more are asked for.
   virtual bool runs_on_one_rank() const { return false; }
 

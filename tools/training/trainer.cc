@@ -82,6 +82,11 @@ absl::Status Trainer::Prepare() {
   run_.console.ReplaceBar("preparing");
   if (settings_.dry_run) return DryRunOnly();
   trained_ = task_.model();
+  if (settings_.eval_only && !run_.checkpoint.has_value() && !settings_.has_initial_model()) {
+    return absl::NotFoundError(
+        "--eval-only: there is no checkpoint; expected --resume=DIR with one, or, of programs that have it, "
+        "--init-from=DIR");
+  }
   expert_load_ = ExpertLoad(*trained_.model);
   if (!run_.device.is_cpu()) {
     run_.log.Info("Times of a step's parts are those in which the host hands over their work to the device.");
@@ -185,7 +190,7 @@ std::vector<Recorded> Trainer::Metrics() const {
 absl::Status Trainer::OpenOutputs() {
   const Settings& s = settings_;
   const bool folder = task_.always_writes_outputs() || !s.outputs.empty() || s.plots || s.trace;
-  if (!folder && s.history.empty()) return absl::OkStatus();
+  if (s.eval_only || (!folder && s.history.empty())) return absl::OkStatus();
   // A run that was killed before its first checkpoint has left a history without steps to go on from.
   const bool begins = history_draws_ < 0;
   PLAIT_ASSIGN_OR_RETURN(
@@ -206,7 +211,14 @@ absl::Status Trainer::OpenOutputs() {
   return run_.world.Agree(writes ? WriteFlagFile(outputs_->folder(), run_.flag_file) : absl::OkStatus());
 }
 
+absl::Status Trainer::EvaluateOnly() {
+  const absl::Status status = task_.EvaluateOnly();
+  model_->WaitForParameters();
+  return status;
+}
+
 absl::Status Trainer::Train() {
+  if (settings_.eval_only) return EvaluateOnly();
   run_.session.EnterSteps();
   const TaskProgress progress = task_.progress();
   run_.console.StartBar(progress.label, progress.total, progress.done);

@@ -101,6 +101,12 @@ class TrainingTask {
   // Behind each step, outside its time: report, history, and the evaluation where it is due.
   virtual absl::Status EndStep(const StepReport& report, bool evaluates) = 0;
 
+  // With --eval-only: the evaluation of the present parameters, with the same numbers and lines as behind a step, but no
+  // draw of the history.
+  virtual absl::Status EvaluateOnly() {
+    return absl::UnimplementedError("--eval-only: this program has no evaluation");
+  }
+
   // What a checkpoint keeps of data and task.
   virtual void Save(parallel::CheckpointState& state) const = 0;
   virtual absl::Status Restore(const parallel::Checkpoint& checkpoint) = 0;
@@ -125,6 +131,7 @@ class Trainer {
   // Compares facts, prints and checks the memory plan, makes the model, restores the checkpoint, opens files. With
   // --dry-run it prints what that finds, and the trainer is of no further use.
   absl::Status Prepare();
+  // With --eval-only the evaluation alone, and no files.
   absl::Status Train();
   // Closes the files and draws the plots.
   absl::Status Conclude();
@@ -153,6 +160,7 @@ class Trainer {
   absl::Status OpenOutputs();
   void LogSolverLine();
   absl::Status Steps();
+  absl::Status EvaluateOnly();
   Passes RunPasses();
   parallel::PipelineMicroBatch NextMicroBatch(int k, Passes& passes);
   absl::StatusOr<StepReport> Step();

@@ -40,6 +40,7 @@ struct VitSettings final : training::Settings {
   bool evaluate = true;
   std::int64_t test_batch_size = 64, log_interval = 1;
   std::string init_from = "scratch", save_model;
+  bool has_initial_model() const override { return init_from != "scratch"; }
 
   void Bind(training::SettingsTable& table) override;
   // --preset: sizes of models/vit/options.h. "_" counts as "-". InvalidArgument that lists the names.

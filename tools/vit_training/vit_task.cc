@@ -122,10 +122,7 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
   image_training::TestResult test = {.loss = std::numeric_limits<double>::quiet_NaN()};
   test.accuracy = test.loss;
   if (evaluates && settings_.evaluate) {
-    PLAIT_ASSIGN_OR_RETURN(test,
-                           image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
-    run_.log.Info(
-        absl::StrFormat("iter=%d test_loss=%.6f test_acc=%.6f", iteration, test.loss, test.accuracy));
+    PLAIT_ASSIGN_OR_RETURN(test, Test());
   }
   if (sampler_.at_epoch_end()) sampler_.NextEpoch();
   return trainer_->Record({{"iter", static_cast<double>(iteration)},
@@ -137,6 +134,13 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
                            {"gradient_norm", report.gradient_norm},
                            {"test_loss", test.loss},
                            {"test_acc", test.accuracy}});
+}
+
+absl::StatusOr<image_training::TestResult> VitTask::Test() {
+  PLAIT_ASSIGN_OR_RETURN(const image_training::TestResult test,
+                         image_training::TestImages(*trainer_, run_, test_, settings_.test_batch_size));
+  run_.log.Info(absl::StrFormat("iter=%d test_loss=%.6f test_acc=%.6f", step_ - 1, test.loss, test.accuracy));
+  return test;
 }
 
 absl::Status VitTask::Restore(const parallel::Checkpoint& checkpoint) {

@@ -42,12 +42,16 @@ class VitTask final : public training::TrainingTask {
   training::MicroBatch Next(int k) override;
   bool EvaluationIsDue() const override;
   absl::Status EndStep(const training::StepReport& report, bool evaluates) override;
+  absl::Status EvaluateOnly() override { return Test().status(); }
   void Save(parallel::CheckpointState& state) const override { sampler_.Save(state); }
   absl::Status Restore(const parallel::Checkpoint& checkpoint) override;
   std::vector<training::Recorded> metrics() const override;
   training::HistoryPlots plots() const override;
 
  private:
+  // Of the test images, with the line that says it.
+  absl::StatusOr<image_training::TestResult> Test();
+
   const VitSettings& settings_;
   const training::Run& run_;
   const data::ImageSets& images_;
