@@ -34,13 +34,15 @@ class OutputTest(llama_runs.LlamaTest):
         steps = run.steps()
         self.assertEqual([step["iter"] for step in steps], list(range(8)))
         for step in steps:
-            self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb"])
+            self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "tps"])
+            self.assertAlmostEqual(step["tps"] * step["dt"], 7 * 8, delta=7 * 8 * 5.1e-7 * (1 / step["dt"] + 1))
             self.assertAlmostEqual(step["dtf"] + step["dtb"], step["dt"], delta=3e-6)
         self.near_the_loss_of_initial_values(steps[0]["loss"], 50, 7 * 8)
         history = self.history()
-        times = {"dt" + part + over for part in ("", "f", "b")
+        times = {part + over for part in ("dt", "dtf", "dtb", "mfu")
                  for over in ("", "_mean", "_min", "_max", "_std", "_per_rank")}
-        self.assertEqual(set(history), {"draw", "rank", "step", "iter", "loss", *times})  # one rank sends nothing
+        self.assertEqual(set(history), {"draw", "rank", "step", "iter", "loss", "tps", *times})  # one rank sends nothing
+        self.assertTrue(all(value == "nan" for name in list(history) if name.startswith("mfu") for value in history.pop(name)))
         for name in steps[0]:
             for value, step in zip(history[name], steps, strict=True):
                 self.assertAlmostEqual(float.fromhex(value), step[name], delta=5.1e-7)
@@ -77,7 +79,7 @@ class OutputTest(llama_runs.LlamaTest):
         self.assertRegex(run.out, r"\['response'\]:\n\n(?s:.){12}")
         for step in run.steps():
             estimated = ["train_loss", "val_loss"] if step["iter"] in (3, 7) else []
-            self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "mfu"] + estimated)
+            self.assertEqual(list(step), ["iter", "loss", "dt", "dtf", "dtb", "tps", "mfu"] + estimated)
         self.assertLessEqual({"train_loss", "val_loss"}, set(self.history()))
         # A model may have more tokens than the text.
         run = self.train("--nproc=1", *self.TEXT, "--vocab-size=100", outputs="more")

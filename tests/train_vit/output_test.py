@@ -80,7 +80,7 @@ class OutputTest(runs.VitTest):
         lines = run.steps()
         self.assertEqual([line["iter"] for line in lines], [str(i) for i in range(10)])
         for line in lines:
-            self.assertEqual(list(line), ["iter", "loss", "dt", "dtf", "dtb"])
+            self.assertEqual(list(line), ["iter", "loss", "dt", "dtf", "dtb", "sps"])
             self.assertAlmostEqual(float(line["dt"]), float(line["dtf"]) + float(line["dtb"]), delta=2e-6)
         self.assertEqual([line["iter"] for line in run.tests()], ["4", "9"])
         for test in run.tests():
@@ -92,6 +92,10 @@ class OutputTest(runs.VitTest):
             self.assertIn(text, run.out)
         history = self.history()
         self.assertEqual(list(history["iter"]), list(range(10)))
+        self.assertEqual(history["iter"].dtype, numpy.int64)
+        # 16 images a step, 6 in the last one of an epoch, in the time of the slowest rank.
+        slowest = numpy.array([16, 16, 16, 16, 6] * 2) / history["dt_max"]
+        self.assertTrue(numpy.allclose(history["sps"], slowest, rtol=1e-12, atol=0))
         self.assertTrue(numpy.allclose(history["loss"], [float(line["loss"]) for line in lines], rtol=0, atol=5e-7))
         self.assertEqual(list(numpy.isfinite(history["test_acc"])), [i in (4, 9) for i in range(10)])
 

@@ -15,9 +15,9 @@ using rank_history::RankStatistics;
 using text_training::StepNumbers;
 
 std::string Line(const StepNumbers& n) {
-  std::string line =
-      absl::StrFormat("iter=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f", n.report.step - 1, n.report.loss,
-                      n.report.dt_seconds, n.report.forward_seconds, n.report.backward_seconds);
+  std::string line = absl::StrFormat(
+      "iter=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f tps=%.6f", n.report.step - 1, n.report.loss,
+      n.report.dt_seconds, n.report.forward_seconds, n.report.backward_seconds, n.tokens_per_second());
   if (!std::isnan(n.mfu_percent)) absl::StrAppendFormat(&line, " mfu=%.6f", n.mfu_percent);
   if (n.losses.has_value()) {
     absl::StrAppendFormat(&line, " train_loss=%.6f val_loss=%.6f", n.losses->train, n.losses->validation);
@@ -31,7 +31,9 @@ std::vector<data::Scalar> ScalarsOf(const StepNumbers& n, bool of_text) {
                                        {"loss", n.report.loss},
                                        {"dt", n.report.dt_seconds},
                                        {"dtf", n.report.forward_seconds},
-                                       {"dtb", n.report.backward_seconds}};
+                                       {"dtb", n.report.backward_seconds},
+                                       {"tps", n.tokens_per_second()},
+                                       {"mfu", n.mfu_percent}};
   if (of_text) {
     scalars.push_back({"train_loss", n.losses ? n.losses->train : kNone});
     scalars.push_back({"val_loss", n.losses ? n.losses->validation : kNone});
@@ -42,13 +44,16 @@ std::vector<data::Scalar> ScalarsOf(const StepNumbers& n, bool of_text) {
 }  // namespace
 
 text_training::StepOutput LlamaOutput(bool of_text) {
-  std::vector<training::Recorded> metrics = {{data::Count("iter", "training iteration, from 0")},
-                                             {{"loss", "1", "cross entropy of the whole batch"}},
-                                             {{"dt", "s", "time per iteration"}, RankStatistics::kEachRank},
-                                             {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
-                                             {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank}};
+  std::vector<training::Recorded> metrics = {
+      {data::Count("iter", "training iteration, from 0")},
+      {{"loss", "1", "cross entropy of the whole batch"}},
+      {{"dt", "s", "time per iteration"}, RankStatistics::kEachRank},
+      {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
+      {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+      {{"tps", "1/s", "tokens per second of all ranks"}},
+      {{"mfu", "percent", "model flops utilization"}, RankStatistics::kEachRank}};
   training::HistoryPlots plots = {
-      .x = "iter", .skips_nan = true, .plots = {{"iter"}, {"loss"}, {"dt"}, {"dtf"}, {"dtb"}}};
+      .x = "iter", .skips_nan = true, .plots = {{"iter"}, {"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"tps"}}};
   if (of_text) {
     metrics.push_back({{"train_loss", "1", "estimate on training text, after the iteration"}});
     metrics.push_back({{"val_loss", "1", "estimate on validation text, after the iteration"}});

@@ -115,9 +115,11 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
   PLAIT_RETURN_IF_ERROR(base::Prefixed(run_.world.Agree(train_.status()), "--data"));
   step_ = report.step;
   const std::int64_t iteration = step_ - 1;
+  const double images_per_second = static_cast<double>(sampler_.step_samples()) / report.slowest_seconds;
   if (step_ % settings_.log_interval == 0 || evaluates) {
-    run_.log.Info(absl::StrFormat("iter=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f", iteration, report.loss,
-                                  report.dt_seconds, report.forward_seconds, report.backward_seconds));
+    run_.log.Info(absl::StrFormat("iter=%d loss=%.6f dt=%.6f dtf=%.6f dtb=%.6f sps=%.6f", iteration,
+                                  report.loss, report.dt_seconds, report.forward_seconds,
+                                  report.backward_seconds, images_per_second));
   }
   image_training::TestResult test = {.loss = std::numeric_limits<double>::quiet_NaN()};
   test.accuracy = test.loss;
@@ -130,6 +132,7 @@ absl::Status VitTask::EndStep(const training::StepReport& report, bool evaluates
                            {"dt", report.dt_seconds},
                            {"dtf", report.forward_seconds},
                            {"dtb", report.backward_seconds},
+                           {"sps", images_per_second},
                            {"lr", report.learning_rate},
                            {"gradient_norm", report.gradient_norm},
                            {"test_loss", test.loss},
@@ -154,6 +157,7 @@ std::vector<training::Recorded> VitTask::metrics() const {
           {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
           {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
           {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+          {{"sps", "1/s", "samples per second of all ranks"}},
           {{"lr", "1", "learning rate"}},
           {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
           {{"test_loss", "1", "mean over all test images, after the step"}},
@@ -163,7 +167,7 @@ std::vector<training::Recorded> VitTask::metrics() const {
 training::HistoryPlots VitTask::plots() const {
   return {.x = "iter",
           .skips_nan = true,
-          .plots = {{"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"test_loss"}, {"test_acc"}}};
+          .plots = {{"loss"}, {"dt"}, {"dtf"}, {"dtb"}, {"sps"}, {"test_loss"}, {"test_acc"}}};
 }
 
 }  // namespace plait::vit_training

@@ -1,6 +1,6 @@
 // Training of a vision transformer on images: steps, tests, and what is printed.
 //
-//   iter=3 loss=6.974534 dt=0.917288 dtf=0.303060 dtb=0.605716
+//   iter=3 loss=6.974534 dt=0.917288 dtf=0.303060 dtb=0.605716 sps=...
 //   iter=3 test_loss=6.881203 test_acc=0.210000
 #ifndef PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
 #define PLAIT_TOOLS_VIT_TRAINING_VIT_TASK_H_
