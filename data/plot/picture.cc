@@ -14,20 +14,9 @@
 namespace plait::data {
 namespace {
 
-// Of a page's chart, as fractions of its size.
-constexpr double kLeft = 0.16, kRight = 0.96, kTop = 0.95, kBottom = 0.13;
-
 // Okabe and Ito's palette for colour-blind readers, the stronger colours first.
 constexpr std::array<const char*, 7> kPalette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                  "#E69F00", "#56B4E9", "#000000"};
-
-constexpr int kFirstPageSeries = 16;
-
-std::string SeriesColour(std::size_t series, PictureFormat format) {
-  if (format == PictureFormat::kPage)
-    return absl::StrFormat("#0000%02x", kFirstPageSeries + series % kPageColourCount);
-  return kPalette[series % kPalette.size()];
-}
 
 std::string Lettering(const Plot& plot, const View& view, PictureFormat format) {
   return LetterCommands({.title = plot.title,
@@ -47,10 +36,8 @@ std::string LegendName(const std::string& name) {
 // What gnuplot is to draw: named blocks of data, and how to draw each of them.
 class Drawing {
  public:
-  explicit Drawing(PictureFormat format) : format_(format) {}
-
   void Add(const Curve& curve, std::size_t index) {
-    const std::string colour = absl::StrCat(" lc rgb '", SeriesColour(index, format_), "'");
+    const std::string colour = absl::StrCat(" lc rgb '", kPalette[index % kPalette.size()], "'");
     const std::string block = absl::StrCat("$c", index);
     std::string points, lonely;
     for (const auto& stretch : curve.stretches) {
@@ -68,25 +55,23 @@ class Drawing {
     const std::string title = absl::StrCat(" title ", Quoted(LegendName(curve.name)));
     if (!points.empty()) AddBlock(block, points);
     if (band) {
-      Draw(block + " using 1:3:4 with filledcurves fs transparent solid 0.22 noborder" + colour + " notitle",
-           index, "band");
+      drawn_.push_back(block + " using 1:3:4 with filledcurves fs transparent solid 0.22 noborder" + colour +
+                       " notitle");
     }
-    Draw(absl::StrCat(points.empty() ? "NaN" : block, " with ",
-                      curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", " lw 1.5 dt ", dash, colour,
-                      title),
-         index, "series");
-    const auto add_points = [&](const char* name, const std::string& at, const char* type, const char* kind) {
+    drawn_.push_back(absl::StrCat(points.empty() ? "NaN" : block, " with ",
+                                  curve.few_points ? "linespoints pt 7 ps 0.35" : "lines", " lw 1.5 dt ",
+                                  dash, colour, title));
+    const auto add_points = [&](const char* name, const std::string& at, const char* type) {
       if (at.empty()) return;
       AddBlock(block + name, at);
-      Draw(absl::StrCat(block, name, " with points pt ", type, colour, " notitle"), index, kind);
+      drawn_.push_back(absl::StrCat(block, name, " with points pt ", type, colour, " notitle"));
     };
-    add_points("lonely", curve.few_points ? "" : lonely, "7 ps 0.35", "dots");
-    add_points("above", AtHeight(curve.above, 1), "9 ps 0.7", "marks");
-    add_points("below", AtHeight(curve.below, 0), "11 ps 0.7", "marks");
-    add_points("nan", AtHeight(curve.not_a_number, 0), "2 ps 0.7", "marks");
+    add_points("lonely", curve.few_points ? "" : lonely, "7 ps 0.35");
+    add_points("above", AtHeight(curve.above, 1), "9 ps 0.7");
+    add_points("below", AtHeight(curve.below, 0), "11 ps 0.7");
+    add_points("nan", AtHeight(curve.not_a_number, 0), "2 ps 0.7");
   }
 
-  const std::vector<std::pair<std::size_t, const char*>>& kinds() const { return kinds_; }
   std::string Commands() const {
     return absl::StrCat(blocks_, "plot ", drawn_.empty() ? "NaN notitle" : absl::StrJoin(drawn_, ", "));
   }
@@ -100,19 +85,13 @@ class Drawing {
   void AddBlock(const std::string& name, const std::string& points) {
     absl::StrAppend(&blocks_, name, " << END_OF_DATA\n", points, "END_OF_DATA\n");
   }
-  void Draw(std::string what, std::size_t series, const char* kind) {
-    drawn_.push_back(std::move(what));
-    kinds_.emplace_back(series, kind);
-  }
 
-  PictureFormat format_;
   std::string blocks_;
   std::vector<std::string> drawn_;
-  std::vector<std::pair<std::size_t, const char*>> kinds_;  // of what is drawn: series, class in a page
 };
 
-Drawing DrawingOf(const View& view, PictureFormat format) {
-  Drawing drawing(format);
+Drawing DrawingOf(const View& view) {
+  Drawing drawing;
   for (std::size_t i = 0; i < view.curves.size(); ++i) drawing.Add(view.curves[i], i);
   return drawing;
 }
@@ -139,7 +118,6 @@ std::vector<std::pair<std::string, std::string>> PageVariables() {
   colour(1, "soft");
   colour(2, "line");
   colour(3, "grid");
-  for (int i = 0; i < kPageColourCount; ++i) colour(kFirstPageSeries + i, absl::StrCat("c", i));
   return changes;
 }
 
@@ -153,17 +131,8 @@ std::string Inside(const std::string& svg) {
 }  // namespace
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format) {
-  std::string commands;
-  if (format == PictureFormat::kPage) {
-    commands = FrameCommands(view.x, view.y, kPageColours, 5, 5);
-    absl::StrAppendFormat(&commands,
-                          "unset key\nset lmargin at screen %g\nset rmargin at screen %g\n"
-                          "set tmargin at screen %g\nset bmargin at screen %g\n",
-                          kLeft, kRight, kTop, kBottom);
-  } else {
-    commands = FrameCommands(view.x, view.y, kFileColours, 8, 8) + Lettering(plot, view, format);
-  }
-  return {Terminal(format), commands + DrawingOf(view, format).Commands()};
+  return {Terminal(format), absl::StrCat(FrameCommands(view.x, view.y, kFileColours, 8, 8),
+                                         Lettering(plot, view, format), DrawingOf(view).Commands())};
 }
 
 std::string FileSvg(absl::string_view svg, const std::string& name, const std::string& title) {
@@ -189,30 +158,6 @@ std::string PageHeatSvg(absl::string_view svg, const std::string& title, const s
   return absl::StrFormat("<svg class=\"heat\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s</svg>",
                          kPageChartWidth, kPageChartHeight, base::EscapeHtml(title),
                          Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), PageVariables())));
-}
-
-std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name) {
-  std::vector<std::pair<std::string, std::string>> changes = PageVariables();
-  const std::vector<std::pair<std::size_t, const char*>> kinds =
-      DrawingOf(view, PictureFormat::kPage).kinds();
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const auto& [series, kind] = kinds[i];
-    changes.emplace_back(
-        absl::StrCat("<g id=\"", name, "_plot_", i + 1, "\""),
-        absl::StrCat("<g class=\"", kind, " c", series % kPageColourCount, "\" data-name=\"",
-                     base::EscapeHtml(view.curves[series].name), "\" data-values-per-point=\"",
-                     view.curves[series].values_per_point, "\""));
-  }
-  const std::string inside = Inside(absl::StrReplaceAll(FileSvg(svg, name, ""), changes));
-  const double top = (1 - kTop) * kPageChartHeight, height = (kTop - kBottom) * kPageChartHeight;
-  return absl::StrFormat(
-      "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-left=\"%g\" "
-      "data-width=\"%g\" data-top=\"%g\" data-height=\"%g\" data-x0=\"%.9g\" data-x1=\"%.9g\" "
-      "data-y0=\"%.9g\" data-y1=\"%.9g\" data-unit=\"%s\">%s<line class=\"cursor\" y1=\"%g\" "
-      "y2=\"%g\"/></svg>",
-      kPageChartWidth, kPageChartHeight, base::EscapeHtml(plot.title), kLeft * kPageChartWidth,
-      (kRight - kLeft) * kPageChartWidth, top, height, view.x.low, view.x.high, view.y.low, view.y.high,
-      base::EscapeHtml(view.y.unit), inside, top, top + height);
 }
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// A plot as an SVG or PNG file, or as a chart of a page, drawn by gnuplot. Private to data/plot.
+// A plot as an SVG or PNG file, drawn by gnuplot; the SVG of a page. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_PICTURE_H_
 #define PLAIT_DATA_PLOT_PICTURE_H_
 
@@ -18,10 +18,7 @@ GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format
 // begin with `name`.
 std::string FileSvg(absl::string_view svg, const std::string& name, const std::string& title);
 
-// gnuplot's SVG as RenderPageCharts (plot.h) describes it; ids begin with `name`.
-std::string PageSvg(absl::string_view svg, const Plot& plot, const View& view, const std::string& name);
-
-// The same of a heat map.
+// gnuplot's SVG of a heat map as RenderPageHeatMaps (plot.h) describes it; ids begin with `name`.
 std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name);
 
 }  // namespace plait::data

@@ -15,7 +15,7 @@ enum class PictureFormat { kSvg, kPng, kPage };
 inline constexpr int kPictureWidth = 800, kPictureHeight = 500;
 inline constexpr int kPageChartWidth = 360, kPageChartHeight = 210;
 
-// Those of a page are placeholders: PageSvg puts CSS variables in their place.
+// Those of a page are placeholders: PageHeatSvg puts CSS variables in their place.
 struct PictureColours {
   const char *letters, *frame, *grid;
 };

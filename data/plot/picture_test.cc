@@ -50,12 +50,6 @@ std::string Svg(const Plot& plot) {
   return files.ok() ? *ReadWholeFile(files->at(1)) : "";
 }
 
-PageChart Chart(const Plot& plot) {
-  const auto charts = RenderPageCharts(1, [&](int) { return plot; });
-  EXPECT_TRUE(charts.ok()) << charts.status();
-  return charts.ok() ? charts->at(0) : PageChart();
-}
-
 struct Point {
   double x, y;
 };
@@ -233,49 +227,6 @@ TEST(Svg, HasItsTitleAndNoSharedIds) {
   EXPECT_THAT(svg, Not(HasSubstr("'gpPt")));
 }
 
-TEST(Page, ChartsHaveClassesColoursAndData) {
-  Plot plot = PlotOf(Wave(100));
-  plot.series[0].y[70] = 1e300;
-  plot.series.push_back(plot.series[0]);
-  plot.series[1].name = "<b> \"x\"";
-  plot.title = "a & b";
-  plot.unit = "s";
-  const PageChart chart = Chart(plot);
-  EXPECT_THAT(
-      chart.svg,
-      StartsWith("<svg class=\"chart\" viewBox=\"0 0 360 210\" role=\"img\" aria-label=\"a &amp; b\""));
-  EXPECT_THAT(chart.svg, HasSubstr("data-x0=\"0\" data-x1=\"99\""));
-  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c0\" data-name=\"dt\" data-values-per-point=\"1\""));
-  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"series c1\" data-name=\"&lt;b&gt; &quot;x&quot;\""));
-  EXPECT_THAT(chart.svg, HasSubstr("<g class=\"marks c1\""));
-  EXPECT_THAT(chart.svg, HasSubstr("stroke='var(--c1)'"));
-  EXPECT_THAT(chart.svg, HasSubstr("fill=\"var(--soft)\""));
-  EXPECT_THAT(chart.svg, Not(HasSubstr("rgb(  0")));
-  EXPECT_THAT(chart.svg, Not(HasSubstr("gnuplot")));
-  EXPECT_THAT(chart.notes,
-              ElementsAre("dt: 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70",
-                          "<b> \"x\": 1 of 100 values above 3.1 s is not shown: 1e300 s at iter 70"));
-  EXPECT_THAT(Chart(PlotOf(Wave(2000))).svg, HasSubstr("<g class=\"band c0\""));
-}
-
-// A point of the drawing is that of the data, by the attributes that the page's script uses.
-TEST(Page, AttributesGiveTheScale) {
-  const PageChart chart = Chart(PlotOf(Wave(50)));
-  const auto number = [&](const std::string& name) {
-    const std::size_t at = chart.svg.find(" data-" + name + "=\"");
-    EXPECT_NE(at, std::string::npos) << name;
-    return std::strtod(chart.svg.c_str() + at + name.size() + 8, nullptr);
-  };
-  const auto paths = PathsIn(chart.svg.substr(chart.svg.find("<g class=\"series")), "<path ");
-  ASSERT_EQ(paths.at(0).size(), 50);
-  const double x_step = (number("x1") - number("x0")) / number("width");
-  const double y_step = (number("y1") - number("y0")) / number("height");
-  for (int i = 0; i < 50; ++i) {
-    EXPECT_NEAR(number("x0") + (paths[0][i].x - number("left")) * x_step, i, kPixels * x_step);
-    EXPECT_NEAR(number("y1") - (paths[0][i].y - number("top")) * y_step, Wave(50)[i], kPixels * y_step);
-  }
-}
-
 TEST(Svg, TextIsNeverACommand) {
   const std::string victim = ::testing::TempDir() + "/victim";
   fs::remove(victim);
@@ -356,13 +307,11 @@ TEST_F(Files, WithoutGnuplotItSaysWhatToInstall) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
   EXPECT_TRUE(RenderText(PlotOf({1, 2}), {}).ok());
-  const absl::Status charts = RenderPageCharts(1, [](int) { return PlotOf({1, 2}); }).status();
   const absl::Status files = WritePictures({PlotOf({1, 2})}, folder_).status();
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(files.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(files.message(),
             "no plots: the program gnuplot was not found; install it (Debian: apt-get install gnuplot-nox)");
-  EXPECT_EQ(charts, files);
   EXPECT_FALSE(fs::exists(folder_));
 }
 

@@ -139,27 +139,6 @@ absl::StatusOr<std::vector<std::string>> RenderTexts(absl::Span<const Plot> plot
   return texts;
 }
 
-absl::StatusOr<std::vector<PageChart>> RenderPageCharts(
-    int count, const std::function<absl::StatusOr<Plot>(int)>& plot) {
-  std::vector<GnuplotPage> pages;
-  std::vector<std::pair<Plot, View>> shown;
-  for (int i = 0; i < count; ++i) {
-    PLAIT_ASSIGN_OR_RETURN(Plot drawn, plot(i));
-    PLAIT_ASSIGN_OR_RETURN(View view, ViewOf(drawn, kPageChartWidth));
-    pages.push_back(PicturePage(drawn, view, PictureFormat::kPage));
-    drawn.series.clear();
-    shown.emplace_back(std::move(drawn), std::move(view));
-  }
-  std::vector<PageChart> charts;
-  if (pages.empty()) return charts;
-  PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> svgs, RunGnuplot(pages));
-  for (int i = 0; i < count; ++i) {
-    const auto& [drawn, view] = shown[i];
-    charts.push_back({PageSvg(svgs[i], drawn, view, absl::StrCat("chart", i)), view.notes});
-  }
-  return charts;
-}
-
 absl::StatusOr<std::vector<PageChart>> RenderPageHeatMaps(
     int count, const std::function<absl::StatusOr<HeatMap>(int)>& map) {
   std::vector<GnuplotPage> pages;

@@ -1,5 +1,5 @@
-// Line plots and heat maps as text for a terminal, as SVG and PNG files, and as charts of an HTML page. gnuplot
-// draws the pictures; text needs nothing.
+// Line plots and heat maps as text for a terminal, as SVG and PNG files; heat maps of an HTML page. gnuplot draws
+// the pictures; text needs nothing.
 //
 //   data::Plot plot = {.name = "dt", .title = "train/dt [2024-07-17-073537]", .x_label = "iter",
 //                      .y_label = "dt", .unit = "s", .series = {{"dt", iterations, seconds}}};
@@ -82,23 +82,15 @@ absl::StatusOr<std::vector<std::string>> RenderTexts(absl::Span<const Plot> plot
 // Rows are lines of bars from low to high; in colour, of colours; without UTF-8, of ASCII characters.
 absl::StatusOr<std::string> RenderText(const HeatMap& map, const TextStyle& style);
 
-// Series i of a page's chart has the CSS variable --c(i modulo this) as its colour.
-inline constexpr int kPageColourCount = 6;
-
-// A chart of an HTML page: an <svg class="chart"> with the plot's title as its label, in the page's colours
-// (CSS variables --soft, --line, --grid, --c0, ...). Its <g class="series c0" data-name="...">, likewise
-// band, dots and marks, and the attributes data-* are for scripts. Notes are for a caption.
+// A heat map of an HTML page: an <svg class="heat"> with the map's title as its label, in the page's colours (CSS
+// variables --soft, --line, --grid); those of the cells are the same on light and dark pages. Notes are for a
+// caption.
 struct PageChart {
   std::string svg;
   std::vector<std::string> notes;
 };
 
-// Charts of the plots 0 .. count-1, which are asked for one at a time, as they may be large.
-absl::StatusOr<std::vector<PageChart>> RenderPageCharts(
-    int count, const std::function<absl::StatusOr<Plot>(int index)>& plot);
-
-// Likewise of heat maps: an <svg class="heat"> without hooks for scripts. Their colours are the same on light and
-// dark pages.
+// Of the maps 0 .. count-1, which are asked for one at a time, as they may be large.
 absl::StatusOr<std::vector<PageChart>> RenderPageHeatMaps(
     int count, const std::function<absl::StatusOr<HeatMap>(int index)>& map);
 

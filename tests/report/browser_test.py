@@ -2,6 +2,8 @@
 
 Pictures of all pages go to the test's outputs.
 """
+import itertools
+import math
 import os
 import re
 import unittest
@@ -68,11 +70,11 @@ Array.prototype.map.call(document.querySelectorAll("svg.chart"), function (svg) 
   svg.querySelectorAll(".series path").forEach(function (line) {
     points += line.getAttribute("d").match(/[-\d.]+,[-\d.]+/g).length;
   });
-  svg.querySelectorAll(".series use, .dots use").forEach(function (dot) {
+  svg.querySelectorAll(".dots circle").forEach(function (dot) {
     var at = dot.getBoundingClientRect();
     if (at.left < box.left || at.right > box.right) ++outside;
   });
-  return { name: svg.parentNode.querySelector("h3").textContent, points: points, outside: outside,
+  return { name: svg.closest("figure").querySelector("h3").textContent, points: points, outside: outside,
            width: box.width, height: box.height, label: svg.getAttribute("aria-label"),
            series: svg.querySelectorAll(".series").length };
 })
@@ -145,7 +147,9 @@ class PageTest(runs.ReportTest):
         self.check_all_ways("one_run", "run.h5")
         names = [chart["name"] for chart in self.open().evaluate(CHARTS)]
         self.assertEqual(names[:4], ["loss", "dt", "dtf", "dtb"])
-        self.assertEqual(len(names), 9)
+        # comm_bytes_dp is the same at all steps.
+        self.assertEqual(len(names), 8)
+        self.assertNotIn("comm_bytes_dp", names)
 
     def test_two_runs(self):
         self.write_trace()
@@ -165,7 +169,7 @@ class PageTest(runs.ReportTest):
             self.check_all_ways(kind, kind + ".h5")
             page = self.open()
             self.assertEqual(page.evaluate("document.title"), kind + ".h5")
-            self.assertEqual(page.evaluate("document.scripts.length"), 1)
+            self.assertEqual(page.evaluate("document.scripts.length"), 2)
         marked = self.page("late.h5").evaluate("document.body.textContent")
         self.assertIn("from draw 50 on", marked)
 
@@ -176,8 +180,8 @@ class PageTest(runs.ReportTest):
         page = self.open()
         self.assertGreater(page.evaluate("document.querySelectorAll('.band polygon').length"), 5)
         text = page.evaluate("document.body.textContent")
-        self.assertRegex(text, r"1 of 200,000 values above .* is not shown: 250 ms at draw 0")
-        clipped = "document.querySelectorAll('svg.chart')[1].querySelectorAll('.marks use').length"
+        self.assertIn("1 point beyond the axis", text)
+        clipped = "document.querySelectorAll('svg.chart')[1].querySelectorAll('.marks path').length"
         self.assertEqual(page.evaluate(clipped), 1)
 
     def test_structure(self):
@@ -216,23 +220,112 @@ class PageTest(runs.ReportTest):
             # Half behind backward, half behind the optimizer.
             self.assertIn("messages 1 ms, 100.0 % of it while working", rank["text"])
 
+    # Of chart 1, dt: the pointer at a share of the axes' width; what it reads.
+    def read_at(self, page, share):
+        page.evaluate("document.querySelectorAll('svg.chart')[1].scrollIntoView({block: 'center'})")
+        box = page.evaluate("""(function () {
+            var box = document.querySelectorAll("svg.chart")[1].querySelector(".frame").getBoundingClientRect();
+            return [box.left + %r * box.width, box.top + box.height / 2]; })()""" % share)
+        page.move_to(*box)
+        return page.evaluate("Array.from(document.querySelectorAll('.readout')[1].children, e => e.textContent)")
+
+    def set(self, page, name, value):
+        page.evaluate("""(function () {
+            var input = document.querySelector(".controls").elements["%s"];
+            if (input.type === "checkbox") input.checked = %s; else input.value = "%s";
+            input.dispatchEvent(new Event("input", { bubbles: true })); })()""" % (name, value, value))
+
+    # Of chart 1: the curve's points in shares of the axes, y upwards.
+    def curve(self, page, series=0):
+        return page.evaluate("""(function () {
+            var svg = document.querySelectorAll("svg.chart")[1], frame = svg.querySelector(".frame").getBBox();
+            return svg.querySelectorAll("g[class^='series c'] path")[%d].getAttribute("d").match(/[-\\d.]+,[-\\d.]+/g).map(
+                function (pair) {
+                  var at = pair.split(",").map(Number);
+                  return [(at[0] - frame.x) / frame.width, 1 - (at[1] - frame.y) / frame.height];
+                }); })()""" % series)
+
     def test_values_under_the_pointer(self):
         self.write("run", "run.h5")
         page = self.page("run.h5")
-        # The middle of the chart of dt, draw 49.5: one of the two beside it.
-        page.evaluate("document.querySelectorAll('svg.chart')[1].scrollIntoView({block: 'center'})")
-        box = page.evaluate("""(function () {
-            var chart = document.querySelectorAll("svg.chart")[1], box = chart.getBoundingClientRect(), data = chart.dataset;
-            var scale = box.width / chart.viewBox.baseVal.width;
-            return [box.left + (Number(data.left) + Number(data.width) / 2) * scale,
-                    box.top + (Number(data.top) + Number(data.height) / 2) * scale]; })()""")
-        page.move_to(*box)
-        readout = page.evaluate("Array.from(document.querySelectorAll('.readout')[1].children, e => e.textContent)")
-        draw, value = re.fullmatch(r"draw (\d+) ([\d.]+) ms", " ".join(readout)).groups()
-        self.assertIn(int(draw), (49, 50))
-        # The drawing has steps of 0.01 in 172, over less than 1 ms.
-        self.assertAlmostEqual(float(value), 1 + 0.1 * (int(draw) % 10), delta=0.001)
+        step, value = re.fullmatch(r"step (\d+) ([\d.]+) ms", " ".join(self.read_at(page, 0.5))).groups()
+        self.assertIn(int(step), (49, 50))
+        self.assertAlmostEqual(float(value), 1 + 0.1 * (int(step) % 10), delta=1e-9)
         self.assertEqual(page.evaluate("document.querySelectorAll('.readout')[0].textContent"), "")
+        # 250 ms at first, then 144 ms.
+        self.set(page, "x", "time")
+        self.assertRegex(" ".join(self.read_at(page, 1)), r"^time 394 ms 1\.9 ms$")
+        self.assertEqual(page.problems, [])
+
+    def test_axes_smoothing_and_log_scale(self):
+        self.write("run", "run.h5")
+        page = self.page("run.h5")
+        times = [0.25] + [1e-3 + 1e-4 * (i % 10) for i in range(1, 100)]
+        sums = list(itertools.accumulate(times))
+        # 0.01 of 288 and of 166 units, twice.
+        for (x, _), i in zip(self.curve(page), range(100)):
+            self.assertAlmostEqual(x, i / 99, delta=1e-4)
+        self.set(page, "x", "time")
+        for (x, _), t in zip(self.curve(page), sums):
+            self.assertAlmostEqual(x, (t - sums[0]) / (sums[-1] - sums[0]), delta=1e-4)
+        self.set(page, "log", "true")
+        places = self.curve(page)
+        # The axis spans two decades and more: places of 1 ms and 2 ms give those of the others.
+        unit = (places[19][1] - places[10][1]) / math.log10(times[19] / times[10])
+        for (_, y), t in zip(places[10:], times[10:]):
+            self.assertAlmostEqual(y, places[10][1] + unit * math.log10(t / times[10]), delta=2e-4)
+        self.set(page, "smoothing", "0.9")
+        smooth, total, weight = [], 0, 0
+        for t in times:
+            total, weight = 0.9 * total + 0.1 * t, 0.9 * weight + 0.1
+            smooth.append(total / weight)
+        places = self.curve(page)
+        unit = (places[90][1] - places[30][1]) / math.log10(smooth[90] / smooth[30])
+        for (_, y), t in zip(places[20:], smooth[20:]):
+            self.assertAlmostEqual(y, places[30][1] + unit * math.log10(t / smooth[30]), delta=1e-3)
+        self.assertEqual(page.evaluate("document.querySelectorAll('svg.chart')[1].querySelectorAll('.faint').length"), 1)
+        self.assertEqual(page.evaluate("document.querySelector('[name=x] [hidden]').value"), "tokens")
+        self.assertEqual(page.problems, [])
+
+    def test_runs_of_one_name_are_told_apart_and_switched_off(self):
+        for folder in ("a", "b"):
+            os.mkdir(self.path(folder))
+        self.write("run", "a/run.h5")
+        self.write("changed", "b/run.h5")
+        page = self.page("a/run.h5", "b/run.h5")
+        labels = "Array.from(document.querySelectorAll('.runs label'), e => e.textContent)"
+        self.assertEqual(page.evaluate(labels), ["a/run.h5", "b/run.h5"])
+        series = "Array.from(document.querySelectorAll('svg.chart')[1].querySelectorAll('.series'), e => e.dataset.name)"
+        self.assertEqual(page.evaluate(series), ["a/run.h5", "b/run.h5"])
+        page.evaluate("document.querySelectorAll('.runs input')[0].click()")
+        self.assertEqual(page.evaluate(series), ["b/run.h5"])
+        self.assertEqual(" ".join(self.read_at(page, 1)), "step 99 950 µs")
+        page.evaluate("document.querySelectorAll('.runs input')[1].click()")
+        self.assertEqual(page.evaluate(series), [])
+        self.assertEqual(page.problems, [])
+
+    def test_a_comparison_on_a_phone(self):
+        self.write("run", "run.h5")
+        self.write("changed", "changed.h5")
+        page = self.page("run.h5", "changed.h5", size="phone")
+        boxes = page.evaluate("""Array.from(document.querySelectorAll("[aria-labelledby=comparison] td"), function (cell) {
+            var box = cell.getBoundingClientRect();
+            return [box.left, box.right, getComputedStyle(cell, "::before").content]; })""")
+        self.assertGreater(len(boxes), 20)
+        for left, right, column in boxes:
+            self.assertTrue(0 <= left < right <= 375, (left, right))
+            self.assertIn(column.strip('"'), ("run", "first", "other", "ratio", "interval", "difference"))
+
+    def test_hostile_names_do_nothing(self):
+        for folder in ("1<", "2<"):
+            os.mkdir(self.path(folder))
+            self.write("hostile_names", folder + "/script><img src=x onerror=document.title=1>.h5")
+        page = self.page(*(folder + "/script><img src=x onerror=document.title=1>.h5" for folder in ("1<", "2<")))
+        self.check(page, "hostile names")
+        self.assertRegex(page.evaluate("document.title"), "^1</script><img")
+        self.assertEqual(page.evaluate("document.images.length + document.scripts.length"), 2)
+        self.assertEqual(page.evaluate(CHARTS)[0]["name"], "x</script><img src=x onerror=document.title=2>")
+        self.assertEqual(len(self.read_at(page, 0.5)), 3)
         self.assertEqual(page.problems, [])
 
     def test_without_its_script(self):
@@ -240,10 +333,11 @@ class PageTest(runs.ReportTest):
         self.write("run", "run.h5")
         self.page("run.h5")
         with_script, without = self.open(), self.open(script=False)
-        for page in (with_script, without):
-            self.check(page, "script")
-        text = "document.querySelector('main').innerText"
+        self.check(without, "script")
+        text = "Array.from(document.querySelectorAll('table, .timeline, .tiles'), e => e.innerText)"
         self.assertEqual(without.evaluate(text), with_script.evaluate(text))
+        self.assertIn("Curves need JavaScript", without.evaluate("document.body.innerText"))
+        self.assertEqual(without.evaluate("document.querySelector('.controls').offsetHeight"), 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """report from its command line: numbers by hand, bad input in one line, narrow and plain terminals."""
 import csv
 import io
+import itertools
+import json
 import re
 import statistics
 import unittest
@@ -187,10 +189,71 @@ class InputTest(runs.ReportTest):
         self.report_json("hostile.h5")
         self.report("hostile.h5", "--html=page.html", "--plots=none")
         page = self.text("page.html")
-        self.assertEqual(page.count("<script"), 1, "only the page's own")
+        self.assertEqual(page.count("<script"), 2, "only the page's own")
         self.assertNotIn("<img", page)
         self.assertIn("&lt;script&gt;document.title=&#39;taken&#39;", page)
         self.assertIn("\ufffd\ufffd", page)
+
+
+class CurveDataTest(runs.ReportTest):
+    def curves(self, *arguments):
+        self.report(*arguments, "--html=page.html", "--plots=none")
+        data = json.loads(re.search('<script type="application/json" id="curve-data">([^<]*)</script>',
+                                    self.text("page.html")).group(1))
+        names = [metric["name"] for metric in data["metrics"]]
+        return data, [dict(zip(names, run["curves"])) for run in data["runs"]]
+
+    def test_short_runs_are_there_to_the_last_bit(self):
+        self.write("run", "run.h5")
+        data, (curves,) = self.curves("run.h5")
+        times = [0.25] + [1e-3 + 1e-4 * (i % 10) for i in range(1, 100)]
+        self.assertEqual(curves["dt"], {"y": times, "sparse": False})
+        loss = [2000.0 / (i + 1) + 300 for i in range(100)]
+        loss[50:52] = [None, "Infinity"]
+        self.assertEqual(curves["loss"]["y"], loss)
+        x = data["runs"][0]["x"]
+        self.assertEqual(x["step"], list(range(100)))
+        self.assertEqual(x["time"], list(itertools.accumulate(times)))
+        self.assertEqual([axis["name"] for axis in data["axes"]], ["step", "time"])
+        # The warm-up is left out, but its time has passed.
+        data, (curves,) = self.curves("run.h5", "--skip=1")
+        self.assertEqual(curves["dt"]["y"], times[1:])
+        self.assertEqual(data["runs"][0]["x"]["time"], list(itertools.accumulate(times))[1:])
+
+    def test_long_runs_are_medians_and_extremes(self):
+        self.write("run", "run.h5", 2500)
+        data, (curves,) = self.curves("run.h5")
+        times = [0.25] + [1e-3 + 1e-4 * (i % 10) for i in range(1, 2500)]
+        parts = [times[i:i + 3] for i in range(0, 2500, 3)]
+        self.assertEqual(data["runs"][0]["per_point"], 3)
+        for key, of in (("y", statistics.median), ("low", min), ("high", max)):
+            self.assertEqual(curves["dt"][key], [float("%.7g" % of(part)) for part in parts])
+        self.assertEqual(data["runs"][0]["x"]["step"], [i + (len(part) - 1) // 2 for i, part in zip(range(0, 2500, 3), parts)])
+
+    def test_no_charts_of_constants_and_of_steps(self):
+        self.write("peers", "peers.h5")
+        data, (curves,) = self.curves("peers.h5")
+        # Its dt never changes.
+        self.assertEqual(list(curves), ["train_loss"])
+        self.assertIn("Constant: train_dt (0.4).", self.text("page.html"))
+        self.write("run", "run.h5")
+        self.assertNotIn("comm_bytes_dp", self.curves("run.h5")[1][0])
+        # Two constants that differ are named both.
+        self.write("tokens", "a.h5")
+        self.write("tokens", "b.h5", 7)
+        data, curves = self.curves("a.h5", "b.h5")
+        self.assertEqual(list(curves[0]), ["loss"])
+        self.assertEqual([run["x"] for run in data["runs"]],
+                         [{"step": [10, 20, 30], "tokens": [100, 200, 300]}, {"step": [10, 20, 30], "tokens": [7, 14, 21]}])
+        self.assertIn("Constant: tokens (100, 7).", self.text("page.html"))
+
+    def test_names_of_metrics_and_files_stay_texts(self):
+        self.write("hostile_names", "a<script>.h5")
+        data, (curves,) = self.curves("a<script>.h5")
+        self.assertEqual(set(curves), {"x</script><img src=x onerror=document.title=2>", "__proto__"})
+        self.assertEqual(data["runs"][0]["label"], "a<script>.h5")
+        self.assertEqual(self.text("page.html").count("<script"), 2)
+        self.assertNotIn("<img", self.text("page.html"))
 
 
 class TerminalTest(runs.ReportTest):
@@ -213,14 +276,14 @@ class TerminalTest(runs.ReportTest):
         self.assertIn(" us", self.report("run.h5", "--metrics=dtf", environment=dict(runs.UTF8, LC_ALL="POSIX")))
         self.assertFalse(self.report("run.h5").isascii())
 
-    def test_without_gnuplot_only_the_charts_of_the_page_are_missing(self):
-        self.write("run", "run.h5")
+    def test_without_gnuplot_only_heat_maps_are_missing(self):
+        self.write("experts", "run.h5")
         out = self.report("run.h5", "--html=page.html", environment=NO_GNUPLOT)
         self.assertIn("\u250c", out, "plots in the terminal need no gnuplot")
         self.assertIn("Metrics", out)
         page = self.text("page.html")
-        self.assertEqual(len(re.findall(r"No curves: [^<]*gnuplot[^<]*apt-get install gnuplot-nox", page)), 1)
-        self.assertIn("<table", page)
+        self.assertEqual(len(re.findall(r"No heat maps: [^<]*gnuplot[^<]*apt-get install gnuplot-nox", page)), 1)
+        self.assertIn('class="plot"', page)
 
     def test_loads_of_experts_are_heat_maps_of_the_page(self):
         self.write("experts", "a.h5")

@@ -5,7 +5,9 @@
 //   killed   10 draws in the file and 5 in the journal of a process that has ended
 //   late     `late` from the middle on, `gone` up to the middle, `rare` at every tenth draw, `never` at none
 //   peers    as h5py writes it: arrays without coordinates or attributes
-//   hostile  names, attributes and units with markup
+//   hostile  attributes and units with markup
+//   hostile_names  a metric whose name ends the page's script
+//   tokens   `iter` 10, 20, 30, and DRAWS tokens in each of the steps
 //   no_draws, newer
 #include <unistd.h>
 
@@ -147,6 +149,24 @@ void WritePeers(const std::string& path) {
   Need(file->Close());
 }
 
+void WriteTokens(const std::string& path, std::int64_t tokens) {
+  auto history = Started(path, {});
+  for (int i = 1; i <= 3; ++i) {
+    Need(history->Append({{"iter", 10.0 * i}, {"tokens", double(tokens)}, {"loss", 1.0 / i}}));
+  }
+  Need(history->Close());
+}
+
+void WriteHostileNames(const std::string& path) {
+  absl::StatusOr<File> file = File::Create(path);
+  Need(file.status());
+  const std::vector<double> values = {1, 2, 4};
+  // In HDF5 the slash makes it an array in a group.
+  Need(WriteArray<double>(*file, "/x</script><img src=x onerror=document.title=2>", values, {3}));
+  Need(WriteArray<double>(*file, "/__proto__", values, {3}));
+  Need(file->Close());
+}
+
 void WriteHostile(const std::string& path) {
   auto history = Started(
       path, {{"program", "<script>document.title='taken'</script>"},
@@ -172,6 +192,8 @@ int Main(int argc, char** argv) {
   if (kind == "late") WriteLate(path);
   if (kind == "peers") WritePeers(path);
   if (kind == "hostile") WriteHostile(path);
+  if (kind == "hostile_names") WriteHostileNames(path);
+  if (kind == "tokens") WriteTokens(path, draws);
   if (kind == "no_draws") Need(Started(path, {})->Close());
   if (kind == "newer") {
     WriteRun(path, 10, 1, "");

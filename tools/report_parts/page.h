@@ -1,8 +1,8 @@
 // A report as one HTML page that needs nothing else: no network, fonts or scripts of others.
 //
 // Sections: figures at a glance, what changed and how the runs compare, curves, metrics, throughput,
-// messages, ranks, timeline, environment. Works without its script, on a phone and on a desk, in light and
-// dark, printed.
+// messages, ranks, timeline, environment. On a phone and on a desk, in light and dark, printed; without its script
+// (page.js) only the curves are missing. Texts of histories are texts, whatever is in them.
 #ifndef PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
 #define PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
 

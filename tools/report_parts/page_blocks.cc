@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "data/plot/plot.h"
 
 namespace plait::report {
 namespace {
@@ -16,8 +15,7 @@ using base::FormatQuantity;
 // The dot of the run with this label; "" if there is none, or only one run.
 std::string DotOf(const std::string& label, absl::Span<const RunNumbers> runs) {
   for (std::size_t i = 0; i < runs.size() && runs.size() > 1; ++i) {
-    if (runs[i].label == label)
-      return absl::StrCat("<i class=\"dot c", i % data::kPageColourCount, "\"></i>");
+    if (runs[i].label == label) return absl::StrCat("<i class=\"dot c", i % kPageColourCount, "\"></i>");
   }
   return "";
 }
@@ -32,7 +30,8 @@ std::string RowHtml(const ReportTable& table, const std::vector<std::string>& ro
                         : text                             ? " class=\"text\""
                                                            : "";
     const std::string dot = table.header[column] == "run" ? DotOf(row[column], runs) : "";
-    absl::StrAppend(&html, "<td", style, ">", dot, EscapeHtml(row[column]), "</td>");
+    absl::StrAppend(&html, "<td", style, " data-column=\"", EscapeHtml(table.header[column]), "\">", dot,
+                    EscapeHtml(row[column]), "</td>");
   }
   return html + "</tr>";
 }
@@ -108,9 +107,10 @@ std::string Tile(const char* title, absl::Span<const RunNumbers> runs, const Fac
 
 }  // namespace
 
-std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> runs) {
+std::string TableHtml(const ReportTable& table, absl::Span<const RunNumbers> runs, NarrowTable narrow) {
   const std::string title = EscapeHtml(table.title);
-  std::string html = absl::StrCat("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", title,
+  std::string html = absl::StrCat("<div class=\"scroll", narrow == NarrowTable::kStacks ? " stack" : "",
+                                  "\" tabindex=\"0\" role=\"region\" aria-label=\"", title,
                                   "\"><table aria-label=\"", title, "\"><thead><tr>");
   for (std::size_t column = 0; column < table.header.size(); ++column) {
     // A cell without text is no header.

@@ -81,11 +81,6 @@ absl::StatusOr<RankTimes> RankTimesOf(const data::HistoryTable& table, const dat
 using data::HistoryTable;
 using data::TableMetric;
 
-// Other programs put the part of the run before the name: train_loss, train/dt.
-bool IsCalled(const std::string& name, const std::string& wanted) {
-  return name == wanted || name == "train_" + wanted || name == "train/" + wanted;
-}
-
 absl::StatusOr<std::vector<const TableMetric*>> Chosen(const HistoryTable& table,
                                                        const std::vector<std::string>& wanted) {
   std::vector<const TableMetric*> chosen;
@@ -246,6 +241,10 @@ bool HasValues(absl::Span<const RunNumbers> runs, const std::string& name) {
 }
 
 }  // namespace
+
+bool IsCalled(const std::string& name, const std::string& wanted) {
+  return name == wanted || name == "train_" + wanted || name == "train/" + wanted;
+}
 
 const MetricNumbers* RunNumbers::Find(const std::string& name) const {
   for (const MetricNumbers& numbers : metrics) {

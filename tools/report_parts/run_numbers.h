@@ -89,6 +89,10 @@ struct RunNumbers {
 // has; InvalidArgument where `skip` leaves nothing. A trace that cannot be read is a note.
 absl::StatusOr<RunNumbers> ReadRun(const std::string& path, const RunOptions& options);
 
+// Whether a metric is the wanted one; other programs put the part of the run before its name: train_loss,
+// train/dt.
+bool IsCalled(const std::string& name, const std::string& wanted);
+
 // Labels: the file's name, with as many of its folders as it takes to tell the runs apart.
 void Label(std::vector<RunNumbers>& runs);
 

@@ -1,0 +1,185 @@
+#include "tools/report_parts/curve_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Column = std::vector<double>;
+
+bool CountsSteps(const std::string& name) { return IsCalled(name, "iter") || IsCalled(name, "step"); }
+
+bool Varies(const RunNumbers& run, const std::string& name) {
+  const MetricNumbers* numbers = run.Find(name);
+  if (numbers == nullptr) return false;
+  return numbers->summary.infinities() > 0 || numbers->summary.min < numbers->summary.max;
+}
+
+Json NumberJson(double value) {
+  constexpr double kExactIntegers = 1e15;
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  if (value == std::floor(value) && std::abs(value) < kExactIntegers) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+double SevenDigits(double value) { return std::strtod(absl::StrFormat("%.7g", value).c_str(), nullptr); }
+
+// The run's draws from the first that is not skipped on, `part` to a point.
+struct Points {
+  std::int64_t first = 0, draws = 0, part = 1;
+  std::int64_t count() const { return (draws + part - 1) / part; }
+};
+
+Points PointsOf(const RunNumbers& run) {
+  Points points = {.first = run.skipped, .draws = run.draws - run.skipped};
+  points.part = (points.draws + kMostPoints - 1) / kMostPoints;
+  return points;
+}
+
+Json PlacesJson(const Column& column, const Points& points) {
+  Json places = Json::array();
+  for (std::int64_t i = 0; i < points.count(); ++i) {
+    const std::int64_t begin = i * points.part, end = std::min(begin + points.part, points.draws);
+    places.push_back(NumberJson(column[points.first + (begin + end - 1) / 2]));
+  }
+  return places;
+}
+
+Json CurveOf(const Column& column, const Points& points, bool sparse) {
+  Json y = Json::array(), low = Json::array(), high = Json::array();
+  const auto begin = column.begin() + points.first;
+  for (std::int64_t i = 0; i < points.draws; i += points.part) {
+    if (points.part == 1) {
+      y.push_back(NumberJson(begin[i]));
+      continue;
+    }
+    Column values(begin + i, begin + std::min(i + points.part, points.draws));
+    values.erase(std::remove_if(values.begin(), values.end(), [](double v) { return std::isnan(v); }),
+                 values.end());
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    low.push_back(NumberJson(values.empty() ? kNaN : SevenDigits(*least)));
+    high.push_back(NumberJson(values.empty() ? kNaN : SevenDigits(*most)));
+    values.erase(std::remove_if(values.begin(), values.end(), [](double v) { return std::isinf(v); }),
+                 values.end());
+    y.push_back(NumberJson(SevenDigits(Quantile(values, 0.5))));
+  }
+  Json curve = {{"y", std::move(y)}};
+  if (points.part > 1) {
+    curve["low"] = std::move(low);
+    curve["high"] = std::move(high);
+  }
+  curve["sparse"] = sparse;
+  return curve;
+}
+
+// Empty where the run has no such metric.
+absl::StatusOr<Column> ColumnCalled(const RunNumbers& run, absl::Span<const char* const> names) {
+  for (const char* name : names) {
+    for (const data::TableMetric& metric : run.table->metrics()) {
+      if (!metric.is_vector && IsCalled(metric.name, name)) return run.table->Column(metric.name);
+    }
+  }
+  return Column();
+}
+
+Column SumSoFar(Column column) {
+  double sum = 0;
+  for (double& value : column) value = sum += std::isfinite(value) ? value : 0;
+  return column;
+}
+
+absl::StatusOr<Column> StepsOf(const RunNumbers& run) {
+  PLAIT_ASSIGN_OR_RETURN(Column steps, ColumnCalled(run, {"step", "iter"}));
+  const bool counts = !steps.empty() && std::is_sorted(steps.begin(), steps.end()) &&
+                      std::all_of(steps.begin(), steps.end(), [](double v) { return std::isfinite(v); });
+  if (counts) return steps;
+  steps.resize(run.draws);
+  for (std::int64_t draw = 0; draw < run.draws; ++draw) steps[draw] = static_cast<double>(draw);
+  return steps;
+}
+
+absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Points& points) {
+  PLAIT_ASSIGN_OR_RETURN(const Column steps, StepsOf(run));
+  PLAIT_ASSIGN_OR_RETURN(Column tokens, ColumnCalled(run, {"tokens"}));
+  PLAIT_ASSIGN_OR_RETURN(Column seconds, ColumnCalled(run, {"dt", "step_time"}));
+  Json axes = {{"step", PlacesJson(steps, points)}};
+  if (!tokens.empty()) axes["tokens"] = PlacesJson(SumSoFar(std::move(tokens)), points);
+  if (!seconds.empty()) axes["time"] = PlacesJson(SumSoFar(std::move(seconds)), points);
+  return axes;
+}
+
+absl::StatusOr<Json> RunJson(const RunNumbers& run, const std::vector<std::string>& metrics) {
+  const Points points = PointsOf(run);
+  PLAIT_ASSIGN_OR_RETURN(Json axes, AxesOf(run, points));
+  Json curves = Json::array();
+  for (const std::string& name : metrics) {
+    const MetricNumbers* numbers = run.Find(name);
+    if (numbers == nullptr || numbers->summary.last_place < 0) {
+      curves.push_back(nullptr);
+      continue;
+    }
+    PLAIT_ASSIGN_OR_RETURN(const Column column, run.table->Column(name));
+    curves.push_back(CurveOf(column, points, numbers->summary.sparse()));
+  }
+  return Json{{"label", run.label},       {"draws", run.draws},   {"complete", run.complete},
+              {"per_point", points.part}, {"x", std::move(axes)}, {"curves", std::move(curves)}};
+}
+
+std::string UnitsOf(absl::Span<const RunNumbers> runs, const std::string& metric) {
+  for (const RunNumbers& run : runs) {
+    if (const MetricNumbers* numbers = run.Find(metric)) return numbers->metric.units;
+  }
+  return "";
+}
+
+}  // namespace
+
+ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs) {
+  std::vector<std::string> names = MainMetrics(runs);
+  for (const std::string& name : MetricNames(runs)) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  ChartedMetrics metrics;
+  for (const std::string& name : names) {
+    if (CountsSteps(name)) continue;
+    const bool varies =
+        std::any_of(runs.begin(), runs.end(), [&](const auto& run) { return Varies(run, name); });
+    const bool has_values = std::any_of(runs.begin(), runs.end(), [&](const RunNumbers& run) {
+      const MetricNumbers* numbers = run.Find(name);
+      return numbers != nullptr && numbers->summary.finite > 0;
+    });
+    (!has_values ? metrics.without_values : varies ? metrics.drawn : metrics.constant).push_back(name);
+  }
+  return metrics;
+}
+
+absl::StatusOr<std::string> CurveJson(absl::Span<const RunNumbers> runs) {
+  const std::vector<std::string> drawn = ChartedOf(runs).drawn;
+  Json of_runs = Json::array(), axes = Json::array(), metrics = Json::array();
+  for (const RunNumbers& run : runs) {
+    PLAIT_ASSIGN_OR_RETURN(of_runs.emplace_back(), RunJson(run, drawn));
+  }
+  const std::pair<const char*, const char*> known[] = {
+      {"step", "count"}, {"tokens", "count"}, {"time", "elapsed"}};
+  for (const auto& [name, units] : known) {
+    const bool has_it = std::any_of(of_runs.begin(), of_runs.end(),
+                                    [&, axis = name](const Json& run) { return run["x"].contains(axis); });
+    if (has_it) axes.push_back({{"name", name}, {"label", name}, {"units", units}});
+  }
+  for (const std::string& name : drawn) metrics.push_back({{"name", name}, {"units", UnitsOf(runs, name)}});
+  const Json json = {
+      {"axes", std::move(axes)}, {"metrics", std::move(metrics)}, {"runs", std::move(of_runs)}};
+  return absl::StrReplaceAll(json.dump(-1, ' ', false, Json::error_handler_t::replace), {{"<", "\\u003c"}});
+}
+
+}  // namespace plait::report

@@ -1,0 +1,12 @@
+// page.css and page.js, which the build puts into the program.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_PAGE_ASSETS_H_
+#define PLAIT_TOOLS_REPORT_PARTS_PAGE_ASSETS_H_
+
+namespace plait::report {
+
+extern const char kPageStyle[];
+extern const char kPageScript[];
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_PAGE_ASSETS_H_
