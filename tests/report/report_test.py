@@ -86,6 +86,15 @@ class NumbersTest(runs.ReportTest):
         self.assertIn("bootstrap", text)
         self.assertNotRegex(text.split("Changed settings")[1].split("\n\n")[0], "batch_size|layers")
 
+    def test_the_environment_comes_behind_the_numbers(self):
+        self.write("run", "run.h5")
+        self.write("changed", "changed.h5")
+        for style in ("--format=text", "--format=md"):
+            text = self.report("run.h5", "changed.h5", "--plots=none", style)
+            places = [text.index(word) for word in ("Changed settings", "Metrics", "Comparison", "Throughput", "Ranks",
+                                                    "Runs", "node17", "0123abc")]
+            self.assertEqual(places, sorted(places), style)
+
     def test_equal_runs_do_not_differ(self):
         self.write("run", "run.h5")
         self.write("run", "again.h5")
@@ -112,6 +121,10 @@ class NumbersTest(runs.ReportTest):
         self.assertEqual(list(self.report_json("run.h5", "--metrics=dt,loss")["runs"][0]["metrics"]), ["dt", "loss"])
         self.report("run.h5", "--metrics=dt,lss", code=1)
         self.assertRegex(self.err, r"^report: .*run.h5: has no metric lss; it has loss, dt, .*\n$")
+        # Of several runs, one that lacks it says so; the others are shown.
+        self.write("late", "late.h5")
+        self.assertIn("rare", self.report("run.h5", "late.h5", "--metrics=rare", "--plots=none", code=1))
+        self.assertRegex(self.err, r"^report: .*run.h5: has no metric rare; it has loss, dt, .*\n$")
 
 
 class InputTest(runs.ReportTest):

@@ -245,8 +245,8 @@ ReportTable ComparisonTable(absl::Span<const RunNumbers> runs) {
 
 std::vector<ReportTable> ReportTables(absl::Span<const RunNumbers> runs) {
   std::vector<ReportTable> tables;
-  for (ReportTable table : {RunTable(runs), ChangeTable(runs), MetricTable(runs), ComparisonTable(runs),
-                            RateTable(runs), TrafficTable(runs), RankTable(runs, kMostRanks)}) {
+  for (ReportTable table : {ChangeTable(runs), MetricTable(runs), ComparisonTable(runs), RateTable(runs),
+                            TrafficTable(runs), RankTable(runs, kMostRanks), RunTable(runs)}) {
     if (!table.rows.empty()) tables.push_back(std::move(table));
   }
   return tables;

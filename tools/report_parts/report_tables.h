@@ -45,7 +45,7 @@ ReportTable ChangeTable(absl::Span<const RunNumbers> runs);
 // Medians of metrics that several runs have, ratios to the first run with interval and verdict.
 ReportTable ComparisonTable(absl::Span<const RunNumbers> runs);
 
-// All of them that have rows, in this order.
+// All of them that have rows: what changed and the numbers first, last what the runs are.
 std::vector<ReportTable> ReportTables(absl::Span<const RunNumbers> runs);
 
 // Remarks about the runs, whole sentences; each begins with the run's label where there are several.
