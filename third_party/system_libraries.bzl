@@ -14,6 +14,7 @@ _MODULES = {
     "ffmpeg_files": "libavformat libavcodec libavutil",
     "gmock": "gmock gtest",
     "hdf5": "hdf5-openmpi",
+    "httplib": "cpp-httplib",
     "mpi": "ompi",
     "nlohmann_json": "nlohmann_json",
     "protobuf": "protobuf",
@@ -22,7 +23,12 @@ _MODULES = {
 }
 
 # OpenMPI's removed C++ bindings are pulled in by mpi.h unless told otherwise.
-_DEFINES = {"mpi": ["OMPI_SKIP_MPICXX"], "hdf5": ["OMPI_SKIP_MPICXX"]}
+# cpp-httplib's are those that Debian compiles it with; they change its classes.
+_DEFINES = {
+    "mpi": ["OMPI_SKIP_MPICXX"],
+    "hdf5": ["OMPI_SKIP_MPICXX"],
+    "httplib": ["CPPHTTPLIB_OPENSSL_SUPPORT", "CPPHTTPLIB_ZLIB_SUPPORT", "CPPHTTPLIB_BROTLI_SUPPORT"],
+}
 
 def _pkg_config(repository_ctx, option, modules):
     result = repository_ctx.execute(["pkg-config", option] + modules.split(" "))

@@ -9,14 +9,12 @@
 #include "absl/strings/str_split.h"
 #include "base/flags.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "data/plot/plot.h"
+#include "tools/report_parts/follow.h"
 #include "tools/report_parts/machine_text.h"
 #include "tools/report_parts/page.h"
-#include "tools/report_parts/report_tables.h"
 #include "tools/report_parts/run_numbers.h"
-#include "tools/report_parts/run_plots.h"
-#include "tools/report_parts/table_text.h"
+#include "tools/report_parts/text_report.h"
 
 ABSL_FLAG(std::string, metrics, "", "metrics to show, comma-separated, such as loss,dt (default: all)");
 ABSL_FLAG(int, skip, 0, "number of draws to skip at the start (warm-up)");
@@ -25,6 +23,8 @@ ABSL_FLAG(std::string, format, "text",
 ABSL_FLAG(std::string, plots, "",
           "metrics to plot in the terminal, comma-separated; all, none; default: loss, times, speed");
 ABSL_FLAG(std::string, html, "", "write one HTML page with charts, tables and timeline to this file");
+ABSL_FLAG(bool, follow, false, "serve the page on this machine, growing while the runs go on");
+ABSL_FLAG(int, port, 0, "of --follow; 0: a free one, which is printed");
 ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
 
 namespace plait::report {
@@ -39,8 +39,9 @@ base::ToolUsage Usage() {
           "Summarizes runs from their histories: statistics of each metric, throughput, overlap, slow ranks, "
           "and differences between runs.",
       .examples = {"report run.h5", "report run.h5 other.h5 --skip=10 --html=out.html",
-                   "report run.h5 --metrics=loss,dt --format=json"},
-      .groups = {{"What", {"metrics", "skip"}}, {"How", {"format", "plots", "html", "columns"}}},
+                   "report run.h5 --metrics=loss,dt --format=json", "report run.h5 --follow --port=8000"},
+      .groups = {{"What", {"metrics", "skip"}},
+                 {"How", {"format", "plots", "html", "columns", "follow", "port"}}},
       .positional = "RUN.h5 [OTHER.h5 ...]"};
 }
 
@@ -61,17 +62,26 @@ std::string CheckFlags(const std::vector<std::string>& files) {
   }
   if (absl::GetFlag(FLAGS_skip) < 0) return "--skip: expected 0 or more";
   if (absl::GetFlag(FLAGS_columns) < 0) return "--columns: expected 0 or more";
+  if (absl::GetFlag(FLAGS_port) < 0 || absl::GetFlag(FLAGS_port) > 65535)
+    return "--port: expected 0 to 65535";
+  if (absl::GetFlag(FLAGS_port) > 0 && !absl::GetFlag(FLAGS_follow)) return "--port: expected with --follow";
+  if (!absl::GetFlag(FLAGS_html).empty() && absl::GetFlag(FLAGS_follow)) {
+    return "--html and --follow: expected one of them";
+  }
   return "";
+}
+
+RunOptions Options() {
+  return {.metrics = Names(absl::GetFlag(FLAGS_metrics)),
+          .skip = absl::GetFlag(FLAGS_skip),
+          .timeline = !absl::GetFlag(FLAGS_html).empty() || absl::GetFlag(FLAGS_follow)};
 }
 
 // Those that can be read; each of the others is a line on standard error.
 std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
-  const RunOptions options = {.metrics = Names(absl::GetFlag(FLAGS_metrics)),
-                              .skip = absl::GetFlag(FLAGS_skip),
-                              .timeline = !absl::GetFlag(FLAGS_html).empty()};
   std::vector<RunNumbers> runs;
   for (const std::string& file : files) {
-    absl::StatusOr<RunNumbers> run = ReadRun(base::FromUser(file), options);
+    absl::StatusOr<RunNumbers> run = ReadRun(file, Options());
     if (run.ok()) {
       runs.push_back(*std::move(run));
     } else {
@@ -82,52 +92,24 @@ std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
   return runs;
 }
 
-std::string PlotsText(const std::vector<RunNumbers>& runs, const data::TextStyle& style) {
-  const std::vector<std::string> wanted = Names(absl::GetFlag(FLAGS_plots));
-  if (!wanted.empty() && wanted[0] == "none") return "";
-  const std::vector<std::string> drawn = wanted.empty()       ? MainMetrics(runs)
-                                         : wanted[0] == "all" ? MetricNames(runs)
-                                                              : wanted;
-  const absl::StatusOr<std::string> plots = TerminalPlots(runs, drawn, style);
-  if (plots.ok()) return *plots;
-  return absl::StrCat("No plots: ", plots.status().message(), "\n");
-}
-
-std::string TextReport(const std::vector<RunNumbers>& runs) {
+void Print(const std::vector<RunNumbers>& runs) {
   data::TextStyle style = data::TextStyleOf(1);
   if (absl::GetFlag(FLAGS_columns) > 0) style.columns = absl::GetFlag(FLAGS_columns);
-  std::string text;
-  for (const ReportTable& table : ReportTables(runs)) {
-    absl::StrAppend(&text, TextTable(table, style.columns), "\n");
-  }
-  for (const std::string& note : Notes(runs)) {
-    for (const std::string& line : base::WrapText(base::Printable(note), style.columns)) {
-      absl::StrAppend(&text, line, "\n");
-    }
-  }
-  if (!style.utf8) text = base::AsciiOnly(text);
-  return absl::StrCat(text, PlotsText(runs, style));
-}
-
-std::string MarkdownReport(const std::vector<RunNumbers>& runs) {
-  std::string text;
-  for (const ReportTable& table : ReportTables(runs)) absl::StrAppend(&text, MarkdownTable(table), "\n");
-  for (const std::string& note : Notes(runs)) absl::StrAppend(&text, "- ", base::Printable(note), "\n");
-  return text;
-}
-
-void Print(const std::vector<RunNumbers>& runs) {
   const std::string format = absl::GetFlag(FLAGS_format);
   const std::string text = format == "json"  ? JsonText(runs)
                            : format == "csv" ? CsvText(runs)
                            : format == "md"  ? MarkdownReport(runs)
-                                             : TextReport(runs);
+                                             : TextReport(runs, Names(absl::GetFlag(FLAGS_plots)), style);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 int Main(int argc, char** argv) {
-  const std::vector<std::string> files = base::ParseFlagsOrExit(argc, argv, Usage());
+  std::vector<std::string> files = base::ParseFlagsOrExit(argc, argv, Usage());
   if (const std::string wrong = CheckFlags(files); !wrong.empty()) return Fail(wrong, kUsageError);
+  for (std::string& file : files) file = base::FromUser(file);
+  if (absl::GetFlag(FLAGS_follow)) {
+    return Fail(std::string(Follow(files, Options(), absl::GetFlag(FLAGS_port)).message()), 1);
+  }
   const std::vector<RunNumbers> runs = ReadRuns(files);
   if (runs.empty()) return 1;
   Print(runs);

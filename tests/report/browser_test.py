@@ -328,6 +328,31 @@ class PageTest(runs.ReportTest):
         self.assertEqual(len(self.read_at(page, 0.5)), 3)
         self.assertEqual(page.problems, [])
 
+    def test_a_page_that_follows_a_run_keeps_what_the_reader_has_set(self):
+        writer = self.grow("run.h5")
+        for _ in range(3):
+            self.append(writer)
+        _, port = self.follow("run.h5")
+        page = self.browser.open("http://127.0.0.1:%d/" % port, *SIZES["desk"], False, True)
+        wait = """new Promise(function (done) {
+            (function look() {
+              const data = JSON.parse(document.getElementById("curve-data").textContent);
+              if (data.runs[0].draws === %d) done(document.querySelector(".series path").getAttribute("d"));
+              else setTimeout(look, 20);
+            })(); })"""
+        self.assertEqual(page.evaluate(wait % 3).count(","), 3)
+        self.set(page, "log", "true")
+        self.append(writer)
+        self.append(writer)
+        line = page.evaluate(wait % 5)
+        self.assertEqual(line.count(","), 5)
+        self.assertTrue(page.evaluate("document.querySelector('.controls').elements.log.checked"))
+        # 1 to 1/5 on the log scale: the middle, 1/3, is at log 3 / log 5.
+        places = [float(pair.split(",")[1]) for pair in re.findall(r"[-\d.]+,[-\d.]+", line)]
+        self.assertAlmostEqual((places[2] - places[0]) / (places[4] - places[0]), math.log(3) / math.log(5), delta=1e-3)
+        self.assertEqual([url for url in page.requests if not url.startswith(("http://127.0.0.1:%d/" % port, "data:"))], [])
+        self.assertEqual(page.problems, [])
+
     def test_without_its_script(self):
         self.write_trace()
         self.write("run", "run.h5")

@@ -1,6 +1,7 @@
 """What the tests of report share: the programs, a folder, histories in it, and a run of report."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,12 +53,48 @@ class ReportTest(unittest.TestCase):
         with open(self.path("trace.json"), "w") as file:
             json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
 
+    @staticmethod
+    def curve_data(page):
+        """The numbers in a page, and the curves of each run by metric."""
+        data = json.loads(re.search('<script type="application/json" id="curve-data">([^<]*)</script>', page).group(1))
+        names = [metric["name"] for metric in data["metrics"]]
+        return data, [dict(zip(names, run["curves"])) for run in data["runs"]]
+
     def report(self, *arguments, code=0, environment=UTF8):
         run = subprocess.run([REPORT, *arguments], capture_output=True, env=environment, cwd=self.folder)
         self.assertEqual(run.returncode, code, run.stderr.decode())
         self.out = run.stdout.decode("utf-8", "replace")
         self.err = run.stderr.decode("utf-8", "replace")
         return self.out
+
+    def grow(self, name):
+        """A process that writes a history: each line to it is a draw."""
+        writer = subprocess.Popen([WRITE_RUN, "growing", self.path(name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True)
+        self.addCleanup(self.end, writer)
+        self.assertEqual(writer.stdout.readline(), "started\n")
+        return writer
+
+    def append(self, writer):
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+        self.assertEqual(writer.stdout.readline(), "appended\n")
+
+    def follow(self, *arguments):
+        """report --follow and the port that it says."""
+        server = subprocess.Popen([REPORT, *arguments, "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8,
+                                  cwd=self.folder, text=True)
+        self.addCleanup(self.end, server)
+        line = server.stdout.readline()
+        return server, int(re.fullmatch(r"report: http://127\.0\.0\.1:(\d+)/ follows .*\n", line).group(1))
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
 
     def report_json(self, *arguments):
         return json.loads(self.report(*arguments, "--format=json"))

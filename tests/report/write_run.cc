@@ -8,6 +8,7 @@
 //   hostile  attributes and units with markup
 //   hostile_names  a metric whose name ends the page's script
 //   tokens   `iter` 10, 20, 30, and DRAWS tokens in each of the steps
+//   growing  a draw for each line of standard input, answered by a line; closed at its end
 //   no_draws, newer
 #include <unistd.h>
 
@@ -157,6 +158,21 @@ void WriteTokens(const std::string& path, std::int64_t tokens) {
   Need(history->Close());
 }
 
+void WriteGrowing(const std::string& path) {
+  auto history = Started(path, Attributes(""));
+  std::puts("started");
+  std::fflush(stdout);
+  for (int i = 0, c; (c = std::getchar()) != EOF;) {
+    if (c != '\n') continue;
+    Need(history->Append({{"loss", 1.0 / (1 + i)}, {"dt", 0.1}}));
+    // Some draws are in the file, some in the journal.
+    if (++i % 3 == 0) Need(history->Commit());
+    std::puts("appended");
+    std::fflush(stdout);
+  }
+  Need(history->Close());
+}
+
 void WriteHostileNames(const std::string& path) {
   absl::StatusOr<File> file = File::Create(path);
   Need(file.status());
@@ -194,6 +210,7 @@ int Main(int argc, char** argv) {
   if (kind == "hostile") WriteHostile(path);
   if (kind == "hostile_names") WriteHostileNames(path);
   if (kind == "tokens") WriteTokens(path, draws);
+  if (kind == "growing") WriteGrowing(path);
   if (kind == "no_draws") Need(Started(path, {})->Close());
   if (kind == "newer") {
     WriteRun(path, 10, 1, "");

@@ -8,6 +8,7 @@ PACKAGE_GROUPS=(
   "messages between ranks (MPI): openmpi-bin libopenmpi-dev libhwloc-dev"
   "data files (HDF5, compression): libhdf5-openmpi-dev zlib1g-dev liblzma-dev"
   "libraries (flags, status, JSON, logs, event files): libabsl-dev nlohmann-json3-dev libspdlog-dev libprotobuf-dev protobuf-compiler"
+  "report --follow (HTTP): libcpp-httplib-dev"
   "image and video files (FFmpeg): libavcodec-dev libavformat-dev libavutil-dev libswscale-dev"
   "tests and benchmarks: libgtest-dev libgmock-dev libbenchmark-dev"
   "tests of jobs and processes, some under a Slurm that they start themselves: procps munge slurmctld slurmd slurm-client"

@@ -181,10 +181,11 @@ std::string Environment(absl::Span<const RunNumbers> runs) {
   return html;
 }
 
-std::string NoteList(absl::Span<const RunNumbers> runs) {
+std::string NoteList(absl::Span<const RunNumbers> runs, std::vector<std::string> notes) {
+  const std::vector<std::string> of_runs = Notes(runs);
+  notes.insert(notes.end(), of_runs.begin(), of_runs.end());
   std::string items;
-  for (const std::string& note : Notes(runs))
-    absl::StrAppend(&items, "<li>", base::EscapeHtml(note), "</li>");
+  for (const std::string& note : notes) absl::StrAppend(&items, "<li>", base::EscapeHtml(note), "</li>");
   return items.empty() ? "" : absl::StrCat("<ul class=\"notes\">", items, "</ul>");
 }
 
@@ -212,7 +213,7 @@ std::vector<Section> Sections(absl::Span<const RunNumbers> runs) {
 std::string Title(absl::Span<const RunNumbers> runs) {
   std::vector<std::string> labels;
   for (const RunNumbers& run : runs) labels.push_back(run.label);
-  return absl::StrJoin(labels, ", ");
+  return labels.empty() ? "report" : absl::StrJoin(labels, ", ");
 }
 
 // "test_dist on n1, 8 ranks, 1,000 draws, started ..."
@@ -231,7 +232,8 @@ std::string Lead(const RunNumbers& run) {
   return absl::StrJoin(parts, " · ");
 }
 
-std::string Header(absl::Span<const RunNumbers> runs, const std::vector<Section>& sections) {
+std::string Header(absl::Span<const RunNumbers> runs, const std::vector<Section>& sections,
+                   const std::vector<std::string>& notes) {
   std::string html = absl::StrCat("<header><h1>", base::EscapeHtml(Title(runs)), "</h1>");
   for (const RunNumbers& run : runs) {
     const std::string who = runs.size() > 1 ? run.label + ": " : "";
@@ -241,23 +243,26 @@ std::string Header(absl::Span<const RunNumbers> runs, const std::vector<Section>
   for (const Section& section : sections) {
     absl::StrAppend(&html, "<li><a href=\"#", section.id, "\">", section.title, "</a></li>");
   }
-  return absl::StrCat(html, "</ul></nav>", NoteList(runs), "</header>");
+  return absl::StrCat(html, "</ul></nav>", NoteList(runs, notes), "</header>");
 }
 
 }  // namespace
 
-std::string PageHtml(absl::Span<const RunNumbers> runs) {
+std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& options) {
   const std::vector<Section> sections = Sections(runs);
   // An icon of its own keeps browsers from asking for one.
   // Nothing is loaded from anywhere, whatever a history may hold.
   std::string html = absl::StrCat(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!DOCTYPE html>\n<html lang=\"en\"", options.follows ? " data-follows" : "",
+      ">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
-      "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+      "form-action 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:",
+      options.follows ? "; connect-src 'self'" : "",
+      "\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
       base::EscapeHtml(Title(runs)), "</title>\n<style>", kPageStyle, "</style>\n</head>\n<body>\n",
-      Header(runs, sections), "<main>", Tiles(runs));
+      Header(runs, sections, options.notes), "<main>", Tiles(runs));
   for (const Section& section : sections) {
     absl::StrAppend(&html, "<section aria-labelledby=\"", section.id, "\"><h2 id=\"", section.id, "\">",
                     section.title, "</h2>", section.body, "</section>\n");

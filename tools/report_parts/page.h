@@ -7,6 +7,7 @@
 #define PLAIT_TOOLS_REPORT_PARTS_PAGE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -14,7 +15,12 @@
 
 namespace plait::report {
 
-std::string PageHtml(absl::Span<const RunNumbers> runs);
+struct PageOptions {
+  bool follows = false;                 // the page asks where it came from for newer ones of itself
+  std::vector<std::string> notes = {};  // whole sentences, before those of the runs
+};
+
+std::string PageHtml(absl::Span<const RunNumbers> runs, const PageOptions& options = {});
 
 // Replaces an older file atomically. Errors: as data::WriteAtomically.
 absl::Status WritePage(absl::Span<const RunNumbers> runs, const std::string& path);

@@ -247,7 +247,37 @@
     document.querySelectorAll("figure[data-metric]").forEach((figure) => Chart(figure, data, choice));
   }
 
+  // report --follow: the page asks for a newer one of itself and takes it over, but for what the reader has set.
+  const PAUSE = 1000;
+  let version = null;
+  function take(page) {
+    const open = Array.from(document.querySelectorAll("details[open] > summary"), (e) => e.textContent);
+    const old = document.querySelector(".controls"), fresh = page.querySelector(".controls");
+    if (old && fresh && old.elements.length === fresh.elements.length) fresh.replaceWith(old);
+    for (const part of ["header", "main"]) document.querySelector(part).replaceWith(page.querySelector(part));
+    document.querySelectorAll("summary").forEach((e) => { e.parentNode.open = open.includes(e.textContent); });
+    document.title = page.title;
+    draw();
+  }
+  async function follow() {
+    const footer = document.querySelector("footer");
+    try {
+      const answer = await fetch(location.pathname), tag = answer.headers.get("ETag");
+      if (!answer.ok) throw new Error(answer.statusText);
+      // Not under a reader's pointer.
+      if (tag !== version && !document.querySelector(".reading")) {
+        take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+        version = tag;
+      }
+      footer.textContent = "Follows the runs.";
+    } catch (error) {
+      footer.textContent = "report has ended; this is the state before.";
+    }
+    setTimeout(follow, PAUSE);
+  }
+
   document.addEventListener("input", function (event) { if (event.target.closest(".controls")) draw(); });
   document.addEventListener("submit", (event) => event.preventDefault());
   draw();
+  if ("follows" in document.documentElement.dataset) follow();
 })();

@@ -1,0 +1,20 @@
+// report --follow: a page that grows while its runs go on.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_FOLLOW_H_
+#define PLAIT_TOOLS_REPORT_PARTS_FOLLOW_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/report_parts/run_numbers.h"
+
+namespace plait::report {
+
+// Serves the page of these histories on 127.0.0.1 (page_server.h) and prints its address, until the process is ended.
+// The files and their journals are read anew when they have changed; they are never written. A history that cannot be
+// read yet (no draws) is a note on the page. Errors: NotFound for a file that is not there; those of ServePage.
+absl::Status Follow(const std::vector<std::string>& files, const RunOptions& options, int port);
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_FOLLOW_H_

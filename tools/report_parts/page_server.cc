@@ -1,0 +1,71 @@
+#include "tools/report_parts/page_server.h"
+
+#include <httplib.h>
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+
+namespace plait::report {
+namespace {
+
+constexpr char kHost[] = "127.0.0.1";
+constexpr int kForbidden = 403, kMethodNotAllowed = 405, kNotModified = 304;
+
+void Refuse(int status, const std::string& why, httplib::Response& response) {
+  response.status = status;
+  response.set_content(why, "text/plain; charset=utf-8");
+}
+
+}  // namespace
+
+absl::Status ServePage(int port, const std::function<ServedPage()>& page,
+                       const std::function<void(const std::string&)>& ready) {
+  httplib::Server server;
+  // The library would set SO_REUSEPORT: a second server on this port would get part of its requests.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  server.set_payload_max_length(0);
+  // A connection that is kept takes one of a few threads.
+  server.set_keep_alive_max_count(1);
+  const bool bound =
+      port == 0 ? (port = server.bind_to_any_port(kHost)) > 0 : server.bind_to_port(kHost, port);
+  if (!bound) {
+    return absl::UnavailableError(
+        absl::StrCat("port ", port, " of ", kHost,
+                     " is taken or not allowed: choose another, or --port=0 for a free one"));
+  }
+  const std::string authority = absl::StrCat(kHost, ":", port), by_name = absl::StrCat("localhost:", port);
+  server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
+    const std::string host = request.get_header_value("Host");
+    if (host != authority && host != by_name) {
+      Refuse(kForbidden, absl::StrCat("expected the host ", authority, "\n"), response);
+    } else if (request.method != "GET") {
+      Refuse(kMethodNotAllowed, "expected GET\n", response);
+    } else {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  std::mutex one_at_a_time;
+  server.Get("/", [&](const httplib::Request& request, httplib::Response& response) {
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    const ServedPage served = page();
+    const std::string tag = absl::StrCat("\"", served.version, "\"");
+    response.set_header("ETag", tag);
+    response.set_header("Cache-Control", "no-cache");
+    response.set_header("X-Content-Type-Options", "nosniff");
+    if (request.get_header_value("If-None-Match") == tag) {
+      response.status = kNotModified;
+    } else {
+      response.set_content(served.html, "text/html; charset=utf-8");
+    }
+  });
+  ready(absl::StrCat("http://", authority, "/"));
+  server.listen_after_bind();
+  return absl::UnavailableError("the server has ended");
+}
+
+}  // namespace plait::report

@@ -1,0 +1,24 @@
+// A report for people who read it in a terminal or as Markdown.
+#ifndef PLAIT_TOOLS_REPORT_PARTS_TEXT_REPORT_H_
+#define PLAIT_TOOLS_REPORT_PARTS_TEXT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "data/plot/plot.h"
+#include "tools/report_parts/run_numbers.h"
+
+namespace plait::report {
+
+// Tables, notes and plots of these metrics; empty: the main ones, {"all"}, {"none"}. Plots that cannot be drawn are a
+// line that says so.
+std::string TextReport(absl::Span<const RunNumbers> runs, const std::vector<std::string>& plots,
+                       const data::TextStyle& style);
+
+// Tables and notes.
+std::string MarkdownReport(absl::Span<const RunNumbers> runs);
+
+}  // namespace plait::report
+
+#endif  // PLAIT_TOOLS_REPORT_PARTS_TEXT_REPORT_H_
