@@ -1,5 +1,6 @@
 """What launch finds and prints, and bad input: one clear line, exit code 2, nothing started."""
 import os
+import re
 import subprocess
 
 import launches
@@ -42,8 +43,19 @@ class DryRunTest(launches.LaunchTest):
     def test_help(self):
         text = self.launch("--help").out
         for part in ("Usage: launch [--flagfile=FILE] [--flag=value ...] -- PROGRAM [ARGUMENT ...]", "Examples:", "--idle-timeout", "--log-dir",
-                     "launch --nproc=4 --label -- train"):
+                     "launch --nproc=2 --label -- hostname"):
             self.assertIn(part, text)
+        examples = re.search(r"Examples:\n(.*?)\n\n", text, re.S)[1].splitlines()
+        self.assertEqual(len(examples), 4)
+        for example in examples:
+            with self.subTest(example=example):
+                self.assertRegex(example, "^ +launch ")
+                command = re.sub("^ +launch", launches.LAUNCH, example)
+                subprocess.run(["sh", "-c", command], check=True, cwd=self.folder, env=self.environment(), timeout=launches.SECONDS)
+        self.assertEqual(len(os.listdir(self.path("logs"))), len(os.sched_getaffinity(0)))
+
+    def test_needs_no_program(self):
+        self.assertTrue(self.launch("--dry-run", "--nproc=2").lines[-1].endswith(" -n 2 PROGRAM"))
 
 
 class BadInputTest(launches.LaunchTest):

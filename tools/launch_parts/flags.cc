@@ -80,9 +80,10 @@ base::ToolUsage Usage() {
           "Starts a program on the ranks of this machine or job and supervises it: forwards signals, stops "
           "jobs that hang, leaves no process behind, and prints the root cause last: which rank failed "
           "first, and how. Exit code: the job's (128 + signal); 124 after a timeout; 2 for wrong flags.",
-      .examples = {"launch -- train --lr=1                    # all cores, accelerators or hosts of the job",
-                   "launch --nproc=4 --label -- train", "launch --dry-run --nhosts=2 --ppn=4 -- train",
-                   "launch --idle-timeout=5m --log-dir=logs -- train"},
+      .examples = {"launch -- hostname             # all cores, accelerators or hosts of the job",
+                   "launch --dry-run               # hosts, cores and the command",
+                   "launch --nproc=2 --label -- hostname",
+                   "launch --idle-timeout=5m --log-dir=logs -- hostname"},
       .groups = {{"Ranks", {"nproc", "nhosts", "ppn", "hostfile", "bind", "starter"}},
                  {"Supervision", {"idle_timeout", "timeout", "grace"}},
                  {"Output", {"log_dir", "label", "dry_run"}}},

@@ -77,17 +77,19 @@ absl::Status CheckProgram(const std::vector<std::string>& program) {
                    here ? absl::StrCat("; write ./", name, " for the one in this folder") : ""));
 }
 
+absl::Status CheckKnown(const std::string& file, const std::string& host, const Surroundings& here) {
+  if (IsThisHost(host, here.job) || here.resolves(host)) return absl::OkStatus();
+  return Wrong(
+      absl::StrCat(file, ": no host is known by the name ", host, "; correct it or add it to /etc/hosts"));
+}
+
 absl::Status CheckHost(const std::string& file, const std::string& host, const Surroundings& here) {
   const comm::Job& job = here.job;
   if (job.scheduler != comm::Scheduler::kLocal && comm::IndexOfHost(job.hosts, host) < 0) {
     return Wrong(absl::StrCat(file, ": host ", host, " is not one of this ", NameOf(job.scheduler),
                               " job's (", Names(job.hosts), ")"));
   }
-  if (job.scheduler == comm::Scheduler::kLocal && !IsThisHost(host, job) && !here.resolves(host)) {
-    return Wrong(
-        absl::StrCat(file, ": no host is known by the name ", host, "; correct it or add it to /etc/hosts"));
-  }
-  return absl::OkStatus();
+  return job.scheduler == comm::Scheduler::kLocal ? CheckKnown(file, host, here) : absl::OkStatus();
 }
 
 // Those of the file, else of the job; without either this host with a slot for each accelerator or core.
@@ -98,6 +100,10 @@ absl::StatusOr<std::vector<HostSlots>> AllHosts(const Settings& settings, const 
     PLAIT_ASSIGN_OR_RETURN(hosts, comm::ReadHostFile(settings.host_file));
     for (const HostSlots& host : hosts) PLAIT_RETURN_IF_ERROR(CheckHost(settings.host_file, host.host, here));
     return hosts;
+  }
+  if (here.job.scheduler == comm::Scheduler::kPbs || here.job.scheduler == comm::Scheduler::kCobalt) {
+    for (const HostSlots& host : hosts)
+      PLAIT_RETURN_IF_ERROR(CheckKnown(here.job.host_file, host.host, here));
   }
   const bool counts_mean_ranks = here.job.scheduler != comm::Scheduler::kLocal || !here.job.host_file.empty();
   for (HostSlots& host : hosts) {
@@ -232,8 +238,11 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
   PLAIT_ASSIGN_OR_RETURN(here.starter, settings.starter == "auto"
                                            ? comm::FindStarter(in_slurm, commands)
                                            : comm::FindStarterNamed(settings.starter, commands));
-  here.cores =
-      in_slurm ? AllocatedCores(std::getenv("SLURM_JOB_CPUS_PER_NODE"), UsableCores()) : UsableCores();
+  const bool in_pbs = here.job.scheduler == comm::Scheduler::kPbs;
+  here.cores = AllocatedCores(in_slurm ? std::getenv("SLURM_JOB_CPUS_PER_NODE")
+                              : in_pbs ? std::getenv("NCPUS")
+                                       : nullptr,
+                              UsableCores());
   here.as_root = geteuid() == 0;
   here.threads_set = std::getenv("OMP_NUM_THREADS") != nullptr;
   here.resolves = [](const std::string& host) {
@@ -246,7 +255,8 @@ absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings) {
 }
 
 absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here) {
-  PLAIT_RETURN_IF_ERROR(CheckProgram(settings.program));
+  const bool needs_program = !settings.dry_run || !settings.program.empty();
+  if (needs_program) PLAIT_RETURN_IF_ERROR(CheckProgram(settings.program));
   PLAIT_RETURN_IF_ERROR(CheckSurroundings(here));
   PLAIT_ASSIGN_OR_RETURN(const std::vector<HostSlots> hosts, AllHosts(settings, here));
   PLAIT_ASSIGN_OR_RETURN(const Layout layout, LayOut(settings, hosts));
@@ -260,7 +270,7 @@ absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings&
           .ranks = layout.ranks,
           .as_root = here.as_root,
           .mpi_plugin = here.starter.mpi_plugin,
-          .program = settings.program};
+          .program = needs_program ? settings.program : std::vector<std::string>{"PROGRAM"}};
   const int on_a_host = MostOnAHost(layout.hosts);
   if (layout.hosts.size() > 1 || plan.starter == Starter::kPals) plan.ranks_per_node = on_a_host;
   PLAIT_RETURN_IF_ERROR(ChooseBinding(settings, here.cores, on_a_host, &plan));

@@ -38,13 +38,13 @@ struct PlannedJob {
   std::string host_file;  // empty: none
 };
 
-// INVALID_ARGUMENT or NOT_FOUND in one line: numbers that contradict each other, a host that is not in the
-// job or that nobody knows, a program that is not there, a job whose environment is incomplete, launch under
+// A dry run needs no program. INVALID_ARGUMENT or NOT_FOUND in one line: numbers that contradict each other, a host that
+// is not in the job or that nobody knows, a program that is not there, a job whose environment is incomplete, launch under
 // a launcher.
 absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here);
 
-// The least that a host of a Slurm job has, from SLURM_JOB_CPUS_PER_NODE ("72(x2),36"): launch may run on a
-// login node, with other cores. `otherwise` if there is no such text.
+// The least that a host of a job has, from Slurm's SLURM_JOB_CPUS_PER_NODE ("72(x2),36") or PBS's NCPUS ("32", of a host):
+// launch may run on a login node, with other cores, or see more cores than the job has. `otherwise` if there is no such text.
 int AllocatedCores(const char* per_node, int otherwise);
 
 // Physical cores among the processors that this process may use.

@@ -37,6 +37,7 @@ Surroundings Polaris(const std::string& node_file) {
   here.job.host_file = node_file;
   here.job.hosts = {{.host = "x3205c0s25b0n0", .slots = 1}, {.host = "x3205c0s25b1n0", .slots = 1}};
   here.starter = {.starter = Starter::kPals, .executable = "mpiexec"};
+  here.resolves = [](const std::string&) { return true; };
   return here;
 }
 
@@ -143,6 +144,19 @@ TEST(PlanJob, ProgramsThatAreNotThere) {
             "cannot start no-such-program: it is not on the PATH");
   EXPECT_EQ(PlanJob({}, Workstation(2)).status().message(),
             "no program; write it behind two dashes: launch -- PROGRAM [ARGUMENT ...]");
+}
+
+TEST(PlanJob, ADryRunNeedsNone) {
+  const absl::StatusOr<PlannedJob> job = PlanJob({.nproc = 4, .dry_run = true}, Workstation(4));
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(base::ShellCommand(comm::LaunchCommand(job->plan)), "mpirun --bind-to core -n 4 PROGRAM");
+  EXPECT_FALSE(PlanJob({.dry_run = true, .program = {"/absent"}}, Workstation(4)).ok());
+}
+
+TEST(PlanJob, HostsOfPbsThatNobodyKnows) {
+  Surroundings here = Polaris(File("nodes", "x3205c0s25b0n0\nx3205c0s25b1n0\n"));
+  here.resolves = [](const std::string&) { return false; };
+  EXPECT_THAT(Plan({}, here), HasSubstr("nodes: no host is known by the name x3205c0s25b1n0"));
 }
 
 TEST(PlanJob, SurroundingsThatDoNotFit) {
