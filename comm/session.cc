@@ -51,6 +51,7 @@ absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
 absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
                                                       const Launcher& launcher, StartWatch& watch) {
   if (!launcher.starts_mpi()) return MakeSelfBackend();
+  if (absl::Status found = CheckPmi(launcher, ProcessEnvironment()); !found.ok()) return found;
   watch.Enter(kStartOfMpi);
   if (absl::Status started = StartMpi(argc, argv, launcher.local_size); !started.ok()) return started;
   watch.Enter("the roll call of rank 0");

@@ -59,5 +59,20 @@ TEST(DetectLauncher, OnlyMpiLaunchersStartMpi) {
   EXPECT_FALSE(DetectLauncher(Environment<5>).starts_mpi());
 }
 
+TEST(CheckPmi, IsWhatSrunMustGive) {
+  const auto check = [](std::map<std::string, std::string> changes) {
+    const Lookup lookup = [&changes](const char* name) {
+      const auto found = changes.find(name);
+      return found == changes.end() ? Environment<3>(name) : found->second.c_str();
+    };
+    return CheckPmi(DetectLauncher(lookup), lookup).ok();
+  };
+  EXPECT_FALSE(check({}));
+  EXPECT_TRUE(check({{"PMIX_RANK", "5"}}));
+  EXPECT_TRUE(check({{"PMI_FD", "12"}}));
+  EXPECT_TRUE(CheckPmi(DetectLauncher(Environment<1>), Environment<1>).ok()) << "mpirun in a Slurm job";
+  EXPECT_TRUE(CheckPmi(DetectLauncher(Environment<4>), Environment<4>).ok()) << "a shell";
+}
+
 }  // namespace
 }  // namespace plait::comm

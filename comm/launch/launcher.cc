@@ -142,6 +142,18 @@ const char* NameOf(LauncherKind kind) {
   return "no launcher";
 }
 
+absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup) {
+  // Of Slurm's plugins pmix and pmi2, and of cray_shasta.
+  constexpr std::array kPmi = {"PMIX_RANK", "PMI_FD", "PMI_RANK", "PMI_CONTROL_PORT", "PMI_SHARED_SECRET"};
+  const bool has_pmi =
+      std::any_of(kPmi.begin(), kPmi.end(), [&](const char* name) { return lookup(name) != nullptr; });
+  if (launcher.kind != LauncherKind::kSlurm || has_pmi) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "srun has started this without PMI, by which MPI finds the other ranks; use srun --mpi=pmix (srun "
+      "--mpi=list shows "
+      "what there is), launch, or mpirun");
+}
+
 std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup) {
   std::vector<LauncherTrace> traces;
   for (const Signature& signature : kSignatures) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace plait::comm {
 
 // An environment variable's value, or null: ::getenv in programs, a table in tests.
@@ -43,6 +45,10 @@ struct Launcher {
 // sbatch) is none. Numbers are taken as they stand: DetectJob reports those that cannot be right.
 Launcher DetectLauncher(const Lookup& lookup);
 Launcher DetectLauncher();
+
+// FAILED_PRECONDITION where srun has started this process without PMI, by which an MPI finds its ranks: what MPI_Init
+// says then are pages on every rank, which do not name the cause. Local.
+absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup);
 
 // What one launcher's variables say, whichever launcher DetectLauncher chooses.
 struct LauncherTrace {

@@ -97,6 +97,12 @@ class PlacesTest(SlurmTest):
             self.assertEqual(self.column(places, "rank"), list("012345"), run.out)
             self.assertEqual(set(self.column(places, "size")), {"6"})
 
+    def test_srun_without_pmi(self):
+        run = self.run_command("srun", "--mpi=none", "--nodes=1", "--ntasks=2", SHOW_PLACE, "--mpi", code=1)
+        own = [line for line in run.errors if not line.startswith(("srun:", "slurmstepd:"))]
+        self.assertEqual(own, 2 * ["show_place: srun has started this without PMI, by which MPI finds the other ranks; use srun "
+                                   "--mpi=pmix (srun --mpi=list shows what there is), launch, or mpirun"])
+
 
 class LaunchInSlurmTest(SlurmTest):
     def test_srun_where_it_knows_the_mpi(self):
