@@ -8,7 +8,7 @@ import numpy
 import program_runs
 
 TRAIN, REPORT = program_runs.programs(2)
-SMALL = ["--width=16", "--samples=256", "--no-plots", "--dtype=float64"]
+SMALL = ["--width=16", "--samples=256", "--no-plots", "--dtype=float64", "--global-batch-size=32"]
 
 
 class TutorialTest(program_runs.ProgramTest):
