@@ -12,6 +12,7 @@
 #include "data/plot/plot.h"
 #include "tools/report_parts/follow.h"
 #include "tools/report_parts/machine_text.h"
+#include "tools/report_parts/mlflow_export.h"
 #include "tools/report_parts/page.h"
 #include "tools/report_parts/run_numbers.h"
 #include "tools/report_parts/text_report.h"
@@ -23,6 +24,8 @@ ABSL_FLAG(std::string, format, "text",
 ABSL_FLAG(std::string, plots, "",
           "metrics to plot in the terminal, comma-separated; all, none; default: loss, times, speed");
 ABSL_FLAG(std::string, html, "", "write one HTML page with charts, tables and timeline to this file");
+ABSL_FLAG(std::string, mlflow, "",
+          "write the runs into this folder as MLflow's file store has them (mlruns)");
 ABSL_FLAG(bool, follow, false, "serve the page on this machine, growing while the runs go on");
 ABSL_FLAG(int, port, 0, "of --follow; 0: a free one, which is printed");
 ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
@@ -41,7 +44,7 @@ base::ToolUsage Usage() {
       .examples = {"report run.h5", "report run.h5 other.h5 --skip=10 --html=out.html",
                    "report run.h5 --metrics=loss,dt --format=json", "report run.h5 --follow --port=8000"},
       .groups = {{"What", {"metrics", "skip"}},
-                 {"How", {"format", "plots", "html", "columns", "follow", "port"}}},
+                 {"How", {"format", "plots", "html", "mlflow", "columns", "follow", "port"}}},
       .positional = "RUN.h5 [OTHER.h5 ...]"};
 }
 
@@ -65,8 +68,9 @@ std::string CheckFlags(const std::vector<std::string>& files) {
   if (absl::GetFlag(FLAGS_port) < 0 || absl::GetFlag(FLAGS_port) > 65535)
     return "--port: expected 0 to 65535";
   if (absl::GetFlag(FLAGS_port) > 0 && !absl::GetFlag(FLAGS_follow)) return "--port: expected with --follow";
-  if (!absl::GetFlag(FLAGS_html).empty() && absl::GetFlag(FLAGS_follow)) {
-    return "--html and --follow: expected one of them";
+  const bool writes = !absl::GetFlag(FLAGS_html).empty() || !absl::GetFlag(FLAGS_mlflow).empty();
+  if (absl::GetFlag(FLAGS_follow) && writes) {
+    return "--follow: expected without --html and --mlflow";
   }
   return "";
 }
@@ -113,6 +117,10 @@ int Main(int argc, char** argv) {
   const std::vector<RunNumbers> runs = ReadRuns(files);
   if (runs.empty()) return 1;
   Print(runs);
+  if (const std::string folder = base::FromUser(absl::GetFlag(FLAGS_mlflow)); !folder.empty()) {
+    if (const absl::Status done = ExportToMlflow(runs, folder); !done.ok())
+      return Fail(std::string(done.message()), 1);
+  }
   const std::string html = base::FromUser(absl::GetFlag(FLAGS_html));
   if (!html.empty()) {
     const absl::Status written = WritePage(runs, html);

@@ -98,23 +98,13 @@ Column SumSoFar(Column column) {
   return column;
 }
 
-absl::StatusOr<Column> StepsOf(const RunNumbers& run) {
-  PLAIT_ASSIGN_OR_RETURN(Column steps, ColumnCalled(run, {"step", "iter"}));
-  const bool counts = !steps.empty() && std::is_sorted(steps.begin(), steps.end()) &&
-                      std::all_of(steps.begin(), steps.end(), [](double v) { return std::isfinite(v); });
-  if (counts) return steps;
-  steps.resize(run.draws);
-  for (std::int64_t draw = 0; draw < run.draws; ++draw) steps[draw] = static_cast<double>(draw);
-  return steps;
-}
-
 absl::StatusOr<Json> AxesOf(const RunNumbers& run, const Points& points) {
   PLAIT_ASSIGN_OR_RETURN(const Column steps, StepsOf(run));
   PLAIT_ASSIGN_OR_RETURN(Column tokens, ColumnCalled(run, {"tokens"}));
-  PLAIT_ASSIGN_OR_RETURN(Column seconds, ColumnCalled(run, {"dt", "step_time"}));
+  PLAIT_ASSIGN_OR_RETURN(const Column seconds, SecondsOf(run));
   Json axes = {{"step", PlacesJson(steps, points)}};
   if (!tokens.empty()) axes["tokens"] = PlacesJson(SumSoFar(std::move(tokens)), points);
-  if (!seconds.empty()) axes["time"] = PlacesJson(SumSoFar(std::move(seconds)), points);
+  if (!seconds.empty()) axes["time"] = PlacesJson(seconds, points);
   return axes;
 }
 
@@ -143,6 +133,21 @@ std::string UnitsOf(absl::Span<const RunNumbers> runs, const std::string& metric
 }
 
 }  // namespace
+
+absl::StatusOr<Column> StepsOf(const RunNumbers& run) {
+  PLAIT_ASSIGN_OR_RETURN(Column steps, ColumnCalled(run, {"step", "iter"}));
+  const bool counts = !steps.empty() && std::is_sorted(steps.begin(), steps.end()) &&
+                      std::all_of(steps.begin(), steps.end(), [](double v) { return std::isfinite(v); });
+  if (counts) return steps;
+  steps.resize(run.draws);
+  for (std::int64_t draw = 0; draw < run.draws; ++draw) steps[draw] = static_cast<double>(draw);
+  return steps;
+}
+
+absl::StatusOr<Column> SecondsOf(const RunNumbers& run) {
+  PLAIT_ASSIGN_OR_RETURN(Column seconds, ColumnCalled(run, {"dt", "step_time"}));
+  return SumSoFar(std::move(seconds));
+}
 
 ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs) {
   std::vector<std::string> names = MainMetrics(runs);

@@ -33,6 +33,10 @@ struct ChartedMetrics {
 };
 ChartedMetrics ChartedOf(absl::Span<const RunNumbers> runs);
 
+// At every draw, the skipped ones included, as above. No numbers: the run has no `dt`.
+absl::StatusOr<std::vector<double>> StepsOf(const RunNumbers& run);
+absl::StatusOr<std::vector<double>> SecondsOf(const RunNumbers& run);
+
 // Of the drawn ones. Errors: those of reading a column.
 absl::StatusOr<std::string> CurveJson(absl::Span<const RunNumbers> runs);
 
