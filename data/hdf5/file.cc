@@ -148,6 +148,7 @@ absl::StatusOr<Handle> OpenAttribute(const File& file, const std::string& object
 }  // namespace
 
 absl::StatusOr<File> File::CreateWith(const std::string& path, const Handle& access) {
+  const QuietHdf5 quiet;
   Handle creation(H5Pcreate(H5P_FILE_CREATE));
   constexpr unsigned kOrder = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
   H5Pset_link_creation_order(creation.id(), kOrder);
@@ -157,25 +158,24 @@ absl::StatusOr<File> File::CreateWith(const std::string& path, const Handle& acc
   return File(path, std::move(file));
 }
 
-absl::StatusOr<File> File::Create(const std::string& path) {
+absl::StatusOr<File> File::OpenWith(const std::string& path, unsigned flags, const Handle& access) {
   const QuietHdf5 quiet;
-  return CreateWith(path, FileAccess());
+  PLAIT_RETURN_IF_ERROR(CheckReadable(path));
+  Handle file(H5Fopen(path.c_str(), flags, access.id()));
+  if (!file.ok()) return Hdf5Error(path, "damaged or in use");
+  return File(path, std::move(file));
 }
 
+absl::StatusOr<File> File::Create(const std::string& path) { return CreateWith(path, FileAccess()); }
 absl::StatusOr<File> File::Create(const std::string& path, FileImage& image) {
-  const QuietHdf5 quiet;
-  const Handle access = FileAccess();
-  if (!UseImage(access, image)) return Hdf5Error(path, "cannot be made in memory");
-  return CreateWith(path, access);
+  return CreateWith(path, ImageAccess(image));
 }
 
 absl::StatusOr<File> File::Open(const std::string& path, Mode mode) {
-  QuietHdf5 quiet;
-  PLAIT_RETURN_IF_ERROR(CheckReadable(path));
-  const Handle access = FileAccess();
-  Handle file(H5Fopen(path.c_str(), mode == Mode::kRead ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access.id()));
-  if (!file.ok()) return Hdf5Error(path, "damaged or in use");
-  return File(path, std::move(file));
+  return OpenWith(path, mode == Mode::kRead ? H5F_ACC_RDONLY : H5F_ACC_RDWR, FileAccess());
+}
+absl::StatusOr<File> File::Open(const std::string& path, FileImage& image) {
+  return OpenWith(path, H5F_ACC_RDWR, ImageAccess(image));
 }
 
 absl::StatusOr<File> File::OpenForeign(const std::string& path) {

@@ -42,6 +42,8 @@ class File {
   // The same in memory: `path` is for messages alone. `image` outlives the file.
   static absl::StatusOr<File> Create(const std::string& path, FileImage& image);
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
+  // For reading and writing by way of `image`, FileImage::On(path), which outlives this.
+  static absl::StatusOr<File> Open(const std::string& path, FileImage& image);
   // For reading what a stranger may have written: looked at in a process of its own first (trial.h), so that one over
   // which HDF5 crashes, or never ends, is DataLoss. Takes milliseconds.
   static absl::StatusOr<File> OpenForeign(const std::string& path);
@@ -58,6 +60,7 @@ class File {
 
  private:
   static absl::StatusOr<File> CreateWith(const std::string& path, const Handle& access);
+  static absl::StatusOr<File> OpenWith(const std::string& path, unsigned flags, const Handle& access);
   File(std::string path, Handle handle) : path_(std::move(path)), handle_(std::move(handle)) {}
 
   std::string path_;

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "data/hdf5/atomic_file.h"
 #include "data/hdf5/file.h"
+#include "data/hdf5/file_image.h"
 #include "data/history/append_file.h"
 #include "data/history/history_file.h"
 
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 
 std::string JournalPath(const std::string& path) { return path + ".journal"; }
 
-// Does `edit` on a copy and puts that in the file's place.
+// Does `edit` on a copy and puts that in the file's place. HDF5 does not survive every write that fails.
 absl::Status EditCopy(const std::string& path, const std::function<absl::Status(File&)>& edit) {
   std::error_code ignored;
   const std::int64_t bytes = fs::file_size(path, ignored);
@@ -32,10 +33,11 @@ absl::Status EditCopy(const std::string& path, const std::function<absl::Status(
     std::error_code error;
     fs::copy_file(path, partial, fs::copy_options::overwrite_existing, error);
     if (error) return absl::ErrnoToStatus(error.value(), "cannot be copied");
-    PLAIT_ASSIGN_OR_RETURN(File file, OpenHistoryFile(partial, File::Mode::kReadWrite));
-    const absl::Status edited = edit(file);
-    const absl::Status closed = file.Close();
-    return edited.ok() ? closed : edited;
+    PLAIT_ASSIGN_OR_RETURN(FileImage image, FileImage::On(partial));
+    PLAIT_ASSIGN_OR_RETURN(File file, OpenHistoryFile(partial, image));
+    PLAIT_RETURN_IF_ERROR(edit(file));
+    PLAIT_RETURN_IF_ERROR(file.Close());
+    return image.Finish();
   });
 }
 
@@ -87,7 +89,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Create(const std::string& path
 absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path, std::int64_t draws,
                                                          const HistoryOptions& options) {
   PLAIT_RETURN_IF_ERROR(File::OpenForeign(path));
-  PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path, File::Mode::kRead));
+  PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path));
   PLAIT_ASSIGN_OR_RETURN(JournalWriter journal, JournalWriter::Open(JournalPath(path)));
   PLAIT_RETURN_IF_ERROR(EditCopy(path, [&](File& file) -> absl::Status {
     PLAIT_RETURN_IF_ERROR(MarkVersion(file));
@@ -105,7 +107,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Resume(const std::string& path
 
 absl::Status History::Recover(const std::string& path) {
   if (!fs::exists(JournalPath(path))) return absl::OkStatus();
-  PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path, File::Mode::kRead));
+  PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path));
   PLAIT_ASSIGN_OR_RETURN(const JournalWriter journal, JournalWriter::Open(JournalPath(path)));
   if (HasDraws(journal.path())) {
     PLAIT_RETURN_IF_ERROR(
@@ -117,7 +119,7 @@ absl::Status History::Recover(const std::string& path) {
 
 // Metrics and draws of the file, for a history that goes on with it.
 absl::Status History::Load() {
-  PLAIT_ASSIGN_OR_RETURN(const File file, OpenHistoryFile(path_, File::Mode::kRead));
+  PLAIT_ASSIGN_OR_RETURN(const File file, OpenHistoryFile(path_));
   PLAIT_ASSIGN_OR_RETURN(metrics_, MetricsOf(file));
   PLAIT_ASSIGN_OR_RETURN(draws_, DrawCount(file));
   committed_draws_ = draws_;

@@ -177,6 +177,16 @@ absl::Status Write(File& file, const std::vector<Metric>& metrics, Block& block)
   return absl::OkStatus();
 }
 
+absl::Status CheckFormat(const File& file) {
+  const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
+  if (!format.ok() || *format != kFormat)
+    return absl::DataLossError(file.path() + ": an HDF5 file, but not a history");
+  const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
+  if (version.ok() && *version >= 1 && *version <= kVersion) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(file.path(), ": history of format ", version.ok() ? *version : -1,
+                                          ", expected at most ", kVersion, ": a newer program wrote it"));
+}
+
 }  // namespace
 
 absl::Status CreateHistoryFile(const std::string& path,
@@ -191,15 +201,16 @@ absl::Status CreateHistoryFile(const std::string& path,
   return WriteImage(image, path);
 }
 
-absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode) {
-  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path, mode));
-  const absl::StatusOr<std::string> format = TextAttribute(file, "/", "format");
-  if (!format.ok() || *format != kFormat)
-    return absl::DataLossError(path + ": an HDF5 file, but not a history");
-  const absl::StatusOr<std::int64_t> version = IntAttribute(file, "/", "format_version");
-  if (version.ok() && *version >= 1 && *version <= kVersion) return file;
-  return absl::DataLossError(absl::StrCat(path, ": history of format ", version.ok() ? *version : -1,
-                                          ", expected at most ", kVersion, ": a newer program wrote it"));
+absl::StatusOr<File> OpenHistoryFile(const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path));
+  PLAIT_RETURN_IF_ERROR(CheckFormat(file));
+  return file;
+}
+
+absl::StatusOr<File> OpenHistoryFile(const std::string& path, FileImage& image) {
+  PLAIT_ASSIGN_OR_RETURN(File file, File::Open(path, image));
+  PLAIT_RETURN_IF_ERROR(CheckFormat(file));
+  return file;
 }
 
 absl::Status MarkVersion(File& file) {

@@ -24,8 +24,10 @@ namespace plait::data {
 // A new file without draws or metrics; the attributes describe the run.
 absl::Status CreateHistoryFile(const std::string& path, const std::map<std::string, std::string>& attributes);
 
-// Opens one for appending or reading. DataLoss where it is no history or one of a newer format version.
-absl::StatusOr<File> OpenHistoryFile(const std::string& path, File::Mode mode);
+// Opens one for reading, or for changes by way of `image` (FileImage::On). DataLoss where it is no history or one of a newer
+// format version.
+absl::StatusOr<File> OpenHistoryFile(const std::string& path);
+absl::StatusOr<File> OpenHistoryFile(const std::string& path, FileImage& image);
 
 absl::StatusOr<std::int64_t> DrawCount(const File& file);
 absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file);

@@ -109,7 +109,7 @@ void ExpectWholeRecords(const std::string& folder, std::int64_t draws) {
 }
 
 void ExpectWholeHistory(const std::string& path, std::int64_t promised) {
-  const File file = *OpenHistoryFile(path, File::Mode::kRead);
+  const File file = *OpenHistoryFile(path);
   const std::vector<double> a = *ReadArray<double>(file, "/a"), pair = *ReadArray<double>(file, "/pair");
   // The draw in flight may or may not be there.
   ASSERT_GE(static_cast<std::int64_t>(a.size()), promised);
@@ -140,7 +140,7 @@ TEST(History, SurvivesKillsAtAnyMoment) {
     waitpid(child, nullptr, 0);
     const std::int64_t promised = taken.load();
     ASSERT_GT(promised, before) << "the process could not go on";
-    ASSERT_TRUE(OpenHistoryFile(paths.history, File::Mode::kRead).ok()) << "round " << round;
+    ASSERT_TRUE(OpenHistoryFile(paths.history).ok()) << "round " << round;
     ASSERT_TRUE(History::Recover(paths.history).ok());
     ASSERT_NO_FATAL_FAILURE(ExpectWholeHistory(paths.history, promised));
     ASSERT_NO_FATAL_FAILURE(ExpectWholeCsv(paths.csv, before, promised));

@@ -59,7 +59,7 @@ bool WriteSecond(const std::string& path, const Mark& promise) {
 
 // The number of draws; -1 where they are not those of the first run followed by those of the second.
 int WholeDraws(const std::string& path) {
-  const auto file = OpenHistoryFile(path, File::Mode::kRead);
+  const auto file = OpenHistoryFile(path);
   if (!file.ok()) return -1;
   const absl::StatusOr<std::int64_t> draws = DrawCount(*file);
   if (!draws.ok() || *draws == 0) return draws.ok() ? 0 : -1;

@@ -220,7 +220,7 @@ absl::StatusOr<HistoryTable> HistoryTable::Open(const std::string& path) {
 absl::Status HistoryTable::Load() {
   is_history_ = AttributeAsText(file_.id(), "format") == kFormat;
   // Says what is wrong with the format's version.
-  if (is_history_) PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path(), File::Mode::kRead));
+  if (is_history_) PLAIT_RETURN_IF_ERROR(OpenHistoryFile(path()));
   ReadAttributes();
   return ReadMetrics();
 }

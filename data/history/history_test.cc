@@ -45,11 +45,11 @@ std::unique_ptr<History> Started(const std::string& path) {
 }
 
 std::vector<double> Column(const std::string& path, const std::string& name) {
-  return *ReadArray<double>(*OpenHistoryFile(path, File::Mode::kRead), "/" + name);
+  return *ReadArray<double>(*OpenHistoryFile(path), "/" + name);
 }
 
 std::vector<std::int64_t> Draws(const std::string& path) {
-  return *ReadArray<std::int64_t>(*OpenHistoryFile(path, File::Mode::kRead), "/draw");
+  return *ReadArray<std::int64_t>(*OpenHistoryFile(path), "/draw");
 }
 
 TEST(History, KeepsWhatWasAppendedNaNsInfinitiesAndLateMetrics) {
@@ -326,6 +326,35 @@ TEST(History, AFullDiskAtTheBeginningIsOneLineAndLeavesNothing) {
     EXPECT_FALSE(fs::exists(path) || fs::exists(path + ".journal"));
   }
   ASSERT_TRUE(History::Create(path, {}).ok());
+}
+
+// Wherever in the commit the disk is full: an error, with which the process goes on to its end.
+TEST(History, FullDiskAtACommit) {
+  int errors = 0;
+  for (rlim_t bytes = 6000; bytes < 24000; bytes += 1000) {
+    const std::string path = NewPath("full_commit.h5");
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGXFSZ, SIG_IGN);
+      absl::Status status;
+      {
+        auto history = *History::Create(path, {.commit_seconds = kNever});
+        for (int i = 0; i < 30 && status.ok(); ++i)
+          status = history->Append({{"loss", 1.0 * i}, {"lr", 0.5}});
+        const rlimit limit{bytes, bytes};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        if (status.ok()) status = history->Commit();
+      }
+      exit(status.ok() ? 0 : absl::IsResourceExhausted(status) ? 1 : 2);  // closes HDF5
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) <= 1) << bytes << ": " << status;
+    errors += WEXITSTATUS(status);
+    ASSERT_TRUE(History::Recover(path).ok());
+    EXPECT_EQ(Draws(path).size(), 30U) << bytes;
+  }
+  EXPECT_GT(errors, 3);
 }
 
 // A limit on the size of files acts as a full disk. What was said to be taken is there afterwards, and the

@@ -46,7 +46,7 @@ std::unique_ptr<History> Started(const std::string& path) {
 }
 
 std::vector<double> Column(const std::string& path, const std::string& name) {
-  return *ReadArray<double>(*OpenHistoryFile(path, File::Mode::kRead), "/" + name);
+  return *ReadArray<double>(*OpenHistoryFile(path), "/" + name);
 }
 
 Metric VectorMetric(const std::string& name, std::int64_t length, const std::string& dimension = "") {

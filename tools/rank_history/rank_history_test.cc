@@ -46,7 +46,7 @@ std::string NewPath(const std::string& name) {
 }
 
 std::vector<double> Column(const std::string& path, const std::string& name) {
-  return *data::ReadArray<double>(*data::OpenHistoryFile(path, File::Mode::kRead), "/" + name);
+  return *data::ReadArray<double>(*data::OpenHistoryFile(path), "/" + name);
 }
 
 // Value of a rank in a step: ranks r = 0 ... n - 1 give step + r, so the mean is step + (n - 1) / 2 and the
