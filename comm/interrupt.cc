@@ -28,6 +28,10 @@ std::string Line() { return std::string(program_invocation_short_name) + ": inte
 
 void WriteInterrupted() { base::WriteError(Line()); }
 
+void WriteInterruptedAndStopping() {
+  base::WriteError(Line() + "; ends after this step, with its state saved (again: at once)");
+}
+
 InterruptHandler::InterruptHandler() {
   sigaction(SIGINT, nullptr, &before_);
   installed_ = (before_.sa_flags & SA_SIGINFO) == 0 && before_.sa_handler == SIG_DFL;

@@ -10,6 +10,8 @@ inline constexpr int kInterruptedExitCode = 128 + SIGINT;
 
 // "train_gpt: interrupted" on standard error.
 void WriteInterrupted();
+// The same of a program that saves its work first, and that another SIGINT ends it at once.
+void WriteInterruptedAndStopping();
 
 // While it lives SIGINT ends this process so, whatever it is doing; files are then as after a SIGKILL. A program that
 // handles or ignores SIGINT itself goes on doing so. One at a time.

@@ -72,8 +72,8 @@ Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOptions& options) {
   const Launcher launcher = DetectLauncher();
-  const bool watched = launcher.starts_mpi() || options.stop_on_sigterm;
-  if (watched) Watchdog::HoldSignals();
+  const bool watched = launcher.starts_mpi() || options.stop_on_signals;
+  if (watched) Watchdog::HoldSignals(options.stop_on_signals);
   // Later than the steps' own timeouts, which have more to say.
   StartWatch watch(launcher.rank, options.start_timeout_seconds + 1);
   auto backend = StartBackend(argc, argv, options, launcher, watch);
@@ -88,7 +88,7 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
     watch.Enter("the meeting of the watchdogs");
     auto watchdog = Watchdog::Start(state->world, {.start_timeout_seconds = options.start_timeout_seconds,
                                                    .timeout_seconds = options.setup_timeout_seconds,
-                                                   .stop_on_sigterm = options.stop_on_sigterm});
+                                                   .stop_on_signals = options.stop_on_signals});
     if (!watchdog.ok()) return watchdog.status();
     state->watchdog = *std::move(watchdog);
   }
@@ -101,9 +101,7 @@ void Session::EnterSteps() {
   if (state_->watchdog != nullptr) state_->watchdog->SetTimeout(state_->options.step_timeout_seconds);
 }
 
-bool Session::StopRequested() const {
-  return state_->watchdog != nullptr && state_->watchdog->StopRequested();
-}
+int Session::StopSignal() const { return state_->watchdog == nullptr ? 0 : state_->watchdog->StopSignal(); }
 
 void Session::Fail(const std::string& error) {
   std::fflush(stdout);

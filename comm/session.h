@@ -35,8 +35,9 @@ struct SessionOptions {
   // EnterSteps() is called, and from then on. Longer than the longest work that one rank does alone.
   double setup_timeout_seconds = 1800;
   double step_timeout_seconds = 600;
-  // SIGTERM then makes StopRequested() true and nothing else; by default it ends the process.
-  bool stop_on_sigterm = false;
+  // SIGTERM, SIGUSR1 (of Slurm's --signal=USR1@120) and the first SIGINT then make StopSignal() that signal and nothing
+  // else; by default they end the process. A second SIGINT ends the job at once.
+  bool stop_on_signals = false;
   // The next four select functions of MPI: where ranks bring different numbers, all take the least.
   // Larger buffers travel in several messages. The default keeps MPI's 32-bit counts; tests set it small.
   std::int64_t max_elements_per_message = std::int64_t{1} << 30;
@@ -72,8 +73,9 @@ class Session {
 
   // Set-up is over: the step timeout holds. Local.
   void EnterSteps();
-  // SIGTERM has come to this rank (see stop_on_sigterm). Local: ranks agree on it before they act on it.
-  bool StopRequested() const;
+  // The first signal that asked this rank to stop (see stop_on_signals); 0: none. Local: ranks agree on it before they
+  // act on it.
+  int StopSignal() const;
 
   // Ends the whole job at once, with the line "rank 3 (host, pid 4711): error" and a non-zero exit code on
   // all ranks. Local: for errors that this rank alone has.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/interrupt.h"
 #include "comm/watchdog/watchdog_endpoint.h"
 
 namespace plait::comm {
@@ -70,10 +71,11 @@ void IgnoreCrashes() {
     sigaction(kCrashSignals[i], &notice.before[i], nullptr);
 }
 
-sigset_t HeldSignals() {
+sigset_t HeldSignals(bool stop_on_signals) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
+  if (stop_on_signals) sigaddset(&set, SIGUSR1);
   struct sigaction interrupt {};
   sigaction(SIGINT, nullptr, &interrupt);
   if (interrupt.sa_handler != SIG_IGN) sigaddset(&set, SIGINT);
@@ -85,11 +87,13 @@ sigset_t HeldSignals() {
 class Watchdog::State {
  public:
   State(Communicator world, const WatchdogOptions& options)
-      : world_(std::move(world)), owner_(getpid()), wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    const sigset_t held = HeldSignals();
+      : world_(std::move(world)),
+        stop_on_signals_(options.stop_on_signals),
+        owner_(getpid()),
+        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    const sigset_t held = HeldSignals(stop_on_signals_);
     held_signals_ = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);
     signals_.timeout_seconds = options.timeout_seconds;
-    signals_.stop_on_sigterm = options.stop_on_sigterm;
   }
   ~State() {
     IgnoreCrashes();
@@ -150,13 +154,25 @@ class Watchdog::State {
       [[maybe_unused]] ssize_t count = read(wake_, &woken, sizeof woken);
       signalfd_siginfo info;
       while (read(held_signals_, &info, sizeof info) == sizeof info) {
-        info.ssi_signo == SIGINT ? endpoint_->OnInterrupt() : endpoint_->OnSigterm();
+        OnSignal(static_cast<int>(info.ssi_signo));
       }
       if (!stopped_) endpoint_->Step();
     }
   }
 
+  void OnSignal(int signal) {
+    const bool insists = signal == SIGINT && std::exchange(interrupted_, true);
+    if (!stop_on_signals_ || insists) {
+      return signal == SIGINT ? endpoint_->OnInterrupt() : endpoint_->OnSigterm();
+    }
+    int none = 0;
+    signals_.stop_signal.compare_exchange_strong(none, signal);
+    if (signal == SIGINT && world_.rank() == 0) WriteInterruptedAndStopping();
+  }
+
   Communicator world_;
+  bool stop_on_signals_;
+  bool interrupted_ = false;
   pid_t owner_;
   int wake_;
   int held_signals_;
@@ -166,8 +182,8 @@ class Watchdog::State {
   std::thread thread_;
 };
 
-void Watchdog::HoldSignals() {
-  const sigset_t held = HeldSignals();
+void Watchdog::HoldSignals(bool stop_on_signals) {
+  const sigset_t held = HeldSignals(stop_on_signals);
   pthread_sigmask(SIG_BLOCK, &held, nullptr);
 }
 
@@ -191,7 +207,7 @@ Watchdog::Watchdog(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Watchdog::~Watchdog() = default;
 
 void Watchdog::SetTimeout(double seconds) { state_->signals().timeout_seconds = seconds; }
-bool Watchdog::StopRequested() const { return state_->signals().stop_requested; }
+int Watchdog::StopSignal() const { return state_->signals().stop_signal; }
 
 void Watchdog::Fail(const std::string& error) {
   state_->signals().error = error;

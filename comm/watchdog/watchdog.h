@@ -8,9 +8,10 @@
 // rank on another node, or by rank 1 if there is only one node.
 //
 // SIGTERM is delivered to this thread (threads of the program must be started after it), so a launcher that
-// kills the job because one rank died cannot prevent the line. Without stop_on_sigterm the process then
-// exits; with it, StopRequested() becomes true and the program ends by itself. So is SIGINT, unless it is ignored: all
-// ranks exit at once with 130 and accuse nobody; the launcher tells the user, in a group of one the watchdog.
+// kills the job because one rank died cannot prevent the line. So is SIGINT, unless it is ignored: all ranks exit at once
+// with 130 and accuse nobody; the launcher tells the user, in a group of one the watchdog. With stop_on_signals the
+// process goes on after SIGTERM, SIGUSR1 and the first SIGINT: StopSignal() names the first that came, and the program
+// ends by itself. Rank 0 then says of the SIGINT that another one ends the job at once.
 #ifndef PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 #define PLAIT_COMM_WATCHDOG_WATCHDOG_H_
 
@@ -27,13 +28,14 @@ inline constexpr int kJobFailedExitCode = 70;  // EX_SOFTWARE of sysexits.h
 struct WatchdogOptions {
   double start_timeout_seconds = 120;  // for the ranks to connect to rank 0
   double timeout_seconds = 600;
-  bool stop_on_sigterm = false;
+  bool stop_on_signals = false;
 };
 
 class Watchdog {
  public:
-  // Blocks SIGTERM and SIGINT until the watchdog runs. Call before other threads exist.
-  static void HoldSignals();
+  // Blocks SIGTERM and SIGINT, and SIGUSR1 if it is to stop the program, until the watchdog runs. Call before other
+  // threads exist.
+  static void HoldSignals(bool stop_on_signals);
 
   // Collective.
   static absl::StatusOr<std::unique_ptr<Watchdog>> Start(const Communicator& world,
@@ -42,7 +44,7 @@ class Watchdog {
   ~Watchdog();
 
   void SetTimeout(double seconds);
-  bool StopRequested() const;
+  int StopSignal() const;
 
   // Ends the whole job; `error` is the line that names this rank. Does not return unless the server is
   // unreachable.

@@ -47,12 +47,9 @@ class WatchdogClient : public WatchdogEndpoint {
   }
 
   void OnSigterm() override {
-    if (signals_.stop_on_sigterm) {
-      signals_.stop_requested = true;
-    } else if (!sigterm_deadline_) {
-      sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
-      server_.link.Send(FrameKind::kTerminated);
-    }
+    if (sigterm_deadline_) return;
+    sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+    server_.link.Send(FrameKind::kTerminated);
   }
 
   // The server, which has it too, ends the job; so does the user who insists.

@@ -17,8 +17,7 @@ namespace plait::comm {
 // What the program's threads tell the watchdog, and the other way round.
 struct Signals {
   std::atomic<double> timeout_seconds{600};
-  std::atomic<bool> stop_on_sigterm{false};
-  std::atomic<bool> stop_requested{false};
+  std::atomic<int> stop_signal{0};
   std::atomic<bool> failing{false};    // `error` is set
   std::atomic<int> exit_code{-1};      // exit() was called, or a signal of this number has come
   std::atomic<bool> crashed{false};    // the latter; set before exit_code

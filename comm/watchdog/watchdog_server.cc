@@ -68,10 +68,7 @@ class WatchdogServer : public WatchdogEndpoint {
   }
 
   void OnSigterm() override {
-    if (signals_.stop_on_sigterm)
-      signals_.stop_requested = true;
-    else if (!sigterm_deadline_)
-      sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
+    if (!sigterm_deadline_) sigterm_deadline_ = FlightRecorder::Now() + kSigtermSeconds;
   }
 
   void OnInterrupt() override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +23,7 @@ SavePolicy::SavePolicy(comm::Communicator comm, SavePolicyOptions options)
   job_end_seconds_ = JobEndSeconds(last_save_seconds_, options_.walltime_seconds, options_.lookup);
 }
 
-SaveDecision SavePolicy::Decide(std::int64_t step, bool stop_requested) {
+SaveDecision SavePolicy::Decide(std::int64_t step, int stop_signal) {
   const double now = options_.now_seconds();
   SaveDecision decision;
   if (options_.every_steps > 0 && step % options_.every_steps == 0) {
@@ -35,13 +36,16 @@ SaveDecision SavePolicy::Decide(std::int64_t step, bool stop_requested) {
     const bool due =
         comm_.rank() == 0 && options_.every_seconds > 0 && now - last_save_seconds_ >= options_.every_seconds;
     const bool nearly_over = job_end_seconds_ && now + needed >= *job_end_seconds_;
-    std::int64_t any[3] = {due ? 1 : 0, nearly_over ? 1 : 0, stop_requested ? 1 : 0};
+    std::int64_t any[3] = {due ? 1 : 0, nearly_over ? 1 : 0, stop_signal};
     comm_.AllReduce(comm::BufferOf(absl::MakeSpan(any)), comm::ReduceOp::kMax);
     if (any[0] > 0) {
       decision = {true, false, absl::StrFormat("%.0f s since the last save", options_.every_seconds)};
     }
     if (any[1] > 0) decision = {true, true, "the job's time is nearly over"};
-    if (any[2] > 0) decision = {true, true, "SIGTERM"};
+    if (any[2] > 0) {
+      const int signal = static_cast<int>(any[2]);
+      decision = {true, true, absl::StrCat("SIG", sigabbrev_np(signal)), signal};
+    }
   }
   if (decision.save) last_save_seconds_ = now;
   return decision;

@@ -3,13 +3,13 @@
 //   SavePolicy policy(world, {.every_steps = 500, .walltime_seconds = flag});
 //   for (std::int64_t step = 1; step <= steps; ++step) {
 //     ...
-//     const SaveDecision decision = policy.Decide(step, session.StopRequested());
+//     const SaveDecision decision = policy.Decide(step, session.StopSignal());
 //     if (decision.save) { Save(step); policy.NoteSave(seconds); }
 //     if (decision.stop) break;                       // decision.reason: "SIGTERM", ...
 //   }
 //
-// Saves every so many steps or seconds; saves and stops when a rank was asked to (SIGTERM, see
-// comm::SessionOptions::stop_on_sigterm) or when the job's time is nearly over: its end (walltime.h) less
+// Saves every so many steps or seconds; saves and stops when a rank was asked to (SIGTERM, SIGUSR1, SIGINT: see
+// comm::SessionOptions::stop_on_signals) or when the job's time is nearly over: its end (walltime.h) less
 // margin_seconds, the longest save so far, and the longest time between two checks.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SAVE_POLICY_H_
@@ -45,16 +45,18 @@ struct SavePolicyOptions {
 struct SaveDecision {
   bool save = false;
   bool stop = false;  // after the save
-  std::string reason =
-      "";  // "step 500", "900 s since the last save", "SIGTERM", "the job's time is nearly over"
+  // "step 500", "900 s since the last save", "SIGTERM", "the job's time is nearly over"
+  std::string reason = "";
+  int signal = 0;  // that asked to stop; the greatest where ranks got several
 };
 
 class SavePolicy {
  public:
   SavePolicy(comm::Communicator comm, SavePolicyOptions options);
 
-  // Collective: after every step, with the same `step` on all ranks, ascending. `stop_requested` may differ.
-  SaveDecision Decide(std::int64_t step, bool stop_requested);
+  // Collective: after every step, with the same `step` on all ranks, ascending. `stop_signal`, 0 for none, may
+  // differ.
+  SaveDecision Decide(std::int64_t step, int stop_signal);
   // Local: a save took that long, on this rank. Of an asynchronous one: from its start to its end.
   void NoteSave(double seconds);
 

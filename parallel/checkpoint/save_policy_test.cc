@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
 #include <vector>
 
@@ -35,8 +36,10 @@ std::string Decisions(SavePolicyOptions options, const std::vector<double>& seco
     now = seconds_at_step[step];
     // The signal reaches the last rank alone.
     const bool stop = static_cast<std::int64_t>(step) >= stop_at && stop_at >= 0;
-    const SaveDecision decision =
-        policy.Decide(static_cast<std::int64_t>(step), stop && World().rank() == World().size() - 1);
+    const SaveDecision decision = policy.Decide(static_cast<std::int64_t>(step),
+                                                stop && World().rank() == World().size() - 1 ? SIGUSR1 : 0);
+    EXPECT_EQ(decision.signal, decision.stop && stop_at >= 0 ? SIGUSR1 : 0);
+    EXPECT_EQ(decision.reason == "SIGUSR1", decision.signal != 0);
     if (decision.save) {
       absl::StrAppend(&text, text.empty() ? "" : " ", step, decision.stop ? "!" : "");
       EXPECT_NE(decision.reason, "");

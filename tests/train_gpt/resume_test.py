@@ -1,7 +1,9 @@
 """Runs that were interrupted go on with the same bits."""
 import os
 import re
+import shutil
 import signal
+import time
 
 import program_runs
 import runs
@@ -99,8 +101,8 @@ class ResumeTest(runs.TrainTest):
         self.train("--nproc=2", "--strategy=zero1", "--offload=.", "--resume=kept/step-000000004", outputs="rest")
         self.assertEqual(self.numbers("rest"), {name: values[4:] for name, values in self.numbers("whole").items()})
 
-    def stop_and_go_on(self, ranks):
-        flags = [f"--nproc={ranks}", "--strategy=fsdp", "--max-iters=100000", "--lr-decay-iters=100", "--eval-interval=0"]
+    def begin(self, *flags):
+        """A run of many steps, its fifth behind it, and what it has written."""
         process = self.start(runs.TRAIN, [*runs.SMALL, *flags, "--data=" + self.path("input.txt"), "--outputs=out",
                                           "--checkpoint-dir=kept"])
         out = []
@@ -108,6 +110,36 @@ class ResumeTest(runs.TrainTest):
             line = process.stdout.readline()
             self.assertTrue(line, "".join(out))
             out.append(line)
+        return process, out
+
+    def below(self, pid):
+        """Processes that it has started, and theirs."""
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+        return children + [each for child in children for each in self.below(child)]
+
+    def test_scheduler_that_signals_every_process(self):
+        """Slurm and PBS send SIGTERM to mpirun, too, which by itself gives its ranks a second."""
+        for grace, saved in (("--grace=1", False), ("--grace=600", True)):
+            with self.subTest(grace):
+                for name in ("kept", "out"):
+                    shutil.rmtree(self.path(name), ignore_errors=True)
+                process, out = self.begin("--nproc=2", "--strategy=fsdp", "--max-iters=100000", "--eval-interval=0", grace)
+                mpirun, *ranks = self.below(process.pid)
+                os.kill(ranks[0], signal.SIGSTOP)  # a step that takes longer
+                for pid in (mpirun, *ranks, process.pid):
+                    os.kill(pid, signal.SIGTERM)
+                time.sleep(4)
+                if saved:
+                    os.kill(ranks[0], signal.SIGCONT)
+                rest, err = process.communicate(timeout=100)
+                self.assertEqual(process.returncode, 143, "".join(out) + rest + err)
+                self.assertEqual("Stopped (SIGTERM) after step" in rest, saved, rest + err)
+                self.assertEqual(os.path.exists(self.path("kept/latest")), saved)
+
+    def stop_and_go_on(self, ranks):
+        flags = [f"--nproc={ranks}", "--strategy=fsdp", "--max-iters=100000", "--lr-decay-iters=100", "--eval-interval=0"]
+        process, out = self.begin(*flags)
         # The program passes it on to its ranks and waits until they have saved; mpirun would give them one second.
         os.kill(process.pid, signal.SIGTERM)
         rest, err = process.communicate(timeout=100)

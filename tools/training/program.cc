@@ -1,5 +1,6 @@
 #include "tools/training/program.h"
 
+#include <csignal>
 #include <cstdio>
 
 #include "absl/strings/ascii.h"
@@ -25,7 +26,7 @@ namespace plait::training {
 namespace {
 
 constexpr int kUsageError = 2;
-constexpr int kStoppedBySigterm = 128 + 15;
+constexpr double kGraceSeconds = 10;  // of ranks that have nothing to save
 
 // Lines of rank 0 go above the progress bar.
 absl::StatusOr<base::Log> MakeLog(int rank, Console& console) {
@@ -74,7 +75,7 @@ std::string FlagFile(const std::string& program, const SettingsTable& table, int
 
 // `ranks`: of the run, which a dry run has without starting them.
 absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::string& settings_line,
-                       int ranks, comm::Session& session, bool* stopped) {
+                       int ranks, comm::Session& session, int* stopped) {
   Settings& settings = program.settings;
   PLAIT_RETURN_IF_ERROR(AgreeOnSettings(session.world(), table.Values()));
   PLAIT_ASSIGN_OR_RETURN(const device::DevicePlan device,
@@ -143,16 +144,18 @@ int RunProgram(int argc, char** argv, const Program& program) {
   const absl::StatusOr<int> ranks = CheckedRanks(program.settings, launcher);
   if (!ranks.ok()) return fail(ranks.status(), kUsageError);
   const bool starts_ranks = !launcher.starts_mpi() && *ranks > 1 && !program.settings.dry_run;
-  if (starts_ranks) return comm::RunOnRanks(*ranks, argv);
+  const bool saves = !program.settings.checkpoint_dir.empty();
+  if (starts_ranks) return comm::RunOnRanks(*ranks, argv, saves ? program.settings.grace : kGraceSeconds);
   base::KeepFreedMemory();
-  bool stopped = false;
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f is an error, not the end of a rank
+  int stopped = 0;
   const comm::SessionOptions options = {.step_timeout_seconds = program.settings.timeout,
-                                        .stop_on_sigterm = !program.settings.checkpoint_dir.empty(),
+                                        .stop_on_signals = saves,
                                         .device_backend = comm::NcclBackendFactory()};
   const int code = comm::RunMain(argc, argv, options, [&](comm::Session& session) {
     return RunOnRank(program, table, settings_line, *ranks, session, &stopped);
   });
-  return code == 0 && stopped ? kStoppedBySigterm : code;
+  return code == 0 ? stopped : code;
 }
 
 }  // namespace plait::training

@@ -53,7 +53,7 @@ struct Run {
   Console& console;
   RunEnvironment environment;
   std::optional<parallel::Checkpoint> checkpoint;  // to resume from
-  bool stopped = false;                            // by a signal or the job's end: RunProgram returns 143
+  int stopped = 0;                                 // by a signal or the job's end: what RunProgram returns
 };
 
 struct Program {
@@ -66,7 +66,8 @@ struct Program {
   std::function<std::vector<std::pair<std::string, std::string>>(const Run& run)> config_block = {};
 };
 
-// The exit code: 0; 1: an error; 2: wrong flags; 143: stopped, with a checkpoint to resume from.
+// The exit code: 0; 1: an error; 2: wrong flags; stopped, with a checkpoint to resume from: 130 by SIGINT, otherwise
+// (SIGTERM, SIGUSR1, the end of the job's time) 143.
 int RunProgram(int argc, char** argv, const Program& program);
 
 }  // namespace plait::training

@@ -133,11 +133,16 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Add("plots", &plots, "draws the plots, in the terminal and as files");
   table.Add("trace", &trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
   table.Add("checkpoint_dir", &checkpoint_dir,
-            "directory for checkpoints: every --checkpoint-interval, at SIGTERM and before the job's time is "
-            "over; then the exit code is 143");
+            "directory for checkpoints: every --checkpoint-interval, and after the step in which SIGTERM, "
+            "SIGUSR1 or ^C "
+            "comes, or before the job's time is over; then the exit code is 143 (^C: 130; a second ^C ends "
+            "at once)");
   table.Add("checkpoint_interval", &checkpoint_interval,
             "steps from one checkpoint to the next; 0: after each evaluation", OnResume::kFree,
             /*old_name=*/"checkpoint_every");
+  table.Add(
+      "grace", &grace,
+      "seconds that the ranks of --nproc have to save their state in after a signal, before they are killed");
   table.Add("keep_last", &keep_last, "number of checkpoints to keep; 0: all");
   table.Add(
       "resume", &resume,
@@ -310,6 +315,7 @@ absl::Status Settings::CheckShared(const std::vector<comm::MeshAxis>& axes) cons
   PLAIT_RETURN_IF_ERROR(device::ParseDeviceKind(device).status());
   PLAIT_RETURN_IF_ERROR(AtLeast("threads", threads, 1));
   PLAIT_RETURN_IF_ERROR(Positive("timeout", timeout));
+  PLAIT_RETURN_IF_ERROR(Positive("grace", grace));
   PLAIT_RETURN_IF_ERROR(AtLeast("checkpoint-interval", checkpoint_interval, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("keep-last", keep_last, 0));
   std::vector<std::string> types = {"float32", "float64"};

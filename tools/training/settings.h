@@ -64,6 +64,7 @@ struct Settings {
   int nproc = 0, threads = 1;
   std::string device = "auto";
   double timeout = 600;
+  double grace = 600;
 
   std::string outputs, history, checkpoint_dir, resume;
   std::string history_name = "history.h5";  // of the program; in --outputs, where --history is empty

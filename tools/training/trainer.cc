@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <utility>
 
@@ -406,11 +407,11 @@ std::vector<double> Trainer::Evaluate(const std::string& label, std::int64_t cou
 absl::Status Trainer::SaveOrStop(bool evaluated) {
   if (!policy_.has_value()) return absl::OkStatus();
   PLAIT_RETURN_IF_ERROR(LogSaved(saver_->Poll()));
-  const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopRequested());
+  const parallel::SaveDecision decision = policy_->Decide(step_, run_.session.StopSignal());
   const bool by_evaluation = settings_.checkpoint_interval == 0 && evaluated;
   if (decision.save || by_evaluation || task_.done()) PLAIT_RETURN_IF_ERROR(Save());
   if (!decision.stop || task_.done()) return absl::OkStatus();
-  run_.stopped = true;
+  run_.stopped = decision.signal == SIGINT ? 128 + SIGINT : 128 + SIGTERM;
   run_.log.Warning(absl::StrCat("Stopped (", decision.reason, ") ", task_.Position(),
                                 "; go on with --resume=", base::FromUser(settings_.checkpoint_dir)));
   return absl::OkStatus();

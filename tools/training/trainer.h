@@ -137,7 +137,7 @@ class Trainer {
   absl::Status Conclude();
 
   ShardedModel& model() { return *model_; }
-  bool stopped() const { return run_.stopped; }
+  bool stopped() const { return run_.stopped != 0; }
   // A draw of the history: steps done, metrics of the task, and what was sent since the last draw (axis_traffic.h). Nothing where
   // the program writes no files.
   absl::Status Record(absl::Span<const data::Scalar> scalars);

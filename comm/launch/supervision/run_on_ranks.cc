@@ -29,7 +29,7 @@ absl::Status CheckOpenFiles(int ranks) {
                                                    ": raise the limit (ulimit -n)"));
 }
 
-absl::StatusOr<int> Run(int ranks, char** argv) {
+absl::StatusOr<int> Run(int ranks, char** argv, double grace_seconds) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> command, RelaunchCommand(ranks, argv));
   PLAIT_RETURN_IF_ERROR(CheckOpenFiles(ranks));
   base::TellRanksOfTerminal();
@@ -37,6 +37,7 @@ absl::StatusOr<int> Run(int ranks, char** argv) {
       Supervise({.command = command,
                  .environment = {{kLaunchCommandVariable, base::ShellCommand(command)}},
                  .ranks = ranks,
+                 .grace_seconds = grace_seconds,
                  .name = program_invocation_short_name,
                  .agents = false});
   if (!absl::IsNotFound(code.status())) return code;
@@ -46,9 +47,9 @@ absl::StatusOr<int> Run(int ranks, char** argv) {
 
 }  // namespace
 
-int RunOnRanks(int ranks, char** argv) {
+int RunOnRanks(int ranks, char** argv, double grace_seconds) {
   std::fflush(nullptr);
-  const absl::StatusOr<int> code = Run(ranks, argv);
+  const absl::StatusOr<int> code = Run(ranks, argv, grace_seconds);
   if (code.ok()) return *code;
   base::WriteError(absl::StrCat(program_invocation_short_name, ": ", code.status().message()));
   return 1;

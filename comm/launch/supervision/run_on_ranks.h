@@ -11,9 +11,10 @@
 namespace plait::comm {
 
 // Runs mpirun (or what FindStarter finds in its place) with this program and its arguments, as Supervise does without
-// agents: the job's own error is the last line, not mpirun's, and ^C is "interrupted" and 130. Before MPI is touched and
-// threads are started. The job's exit code; 1 after a line on standard error where nothing can be started.
-int RunOnRanks(int ranks, char** argv);
+// agents: the job's own error is the last line, not mpirun's, and ^C is "interrupted" and 130. After a signal the ranks
+// have `grace_seconds` to end. Before MPI is touched and threads are started. The job's exit code; 1 after a line on
+// standard error where nothing can be started.
+int RunOnRanks(int ranks, char** argv, double grace_seconds = 10);
 
 }  // namespace plait::comm
 

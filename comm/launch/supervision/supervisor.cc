@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -29,6 +30,9 @@ namespace plait::comm {
 namespace {
 
 constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+// A scheduler sends these to all processes of a job. The ranks heed them; mpirun, which unblocks signals for its ranks,
+// would kill them a second later, whatever they are saving.
+constexpr std::array<int, 2> kOfEveryProcess = {SIGTERM, SIGINT};
 constexpr double kSecondsForLauncher = 1;  // to notice that its ranks are gone
 constexpr double kSecondsToDrain = 2;      // for output and agents after the launcher's end
 constexpr double kSecondsToKill = 5;
@@ -82,6 +86,10 @@ class Supervisor {
     const sigset_t handled = HandledSignals();
     sigset_t before;
     sigprocmask(SIG_BLOCK, &handled, &before);
+    sigset_t of_launcher = before;
+    for (const int signal : kOfEveryProcess) {
+      if (!options_.agents) sigaddset(&of_launcher, signal);
+    }
     signals_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     signal(SIGPIPE, SIG_IGN);
     AllowManyFiles();
@@ -93,8 +101,8 @@ class Supervisor {
     ForkOptions fork = {.standard_input = StandardInput(),
                         .standard_output = output[1],
                         .standard_error = error[1],
-                        .signal_at_our_end = SIGTERM,
-                        .mask = before,
+                        .signal_at_our_end = ForLauncher(SIGTERM),
+                        .mask = of_launcher,
                         .environment = options_.environment};
     fork.environment.emplace_back(kAgentVariable, ToText(listener_->address()));
     const absl::StatusOr<pid_t> started = StartProcess(options_.command, fork);
@@ -195,7 +203,7 @@ class Supervisor {
       Begin(Reason::kSignal, signal);
     } else {
       user_signal_ = user_signal_ == 0 && reason_ == Reason::kRankFailed ? signal : user_signal_;
-      Escalate();
+      Escalate(!options_.agents && signal == SIGINT ? SIGINT : SIGTERM);
     }
   }
 
@@ -213,7 +221,12 @@ class Supervisor {
   }
 
   void SignalLauncher(int signal) const {
-    if (!launcher_end_) kill(launcher_, signal);
+    if (!launcher_end_) kill(launcher_, ForLauncher(signal));
+  }
+
+  int ForLauncher(int signal) const {
+    const bool blocked = !options_.agents && absl::c_linear_search(kOfEveryProcess, signal);
+    return blocked ? SIGHUP : signal;
   }
 
   void Begin(Reason reason, int signal) {
@@ -223,14 +236,15 @@ class Supervisor {
     SignalRanks(signal);
   }
 
-  void Escalate() {
+  // `request`: what those get that were asked to end before.
+  void Escalate(int request = SIGTERM) {
     switch (stage_) {
       case Stage::kRunning:
         return;
       case Stage::kAsked:
         stage_ = Stage::kTerminated;
         deadline_ = NowSeconds() + options_.grace_seconds;
-        SignalRanks(SIGTERM);
+        SignalRanks(request);
         return;
       case Stage::kTerminated:
         stage_ = Stage::kKilled;

@@ -6,7 +6,8 @@
 // One thread, one poll loop: the command's output, the agents of its ranks (rank_agent.h), signals, clocks.
 // - SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the ranks. After the first three the
 //   job has `grace_seconds` to end; then SIGTERM and again as long; then SIGKILL for the ranks and the
-//   launcher. Another SIGINT, SIGTERM or SIGHUP goes one step further at once.
+//   launcher. Another SIGINT, SIGTERM or SIGHUP goes one step further at once; without agents, a second SIGINT is
+//   passed on as such, since a rank that saves its state after the first one would not heed SIGTERM.
 // - No output for `idle_timeout_seconds`, or a run longer than `timeout_seconds`: SIGTERM, the grace,
 //   SIGKILL; exit code 124, and a last line that says which ranks wrote last, and when.
 // - A rank failed: the launcher ends the others, and after the grace the supervisor does. The last lines
@@ -39,8 +40,8 @@ struct SuperviseOptions {
   bool label = false;
   std::string name = "launch";  // in front of own lines
   // Whether the command runs the ranks under agents. Without, what mpirun says about the job's end is kept back
-  // (launcher_notes.h), signals go to all processes below the command, and a job that has told why it ended has the last
-  // word.
+  // (launcher_notes.h), signals go to all processes below the command, which itself does not see SIGTERM and SIGINT (of a
+  // scheduler that sends them to every process of the job), and a job that has told why it ended has the last word.
   bool agents = true;
 };
 
