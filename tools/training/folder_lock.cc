@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -40,22 +41,29 @@ std::string HostName() {
   return name;
 }
 
-// Of the process since boot, in clock ticks: pids are used again.
+// Of the process since boot, in clock ticks: pids are used again. Empty for one that has ended and that nobody waits for,
+// as in containers without an init.
 std::string StartOf(int pid) {
   const std::string stat = ContentOf(absl::StrCat("/proc/", pid, "/stat"));
   const std::size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return "";
   const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
-  return fields.size() > 19 ? fields[19] : "";
+  return fields.size() > 19 && fields[0] != "Z" ? fields[19] : "";
+}
+
+// Of processes: containers may share a host's name and not see each other's.
+std::string Namespace() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
 }
 
 std::string OwnContent(const FolderLockOptions& options) {
   return absl::StrCat("host=", options.host, "\npid=", getpid(), "\nstart=", StartOf(getpid()),
-                      "\njob=", options.job_id, "\n");
+                      "\nnamespace=", Namespace(), "\njob=", options.job_id, "\n");
 }
 
 struct Owner {
-  std::string host, start, job;
+  std::string host, start, process_namespace, job;
   int pid = 0;
 };
 
@@ -64,7 +72,10 @@ Owner OwnerOf(const std::string& content) {
   for (const absl::string_view line : absl::StrSplit(content, '\n', absl::SkipEmpty())) {
     fields.insert(absl::StrSplit(line, absl::MaxSplits('=', 1)));
   }
-  Owner owner = {.host = fields["host"], .start = fields["start"], .job = fields["job"]};
+  Owner owner = {.host = fields["host"],
+                 .start = fields["start"],
+                 .process_namespace = fields["namespace"],
+                 .job = fields["job"]};
   if (!absl::SimpleAtoi(fields["pid"], &owner.pid)) owner.pid = 0;
   return owner;
 }
@@ -95,7 +106,7 @@ bool StaysUntouched(const std::string& path, double seconds) {
 }
 
 bool IsLeft(const std::string& path, const Owner& owner, const FolderLockOptions& options) {
-  if (owner.host == options.host) return !Lives(owner);
+  if (owner.host == options.host && owner.process_namespace == Namespace()) return !Lives(owner);
   options.say(absl::StrCat(path, ": of process ", owner.pid, " on ", owner.host, "; waiting up to ",
                            options.watch_seconds, " s to see whether it is alive"));
   return StaysUntouched(path, options.watch_seconds);

@@ -5,8 +5,8 @@
 // The lock is the file DIR/lock with host, process and job of its owner. It is made by link(), which is
 // atomic on NFS, Lustre and GPFS as well, and a thread touches it every `touch_seconds` as long as the
 // process lives. What a job left that was killed does not stop the next one:
-//   - an owner on this host is looked up among the processes, so that its lock counts at once as left;
-//   - for an owner on another host the file is watched for `watch_seconds`: untouched means that the owner is
+//   - an owner on this host, and in this container, is looked up among the processes, so that its lock counts at once as left;
+//   - for any other owner the file is watched for `watch_seconds`: untouched means that the owner is
 //     gone. Only times that the file system itself has noted are compared with each other, so clocks of hosts
 //     may differ; opening the file makes NFS fetch the present times.
 // Local: for the one rank that changes the directory.

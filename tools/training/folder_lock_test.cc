@@ -53,20 +53,39 @@ TEST(FolderLock, AKilledProcessOfThisHostDoesNotCount) {
     auto lock = FolderLock::Take(folder, {});
     _exit(lock.ok() ? (lock->release(), 0) : 1);
   }
-  int status = 1;
-  waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
+  siginfo_t ended = {};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // it stays in the table of processes
+  ASSERT_EQ(ended.si_status, 0);
   ASSERT_TRUE(fs::exists(folder + "/lock"));
   EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
+  waitpid(child, nullptr, 0);
 }
 
-// Pids are used again: the process lives, but began at another time.
-TEST(FolderLock, AnotherProcessWithThePidDoesNotCount) {
-  const std::string folder = NewFolder("reused");
+// Of a process that has this one's pid and began at another time.
+void WriteLockOfThisHost(const std::string& folder, const std::string& process_namespace) {
   char host[256] = {};
   gethostname(host, sizeof(host));
-  Write(folder, absl::StrCat("host=", host, "\npid=", getpid(), "\nstart=1\njob=\n"));
-  EXPECT_TRUE(FolderLock::Take(folder, {}).ok());
+  Write(folder, absl::StrCat("host=", host, "\npid=", getpid(), "\nstart=1\nnamespace=", process_namespace,
+                             "\njob=\n"));
+}
+
+// Pids are used again.
+TEST(FolderLock, AnotherProcessWithThePidDoesNotCount) {
+  const std::string folder = NewFolder("reused");
+  WriteLockOfThisHost(folder, fs::read_symlink("/proc/self/ns/pid"));
+  int said = 0;
+  EXPECT_TRUE(FolderLock::Take(folder, {.say = [&](const std::string&) { ++said; }}).ok());
+  EXPECT_EQ(said, 0);
+}
+
+// Its processes cannot be seen from here, whatever pids there are.
+TEST(FolderLock, AContainerOfThisHostIsWatchedAsAnotherHostIs) {
+  const std::string folder = NewFolder("container");
+  WriteLockOfThisHost(folder, "pid:[1]");
+  int said = 0;
+  const FolderLockOptions options = {.watch_seconds = 0.5, .say = [&](const std::string&) { ++said; }};
+  EXPECT_TRUE(FolderLock::Take(folder, options).ok());
+  EXPECT_EQ(said, 1);
 }
 
 TEST(FolderLock, AnotherHostCountsAsLongAsItTouchesTheFile) {
