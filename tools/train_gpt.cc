@@ -83,7 +83,8 @@ absl::Status Train(GptSettings& settings, Run& run) {
   training::Trainer trainer(run, *task);
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   if (settings.dry_run) return absl::OkStatus();
-  run.log.Info("using fused AdamW: True");
+  run.log.Info(settings.optimizer.is_muon() ? "using Muon for matrices of blocks, fused AdamW for the others"
+                                            : "using fused AdamW: True");
   run.log.Info(absl::StrCat("optimizer=", OptimizerText(trainer.model().optimizer().options())));
   const double peak_flops = text_training::PeakFlops(settings, run);
   task->set_peak_flops(peak_flops);

@@ -83,7 +83,8 @@ absl::Status Train(LlamaSettings& settings, Run& run) {
   PLAIT_RETURN_IF_ERROR(trainer.Prepare());
   if (settings.dry_run) return absl::OkStatus();
   ReportModel(settings, task->language_model(), run);
-  run.log.Info(absl::StrCat("Creating AdamW optimizer with lr=", settings.optimizer.learning_rate));
+  run.log.Info(absl::StrCat("Creating ", settings.optimizer.is_muon() ? "Muon" : "AdamW",
+                            " optimizer with lr=", settings.optimizer.learning_rate));
   task->set_peak_flops(text_training::PeakFlops(settings, run));
   run.log.Info(absl::StrCat("\nStarting ", Dimensions(run.mesh), " training..."));
   run.log.Info(

@@ -1,5 +1,6 @@
 #include "parallel/optim/sharded_optimizer.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/_fused_adam.h>
@@ -7,6 +8,7 @@
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +16,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "comm/tensor_collectives.h"
+#include "parallel/optim/muon.h"
 
 namespace plait::parallel {
 namespace {
@@ -28,6 +32,12 @@ constexpr double kClipEpsilon = 1e-6;
 std::vector<std::string> MomentNames(const ShardedOptimizerOptions& options) {
   if (options.kind != OptimizerKind::kSgd) return {"exp_avg", "exp_avg_sq"};
   return options.momentum == 0 ? std::vector<std::string>() : std::vector<std::string>{"momentum"};
+}
+
+bool IsOfMuon(const FlatParameter& parameter) { return parameter.decays && parameter.shape.size() == 2; }
+
+bool HasMatrices(const FlatLayout& layout) {
+  return std::any_of(layout.parameters().begin(), layout.parameters().end(), IsOfMuon);
 }
 
 }  // namespace
@@ -52,6 +62,10 @@ ShardedOptimizer::ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptio
 
 absl::StatusOr<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::Create(
     DataParallel& dp, const ShardedOptimizerOptions& options, const StateStoreOptions& place) {
+  if (options.kind == OptimizerKind::kMuon &&
+      (place.target != OffloadTarget::kMemory || !dp.masters_resident())) {
+    return absl::UnimplementedError("Muon with optimizer state or masters out of memory");
+  }
   if (place.target == OffloadTarget::kMemory) return std::make_unique<ShardedOptimizer>(dp, options);
   const auto kinds = static_cast<std::int64_t>(MomentNames(options).size());
   std::vector<StateSlot> slots;
@@ -103,11 +117,49 @@ void ShardedOptimizer::AddTo(Group& group, std::size_t shard, const at::Tensor& 
   const std::int64_t begin = decays ? 0 : decayed;
   const std::int64_t count = decays ? decayed : s.layout->shard_count() - decayed;
   if (count == 0) return;
+  AddSlice(group, s, master, moments, begin, count);
+}
+
+void ShardedOptimizer::AddSlice(Group& group, const Shard& shard, const at::Tensor& master,
+                                const std::vector<at::Tensor>& moments, std::int64_t begin,
+                                std::int64_t count) const {
   group.values.push_back(master.narrow(0, begin, count));
-  group.gradients.push_back(s.gradient.narrow(0, begin, count));
+  group.gradients.push_back(shard.gradient.narrow(0, begin, count));
   group.moments.resize(moments.size());
   for (std::size_t m = 0; m < moments.size(); ++m) {
     group.moments[m].push_back(moments[m].narrow(0, begin, count));
+  }
+}
+
+// Of a block's shard: matrices here, the rest to the groups of AdamW.
+void ShardedOptimizer::StepMuon(const Shard& shard, const at::Tensor& master,
+                                const std::vector<at::Tensor>& moments, double divisor, Group& decayed,
+                                Group& others) {
+  std::vector<FlatSlice> matrices;
+  at::Tensor directions = at::zeros_like(master);
+  for (const FlatSlice& slice : shard.layout->Slices(shard.rank)) {
+    const FlatParameter& parameter = shard.layout->parameters()[slice.parameter];
+    const std::int64_t begin = slice.shard_offset, count = slice.end - slice.begin;
+    if (!IsOfMuon(parameter)) {
+      AddSlice(parameter.decays ? decayed : others, shard, master, moments, begin, count);
+      continue;
+    }
+    matrices.push_back(slice);
+    const at::Tensor gradient = shard.gradient.narrow(0, begin, count) / divisor;
+    const at::Tensor momentum = moments[0].narrow(0, begin, count);
+    momentum.lerp_(gradient, 1 - options_.momentum);
+    directions.narrow(0, begin, count).copy_(gradient.lerp(momentum, options_.momentum));
+  }
+  if (!HasMatrices(*shard.layout)) return;
+  if (shard.layout->ranks() > 1) directions = comm::AllGather(*shard.gather, directions);
+  for (const FlatSlice& slice : matrices) {
+    const FlatParameter& parameter = shard.layout->parameters()[slice.parameter];
+    const at::Tensor whole = directions.narrow(0, parameter.offset, parameter.count).view(parameter.shape);
+    const std::int64_t count = slice.end - slice.begin;
+    const at::Tensor values = master.narrow(0, slice.shard_offset, count);
+    values.mul_(1 - options_.lr * options_.weight_decay);
+    values.sub_(NewtonSchulz(whole).reshape({-1}).narrow(0, slice.begin, count),
+                options_.lr * MuonScale(parameter.shape[0], parameter.shape[1]));
   }
 }
 
@@ -122,6 +174,11 @@ absl::Status ShardedOptimizer::StepShards(double divisor) {
   PLAIT_RETURN_IF_ERROR(
       ForEachShard(/*changes=*/true, [&](std::size_t shard, const std::vector<at::Tensor>& moments) {
         return dp_.VisitMaster(shard, /*changes=*/true, [&](const at::Tensor& master) {
+          const Shard& s = dp_.shards()[shard];
+          if (options_.kind == OptimizerKind::kMuon && s.of_block) {
+            StepMuon(s, master, moments, divisor, decayed, others);
+            return absl::OkStatus();
+          }
           AddTo(decayed, shard, master, moments, /*decays=*/true);
           AddTo(others, shard, master, moments, /*decays=*/false);
           if (!all_resident()) step();
@@ -165,8 +222,8 @@ void ShardedOptimizer::StepGroup(const Group& g, double weight_decay, double div
   using Fused = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
                          at::TensorList, double, double, double, double, double, bool, bool,
                          const std::optional<at::Tensor>&, const std::optional<at::Tensor>&);
-  const Fused fused = options_.kind == OptimizerKind::kAdamW ? static_cast<Fused>(at::_fused_adamw_)
-                                                             : static_cast<Fused>(at::_fused_adam_);
+  const Fused fused = options_.kind == OptimizerKind::kAdam ? static_cast<Fused>(at::_fused_adam_)
+                                                            : static_cast<Fused>(at::_fused_adamw_);
   fused(g.values, g.gradients, g.moments[0], g.moments[1], {}, steps, options_.lr, options_.beta1,
         options_.beta2, weight_decay, options_.epsilon, kAmsgrad, kMaximize, scale, std::nullopt);
 }

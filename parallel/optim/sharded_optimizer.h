@@ -1,4 +1,4 @@
-// AdamW, Adam and SGD on the shards of a DataParallel, with clipping by the global norm.
+// AdamW, Adam, SGD and Muon on the shards of a DataParallel, with clipping by the global norm.
 //
 //   ShardedOptimizer optimizer(*dp, {.kind = OptimizerKind::kAdamW, .lr = 6e-4, .weight_decay = 0.1});
 //   dp->Backward(loss);
@@ -6,7 +6,9 @@
 //
 // LibTorch's fused kernels, one call per step for all shards with weight decay and one for all others. AdamW:
 // Loshchilov & Hutter, arXiv:1711.05101, algorithm 2; Adam: Kingma & Ba, arXiv:1412.6980, algorithm 1; SGD
-// with momentum as torch.optim.SGD. Moments have the masters' type. They may live in a file
+// with momentum as torch.optim.SGD. Muon (muon.h) steps the matrices of blocks that decay, AdamW all others: along a shard
+// axis a unit's momentum is all-gathered, and each rank orthogonalizes the matrices that it has a part of. Layers split over
+// ranks (tp) would be orthogonalized part by part: the caller refuses them. Moments have the masters' type. They may live in a file
 // (parallel/offload/state_store.h), and masters or parameters too (DataParallelOptions): then a step goes
 // from shard to shard, with two of them in memory, and makes the same bits.
 #ifndef PLAIT_PARALLEL_OPTIM_SHARDED_OPTIMIZER_H_
@@ -28,7 +30,7 @@
 
 namespace plait::parallel {
 
-enum class OptimizerKind { kAdamW, kAdam, kSgd };
+enum class OptimizerKind { kAdamW, kAdam, kSgd, kMuon };
 
 struct ShardedOptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -36,8 +38,8 @@ struct ShardedOptimizerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double momentum = 0;      // SGD
-  double weight_decay = 0;  // of the parameters that decay; decoupled in AdamW alone
+  double momentum = 0;      // SGD; Muon, Nesterov's
+  double weight_decay = 0;  // of the parameters that decay; decoupled in AdamW and Muon
 };
 
 struct StepOptions {
@@ -55,9 +57,10 @@ struct StepResult {
 
 class ShardedOptimizer {
  public:
-  // With moments in memory.
+  // With moments in memory. Muon needs masters in memory, too.
   ShardedOptimizer(DataParallel& dp, const ShardedOptimizerOptions& options);
-  // Collective. Moments where `place` says; errors as StateStore::Create, on all ranks.
+  // Collective. Moments where `place` says; errors as StateStore::Create, on all ranks; Unimplemented for
+  // Muon anywhere but in memory.
   static absl::StatusOr<std::unique_ptr<ShardedOptimizer>> Create(DataParallel& dp,
                                                                   const ShardedOptimizerOptions& options,
                                                                   const StateStoreOptions& place);
@@ -72,7 +75,8 @@ class ShardedOptimizer {
   void set_steps(std::int64_t steps) { steps_ = steps; }  // of a checkpoint
   const ShardedOptimizerOptions& options() const { return options_; }
 
-  // Local. "exp_avg" and "exp_avg_sq"; "momentum"; none.
+  // Local. "exp_avg" and "exp_avg_sq"; "momentum"; none. Muon: as AdamW, exp_avg is the momentum of its
+  // matrices, exp_avg_sq of them stays 0.
   const std::vector<std::string>& moment_names() const { return names_; }
   // Local. Calls `visit` for each shard of DataParallel::shards(), in order, with its moments in the order of
   // moment_names(), (layout->shard_count()) each, valid during the call. `changes`: what it writes into them
@@ -95,6 +99,10 @@ class ShardedOptimizer {
   absl::Status StepShards(double divisor);
   void AddTo(Group& group, std::size_t shard, const at::Tensor& master,
              const std::vector<at::Tensor>& moments, bool decays) const;
+  void AddSlice(Group& group, const Shard& shard, const at::Tensor& master,
+                const std::vector<at::Tensor>& moments, std::int64_t begin, std::int64_t count) const;
+  void StepMuon(const Shard& shard, const at::Tensor& master, const std::vector<at::Tensor>& moments,
+                double divisor, Group& decayed, Group& others);
   void StepGroup(const Group& group, double weight_decay, double divisor);
   std::vector<at::Tensor> MomentsIn(const at::Tensor& state) const;
 

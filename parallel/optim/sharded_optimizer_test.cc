@@ -2,6 +2,8 @@
 // memory, bit for bit.
 #include "parallel/optim/sharded_optimizer.h"
 
+#include <ATen/ops/svd.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -11,6 +13,7 @@
 
 #include "comm/device_mesh.h"
 #include "comm/testing/world.h"
+#include "parallel/optim/muon.h"
 #include "parallel/sharding/testing_model.h"
 
 namespace plait::parallel {
@@ -54,12 +57,16 @@ using Rule =
     std::function<void(at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step)>;
 
 // All samples of all ranks on this one (they are the same).
-std::vector<at::Tensor> Serial(const Rule& rule) {
+// `of_block_matrices`: another rule for those; empty: none.
+std::vector<at::Tensor> Serial(const Rule& rule, const Rule& of_block_matrices) {
   TestingModel model(at::kDouble);
   std::vector<at::Tensor> parameters, first, second;
+  std::vector<const Rule*> rules;
   for (const models::ParameterUnit& unit : model.units) {
     for (const models::ParameterSpec& p : unit.parameters) {
       parameters.push_back(p.tensor);
+      const bool other = of_block_matrices && unit.block >= 0 && p.tensor.dim() == 2;
+      rules.push_back(other ? &of_block_matrices : &rule);
       first.push_back(at::zeros_like(p.tensor.detach()));
       second.push_back(at::zeros_like(p.tensor.detach()));
     }
@@ -69,21 +76,22 @@ std::vector<at::Tensor> Serial(const Rule& rule) {
         .backward();
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      rule(parameters[i], parameters[i].grad().clone(), first[i], second[i], step + 1);
+      (*rules[i])(parameters[i], parameters[i].grad().clone(), first[i], second[i], step + 1);
       parameters[i].mutable_grad().reset();
     }
   }
   return parameters;
 }
 
-void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule) {
+void ExpectSteps(const ShardedOptimizerOptions& options, const Rule& rule,
+                 const Rule& of_block_matrices = {}) {
   Program program;
   ShardedOptimizer optimizer(*program.dp, options);
   for (int step = 0; step < kSteps; ++step) {
     program.Backward(step);
     optimizer.Step();
   }
-  const std::vector<at::Tensor> expected = Serial(rule), parameters = program.Parameters();
+  const std::vector<at::Tensor> expected = Serial(rule, of_block_matrices), parameters = program.Parameters();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double difference = (parameters[i] - expected[i]).abs().max().item<double>();
     EXPECT_LE(difference, kTolerance * expected[i].abs().max().item<double>()) << "parameter " << i;
@@ -119,6 +127,50 @@ TEST(ShardedOptimizerTest, AdamWithCoupledDecay) {
               });
 }
 
+// The same polynomial on the singular values themselves.
+at::Tensor BySingularValues(const at::Tensor& matrix) {
+  const auto [u, values, v] = at::svd(matrix / (matrix.norm() + 1e-7));
+  at::Tensor s = values;
+  for (int k = 0; k < 5; ++k) s = s * 3.4445 - s.pow(3) * 4.7750 + s.pow(5) * 2.0315;
+  return at::mm(u * s, v.t());
+}
+
+TEST(Muon, BringsSingularValuesNearOne) {
+  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{5, 5}, {3, 8}, {9, 4}, {1, 6}}) {
+    const at::Tensor matrix = TestNumbers(shape, 3), made = NewtonSchulz(matrix);
+    EXPECT_LE((made - BySingularValues(matrix)).abs().max().item<double>(), 1e-12) << matrix.sizes();
+    // The polynomial's own limits for values above 0.01 or so (Jordan et al.).
+    const at::Tensor values = std::get<1>(at::svd(made));
+    EXPECT_GT(values.min().item<double>(), 0.5) << matrix.sizes();
+    EXPECT_LT(values.max().item<double>(), 1.3) << matrix.sizes();
+  }
+  EXPECT_EQ(NewtonSchulz(at::zeros({2, 3})).abs().max().item<double>(), 0);
+  EXPECT_DOUBLE_EQ(MuonScale(16, 25), 1.0);
+}
+
+// On shares that cut matrices anywhere: of the whole matrices.
+TEST(ShardedOptimizerTest, MuonForMatricesOfBlocksAndAdamWForTheRest) {
+  ExpectSteps(
+      {.kind = OptimizerKind::kMuon,
+       .lr = 0.01,
+       .beta1 = 0.8,
+       .beta2 = 0.9,
+       .momentum = 0.95,
+       .weight_decay = 0.1},
+      [](at::Tensor& p, at::Tensor g, at::Tensor& first, at::Tensor& second, int step) {
+        p.mul_(1 - 0.01 * DecayOf(p, 0.1));
+        first = first * 0.8 + g * 0.2;
+        second = second * 0.9 + g * g * 0.1;
+        const at::Tensor root = (second / (1 - std::pow(0.9, step))).sqrt() + 1e-8;
+        p.sub_(first / (1 - std::pow(0.8, step)) / root * 0.01);
+      },
+      [](at::Tensor& p, at::Tensor g, at::Tensor& momentum, at::Tensor&, int) {
+        momentum = momentum * 0.95 + g * 0.05;
+        p.mul_(1 - 0.01 * 0.1);
+        p.sub_(BySingularValues(g * 0.05 + momentum * 0.95) * (0.01 * 0.2 * std::sqrt(7.0)));
+      });
+}
+
 TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
   for (const auto kind : {OptimizerKind::kAdamW, OptimizerKind::kSgd}) {
     const ShardedOptimizerOptions options = {.kind = kind, .lr = 0.01, .momentum = 0.9, .weight_decay = 0.1};
@@ -139,6 +191,10 @@ TEST(ShardedOptimizerTest, MomentsInAFileGiveTheSameBits) {
 
 TEST(ShardedOptimizerTest, NoPlaceForMomentsIsToldOnAllRanks) {
   Program program;
+  const auto muon =
+      ShardedOptimizer::Create(*program.dp, {.kind = OptimizerKind::kMuon},
+                               {.target = OffloadTarget::kFile, .folder = ::testing::TempDir()});
+  EXPECT_EQ(muon.status().code(), absl::StatusCode::kUnimplemented) << muon.status();
   const auto optimizer = ShardedOptimizer::Create(
       *program.dp, {}, {.target = OffloadTarget::kFile, .folder = "/no/such/folder"});
   EXPECT_EQ(optimizer.status().code(), absl::StatusCode::kNotFound) << optimizer.status();

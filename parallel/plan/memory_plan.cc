@@ -143,6 +143,7 @@ std::string MomentNote(const MemoryPlan& plan) {
   const MemoryPlanRequest& request = plan.request;
   const char* kind = request.optimizer == OptimizerKind::kAdamW  ? "AdamW"
                      : request.optimizer == OptimizerKind::kAdam ? "Adam"
+                     : request.optimizer == OptimizerKind::kMuon ? "Muon and AdamW"
                                                                  : "SGD";
   return absl::StrCat(kind, ", ", ShardNote(request, true, request.master_type),
                       FileNote(plan.moment_file_bytes));

@@ -171,7 +171,11 @@ void DataParallel::Engine::AddUnit(const ParameterUnit& unit, const UnitPart& pa
     blocks.resize(std::max<std::size_t>(blocks.size(), unit.block + 1));
     blocks[unit.block].push_back(index);
   }
-  Shard shard = {.layout = &units.back()->layout(), .rank = context->gather.rank(), .parameters = part};
+  Shard shard = {.layout = &units.back()->layout(),
+                 .rank = context->gather.rank(),
+                 .of_block = !IsRoot(unit),
+                 .gather = &context->gather,
+                 .parameters = part};
   for (const ParameterSpec* parameter : part) shard.primary.push_back(IsPrimary(unit, *parameter));
   shards.push_back(std::move(shard));
 }

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "comm/communicator.h"
 #include "models/block_model.h"
 #include "parallel/sharding/flat_layout.h"
 
@@ -21,7 +22,10 @@ namespace plait::parallel {
 // This rank's shard of a flat buffer: of a unit, or of a part of a root unit.
 struct Shard {
   const FlatLayout* layout;
-  int rank = 0;  // along the unit's shard axis
+  int rank = 0;           // along the unit's shard axis
+  bool of_block = false;  // else of a root unit
+  // The ranks that have the other shards, in their order; not owned, valid as long as the engine.
+  const comm::Communicator* gather = nullptr;
   // By parameter of the layout.
   std::vector<const models::ParameterSpec*> parameters = {};
   // Whether this rank's elements are the ones that count in norms and are saved: it has coordinate 0 along

@@ -36,6 +36,20 @@ class StrategiesTest(runs.TrainTest):
                             x, y = float.fromhex(x), float.fromhex(y)
                             self.assertLessEqual(abs(x - y), TOLERANCE * abs(x), f"{name} of step {step + 1}")
 
+    def test_muon(self):
+        """Steps of whole matrices, wherever their parts are; moments in checkpoints."""
+        flags = ["--dtype=float64", "--sample-tokens=0", "--optimizer=muon", "--learning-rate=1e-2"]
+        self.train("--nproc=1", *flags, outputs="one")
+        for name, mesh in (("fsdp", ["--nproc=3", "--strategy=fsdp"]), ("pp", ["--nproc=2", "--mesh=pp=2"]),
+                           ("hsdp", ["--nproc=4", "--strategy=zero2", "--mesh=dp_replicate=2,dp_shard=2"])):
+            run = self.train(*mesh, *flags, "--checkpoint-dir=" + name, "--checkpoint-interval=3", "--keep-last=0", outputs=name + "_run")
+            self.assertIn("using Muon for matrices of blocks, fused AdamW for the others", run.out)
+            self.expect_same("one", name + "_run")
+        self.train("--nproc=1", *flags, "--resume=fsdp/step-000000003", outputs="rest")
+        self.expect_same("one", "rest", skip=3)
+        self.train("--nproc=1", *flags[:2], "--learning-rate=1e-2", outputs="adamw")
+        self.assertNotEqual(self.numbers("one")["loss"], self.numbers("adamw")["loss"])
+
     def test_bytes_of_a_step(self):
         """All-reduced, or reduce-scattered and all-gathered: 2 (N - 1) / N of 4 bytes per parameter, once for all micro-batches."""
         for strategy, axis in (("ddp", "dp_replicate"), ("zero1", "dp_shard"), ("zero2", "dp_shard")):

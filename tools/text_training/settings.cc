@@ -80,6 +80,7 @@ absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) co
   PLAIT_RETURN_IF_ERROR(AtLeast(SequenceFlag().c_str(), sequence, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("max-iters", max_iters, 0));
   PLAIT_RETURN_IF_ERROR(optimizer.Check());
+  PLAIT_RETURN_IF_ERROR(optimizer.CheckPlaces(axes, offload));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(axes, absl::StrCat("--", SequenceFlag(), "=", sequence), sequence));
   return CheckShared(axes);

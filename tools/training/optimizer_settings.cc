@@ -12,7 +12,13 @@ namespace plait::training {
 
 void OptimizerSettings::Bind(SettingsTable& table) {
   table.Group("Optimizer");
-  table.Add(learning_rate_flag, &learning_rate, "maximum learning rate of AdamW", OnResume::kAdopt);
+  table.Add(learning_rate_flag, &learning_rate, "maximum learning rate", OnResume::kAdopt);
+  table.Add(
+      "optimizer", &optimizer,
+      "adamw; or muon: steps of orthogonalized momentum for the matrices of blocks, of the size that AdamW's "
+      "would have, and AdamW for all others",
+      OnResume::kSame);
+  table.Add("muon_momentum", &muon_momentum, "muon's decay of the mean of gradients", OnResume::kSame);
   table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
   table.Add(
       "lr_schedule", &lr_schedule,
@@ -31,6 +37,19 @@ void OptimizerSettings::Bind(SettingsTable& table) {
   table.Add("grad_clip", &grad_clip, "maximum global norm of the gradients; 0: no clipping", OnResume::kSame);
 }
 
+absl::Status OptimizerSettings::CheckPlaces(const std::vector<comm::MeshAxis>& axes,
+                                            const std::string& offload) const {
+  if (!is_muon()) return absl::OkStatus();
+  if (const int tp = RanksAlong(axes, "tp"); tp > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--optimizer=muon: not with tp=", tp,
+                     " in --mesh, where a rank has parts of matrices; expected other axes, or adamw"));
+  }
+  if (offload == "none") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--optimizer=muon: not with --offload=", offload, "; expected none, or adamw"));
+}
+
 absl::Status OptimizerSettings::Check() const {
   const std::string rate_flag = absl::StrReplaceAll(learning_rate_flag, {{"_", "-"}});
   PLAIT_RETURN_IF_ERROR(Positive(rate_flag.c_str(), learning_rate));
@@ -40,6 +59,8 @@ absl::Status OptimizerSettings::Check() const {
   PLAIT_RETURN_IF_ERROR(OneOf("lr-schedule", lr_schedule, {"cosine", "linear", "wsd"}));
   PLAIT_RETURN_IF_ERROR(Between("lr-decay-fraction", lr_decay_fraction, 0, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("weight-decay", weight_decay, 0));
+  PLAIT_RETURN_IF_ERROR(OneOf("optimizer", optimizer, {"adamw", "muon"}));
+  PLAIT_RETURN_IF_ERROR(Fraction("muon-momentum", muon_momentum));
   PLAIT_RETURN_IF_ERROR(Fraction("beta1", beta1));
   PLAIT_RETURN_IF_ERROR(Fraction("beta2", beta2));
   PLAIT_RETURN_IF_ERROR(AtLeast("grad-clip", grad_clip, 0));
@@ -66,7 +87,12 @@ parallel::LrSchedule OptimizerSettings::Schedule() const {
 }
 
 parallel::ShardedOptimizerOptions OptimizerSettings::Options() const {
-  return {.lr = learning_rate, .beta1 = beta1, .beta2 = beta2, .weight_decay = weight_decay};
+  return {.kind = is_muon() ? parallel::OptimizerKind::kMuon : parallel::OptimizerKind::kAdamW,
+          .lr = learning_rate,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .momentum = is_muon() ? muon_momentum : 0,
+          .weight_decay = weight_decay};
 }
 
 }  // namespace plait::training

@@ -124,6 +124,7 @@ absl::Status VitSettings::ChooseDefaults(training::SettingsTable& table) {
 absl::Status VitSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(CheckModel(*this));
   PLAIT_RETURN_IF_ERROR(optimizer.Check());
+  PLAIT_RETURN_IF_ERROR(optimizer.CheckPlaces(axes, offload));
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(
       axes, absl::StrCat("--image-size=", image_size, " --patch-size=", patch_size, " --pool=", pool),

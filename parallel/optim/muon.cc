@@ -1,0 +1,36 @@
+#include "parallel/optim/muon.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace plait::parallel {
+namespace {
+
+constexpr int kIterations = 5;
+constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+constexpr double kEpsilon = 1e-7;
+
+}  // namespace
+
+at::Tensor NewtonSchulz(const at::Tensor& matrix) {
+  // The product with the transpose is of the shorter side.
+  const bool tall = matrix.size(0) > matrix.size(1);
+  at::Tensor x = tall ? matrix.t() : matrix;
+  x = x / (x.norm() + kEpsilon);
+  for (int k = 0; k < kIterations; ++k) {
+    const at::Tensor gram = at::mm(x, x.t());
+    const at::Tensor factor = at::addmm(gram, gram, gram, kB, kC);
+    x = at::addmm(x, factor, x, kA);
+  }
+  return tall ? x.t() : x;
+}
+
+double MuonScale(std::int64_t rows, std::int64_t columns) {
+  return 0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)));
+}
+
+}  // namespace plait::parallel
