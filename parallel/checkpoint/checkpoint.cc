@@ -72,6 +72,16 @@ const std::vector<TensorSpec>& Checkpoint::tensors() const { return index_->layo
 const std::map<std::string, std::string>& Checkpoint::texts() const { return index_->texts; }
 const std::map<std::string, std::int64_t>& Checkpoint::integers() const { return index_->integers; }
 
+Checkpoint::Totals Checkpoint::TotalsOf(const std::string& group) const {
+  Totals totals;
+  for (const TensorSpec& tensor : tensors()) {
+    if (tensor.group != group) continue;
+    ++totals.tensors;
+    totals.elements += ElementsOf(tensor);
+  }
+  return totals;
+}
+
 absl::StatusOr<std::string> Checkpoint::Text(const std::string& name) const {
   const auto found = index_->texts.find(name);
   if (found != index_->texts.end()) return found->second;

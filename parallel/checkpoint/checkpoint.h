@@ -45,6 +45,11 @@ class Checkpoint {
   std::int64_t step() const;
   int ranks() const;  // that wrote it
   const std::vector<TensorSpec>& tensors() const;
+  // Of the tensors of a group, "model".
+  struct Totals {
+    std::int64_t tensors = 0, elements = 0;
+  };
+  Totals TotalsOf(const std::string& group) const;
 
   const std::map<std::string, std::string>& texts() const;
   const std::map<std::string, std::int64_t>& integers() const;

@@ -13,7 +13,6 @@
 #include "data/text/byte_pair_tokenizer.h"
 #include "data/text/character_tokenizer.h"
 #include "models/model_sizes.h"
-#include "tools/training/resume.h"
 
 namespace plait::text_training {
 namespace {
@@ -117,8 +116,9 @@ absl::StatusOr<ModelOptions> ReadOptions(const Checkpoint& checkpoint) {
   ReadExperts(checkpoint, options);
   for (const Field& field : FieldsOf(options)) PLAIT_RETURN_IF_ERROR(Read(checkpoint, field));
   PLAIT_RETURN_IF_ERROR(base::Prefixed(Validate(options), checkpoint.folder()));
-  PLAIT_RETURN_IF_ERROR(
-      base::Prefixed(models::CheckHeld(SizesOf(options), training::HeldBy(checkpoint)), checkpoint.folder()));
+  const Checkpoint::Totals held = checkpoint.TotalsOf("model");
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(models::CheckHeld(SizesOf(options), {held.tensors, held.elements}),
+                                       checkpoint.folder()));
   return options;
 }
 

@@ -94,7 +94,8 @@ absl::Status RunOnRank(const Program& program, SettingsTable& table, const std::
   settings.Complete(axes);
   PLAIT_RETURN_IF_ERROR(settings.Check(axes));
   if (place.checkpoint.has_value()) {
-    const absl::Status fits = models::CheckHeld(settings.Sizes(), HeldBy(*place.checkpoint));
+    const parallel::Checkpoint::Totals held = place.checkpoint->TotalsOf("model");
+    const absl::Status fits = models::CheckHeld(settings.Sizes(), {held.tensors, held.elements});
     PLAIT_RETURN_IF_ERROR(base::Prefixed(fits, "--resume: " + place.checkpoint->folder()));
   }
   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, comm::DeviceMesh::Create(world, axes));

@@ -120,16 +120,6 @@ absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, 
   return place;
 }
 
-models::HeldNumbers HeldBy(const Checkpoint& checkpoint) {
-  models::HeldNumbers held;
-  for (const parallel::TensorSpec& tensor : checkpoint.tensors()) {
-    if (tensor.group != "model") continue;
-    ++held.tensors;
-    held.numbers += parallel::ElementsOf(tensor);
-  }
-  return held;
-}
-
 absl::Status CompareFacts(const Checkpoint& checkpoint, const NamedValues& facts) {
   const NamedValues kept = KeptIn(checkpoint);
   for (const auto& [name, value] : facts) {

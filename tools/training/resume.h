@@ -19,7 +19,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/communicator.h"
-#include "models/model_sizes.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/save.h"
 #include "tools/training/folder_lock.h"
@@ -44,9 +43,6 @@ absl::StatusOr<CheckpointPlace> OpenCheckpointPlace(const std::string& program, 
                                                     SettingsTable& table, const comm::Communicator& world,
                                                     const std::string& job_id,
                                                     const std::function<void(const std::string&)>& say);
-
-// Local. What a checkpoint holds of its model, for models::CheckHeld.
-models::HeldNumbers HeldBy(const parallel::Checkpoint& checkpoint);
 
 // Local. InvalidArgument "checkpoint of another run: NAME is X there and Y here" for the first that differs.
 // Checkpoints of earlier versions may lack some.
