@@ -46,20 +46,24 @@ ResidualNet::ResidualNet(std::int64_t in, std::int64_t width, std::int64_t depth
                          const at::TensorOptions& options)
     : ModuleModel(std::make_shared<torch::nn::Module>("ResidualNet")),
       in_(module()->register_parameter("in", at::empty({width, in}, options))),
-      out_(module()->register_parameter("out", at::empty({1, width}, options))) {
+      in_bias_(module()->register_parameter("in_bias", at::empty({width}, options))),
+      out_(module()->register_parameter("out", at::empty({1, width}, options))),
+      out_bias_(module()->register_parameter("out_bias", at::empty({1}, options))) {
   for (std::int64_t i = 0; i < depth; ++i) {
     const std::string name = absl::StrCat("block", i);
     AddBlock(name, module()->register_module(name, std::make_shared<Block>(width, options)));
   }
-  SetUsedBy(models::UsedBy::kPrologue, {"in"});  // with pp the first stage alone has it
-  SetUsedBy(models::UsedBy::kEpilogue, {"out"});
+  SetUsedBy(models::UsedBy::kPrologue, {"in", "in_bias"});  // with pp the first stage alone has it
+  SetUsedBy(models::UsedBy::kEpilogue, {"out", "out_bias"});
 }
 
 models::BlockState ResidualNet::Prologue(const models::Batch& batch, const models::BlockContext&) {
-  return {.hidden = at::linear(batch.inputs, in_)};
+  return {.hidden = at::linear(batch.inputs, in_, in_bias_)};
 }
 
-at::Tensor ResidualNet::Output(const models::BlockState& state) { return at::linear(state.hidden, out_); }
+at::Tensor ResidualNet::Output(const models::BlockState& state) {
+  return at::linear(state.hidden, out_, out_bias_);
+}
 
 models::LossSum ResidualNet::Epilogue(const models::BlockState& state, const models::Batch& batch) {
   return {at::mse_loss(Output(state), batch.targets, at::Reduction::Sum), batch.targets.size(0)};
@@ -68,8 +72,8 @@ models::LossSum ResidualNet::Epilogue(const models::BlockState& state, const mod
 // Unit 0 is the root, unit i the block i - 1. Called where the whole parameters have memory; a rank keeps its part.
 void ResidualNet::ResetParameters(std::size_t unit) {
   if (unit == 0) {
-    models::DrawByFanIn(in_, {});
-    return models::DrawByFanIn(out_, {});
+    models::DrawByFanIn(in_, in_bias_);
+    return models::DrawByFanIn(out_, out_bias_);
   }
   const auto& block = static_cast<const Block&>(*blocks()[unit - 1]);
   models::DrawByFanIn(block.w1, block.b1);
