@@ -17,8 +17,6 @@
 namespace plait::gru_training {
 namespace {
 
-using rank_history::RankStatistics;
-
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -298,9 +296,9 @@ std::vector<training::Recorded> GruTask::metrics() const {
           {data::Count("batch", "batch within the epoch, from 1")},
           {{"loss", "1", "cross entropy of the batch"}},
           {{"gradient_norm", "1", "2-norm of all gradients, before clipping"}},
-          {{"dt", "s", "time per step"}, RankStatistics::kEachRank},
-          {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},
-          {{"dtb", "s", "backward passes, reductions and optimizer"}, RankStatistics::kEachRank},
+          {{"dt", "s", "time per step"}},
+          {{"dtf", "s", "forward passes and losses"}},
+          {{"dtb", "s", "backward passes, reductions and optimizer"}},
           {{"forward_time", "s", "forward evaluation of the batch"}},
           {{"loss_time", "s", "head and loss of the batch"}},
           {{"backward_time", "s", "backward evaluation of the batch"}},
