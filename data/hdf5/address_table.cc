@@ -177,7 +177,10 @@ absl::StatusOr<std::string> SerializeAddresses(const AddressTable& table) {
                      {"arrays", std::move(arrays)},
                      {"structure_crc32", table.structure_crc32.value_or(0)}};
   try {
-    const std::string text = json.dump();
+    std::string text = json.dump();
+    // HDF5's structures hold times: the size of the file must not depend on how many digits their checksum has.
+    constexpr std::size_t kMostDigits = 10;
+    text.append(kMostDigits - absl::StrCat(table.structure_crc32.value_or(0)).size(), ' ');
     return absl::StrCat(text, FooterOf(text));
   } catch (const Json::exception&) {
     return absl::InvalidArgumentError("a name in it is not UTF-8");

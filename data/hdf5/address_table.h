@@ -12,7 +12,8 @@
 //   {"format": "plait checkpoint", "integers": {"format_version": 3, "step": 12},
 //    "arrays": {"/plait/pieces": [offset, bytes, crc32], "/model/x[0:12]": [offset, bytes], ...},
 //    "structure_crc32": 305419896}
-// then 20 bytes: its CRC-32 (uint32) and its size (uint64), little-endian, and "plaitad1".
+// with blanks behind it that make its size independent of the last number, then 20 bytes: its CRC-32 (uint32) and its size
+// (uint64), little-endian, and "plaitad1".
 #ifndef PLAIT_DATA_HDF5_ADDRESS_TABLE_H_
 #define PLAIT_DATA_HDF5_ADDRESS_TABLE_H_
 
