@@ -7,11 +7,12 @@
 #include <ATen/ops/mse_loss.h>
 #include <torch/nn/module.h>
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "models/fan_in_initialisation.h"
+#include "models/initial_values.h"
 #include "parallel/tensor/linear.h"
 
 namespace tutorial {
@@ -46,38 +47,40 @@ ResidualNet::ResidualNet(std::int64_t in, std::int64_t width, std::int64_t depth
                          const at::TensorOptions& options)
     : ModuleModel(std::make_shared<torch::nn::Module>("ResidualNet")),
       in_(module()->register_parameter("in", at::empty({width, in}, options))),
-      in_bias_(module()->register_parameter("in_bias", at::empty({width}, options))),
-      out_(module()->register_parameter("out", at::empty({1, width}, options))),
-      out_bias_(module()->register_parameter("out_bias", at::empty({1}, options))) {
+      out_(module()->register_parameter("out", at::empty({1, width}, options))) {
   for (std::int64_t i = 0; i < depth; ++i) {
     const std::string name = absl::StrCat("block", i);
     AddBlock(name, module()->register_module(name, std::make_shared<Block>(width, options)));
   }
-  SetUsedBy(models::UsedBy::kPrologue, {"in", "in_bias"});  // with pp the first stage alone has it
-  SetUsedBy(models::UsedBy::kEpilogue, {"out", "out_bias"});
+  SetUsedBy(models::UsedBy::kPrologue, {"in"});  // with pp the first stage alone has it
+  SetUsedBy(models::UsedBy::kEpilogue, {"out"});
 }
 
 models::BlockState ResidualNet::Prologue(const models::Batch& batch, const models::BlockContext&) {
-  return {.hidden = at::linear(batch.inputs, in_, in_bias_)};
+  return {.hidden = at::linear(batch.inputs, in_)};
 }
 
-at::Tensor ResidualNet::Output(const models::BlockState& state) {
-  return at::linear(state.hidden, out_, out_bias_);
-}
+at::Tensor ResidualNet::Output(const models::BlockState& state) { return at::linear(state.hidden, out_); }
 
 models::LossSum ResidualNet::Epilogue(const models::BlockState& state, const models::Batch& batch) {
   return {at::mse_loss(Output(state), batch.targets, at::Reduction::Sum), batch.targets.size(0)};
 }
 
-// Unit 0 is the root, unit i the block i - 1. Called where the whole parameters have memory; a rank keeps its part.
+// Unit 0 is the root, unit i the block i - 1. The numbers of the whole tensor are drawn, whatever part of it a rank of tp has.
 void ResidualNet::ResetParameters(std::size_t unit) {
+  const auto draw = [this](const at::Tensor& weight, std::int64_t inputs) {
+    models::DrawNormal(weight, PlacementOf(weight), 1 / std::sqrt(static_cast<double>(inputs)));
+  };
   if (unit == 0) {
-    models::DrawByFanIn(in_, in_bias_);
-    return models::DrawByFanIn(out_, out_bias_);
+    draw(in_, in_.size(1));
+    return draw(out_, out_.size(1));
   }
   const auto& block = static_cast<const Block&>(*blocks()[unit - 1]);
-  models::DrawByFanIn(block.w1, block.b1);
-  models::DrawByFanIn(block.w2, block.b2);
+  const std::int64_t width = in_.size(0);
+  draw(block.w1, width);
+  draw(block.w2, 4 * width);
+  models::Fill(block.b1, 0);
+  models::Fill(block.b2, 0);
 }
 
 std::string ResidualNet::Description() const {

@@ -33,7 +33,7 @@ class ResidualNet final : public plait::models::ModuleModel, public plait::tenso
   }
 
  private:
-  at::Tensor in_, in_bias_, out_, out_bias_;  // (width, in), (width), (1, width), (1)
+  at::Tensor in_, out_;  // weights (width, in), (1, width)
 };
 
 }  // namespace tutorial
