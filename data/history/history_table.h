@@ -7,8 +7,8 @@
 //   }
 //
 // Reads what History writes, and also other HDF5 files of metrics per step: those that xarray, netCDF-4 or
-// h5py wrote, with or without a coordinate `draw`, integers (without those of their _FillValue) and floating-point numbers of any width, in
-// groups ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions
+// h5py wrote, with or without a coordinate `draw`, integers (those of their _FillValue are NaN)
+// and floating-point numbers of any width, in groups ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions
 // a vector per draw. Arrays that are shorter than the longest end in NaN.
 //
 // Nothing is modified. Draws of a run that goes on, or was killed, are read from its journal too, and counted

@@ -37,6 +37,14 @@ class Strike:
         time.sleep(self.delay)
         return self.attempt.process.poll() is None
 
+    def choose_rank(self, attempt):
+        """A rank and its process; None for both where not all ranks are there any more."""
+        ranks = attempt.wait_for_ranks(self.ranks)
+        if len(ranks) != self.ranks:
+            return None, None
+        rank = self.rng.choice(sorted(ranks))
+        return rank, ranks[rank]
+
     def end(self):
         self.code = self.attempt.end()
         if self.code is None:
@@ -69,10 +77,9 @@ def kill_rank(strike):
     attempt = strike.start()
     struck = None
     if strike.wait():
-        ranks = attempt.wait_for_ranks(strike.ranks)
-        struck = strike.rng.choice(sorted(ranks)) if len(ranks) == strike.ranks else None
+        struck, process = strike.choose_rank(attempt)
         if struck is not None:
-            attempts.tell(ranks[struck], signal.SIGKILL)
+            attempts.tell(process, signal.SIGKILL)
     problems = strike.end()
     if struck is None or strike.ranks == 1 or problems:
         return problems
@@ -102,12 +109,11 @@ def pause_rank(strike):
     """Stopped and continued: nothing has happened."""
     attempt = strike.start()
     if strike.wait():
-        ranks = attempt.wait_for_ranks(strike.ranks)
-        rank = strike.rng.choice(sorted(ranks)) if ranks else None
+        rank, process = strike.choose_rank(attempt)
         if rank is not None:
-            attempts.tell(ranks[rank], signal.SIGSTOP)
+            attempts.tell(process, signal.SIGSTOP)
             time.sleep(strike.rng.uniform(0.5, 3))
-            attempts.tell(ranks[rank], signal.SIGCONT)
+            attempts.tell(process, signal.SIGCONT)
     problems = strike.end()
     return problems or ([] if strike.code == 0 else [f"exit code {strike.code} after a pause"])
 
@@ -119,14 +125,13 @@ def stop_rank(strike):
     attempt = strike.start(timeout=WATCHED_SECONDS)
     stopped = None
     if strike.wait():
-        ranks = attempt.wait_for_ranks(strike.ranks)
-        stopped = strike.rng.choice(sorted(ranks)) if len(ranks) == strike.ranks else None
+        stopped, process = strike.choose_rank(attempt)
         if stopped is not None:
-            attempts.tell(ranks[stopped], signal.SIGSTOP)
+            attempts.tell(process, signal.SIGSTOP)
             # Behind its last collective, when all is saved, nobody watches a rank any more.
             attempt.wait_for_process(4 * WATCHED_SECONDS)
             if SAVED in attempt.text():
-                attempts.tell(ranks[stopped], signal.SIGCONT)
+                attempts.tell(process, signal.SIGCONT)
                 stopped = None
     problems = strike.end()
     if stopped is None or problems:
