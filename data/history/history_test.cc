@@ -76,7 +76,7 @@ TEST(History, KeepsWhatWasAppendedNaNsInfinitiesAndLateMetrics) {
 TEST(History, IntegersAreIntegersInTheFile) {
   const std::string path = NewPath("integers.h5");
   const auto integers = [&](const std::string& name) {
-    return *ReadArray<std::int64_t>(*OpenHistoryFile(path, File::Mode::kRead), name);
+    return *ReadArray<std::int64_t>(*OpenHistoryFile(path), name);
   };
   constexpr std::int64_t kFill = -9223372036854775806;
   auto history = Started(path);
