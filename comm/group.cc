@@ -129,7 +129,7 @@ std::shared_ptr<Group> Group::OnCuda(int device_index, const std::source_locatio
 
 std::shared_ptr<Group> MakeWorldGroup(std::unique_ptr<Backend> backend, std::string name,
                                       std::shared_ptr<Journal> journal) {
-  return std::make_shared<Group>(std::move(backend), std::move(name), 1, std::move(journal));
+  return std::make_shared<Group>(std::move(backend), std::move(name), kWorldGroup, std::move(journal));
 }
 
 }  // namespace plait::comm

@@ -52,6 +52,8 @@ class Group {
   std::shared_ptr<Group> on_cuda_;
 };
 
+inline constexpr std::uint64_t kWorldGroup = 1;
+
 // The group that all others of a process are split from.
 std::shared_ptr<Group> MakeWorldGroup(std::unique_ptr<Backend> backend, std::string name,
                                       std::shared_ptr<Journal> journal);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <source_location>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,7 +19,7 @@
 #include "comm/mpi/mpi_backend.h"
 #include "comm/mpi/roll_call.h"
 #include "comm/self_backend.h"
-#include "comm/start_watch.h"
+#include "comm/step_watch.h"
 #include "comm/watchdog/watchdog.h"
 
 namespace plait::comm {
@@ -49,7 +50,7 @@ absl::Status StartMpi(int* argc, char*** argv, int ranks_of_node) {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, const SessionOptions& options,
-                                                      const Launcher& launcher, StartWatch& watch) {
+                                                      const Launcher& launcher, StepWatch& watch) {
   if (!launcher.starts_mpi()) return MakeSelfBackend();
   if (absl::Status found = CheckPmi(launcher, ProcessEnvironment()); !found.ok()) return found;
   watch.Enter(kStartOfMpi);
@@ -75,7 +76,7 @@ absl::StatusOr<Session> Session::Start(int* argc, char*** argv, const SessionOpt
   const bool watched = launcher.starts_mpi() || options.stop_on_signals;
   if (watched) Watchdog::HoldSignals(options.stop_on_signals);
   // Later than the steps' own timeouts, which have more to say.
-  StartWatch watch(launcher.rank, options.start_timeout_seconds + 1);
+  StepWatch watch(launcher.rank, options.start_timeout_seconds + 1);
   auto backend = StartBackend(argc, argv, options, launcher, watch);
   if (!backend.ok()) return backend.status();
   auto journal = std::make_shared<Journal>();
@@ -112,10 +113,20 @@ void Session::Fail(const std::string& error) {
   _exit(kJobFailedExitCode);
 }
 
+// The watchdogs leave together: one more barrier to those who look for a rank that has stopped. Before MPI_Finalize, since
+// Open MPI's mpirun may hang or crash when ranks end within that.
 void Session::Finish() {
-  if (state_->uses_mpi) state_->world.Barrier();
+  const PhaseScope phase(state_->world, "end of the job");
+  if (state_->uses_mpi) {
+    state_->world.Barrier();
+    state_->world.recorder().Enter(kWorldGroup, {.operation = Operation::kBarrier},
+                                   std::source_location::current(), CallState::kWaiting);
+  }
   if (state_->watchdog != nullptr) state_->watchdog->Finish();
-  if (state_->uses_mpi) MPI_Finalize();
+  if (!state_->uses_mpi) return;
+  StepWatch watch(state_->world.rank(), state_->options.step_timeout_seconds);
+  watch.Enter("MPI_Finalize");
+  MPI_Finalize();
 }
 
 }  // namespace plait::comm

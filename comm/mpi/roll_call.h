@@ -7,7 +7,7 @@
 namespace plait::comm {
 
 // Collective over MPI_COMM_WORLD. UNAVAILABLE, on rank 0 alone, if a rank has not reported in time; the
-// message names it. The other ranks return when rank 0 has heard of all, or never: see StartWatch.
+// message names it. The other ranks return when rank 0 has heard of all, or never: see StepWatch.
 absl::Status RollCall(double timeout_seconds);
 
 }  // namespace plait::comm

@@ -19,7 +19,7 @@ enum class FrameKind : std::uint8_t {
   kExiting,     // state, code: the process called exit() or crashes
   kTerminated,  // the process received SIGTERM and goes without guilt
   kGoodbye,     // the session ends in good order
-  kEnd          // exit code: the job is over
+  kEnd          // exit code: the job is over; to the server too, from ranks that have taken it for lost
 };
 
 struct Frame {

@@ -133,10 +133,12 @@ class Watchdog::State {
   }
 
   void Finish() {
-    signals_.finishing = true;
     IgnoreCrashes();
+    signals_.finishing = true;
+    Wake();
+    signals_.left.wait(false);
     Stop();
-    if (endpoint_ != nullptr) endpoint_->SayGoodbye();
+    CloseInOrder(endpoint_->links(), kGoodbyeSeconds);
     endpoint_.reset();
   }
 

@@ -49,7 +49,8 @@ class Watchdog {
   // Ends the whole job; `error` is the line that names this rank. Does not return unless the server is
   // unreachable.
   void Fail(const std::string& error);
-  // The program leaves the job in good order. All ranks, after a barrier.
+  // The program leaves the job in good order: returns when the watchdogs of all ranks have been told to. All ranks; a rank that
+  // does not come is missed in the call in which the others stand still.
   void Finish();
 
  private:

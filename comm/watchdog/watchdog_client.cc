@@ -14,7 +14,6 @@ namespace plait::comm {
 namespace {
 
 constexpr double kPublishSeconds = 0.25;
-constexpr double kGoodbyeSeconds = 2;
 constexpr double kServerAnswerSeconds = 0.6;
 constexpr double kServerSilentSeconds = 2;  // it sends its position to the deputy four times per second
 constexpr double kOrphanSeconds = 0.5;      // the deputy prints first
@@ -43,6 +42,7 @@ class WatchdogClient : public WatchdogEndpoint {
     if (sigterm_deadline_ && now_ > *sigterm_deadline_) OnTerminated();
     Report();
     Suspect();
+    Leave();
     Publish();
   }
 
@@ -59,11 +59,6 @@ class WatchdogClient : public WatchdogEndpoint {
     server_.link.Send(FrameKind::kTerminated);
   }
 
-  void SayGoodbye() override {
-    server_.link.Send(FrameKind::kGoodbye);
-    CloseInOrder(links(), kGoodbyeSeconds);
-  }
-
  private:
   void Hear(const Frame& frame) {
     switch (frame.kind) {
@@ -75,6 +70,8 @@ class WatchdogClient : public WatchdogEndpoint {
         _exit(ByteReader(frame.payload).Read<int>());
       case FrameKind::kGoodbye:
         server_left_ = true;
+        signals_.left = true;
+        signals_.left.notify_all();
         break;
       case FrameKind::kPosition:
         if (auto position = DecodePosition(frame.payload)) server_position_ = std::move(*position);
@@ -106,9 +103,14 @@ class WatchdogClient : public WatchdogEndpoint {
       reports[rank_].rank = rank_;
       reports[rank_].position = TakePosition(recorder_);
       PrintLines(FindGuilty(reports, signals_.timeout_seconds, now_));
-      _exit(kJobFailedExitCode);
+    } else if (now_ < *server_lost_at_ + kOrphanSeconds) {
+      return;
     }
-    if (now_ > *server_lost_at_ + kOrphanSeconds) _exit(kJobFailedExitCode);
+    // A server that was only stopped reads it when it goes on, and says nothing then.
+    ByteWriter payload;
+    payload.Write(kJobFailedExitCode);
+    server_.link.Send(FrameKind::kEnd, payload.Take());
+    _exit(kJobFailedExitCode);
   }
 
   // An error or an exit() of this rank: once.
@@ -124,7 +126,7 @@ class WatchdogClient : public WatchdogEndpoint {
   }
 
   void Suspect() {
-    if (recorder_.WaitingSeconds() < signals_.timeout_seconds) {
+    if (signals_.left || recorder_.WaitingSeconds() < signals_.timeout_seconds) {
       suspected_at_.reset();
     } else if (!suspected_at_) {
       suspected_at_ = now_;
@@ -132,6 +134,12 @@ class WatchdogClient : public WatchdogEndpoint {
     } else if (now_ > *suspected_at_ + kServerAnswerSeconds) {
       OnServerLost(RankState::kSilent);
     }
+  }
+
+  void Leave() {
+    if (!signals_.finishing || said_goodbye_) return;
+    said_goodbye_ = true;
+    server_.link.Send(FrameKind::kGoodbye);
   }
 
   void Publish() {
@@ -154,6 +162,7 @@ class WatchdogClient : public WatchdogEndpoint {
   double now_ = 0;
   double last_published_ = 0;
   bool server_left_ = false;
+  bool said_goodbye_ = false;
   bool reported_ = false;
   std::optional<double> server_lost_at_;
   std::optional<double> suspected_at_;

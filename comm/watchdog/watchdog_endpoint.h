@@ -21,7 +21,8 @@ struct Signals {
   std::atomic<bool> failing{false};    // `error` is set
   std::atomic<int> exit_code{-1};      // exit() was called, or a signal of this number has come
   std::atomic<bool> crashed{false};    // the latter; set before exit_code
-  std::atomic<bool> finishing{false};  // the session ends in good order
+  std::atomic<bool> finishing{false};  // the session ends in good order on this rank
+  std::atomic<bool> left{false};       // ... and on all; written by the watchdog's thread
   std::string error;                   // written before `failing`
 };
 
@@ -34,7 +35,6 @@ class WatchdogEndpoint {
   virtual void Step() = 0;
   virtual void OnSigterm() = 0;
   virtual void OnInterrupt() = 0;
-  virtual void SayGoodbye() = 0;
 };
 
 // `meeting` as Meet() gives it; the recorder and the signals outlive it.
@@ -42,6 +42,9 @@ std::unique_ptr<WatchdogEndpoint> MakeWatchdogServer(Meeting meeting, const Flig
                                                      Signals& signals);
 std::unique_ptr<WatchdogEndpoint> MakeWatchdogClient(int rank, Meeting meeting,
                                                      const FlightRecorder& recorder, Signals& signals);
+
+// How long the watchdogs that have left wait for the others to close their links.
+inline constexpr double kGoodbyeSeconds = 2;
 
 inline RankState EndState(const Signals& signals) {
   return signals.crashed ? RankState::kCrashed : RankState::kExited;

@@ -21,7 +21,6 @@ constexpr double kFarewellSeconds = 0.1;  // ranks that die together are reporte
 constexpr double kSigtermSeconds =
     0.3;  // a launcher's SIGTERM and the death that caused it come in any order
 constexpr double kPublishSeconds = 0.25;
-constexpr double kGoodbyeSeconds = 2;
 
 // Once one rank has ended, Open MPI's mpirun sleeps for a second before each of two signals to those that are
 // left, here the server. The end of a child would wake it; so does the signal alone.
@@ -64,6 +63,7 @@ class WatchdogServer : public WatchdogEndpoint {
     WatchOwnRank();
     if (inquiry_ends_) Inquire();
     if (sigterm_deadline_ && now_ > *sigterm_deadline_) EndJob(128 + SIGTERM);
+    Leave();
     Publish();
   }
 
@@ -76,17 +76,12 @@ class WatchdogServer : public WatchdogEndpoint {
     EndJob(kInterruptedExitCode);
   }
 
-  void SayGoodbye() override {
-    SendToAll(FrameKind::kGoodbye, "");
-    CloseInOrder(links(), kGoodbyeSeconds);
-  }
-
  private:
   void Listen(int rank) {
     Link& link = peers_[rank].link;
     if (!link.open()) return;
     for (const Frame& frame : link.Receive()) Hear(rank, frame);
-    if (link.open() || innocent_[rank] || signals_.finishing) return;
+    if (link.open() || innocent_[rank]) return;
     if (reports_[rank].state == RankState::kAlive) reports_[rank].state = RankState::kDead;
     BeginInquiry(kFarewellSeconds);
   }
@@ -107,6 +102,8 @@ class WatchdogServer : public WatchdogEndpoint {
         ReadEnd(frame.payload, &report);
         BeginInquiry(kFarewellSeconds);
         break;
+      case FrameKind::kEnd:
+        _exit(ByteReader(frame.payload).Read<int>());
       case FrameKind::kTerminated:
       case FrameKind::kGoodbye:
         innocent_[rank] = true;
@@ -133,7 +130,7 @@ class WatchdogServer : public WatchdogEndpoint {
   }
 
   void BeginInquiry(double seconds) {
-    if (inquiry_ends_) return;
+    if (inquiry_ends_ || signals_.left) return;
     inquiry_ends_ = now_ + seconds;
     only_gone_ = seconds < kAnswerSeconds;
     std::fill(answered_.begin(), answered_.end(), false);
@@ -160,6 +157,15 @@ class WatchdogServer : public WatchdogEndpoint {
       if (peers_[rank].link.open() && !answered_[rank]) return false;
     }
     return true;
+  }
+
+  // When the ranks have left one by one, the job is over.
+  void Leave() {
+    if (!signals_.finishing || signals_.left) return;
+    if (std::find(innocent_.begin() + 1, innocent_.end(), false) != innocent_.end()) return;
+    SendToAll(FrameKind::kGoodbye, "");
+    signals_.left = true;
+    signals_.left.notify_all();
   }
 
   // The deputy reports the loss of rank 0, with its last position.

@@ -128,7 +128,7 @@ def stop_rank(strike):
         stopped, process = strike.choose_rank(attempt)
         if stopped is not None:
             attempts.tell(process, signal.SIGSTOP)
-            # Behind its last collective, when all is saved, nobody watches a rank any more.
+            # When it has left the job and its process is about to end, nobody watches a rank any more.
             attempt.wait_for_process(4 * WATCHED_SECONDS)
             if SAVED in attempt.text():
                 attempts.tell(process, signal.SIGCONT)

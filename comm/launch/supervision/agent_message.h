@@ -18,7 +18,7 @@ namespace plait::comm {
 
 inline constexpr char kAgentVariable[] = "PLAIT_LAUNCH_AGENT";
 
-// Of ranks under an agent, "descriptor inode" of a pipe: comm/start_watch.h writes there which step of its
+// Of ranks under an agent, "descriptor inode" of a pipe: comm/step_watch.h writes there which step of its
 // start a rank is in.
 inline constexpr char kStartStepVariable[] = "PLAIT_LAUNCH_START_STEP";
 inline constexpr char kStartOfMpi[] = "MPI_Init_thread";

@@ -1,4 +1,4 @@
-#include "comm/start_watch.h"
+#include "comm/step_watch.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 
 namespace plait::comm {
 
-StartWatch::StartWatch(int rank, double timeout_seconds)
+StepWatch::StepWatch(int rank, double timeout_seconds)
     : rank_(rank), timeout_seconds_(timeout_seconds), thread_([this] { Watch(); }) {}
 
-StartWatch::~StartWatch() {
+StepWatch::~StepWatch() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
@@ -40,7 +40,7 @@ void TellAgent(const std::string& step) {
 
 }  // namespace
 
-void StartWatch::Enter(const std::string& step) {
+void StepWatch::Enter(const std::string& step) {
   TellAgent(step);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -50,7 +50,7 @@ void StartWatch::Enter(const std::string& step) {
   changed_.notify_one();
 }
 
-void StartWatch::Watch() {
+void StepWatch::Watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ended_) {
     const auto timeout = std::chrono::duration<double>(timeout_seconds_);

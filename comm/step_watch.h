@@ -1,14 +1,14 @@
-// Watches the start of a job, while there is no watchdog: a thread that ends this process, with a line that
+// Watches the start and the end of a job, while there is no watchdog: a thread that ends this process, with a line that
 // names rank, host and step, when a step takes too long. Private to comm.
 //
-//   StartWatch watch(rank, /*timeout_seconds=*/120);
+//   StepWatch watch(rank, /*timeout_seconds=*/120);
 //   watch.Enter("MPI_Init_thread");
 //   MPI_Init_thread(...);
 //   watch.Enter("roll call");
 //   ...
 // Its destructor ends the watch.
-#ifndef PLAIT_COMM_START_WATCH_H_
-#define PLAIT_COMM_START_WATCH_H_
+#ifndef PLAIT_COMM_STEP_WATCH_H_
+#define PLAIT_COMM_STEP_WATCH_H_
 
 #include <condition_variable>
 #include <mutex>
@@ -17,12 +17,12 @@
 
 namespace plait::comm {
 
-class StartWatch {
+class StepWatch {
  public:
-  StartWatch(int rank, double timeout_seconds);
-  ~StartWatch();
-  StartWatch(const StartWatch&) = delete;
-  StartWatch& operator=(const StartWatch&) = delete;
+  StepWatch(int rank, double timeout_seconds);
+  ~StepWatch();
+  StepWatch(const StepWatch&) = delete;
+  StepWatch& operator=(const StepWatch&) = delete;
 
   // The step that begins now may take timeout_seconds. Under tools/launch the rank's agent is told of it.
   void Enter(const std::string& step);
@@ -42,4 +42,4 @@ class StartWatch {
 
 }  // namespace plait::comm
 
-#endif  // PLAIT_COMM_START_WATCH_H_
+#endif  // PLAIT_COMM_STEP_WATCH_H_
