@@ -193,6 +193,8 @@ def inputs():
     yield "trace/nested", b'[{"args": {"a": ' + b"[" * 5000
     for name, config in (("gpt", GPT), ("llama", LLAMA), ("vit", VIT)):
         yield "config/" + name, json.dumps(config).encode()
+    yield "config/llama_rotations", json.dumps({**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
+                                                "head_dim": 4, "hidden_act": "silu", "attention_bias": False}).encode()
     yield "config/huge_layers", json.dumps({**GPT, "n_layer": 10**9}).encode()
     yield "config/huge_positions", json.dumps({**LLAMA, "max_position_embeddings": 2**31}).encode()
     yield "config/nested", b'{"model_type": ' + b"[" * 100_000
