@@ -1,11 +1,14 @@
-// HDF5 files by every reader that takes a stranger's: histories, MATLAB's version 7.3, prepared sequences and texts.
+// HDF5 files by every reader that takes a stranger's: histories, MATLAB's version 7.3, prepared sequences and texts,
+// features of frames, checkpoints without a table of addresses.
 #include <cstddef>
 #include <cstdint>
 
+#include "data/hdf5/addressed_file.h"
 #include "data/history/history_table.h"
 #include "data/matlab/matlab.h"
 #include "data/prepared.h"
 #include "data/text/prepared_text.h"
+#include "data/video/feature_file.h"
 #include "tests/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -19,5 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   plait::data::ReadMatlabArray(file.path()).status().IgnoreError();
   plait::data::ReadPrepared(file.path(), {}).status().IgnoreError();
   plait::data::ReadPreparedText(file.path()).status().IgnoreError();
+  plait::data::ReadFeatures(file.path(), "m").status().IgnoreError();
+  plait::data::AddressedFile::Open(file.path()).status().IgnoreError();
   return 0;
 }

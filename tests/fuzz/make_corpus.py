@@ -105,6 +105,29 @@ def index(text, columns, pieces, boxes=()):
     return text + b"\0" + bytes([columns, len(numbers)]) + struct.pack(f"<{len(numbers) + len(boxes)}q", *numbers, *boxes)
 
 
+def checked(file, name, values):
+    file[name] = values
+    file[name].attrs["crc32"] = zlib.crc32(values.tobytes())
+
+
+def prepared_files(folder):
+    def opened(name, kind, **attributes):
+        file = h5py.File(f"{folder}/{name}", "w", libver=("v108", "v110"))
+        file.attrs.update({"format": numpy.bytes_(kind), "format_version": 1, "key": numpy.bytes_("k"), "source": numpy.bytes_("s"),
+                           **attributes})
+        return file
+    with opened("prepared_sequences", "plait sequences", synthetic=1, classes=numpy.bytes_("a\nb")) as file:
+        for split in ("train", "test"):
+            checked(file, split + "/x", numpy.arange(12, dtype="f4").reshape(2, 3, 2))
+            checked(file, split + "/y", numpy.arange(2))
+            checked(file, split + "/subject", numpy.arange(2))
+    with opened("prepared_text", "plait text", tokenizer=numpy.bytes_("t"), vocabulary_size=9, tokenizer_digest=1, characters=9) as file:
+        checked(file, "train", numpy.arange(8, dtype="u2"))
+        checked(file, "validation", numpy.arange(2, dtype="u2"))
+    with opened("features", "plait frame features", made_from=numpy.bytes_("m")) as file:
+        checked(file, "features", numpy.arange(6, dtype="f4").reshape(2, 3))
+
+
 def hdf5_files(folder):
     with h5py.File(folder + "/history", "w", libver=("v108", "v110")) as file:
         file.attrs.update({"format": numpy.bytes_("plait history"), "format_version": 1, "complete": 1})
@@ -222,6 +245,7 @@ def main(folder):
             file.write(data)
     os.makedirs(folder + "/hdf5", exist_ok=True)
     hdf5_files(folder + "/hdf5")
+    prepared_files(folder + "/hdf5")
 
 
 if __name__ == "__main__":
