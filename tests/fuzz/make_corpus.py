@@ -5,6 +5,7 @@ A few small files for each reader, sound ones and ones with a number that is out
 beside them under a name that says what was wrong.
 """
 import json
+import math
 import os
 import struct
 import sys
@@ -63,12 +64,12 @@ def sentence_piece(pieces, byte_pairs=2):
     return model + field(2, b"\x18" + bytes([byte_pairs]))
 
 
-def recordings(rows, table=None, count=None):
+def recordings(rows, table=None, count=None, rate=50.0):
     entries = table or [(1, 0, rows)]
     payload = b"".join(struct.pack("<IIQ", *entry) for entry in entries)
     payload += b"".join(struct.pack("<7h", *([i % 50] * 6), 1 + i % 6) for i in range(rows))
     return struct.pack("<8sIIQdddII", b"PLTHAPT1", 1, count or len(entries), sum(e[2] for e in entries) % 2**64, 1 / 720,
-                       3e-4, 50.0, 0, 0) + payload
+                       0.0175 * math.pi / 180, rate, 0, 0) + payload
 
 
 def journal(*records):
@@ -191,6 +192,7 @@ def inputs():
     yield "sentence_piece/small", sentence_piece([("<unk>", 0, 2), ("<s>", 0, 3), ("\u2581", -1, 1), ("t", -2, 1), ("h", -3, 1),
                                                   ("th", -0.5, 1), ("cat", -4, 4)])
     yield "recordings/two", recordings(300, [(1, 0, 140), (2, 1, 160)])
+    yield "recordings/rate_below_a_filters", recordings(0, [(1, 0, 0)], rate=2.0)
     yield "recordings/rows_beyond_64_bits", recordings(0, [(1, 0, 2**63)])
     yield "har_text/signal", b"\0" + LINE
     yield "har_text/labels", b"\x09" + b"3\n"
