@@ -36,7 +36,7 @@ std::string FolderOf(const std::string& path);
 
 using base::MakeFolders;
 
-// The whole file as bytes, in memory of its size. DataLoss where it has more than `at_most`.
+// The whole file as bytes. DataLoss where it has more than `at_most`.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
                                           std::int64_t at_most = std::numeric_limits<std::int64_t>::max());
 
