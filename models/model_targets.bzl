@@ -8,18 +8,29 @@
 
 load("//:unit_test.bzl", "unit_test")
 
-def hugging_face_files(model, deps = []):
-    """:safetensors, which joins the model and data/safetensors, and its test."""
+def hugging_face_files(model):
+    """:config, its config.json without LibTorch; :safetensors, which joins the model and data/safetensors, and its test."""
+    native.cc_library(
+        name = "config",
+        srcs = ["config.cc"],
+        hdrs = ["config.h"],
+        visibility = ["//:models_users"],
+        deps = [
+            ":options",
+            "//base:status_macros",
+            "//models/hugging_face:config",
+            "@system_libraries//:absl",
+            "@system_libraries//:nlohmann_json",
+        ],
+    )
     native.cc_library(
         name = "safetensors",
-        srcs = [
-            "safetensors.cc",
-            "safetensors_config.cc",
-        ],
+        srcs = ["safetensors.cc"],
         hdrs = ["safetensors.h"],
         visibility = ["//:models_users"],
-        deps = deps + [
+        deps = [
             ":" + model,
+            ":config",
             ":options",
             "//base:status_macros",
             "//data/hdf5:atomic_file",

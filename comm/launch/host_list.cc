@@ -18,7 +18,8 @@
 namespace plait::comm {
 namespace {
 
-constexpr std::size_t kMostHosts = 1'000'000;
+// The largest machines have 160,000.
+constexpr std::size_t kMostHosts = 200'000;
 
 absl::Status BadList(absl::string_view list, absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -59,7 +60,8 @@ absl::Status AddRange(absl::string_view list, absl::string_view range, std::vect
   if (!absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last) || last < first) {
     return BadList(list, absl::StrCat(range, " runs backwards"));
   }
-  if (static_cast<std::size_t>(last - first) >= kMostHosts) return BadList(list, "too many hosts");
+  if (numbers.size() + static_cast<std::size_t>(last - first) >= kMostHosts)
+    return BadList(list, "too many hosts");
   for (int number = first; number <= last; ++number) {
     const std::string digits = absl::StrCat(number);
     const std::size_t width = std::max(ends.front().size(), digits.size());

@@ -23,7 +23,7 @@ struct HostSlots {
 };
 
 // INVALID_ARGUMENT, with the place, for brackets or numbers that do not fit together, and for lists of more
-// than a million hosts. The order is the list's; hosts that it names twice come twice.
+// than 200,000 hosts. The order is the list's; hosts that it names twice come twice.
 absl::StatusOr<std::vector<std::string>> ExpandSlurmHosts(absl::string_view list);
 
 // SLURM_TASKS_PER_NODE: "4(x2),1" is 4 4 1. INVALID_ARGUMENT as above.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <utility>
 
@@ -52,6 +53,19 @@ TEST(ExpandSlurmHosts, SaysWhatDoesNotFit) {
     ASSERT_FALSE(expanded.ok()) << list;
     EXPECT_THAT(expanded.status().message(), HasSubstr(what));
   }
+}
+
+// No memory is taken for numbers that no list may have.
+TEST(ExpandSlurmHosts, ManyLargeRanges) {
+  std::string list = "n[0-150000";
+  for (int i = 0; i < 1000; ++i) list += ",0-150000";
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit less = {rlim_t{1} << 30, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &less), 0);
+  const absl::Status status = ExpandSlurmHosts(list + "]").status();
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+  EXPECT_THAT(status.message(), HasSubstr("too many hosts"));
 }
 
 TEST(ExpandSlurmCounts, ExpandsRepeats) {

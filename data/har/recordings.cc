@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -38,6 +39,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kFields = 7;
 constexpr double kAccUnit = 1.0 / 720.0;
 constexpr double kGyroUnit = 0.0175 * std::numbers::pi / 180.0;
+constexpr double kSampleRateHz = 50;
 
 using Row = std::array<std::int16_t, kFields>;
 
@@ -65,10 +67,14 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
   const absl::string_view payload = bytes.substr(sizeof(header));
   if (Crc32(payload.data(), std::ssize(payload)) != header.checksum)
     return Damaged(path, "checksum does not match");
-  for (const double number : {header.acc_unit, header.gyro_unit, header.sample_rate_hz}) {
-    if (!(number > 0) || !std::isfinite(number))
-      return Damaged(path, "a unit or rate that is no positive number");
+  // The checksum does not cover them.
+  const std::pair<double, double> numbers[] = {
+      {header.acc_unit, kAccUnit}, {header.gyro_unit, kGyroUnit}, {header.sample_rate_hz, kSampleRateHz}};
+  for (const auto& [found, expected] : numbers) {
+    if (found != expected)
+      return Damaged(path, absl::StrCat("a unit or rate of ", found, ", expected ", expected));
   }
+  if (header.zero != 0) return Damaged(path, "its header does not end in 0");
   return header;
 }
 

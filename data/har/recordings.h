@@ -47,7 +47,7 @@ struct Recordings {
 // line.
 absl::StatusOr<Recordings> ReadRecordings(const std::string& path);
 
-// The inverse, for tests and other sources; values are rounded to counts.
+// The inverse, for tests and other sources; values are rounded to counts, of 50 samples a second.
 absl::Status WriteRecordings(const std::string& path, const Recordings& recordings);
 
 // The nine signals of a whole recording in the archive's order (HarChannelNames): each raw channel through

@@ -137,7 +137,15 @@ TEST(Recordings, DamageIsNamed) {
   EXPECT_THAT(error(bytes), HasSubstr("of 9223372036854775808 rows together"));
   bytes = good;
   bytes.replace(40, 8, std::string(8, '\0'));  // samples a second
-  EXPECT_THAT(error(bytes), HasSubstr("rate that is no positive number"));
+  EXPECT_THAT(error(bytes), HasSubstr("a unit or rate of 0, expected 50"));
+  // Below twice the frequency of a filter.
+  bytes.replace(40, 8, std::string("\0\0\0\0\0\0\x3e\x40", 8));
+  EXPECT_THAT(error(bytes), HasSubstr("a unit or rate of 30, expected 50"));
+  for (std::size_t place = 0; place < 56; ++place) {
+    bytes = good;
+    bytes[place] ^= 1;
+    EXPECT_NE(error(bytes), "") << place;
+  }
   EXPECT_EQ(ReadRecordings(path + ".none").status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -17,15 +17,11 @@ namespace fs = std::filesystem;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// A whole file, taken line by line.
+// The text of a file, taken line by line.
 class LineReader {
  public:
-  explicit LineReader(std::string path) : path_(std::move(path)) {}
-
-  absl::Status Load() {
-    PLAIT_ASSIGN_OR_RETURN(text_, ReadWholeFile(path_));
+  LineReader(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {
     while (!text_.empty() && (IsBlank(text_.back()) || text_.back() == '\n')) text_.pop_back();
-    return absl::OkStatus();
   }
 
   bool Next(absl::string_view& line) {
@@ -81,9 +77,7 @@ absl::StatusOr<std::int64_t> ParseNumbers(const LineReader& lines, absl::string_
 }
 
 // One signal file into channel `channel` of x, which grows with the first file and must fit the others.
-absl::Status ReadSignal(const std::string& path, std::int64_t channel, SequenceSplit& split) {
-  LineReader lines(path);
-  PLAIT_RETURN_IF_ERROR(lines.Load());
+absl::Status ReadSignal(LineReader lines, std::int64_t channel, SequenceSplit& split) {
   constexpr std::int64_t kSample = kHarSteps * kHarChannels;
   absl::string_view line;
   while (lines.Next(line)) {
@@ -103,15 +97,12 @@ absl::Status ReadSignal(const std::string& path, std::int64_t channel, SequenceS
   const std::int64_t expected = split.x.size() / kSample;
   if (lines.number() == expected && expected > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": expected ", expected == 0 ? "at least one line" : absl::StrCat(expected, " lines"),
+      lines.path(), ": expected ", expected == 0 ? "at least one line" : absl::StrCat(expected, " lines"),
       expected == 0 ? "" : " as in the other files", ", found ", lines.number()));
 }
 
-absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(const std::string& path, const char* kind,
-                                                       std::int64_t first, std::int64_t last,
-                                                       std::int64_t expected) {
-  LineReader lines(path);
-  PLAIT_RETURN_IF_ERROR(lines.Load());
+absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(LineReader lines, const char* kind, std::int64_t first,
+                                                       std::int64_t last, std::int64_t expected) {
   const std::string expectation = absl::StrCat("a ", kind, " ", first, "..", last);
   std::vector<std::int64_t> values;
   absl::string_view line;
@@ -127,8 +118,9 @@ absl::StatusOr<std::vector<std::int64_t>> ReadIntegers(const std::string& path, 
     values.push_back(value);
   }
   if (static_cast<std::int64_t>(values.size()) == expected) return values;
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": expected ", expected, " lines, one for each line of the signals, found ", values.size()));
+  return absl::InvalidArgumentError(absl::StrCat(lines.path(), ": expected ", expected,
+                                                 " lines, one for each line of the signals, found ",
+                                                 values.size()));
 }
 
 std::string SignalPath(const std::string& folder, const std::string& split, const std::string& channel) {
@@ -137,23 +129,6 @@ std::string SignalPath(const std::string& folder, const std::string& split, cons
 
 std::string ListPath(const std::string& folder, const std::string& split, const char* list) {
   return absl::StrCat(folder, "/", split, "/", list, "_", split, ".txt");
-}
-
-absl::StatusOr<SequenceSplit> ReadSplit(const std::string& folder, const std::string& name) {
-  SequenceSplit split{kHarSteps, kHarChannels, {}, {}, {}};
-  for (std::int64_t channel = 0; channel < kHarChannels; ++channel) {
-    PLAIT_RETURN_IF_ERROR(ReadSignal(SignalPath(folder, name, HarChannelNames()[channel]), channel, split));
-  }
-  const std::int64_t samples = split.x.size() / (kHarSteps * kHarChannels);
-  PLAIT_ASSIGN_OR_RETURN(split.y,
-                         ReadIntegers(ListPath(folder, name, "y"), "label", 1, kHarClasses, samples));
-  for (std::int64_t& label : split.y) --label;
-  const std::string subjects = ListPath(folder, name, "subject");
-  split.subject.assign(samples, 0);
-  if (fs::exists(subjects)) {
-    PLAIT_ASSIGN_OR_RETURN(split.subject, ReadIntegers(subjects, "subject", 1, 30, samples));
-  }
-  return split;
 }
 
 }  // namespace
@@ -190,11 +165,34 @@ std::vector<std::string> HarTextFiles(const std::string& folder) {
   return files;
 }
 
+absl::StatusOr<SequenceSplit> ReadHarSplit(const std::string& folder, const std::string& name,
+                                           const ReadText& read) {
+  SequenceSplit split{kHarSteps, kHarChannels, {}, {}, {}};
+  for (std::int64_t channel = 0; channel < kHarChannels; ++channel) {
+    const std::string path = SignalPath(folder, name, HarChannelNames()[channel]);
+    PLAIT_ASSIGN_OR_RETURN(std::string text, read(path));
+    PLAIT_RETURN_IF_ERROR(ReadSignal({path, std::move(text)}, channel, split));
+  }
+  const std::int64_t samples = split.x.size() / (kHarSteps * kHarChannels);
+  const std::string labels = ListPath(folder, name, "y"), subjects = ListPath(folder, name, "subject");
+  PLAIT_ASSIGN_OR_RETURN(std::string text, read(labels));
+  PLAIT_ASSIGN_OR_RETURN(split.y, ReadIntegers({labels, std::move(text)}, "label", 1, kHarClasses, samples));
+  for (std::int64_t& label : split.y) --label;
+  absl::StatusOr<std::string> list = read(subjects);
+  split.subject.assign(samples, 0);
+  if (absl::IsNotFound(list.status())) return split;
+  PLAIT_RETURN_IF_ERROR(list.status());
+  PLAIT_ASSIGN_OR_RETURN(split.subject,
+                         ReadIntegers({subjects, *std::move(list)}, "subject", 1, 30, samples));
+  return split;
+}
+
 absl::StatusOr<SequenceSet> ReadHarText(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(const std::string found, FindHarFolder(folder));
+  const ReadText read = [](const std::string& path) { return ReadWholeFile(path); };
   SequenceSet set;
-  PLAIT_ASSIGN_OR_RETURN(set.train, ReadSplit(found, "train"));
-  PLAIT_ASSIGN_OR_RETURN(set.test, ReadSplit(found, "test"));
+  PLAIT_ASSIGN_OR_RETURN(set.train, ReadHarSplit(found, "train", read));
+  PLAIT_ASSIGN_OR_RETURN(set.test, ReadHarSplit(found, "test", read));
   set.class_names = HarClassNames();
   set.source = absl::StrCat("UCI HAR text files in ", found);
   return set;

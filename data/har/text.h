@@ -17,6 +17,7 @@
 #ifndef PLAIT_DATA_HAR_TEXT_H_
 #define PLAIT_DATA_HAR_TEXT_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ const std::vector<std::string>& HarChannelNames();
 const std::vector<std::string>& HarClassNames();
 
 absl::StatusOr<SequenceSet> ReadHarText(const std::string& folder);
+
+// "train" or "test" of a folder as FindHarFolder gives it. `read` gives the text of a file, NotFound where there is none.
+using ReadText = std::function<absl::StatusOr<std::string>(const std::string& path)>;
+absl::StatusOr<SequenceSplit> ReadHarSplit(const std::string& folder, const std::string& name,
+                                           const ReadText& read);
 
 // The folder itself, or "UCI HAR Dataset" in it, whichever has train/ and test/; NotFound says what was
 // looked for.

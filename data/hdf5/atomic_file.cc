@@ -68,12 +68,21 @@ std::string FolderOf(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t at_most) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 16;
+  constexpr std::uintmax_t kLeast = 512, kUnknown = std::uintmax_t{1} << 16;
+  const auto unreadable = [&](int error) {
+    return absl::ErrnoToStatus(error, absl::StrCat(path, ": cannot be read"));
+  };
+  std::error_code none;
+  if (fs::is_directory(path, none)) return unreadable(EISDIR);
   std::ifstream file(path, std::ios::binary);
+  if (!file) return unreadable(errno);
+  const std::uintmax_t size = fs::file_size(path, none);  // pipes have none
+  // With room for one byte more, at which the end shows.
+  const std::size_t room = none ? kUnknown : std::max(kLeast, std::min<std::uintmax_t>(size, at_most) + 1);
   std::string bytes;
-  while (file && !fs::is_directory(path) && static_cast<std::int64_t>(bytes.size()) <= at_most) {
+  while (file && static_cast<std::int64_t>(bytes.size()) <= at_most) {
     const std::size_t before = bytes.size();
-    bytes.resize(before + std::max(kAtOnce, before));
+    bytes.resize(before + std::max(room, before));
     file.read(&bytes[before], static_cast<std::streamsize>(bytes.size() - before));
     bytes.resize(before + static_cast<std::size_t>(file.gcount()));
   }
@@ -82,7 +91,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::int64_t 
         absl::StrCat(path, ": more than ", at_most, " bytes; expected no more than that"));
   }
   if (file.eof()) return bytes;
-  return absl::ErrnoToStatus(errno == 0 ? EISDIR : errno, absl::StrCat(path, ": cannot be read"));
+  return unreadable(errno == 0 ? EIO : errno);
 }
 
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,

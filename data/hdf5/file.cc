@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "data/hdf5/array_room.h"
 #include "data/hdf5/trial.h"
 
 namespace plait::data {

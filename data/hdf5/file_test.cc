@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -205,6 +206,33 @@ TEST(File, LinksToItselfAndToOtherFiles) {
 absl::Status WriteText(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
   return absl::OkStatus();
+}
+
+TEST(ReadWholeFile, TakesMemoryOfTheFilesSize) {
+  constexpr std::size_t kSmall = 1024;
+  const std::string path = TestPath("whole");
+  for (const std::size_t size : {0, 1, 511, 512, 513, 65536, 200000}) {
+    std::string text(size, 'x');
+    if (size > 0) text.back() = 'y';
+    ASSERT_TRUE(WriteText(path, text).ok());
+    const absl::StatusOr<std::string> read = ReadWholeFile(path, static_cast<std::int64_t>(size));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, text);
+    EXPECT_LE(read->capacity(), size + kSmall);
+    if (size == 0) continue;
+    EXPECT_EQ(ReadWholeFile(path, static_cast<std::int64_t>(size) - 1).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
+}
+
+TEST(ReadWholeFile, ReadsPipesAndNamesFolders) {
+  const std::string path = TestPath("pipe"), text(100000, 'z');
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { WriteText(path, text).IgnoreError(); });
+  EXPECT_EQ(ReadWholeFile(path).value_or(""), text);
+  writer.join();
+  EXPECT_EQ(ReadWholeFile(testing::TempDir()).status().message(),
+            absl::StrCat(testing::TempDir(), ": cannot be read: Is a directory"));
 }
 
 TEST(WriteAtomically, ReplacesWholeAndKeepsTheOldOnFailure) {

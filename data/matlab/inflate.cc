@@ -10,7 +10,8 @@
 namespace plait::data::matlab {
 
 absl::StatusOr<std::string> Inflate(absl::string_view data) {
-  constexpr std::size_t kFirstRoom = 1 << 16;
+  constexpr std::size_t kLeast = 512, kUsualPacking = 4, kMostAtOnce = std::size_t{1} << 30;
+  const std::size_t first_room = std::max(kLeast, kUsualPacking * data.size());
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) return absl::ResourceExhaustedError("no memory to unpack a variable");
   // zlib only reads there; an element has less than 2^32 bytes.
@@ -20,8 +21,7 @@ absl::StatusOr<std::string> Inflate(absl::string_view data) {
   int code = Z_OK;
   while (code == Z_OK) {
     const std::size_t used = bytes.size();
-    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
-    bytes.resize(used + std::clamp(used, kFirstRoom, kMostAtOnce));
+    bytes.resize(used + std::min(std::max(used, first_room), kMostAtOnce));
     stream.next_out = reinterpret_cast<Bytef*>(&bytes[used]);
     stream.avail_out = static_cast<uInt>(bytes.size() - used);
     code = inflate(&stream, Z_NO_FLUSH);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <type_traits>
 
 #include "absl/status/status.h"
@@ -212,8 +213,7 @@ absl::StatusOr<std::size_t> ChooseVariable(const std::vector<std::string>& names
 absl::StatusOr<MatlabArray> ReadVersion5Array(absl::string_view file, const std::string& name) {
   PLAIT_ASSIGN_OR_RETURN(const bool swapped, IsSwapped(file));
   Elements elements(file.substr(kHeaderBytes), swapped);
-  std::vector<std::string> unpacked;  // what arrays are views of
-  unpacked.reserve(file.size() / kAlignment);
+  std::deque<std::string> unpacked;  // what arrays are views of
   std::vector<Matrix> matrices;
   std::vector<std::string> names;
   while (!elements.done()) {

@@ -32,9 +32,12 @@ std::string Quoted(absl::string_view token) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(token.substr(0, 40)), "\"");
 }
 
-absl::flat_hash_map<std::int32_t, char> BytesOfCharacters() {
-  absl::flat_hash_map<std::int32_t, char> bytes;
-  for (int byte = 0; byte < 256; ++byte) bytes[CharacterOfByte(byte)] = static_cast<char>(byte);
+const absl::flat_hash_map<std::int32_t, char>& BytesOfCharacters() {
+  static const auto& bytes = *new absl::flat_hash_map<std::int32_t, char>([] {
+    absl::flat_hash_map<std::int32_t, char> made;
+    for (int byte = 0; byte < 256; ++byte) made[CharacterOfByte(byte)] = static_cast<char>(byte);
+    return made;
+  }());
   return bytes;
 }
 
@@ -169,7 +172,7 @@ class BytePairReader {
   }
 
   const std::string vocabulary_name_, merges_name_;
-  const absl::flat_hash_map<std::int32_t, char> byte_of_;
+  const absl::flat_hash_map<std::int32_t, char>& byte_of_;
   absl::flat_hash_map<std::string, std::int32_t> id_of_;
   BytePairTokenizer made_;
 };

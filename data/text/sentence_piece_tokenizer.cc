@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -130,8 +131,9 @@ class SentencePieceReader {
   }
 
   absl::Status AddByte(const std::string& text, std::int32_t id) {
-    for (int byte = 0; byte < 256 && made_.has_bytes_; ++byte) {
-      if (text != absl::StrFormat("<0x%02X>", byte)) continue;
+    int byte = 0;
+    if (made_.has_bytes_ && text.size() == 6 && absl::SimpleHexAtoi(text.substr(3, 2), &byte) &&
+        text == absl::StrFormat("<0x%02X>", byte)) {
       made_.id_of_byte_[byte] = id;
       made_.bytes_of_.back() = std::string(1, static_cast<char>(byte));
       return absl::OkStatus();

@@ -21,17 +21,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "data/safetensors/model.h"
+#include "models/gpt/config.h"
 #include "models/gpt/gpt.h"
 #include "models/hugging_face/safetensors.h"
 
 namespace plait::gpt {
-
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no
-// positive number, an option whose function Gpt does not have (named). Dropout is not taken from it: 0.
-absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text);
-std::string ConfigText(const GptOptions& options);
 
 class HuggingFaceGpt2 final : public hugging_face::Weights {
  public:

@@ -25,23 +25,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "data/safetensors/model.h"
 #include "models/hugging_face/safetensors.h"
+#include "models/llama/config.h"
 #include "models/llama/llama.h"
 
 namespace plait::llama {
-
-struct LlamaConfig {
-  LlamaOptions options;
-  bool tied = false;  // the head's weights are the embedding's
-};
-
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no
-// positive number, an option whose function Llama does not have (named): scaled rotations, biases, another
-// activation or width of heads.
-absl::StatusOr<LlamaConfig> ConfigFrom(absl::string_view text);
-std::string ConfigText(const LlamaOptions& options);
 
 class HuggingFaceLlama final : public hugging_face::Weights {
  public:

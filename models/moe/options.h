@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "parallel/moe/experts.h"
-#include "parallel/moe/gate.h"
+#include "models/rowwise/activation_kind.h"
+#include "parallel/moe/gate_options.h"
 #include "parallel/moe/planner.h"
 
 namespace plait::moe {
+
+using rowwise::Activation;
 
 struct MoeOptions {
   GateOptions gate = {};    // without experts: no mixture

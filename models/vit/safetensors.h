@@ -27,18 +27,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "data/safetensors/model.h"
 #include "models/hugging_face/safetensors.h"
+#include "models/vit/config.h"
 #include "models/vit/vit.h"
 
 namespace plait::vit {
-
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no positive
-// number, an option whose function Vit does not have (named). Dropout is not taken from it: 0.
-absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text);
-// Classes without names are LABEL_0, LABEL_1, ...
-std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names = {});
 
 class HuggingFaceVit final : public hugging_face::Weights {
  public:

@@ -206,7 +206,6 @@ absl::Status CheckIndex(const CheckpointIndex& index) {
     return absl::DataLossError(absl::StrCat("chunks of ", index.chunk_bytes,
                                             " bytes; expected a multiple of 8 up to ", kLargestChunk));
   }
-  PLAIT_RETURN_IF_ERROR(CheckTensors(index.layout));
   PLAIT_RETURN_IF_ERROR(CheckPieces(index));
   return CheckCoverage(index.layout);
 }
@@ -217,8 +216,12 @@ absl::StatusOr<CheckpointIndex> ParseIndex(const std::string& contents, const Pi
   constexpr absl::string_view kUnfit = "its parts do not fit together: ";
   try {
     CheckpointIndex index = IndexFrom(contents);
-    AddPieces(tables, index.layout);
-    const absl::Status sound = CheckIndex(index);
+    // Before each piece takes a box of as many dimensions.
+    absl::Status sound = CheckTensors(index.layout);
+    if (sound.ok()) {
+      AddPieces(tables, index.layout);
+      sound = CheckIndex(index);
+    }
     if (sound.ok()) return index;
     return absl::DataLossError(absl::StrCat(kUnfit, sound.message()));
   } catch (const std::out_of_range& error) {

@@ -36,9 +36,13 @@ absl::Status CheckName(const TensorSpec& tensor) {
 
 // Sizes whose product leaves 63 bits would pass for small ones.
 absl::Status CheckShape(const TensorSpec& tensor) {
+  if (tensor.shape.size() > kMostDimensions) {
+    return absl::InvalidArgumentError(absl::StrCat(PathOf(tensor), ": ", tensor.shape.size(),
+                                                   " dimensions; expected at most ", kMostDimensions));
+  }
   std::int64_t left = std::numeric_limits<std::int64_t>::max() / 8;
   for (const std::int64_t size : tensor.shape) {
-    if (size < 0 || (size > 0 && size > left) || tensor.shape.size() > kMostDimensions) {
+    if (size < 0 || (size > 0 && size > left)) {
       return absl::InvalidArgumentError(
           absl::StrCat(PathOf(tensor), ": ", TypeAndShapeOf(tensor), " is no shape of a tensor"));
     }

@@ -1,3 +1,5 @@
+#include "parallel/moe/gate_options.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -5,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "parallel/moe/gate.h"
 
 namespace plait::moe {
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "base/check.h"
 #include "parallel/checkpoint/index_file.h"
 #include "tests/fuzz/memory_file.h"
@@ -26,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto index = plait::parallel::ParseIndex(std::string(bytes.substr(0, end)), tables);
   if (!index.ok()) return 0;
-  std::int64_t held = 0;
+  absl::int128 held = 0;
   for (const plait::parallel::ShardSummary& shard : index->shards) held += shard.bytes;
   PLAIT_CHECK(index->layout.TotalBytes() <= held);
   return 0;

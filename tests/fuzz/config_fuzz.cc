@@ -3,9 +3,10 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "models/gpt/safetensors.h"
-#include "models/llama/safetensors.h"
-#include "models/vit/safetensors.h"
+#include "models/gpt/config.h"
+#include "models/llama/config.h"
+#include "models/model_sizes.h"
+#include "models/vit/config.h"
 #include "tests/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,11 +1,8 @@
 // One of the text files of UCI HAR beside sound others: the first byte says which.
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "data/har/text.h"
@@ -13,38 +10,26 @@
 
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string Sound(const std::string& path) {
-  if (path.find("Inertial") == std::string::npos) return "1\n";
+std::string SoundLine() {
   std::string line;
-  for (int i = 0; i < plait::data::kHarSteps; ++i) line += " 0.5";
-  return line + "\n";
-}
-
-void Write(const std::string& path, absl::string_view text) { std::ofstream(path, std::ios::binary) << text; }
-
-// Folders and sound files.
-std::string MakeFolder() {
-  const char* given = std::getenv("TEST_TMPDIR");
-  std::string folder = std::string(given == nullptr ? "/tmp" : given) + "/har_text_fuzz_XXXXXX";
-  PLAIT_CHECK(mkdtemp(folder.data()) != nullptr);
-  for (const std::string& path : plait::data::HarTextFiles(folder)) {
-    fs::create_directories(fs::path(path).parent_path());
-    Write(path, Sound(path));
-  }
-  return folder;
+  for (int i = 0; i < plait::data::kHarSteps; ++i) line += " 1";
+  return line;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::string& folder = *new std::string(MakeFolder());
+  static const auto& files = *new std::vector<std::string>(plait::data::HarTextFiles("har"));
+  static const std::string& signal = *new std::string(SoundLine());
   if (size == 0) return 0;
-  const std::string path = plait::data::HarTextFiles(folder)[data[0] % 11];
-  Write(path, plait::fuzz::TextOf(data + 1, size - 1));
-  const auto set = plait::data::ReadHarText(folder);
-  if (set.ok()) PLAIT_CHECK(set->train.samples() == std::ssize(set->train.y));
-  Write(path, Sound(path));
+  const std::string& changed = files[data[0] % 11];
+  const auto split = plait::data::ReadHarSplit("har", "train", [&](const std::string& path) -> std::string {
+    if (path == changed) return std::string(plait::fuzz::TextOf(data + 1, size - 1));
+    return path.find("Inertial") == std::string::npos ? "1" : signal;
+  });
+  if (split.ok()) {
+    PLAIT_CHECK(split->samples() == std::ssize(split->subject));
+    PLAIT_CHECK(split->samples() * split->steps * split->channels == std::ssize(split->x));
+  }
   return 0;
 }

@@ -5,6 +5,7 @@ A few small files for each reader, sound ones and ones with a number that is out
 beside them under a name that says what was wrong.
 """
 import json
+import math
 import os
 import struct
 import sys
@@ -63,12 +64,12 @@ def sentence_piece(pieces, byte_pairs=2):
     return model + field(2, b"\x18" + bytes([byte_pairs]))
 
 
-def recordings(rows, table=None, count=None):
+def recordings(rows, table=None, count=None, rate=50.0):
     entries = table or [(1, 0, rows)]
     payload = b"".join(struct.pack("<IIQ", *entry) for entry in entries)
     payload += b"".join(struct.pack("<7h", *([i % 50] * 6), 1 + i % 6) for i in range(rows))
     return struct.pack("<8sIIQdddII", b"PLTHAPT1", 1, count or len(entries), sum(e[2] for e in entries) % 2**64, 1 / 720,
-                       3e-4, 50.0, 0, 0) + payload
+                       0.0175 * math.pi / 180, rate, 0, 0) + payload
 
 
 def journal(*records):
@@ -103,6 +104,29 @@ def contents(**changes):
 def index(text, columns, pieces, boxes=()):
     numbers = [number for piece in pieces for number in piece]
     return text + b"\0" + bytes([columns, len(numbers)]) + struct.pack(f"<{len(numbers) + len(boxes)}q", *numbers, *boxes)
+
+
+def checked(file, name, values):
+    file[name] = values
+    file[name].attrs["crc32"] = zlib.crc32(values.tobytes())
+
+
+def prepared_files(folder):
+    def opened(name, kind, **attributes):
+        file = h5py.File(f"{folder}/{name}", "w", libver=("v108", "v110"))
+        file.attrs.update({"format": numpy.bytes_(kind), "format_version": 1, "key": numpy.bytes_("k"), "source": numpy.bytes_("s"),
+                           **attributes})
+        return file
+    with opened("prepared_sequences", "plait sequences", synthetic=1, classes=numpy.bytes_("a\nb")) as file:
+        for split in ("train", "test"):
+            checked(file, split + "/x", numpy.arange(12, dtype="f4").reshape(2, 3, 2))
+            checked(file, split + "/y", numpy.arange(2))
+            checked(file, split + "/subject", numpy.arange(2))
+    with opened("prepared_text", "plait text", tokenizer=numpy.bytes_("t"), vocabulary_size=9, tokenizer_digest=1, characters=9) as file:
+        checked(file, "train", numpy.arange(8, dtype="u2"))
+        checked(file, "validation", numpy.arange(2, dtype="u2"))
+    with opened("features", "plait frame features", made_from=numpy.bytes_("m")) as file:
+        checked(file, "features", numpy.arange(6, dtype="f4").reshape(2, 3))
 
 
 def hdf5_files(folder):
@@ -168,6 +192,7 @@ def inputs():
     yield "sentence_piece/small", sentence_piece([("<unk>", 0, 2), ("<s>", 0, 3), ("\u2581", -1, 1), ("t", -2, 1), ("h", -3, 1),
                                                   ("th", -0.5, 1), ("cat", -4, 4)])
     yield "recordings/two", recordings(300, [(1, 0, 140), (2, 1, 160)])
+    yield "recordings/rate_below_a_filters", recordings(0, [(1, 0, 0)], rate=2.0)
     yield "recordings/rows_beyond_64_bits", recordings(0, [(1, 0, 2**63)])
     yield "har_text/signal", b"\0" + LINE
     yield "har_text/labels", b"\x09" + b"3\n"
@@ -193,6 +218,8 @@ def inputs():
     yield "trace/nested", b'[{"args": {"a": ' + b"[" * 5000
     for name, config in (("gpt", GPT), ("llama", LLAMA), ("vit", VIT)):
         yield "config/" + name, json.dumps(config).encode()
+    yield "config/llama_rotations", json.dumps({**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
+                                                "head_dim": 4, "hidden_act": "silu", "attention_bias": False}).encode()
     yield "config/huge_layers", json.dumps({**GPT, "n_layer": 10**9}).encode()
     yield "config/huge_positions", json.dumps({**LLAMA, "max_position_embeddings": 2**31}).encode()
     yield "config/nested", b'{"model_type": ' + b"[" * 100_000
@@ -220,6 +247,7 @@ def main(folder):
             file.write(data)
     os.makedirs(folder + "/hdf5", exist_ok=True)
     hdf5_files(folder + "/hdf5")
+    prepared_files(folder + "/hdf5")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  std::string path() const { return absl::StrCat("/proc/self/fd/", descriptor_); }
+  // Other processes may read it too.
+  std::string path() const { return absl::StrCat("/proc/", getpid(), "/fd/", descriptor_); }
 
  private:
   int descriptor_;

@@ -2,7 +2,9 @@
 
 extern "C" int Take_address_table(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_byte_pair(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_checkpoint(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_cluster(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_config(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_flags(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_har_text(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_hdf5(const std::uint8_t* data, std::size_t size);
@@ -24,9 +26,11 @@ const std::vector<Reader>& Readers() {
   static const auto& readers = *new std::vector<Reader>{
       {"address_table", Take_address_table},
       {"byte_pair", Take_byte_pair},
+      {"checkpoint", Take_checkpoint},
       {"cluster", Take_cluster},
+      {"config", Take_config},
       {"flags", Take_flags},
-      {"har_text", Take_har_text, 100},
+      {"har_text", Take_har_text},
       {"hdf5", Take_hdf5, 20},
       {"hosts", Take_hosts},
       {"idx", Take_idx},

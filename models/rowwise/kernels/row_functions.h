@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "models/rowwise/activation_kind.h"
 #include "models/simd/bfloat16.h"
 
 namespace plait::rowwise {
@@ -41,10 +42,6 @@ struct LayerNormBackward {
   T* of_weight = nullptr;  // (width); written from sums over all rows
   T* of_bias = nullptr;    // (width), or none
 };
-
-// kGelu: x times the normal distribution's function at x (Hendrycks and Gimpel, arXiv:1606.08415), exact (within
-// 2e-7 of it); kGeluTanh: by their formula with tanh. kSilu: x sigmoid(x).
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 
 // y = f(x) factor
 template <typename T>

@@ -1,10 +1,11 @@
-// config.json of Hugging Face's ViT.
+#include "models/vit/config.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/hugging_face/config.h"
-#include "models/vit/safetensors.h"
+#include "nlohmann/json.hpp"
 
 namespace plait::vit {
 

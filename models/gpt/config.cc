@@ -1,10 +1,10 @@
-// config.json of Hugging Face's GPT-2.
+#include "models/gpt/config.h"
+
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "models/gpt/safetensors.h"
 #include "models/hugging_face/config.h"
 #include "nlohmann/json.hpp"
 

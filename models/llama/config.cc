@@ -1,10 +1,10 @@
-// config.json of Hugging Face's Llama.
+#include "models/llama/config.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/hugging_face/config.h"
-#include "models/llama/safetensors.h"
 #include "nlohmann/json.hpp"
 
 namespace plait::llama {
