@@ -1,6 +1,5 @@
 #include "data/hdf5/trial.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,40 +8,21 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "data/hdf5/quiet_child.h"
 #include "data/hdf5/walk.h"
 
 namespace plait::data {
 namespace {
 
-constexpr rlim_t kMegabyte = rlim_t{1} << 20;
-
-// At the hard limit of processor time the kernel kills, a second after it has said so.
-void Limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
-  const rlimit limit = {most, most + 1};
-  setrlimit(resource, &limit);
-}
-
-// Bytes of address space that the process has now.
-rlim_t AddressSpace() {
-  unsigned long long pages = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr || std::fscanf(file, "%llu", &pages) != 1) return RLIM_INFINITY;
-  std::fclose(file);
-  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
-}
-
 [[noreturn]] void RunChild(const std::string& path, std::int64_t file_bytes) {
-  const int nowhere = open("/dev/null", O_RDWR);
-  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
-  for (const int sign : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU}) std::signal(sign, SIG_DFL);
-  const auto bytes = static_cast<rlim_t>(file_bytes);
-  Limit(RLIMIT_CORE, 0);
-  Limit(RLIMIT_CPU, 10 + bytes / (10 * kMegabyte));
-  const rlim_t now = AddressSpace();
-  if (now != RLIM_INFINITY) Limit(RLIMIT_AS, now + 1024 * kMegabyte + 4 * bytes);
+  constexpr std::int64_t kMegabyte = std::int64_t{1} << 20;
+  BecomeQuietChild(1024 * kMegabyte + 4 * file_bytes);
+  // At the hard limit of processor time the kernel kills, a second after it has said so.
+  const auto seconds = static_cast<rlim_t>(10 + file_bytes / (10 * kMegabyte));
+  const rlimit time = {seconds, seconds + 1};
+  setrlimit(RLIMIT_CPU, &time);
   WalkFile(path);
   _exit(0);
 }

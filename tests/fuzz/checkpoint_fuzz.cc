@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (rest.size() >= 2) {
     tables.columns = rest[0] % 2 == 0 ? 4 : 5;
     std::vector<std::int64_t> numbers((rest.size() - 2) / sizeof(std::int64_t));
-    std::memcpy(numbers.data(), rest.data() + 2, numbers.size() * sizeof(std::int64_t));
+    if (!numbers.empty()) std::memcpy(numbers.data(), rest.data() + 2, numbers.size() * sizeof(std::int64_t));
     const std::size_t pieces = std::min<std::size_t>(static_cast<std::uint8_t>(rest[1]), numbers.size());
     tables.pieces.assign(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(pieces));
     tables.boxes.assign(numbers.begin() + static_cast<std::ptrdiff_t>(pieces), numbers.end());

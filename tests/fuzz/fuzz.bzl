@@ -28,7 +28,7 @@ def fuzz_target(name, deps):
         name = name + "_fuzz",
         testonly = True,
         srcs = [name + "_fuzz.cc"],
-        linkopts = ["-fsanitize=fuzzer"],
+        linkopts = ["-fsanitize=fuzzer", "-Wl,--as-needed"],
         tags = ["manual"],
         deps = deps + _DEPS,
     )

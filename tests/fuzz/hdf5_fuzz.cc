@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "data/hdf5/addressed_file.h"
+#include "data/hdf5/file.h"
 #include "data/history/history_table.h"
 #include "data/matlab/matlab.h"
 #include "data/prepared.h"
@@ -27,6 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const absl::string_view bytes = plait::fuzz::TextOf(data, size);
   if (bytes.find("\x89HDF") == absl::string_view::npos) return 0;
   const plait::fuzz::MemoryFile file(bytes);
+  // While it is open, readers open it once more for little.
+  const auto open = plait::data::File::OpenForeign(file.path());
   const auto table = plait::data::HistoryTable::Open(file.path());
   for (std::size_t m = 0; table.ok() && m < table->metrics().size(); ++m) {
     table->Column(table->metrics()[m].name).status().IgnoreError();
