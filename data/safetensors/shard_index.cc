@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "data/safetensors/header.h"
-#include "data/safetensors/mapped_file.h"
+#include "data/mapped_file.h"
 #include "data/safetensors/tensor.h"
 #include "nlohmann/json.hpp"
 

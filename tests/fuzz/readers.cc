@@ -3,6 +3,8 @@
 extern "C" int Take_address_table(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_byte_pair(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_cluster(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_document_index(const std::uint8_t* data, std::size_t size);
+extern "C" int Take_document_line(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_flags(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_har_text(const std::uint8_t* data, std::size_t size);
 extern "C" int Take_hdf5(const std::uint8_t* data, std::size_t size);
@@ -25,6 +27,8 @@ const std::vector<Reader>& Readers() {
       {"address_table", Take_address_table},
       {"byte_pair", Take_byte_pair},
       {"cluster", Take_cluster},
+      {"document_index", Take_document_index},
+      {"document_line", Take_document_line},
       {"flags", Take_flags},
       {"har_text", Take_har_text, 100},
       {"hdf5", Take_hdf5, 20},

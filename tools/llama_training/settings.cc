@@ -42,8 +42,8 @@ void LlamaSettings::Bind(training::SettingsTable& table) {
   table.Add("rope_theta", &rope_theta, "base of the rotary positions", OnResume::kSame);
   BindText(
       table,
-      "random: random tokens of --vocab-size, or a text file, or directory of .txt files; empty: Debian's "
-      "license texts",
+      "random: random tokens of --vocab-size, or a text file, directory of .txt files, or token files: a directory of "
+      "prepare_text's or a FILE.bin; empty: Debian's license texts",
       "Llama");
 }
 
