@@ -23,13 +23,15 @@ constexpr int kUsageError = 2;
 base::ToolUsage UsageOf(std::vector<base::BoundFlag>& flags) {
   return {.name = "prepare_text",
           .summary =
-              "Tokenizes a corpus of any size into files that train_gpt and train_llama map into memory: text files, "
+              "Tokenizes a corpus of any size into files that train_gpt and train_llama map into memory: "
+              "text files, "
               "JSON lines, or folders of both.",
-          .examples = {"prepare_text --data=corpus --bpe-folder=gpt2 --out=tokens",
-                       "zcat part-*.json.gz | prepare_text --data=- --bpe-folder=gpt2 --out=tokens",
-                       "prepare_text --data=pairs.jsonl --prompt-key=question --text-key=answer --bpe-folder=gpt2 "
-                       "--out=tokens",
-                       "train_gpt --data=tokens --ignore-targets=prompts"},
+          .examples =
+              {"prepare_text --data=corpus --bpe-folder=gpt2 --out=tokens",
+               "zcat part-*.json.gz | prepare_text --data=- --bpe-folder=gpt2 --out=tokens",
+               "prepare_text --data=pairs.jsonl --prompt-key=question --text-key=answer --bpe-folder=gpt2 "
+               "--out=tokens",
+               "train_gpt --data=tokens --ignore-targets=prompts"},
           .groups = {{"Input", {"data", "text_key", "prompt_key", "bpe_folder"}},
                      {"Output", {"out", "validation_share", "threads"}}},
           .bound = &flags};
@@ -61,7 +63,8 @@ int Main(int argc, char** argv) {
       {"text_key", &options.documents.text_key, "key of the text in JSON objects"},
       {"prompt_key", &options.documents.prompt_key,
        "key of a prompt before the text, which --ignore-targets=prompts does not learn; empty: none"},
-      {"bpe_folder", &options.bpe_folder, "directory with GPT-2's vocab.json and merges.txt, or another tokenizer's pair"},
+      {"bpe_folder", &options.bpe_folder,
+       "directory with GPT-2's vocab.json and merges.txt, or another tokenizer's pair"},
       {"out", &options.out, "directory for train.bin, val.bin, their indexes, and the vocabulary"},
       {"validation_share", &options.validation_share, "share of the documents, evenly, for validation"},
       {"threads", &options.threads, "threads that tokenize; 0: one per core"}};
@@ -74,7 +77,8 @@ int Main(int argc, char** argv) {
   if (options.input != "-") options.input = base::FromUser(options.input);
   options.out = base::FromUser(options.out);
   options.bpe_folder = base::FromUser(options.bpe_folder);
-  if (options.threads < 1) options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.threads < 1)
+    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::optional<base::Progress> bar;
   const auto made = data::PrepareTokens(options, [&](std::int64_t read, std::int64_t total) {
     if (!bar.has_value()) {

@@ -46,9 +46,8 @@ absl::Status BlockSampler::Restore(const BlockSamplerState& state) {
   return absl::OkStatus();
 }
 
-void GatherBlocks(const Tokens& tokens, absl::Span<const std::int64_t> begins,
-                  std::int64_t block_size, absl::Span<std::int64_t> inputs,
-                  absl::Span<std::int64_t> targets) {
+void GatherBlocks(const Tokens& tokens, absl::Span<const std::int64_t> begins, std::int64_t block_size,
+                  absl::Span<std::int64_t> inputs, absl::Span<std::int64_t> targets) {
   const std::size_t expected = begins.size() * block_size;
   PLAIT_CHECK(inputs.size() == expected && targets.size() == expected)
       << inputs.size() << " inputs and " << targets.size() << " targets for " << begins.size()

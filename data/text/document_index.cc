@@ -60,8 +60,7 @@ absl::Status DocumentIndex::ParseHeader(absl::string_view bytes, const std::stri
   const auto sequences = NumberAt<std::uint64_t>(at + 9, 0), marks = NumberAt<std::uint64_t>(at + 9, 1);
   const auto most = static_cast<std::uint64_t>(size);
   // Bounds first, so that the sum is one of small numbers.
-  if (sequences > most || marks > most || marks < 1 ||
-      kHeaderBytes + 12 * sequences + 8 * marks > most) {
+  if (sequences > most || marks > most || marks < 1 || kHeaderBytes + 12 * sequences + 8 * marks > most) {
     return damaged(absl::StrCat(sequences, " sequences and ", marks - 1, " documents in ", size, " bytes"));
   }
   sequences_ = static_cast<std::int64_t>(sequences);
@@ -79,8 +78,8 @@ absl::Status DocumentIndex::CheckNumbers(const std::string& name) {
   for (std::int64_t s = 0; s < sequences_; ++s) {
     const std::int64_t length = Length(s), begin = NumberAt<std::int64_t>(pointers_, s);
     if (length < 0 || begin != tokens_ * BytesOf(type_) || tokens_ > kMostTokens) {
-      return damaged(absl::StrCat("sequence ", s, " of ", length, " tokens at byte ", begin, " after ", tokens_,
-                                  " tokens"));
+      return damaged(absl::StrCat("sequence ", s, " of ", length, " tokens at byte ", begin, " after ",
+                                  tokens_, " tokens"));
     }
     tokens_ += length;
   }

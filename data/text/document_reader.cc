@@ -111,8 +111,9 @@ absl::Status DocumentReader::OpenLines(const std::string& path) {
   }
   errno = 0;
   lines_ = std::make_shared<std::ifstream>(path, std::ios::binary);
-  return lines_->good() ? absl::OkStatus()
-                        : absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
+  return lines_->good()
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
 }
 
 absl::StatusOr<std::optional<Document>> DocumentReader::NextLine() {
@@ -127,7 +128,8 @@ absl::StatusOr<std::optional<Document>> DocumentReader::NextLine() {
     PLAIT_RETURN_IF_ERROR(base::Prefixed(document.status(), absl::StrCat(path, ":", line_)));
     return *std::move(document);
   }
-  if (lines_->bad()) return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
+  if (lines_->bad())
+    return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
   return std::nullopt;
 }
 

@@ -113,8 +113,9 @@ class Preparation {
 absl::Status CopyTokenizer(const std::string& from, const std::string& to) {
   std::error_code ignored;
   const bool renamed = !std::filesystem::exists(absl::StrCat(from, "/vocab.json"), ignored);
-  const std::pair<const char*, const char*> files[] = {{renamed ? "/encoder.json" : "/vocab.json", "/vocab.json"},
-                                                       {renamed ? "/vocab.bpe" : "/merges.txt", "/merges.txt"}};
+  const std::pair<const char*, const char*> files[] = {
+      {renamed ? "/encoder.json" : "/vocab.json", "/vocab.json"},
+      {renamed ? "/vocab.bpe" : "/merges.txt", "/merges.txt"}};
   for (const auto& [old_name, name] : files) {
     PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(from, old_name)));
     PLAIT_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(to, name), bytes));
@@ -135,18 +136,19 @@ absl::Status WriteTogether(const std::vector<std::string>& paths,
 
 absl::Status CheckParts(const PreparedTokens& made, const TokenOptions& options) {
   if (made.train.documents > 0 && made.validation.documents > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      options.input, ": ", made.train.documents, " documents for training and ", made.validation.documents,
-      " for validation, a share of ", options.validation_share, ": give another share, or more documents; train_gpt splits a single text by itself"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(options.input, ": ", made.train.documents, " documents for training and ",
+                   made.validation.documents, " for validation, a share of ", options.validation_share,
+                   ": give another share, or more documents; train_gpt splits a single text by itself"));
 }
 
 }  // namespace
 
-absl::StatusOr<PreparedTokens> PrepareTokens(const TokenOptions& options,
-                                             const std::function<void(std::int64_t, std::int64_t)>& progress) {
+absl::StatusOr<PreparedTokens> PrepareTokens(
+    const TokenOptions& options, const std::function<void(std::int64_t, std::int64_t)>& progress) {
   if (!(options.validation_share > 0 && options.validation_share < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a share of ", options.validation_share, " for validation; expected one between 0 and 1"));
+    return absl::InvalidArgumentError(absl::StrCat("a share of ", options.validation_share,
+                                                   " for validation; expected one between 0 and 1"));
   }
   PLAIT_ASSIGN_OR_RETURN(const BytePairTokenizer tokenizer, BytePairTokenizer::Load(options.bpe_folder));
   PLAIT_RETURN_IF_ERROR(MakeFolders(options.out));
@@ -171,8 +173,9 @@ absl::StatusOr<PreparedTokens> PrepareTokens(const TokenOptions& options,
     return writers.validation.Finish(partial[3]);
   };
   absl::Status filled;  // without the names of the four files in front
-  const absl::Status written = WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")},
-                                             [&](const auto& partial) { return filled = fill(partial); });
+  const absl::Status written =
+      WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")},
+                    [&](const auto& partial) { return filled = fill(partial); });
   PLAIT_RETURN_IF_ERROR(filled);
   PLAIT_RETURN_IF_ERROR(written);
   return made;

@@ -29,7 +29,8 @@ std::string Utf8(std::int32_t code_point) {
 
 std::string ByteVocabulary(bool with_end) {
   nlohmann::json vocabulary;
-  for (int byte = 0; byte < 256; ++byte) vocabulary[Utf8(CharacterOfByte(static_cast<std::uint8_t>(byte)))] = byte;
+  for (int byte = 0; byte < 256; ++byte)
+    vocabulary[Utf8(CharacterOfByte(static_cast<std::uint8_t>(byte)))] = byte;
   if (with_end) vocabulary["<|endoftext|>"] = kEnd;
   return vocabulary.dump();
 }
@@ -50,7 +51,8 @@ class PrepareTokensTest : public ::testing::Test {
     ASSERT_TRUE(WriteWholeFile(In(name), text).ok());
   }
   TokenOptions Options(const std::string& input) const {
-    return {.input = In(input), .bpe_folder = In("bpe"), .out = In("out"), .validation_share = 0.5, .threads = 3};
+    return {
+        .input = In(input), .bpe_folder = In("bpe"), .out = In("out"), .validation_share = 0.5, .threads = 3};
   }
   // The tokens as text; that behind each document is ".".
   std::string Read(const std::string& name) const {
@@ -87,14 +89,16 @@ TEST_F(PrepareTokensTest, FoldersOfTextAndLines) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_EQ(tokenizer->digest(), BytePairTokenizer::Load(In("bpe"))->digest());
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(In("out"))) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("train.bin", "train.idx", "val.bin", "val.idx", "vocab.json",
-                                                     "merges.txt"));
+  for (const auto& entry : std::filesystem::directory_iterator(In("out")))
+    names.push_back(entry.path().filename());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("train.bin", "train.idx", "val.bin", "val.idx",
+                                                     "vocab.json", "merges.txt"));
 }
 
 TEST_F(PrepareTokensTest, Prompts) {
   Write("pairs.jsonl",
-        "{\"q\": \"ab\", \"a\": \"c\"}\n{\"q\": \"\", \"a\": \"d\"}\n{\"q\": \"e\", \"a\": \"fg\"}\n{\"q\": \"h\", \"a\": \"i\"}\n");
+        "{\"q\": \"ab\", \"a\": \"c\"}\n{\"q\": \"\", \"a\": \"d\"}\n{\"q\": \"e\", \"a\": \"fg\"}\n{\"q\": "
+        "\"h\", \"a\": \"i\"}\n");
   TokenOptions options = Options("pairs.jsonl");
   options.documents = {.text_key = "a", .prompt_key = "q"};
   ASSERT_TRUE(PrepareTokens(options).ok());
@@ -149,13 +153,15 @@ TEST_F(PrepareTokensTest, Errors) {
   EXPECT_THAT(error("{\"texts\": \"c\"}"), HasSubstr(at + "no string \"text\" in this object"));
   EXPECT_THAT(error("{\"text\": 3}"), HasSubstr(at + "no string \"text\" in this object"));
   TokenOptions options = Options("corpus");
-  EXPECT_THAT(std::string(PrepareTokens(options).status().message()), HasSubstr("no *.txt, *.jsonl or *.json"));
+  EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
+              HasSubstr("no *.txt, *.jsonl or *.json"));
   Write("one.txt", "one");
   options = Options("one.txt");
   EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
               HasSubstr("1 documents for training and 0 for validation, a share of 0.5"));
   options.validation_share = 1;
-  EXPECT_THAT(std::string(PrepareTokens(options).status().message()), HasSubstr("a share of 1 for validation"));
+  EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
+              HasSubstr("a share of 1 for validation"));
   EXPECT_EQ(PrepareTokens(Options("none")).status().code(), absl::StatusCode::kNotFound);
 }
 

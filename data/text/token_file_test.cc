@@ -28,7 +28,8 @@ std::string Bytes(const std::vector<Number>& numbers) {
 }
 
 std::string IndexBytes(int type, std::uint64_t version, const std::vector<std::int32_t>& lengths,
-                       const std::vector<std::int64_t>& pointers, const std::vector<std::int64_t>& documents) {
+                       const std::vector<std::int64_t>& pointers,
+                       const std::vector<std::int64_t>& documents) {
   return std::string("MMIDIDX\0\0", 9) + Bytes<std::uint64_t>({version}) + static_cast<char>(type) +
          Bytes<std::uint64_t>({lengths.size(), documents.size()}) + Bytes(lengths) + Bytes(pointers) +
          Bytes(documents);
@@ -94,18 +95,24 @@ TEST_F(TokenFileTest, Damaged) {
   EXPECT_THAT(ErrorOf(kIds.substr(2), kIndex), HasSubstr("5 tokens, " + In("a.idx") + " is of 6"));
   EXPECT_THAT(ErrorOf(kIds, ""), HasSubstr("no index of Megatron-LM's"));
   EXPECT_THAT(ErrorOf(kIds, "x" + kIndex), HasSubstr("no index of Megatron-LM's"));
-  EXPECT_THAT(ErrorOf(kIds, kIndex.substr(0, kIndex.size() - 1)), HasSubstr("3 sequences and 2 documents in"));
+  EXPECT_THAT(ErrorOf(kIds, kIndex.substr(0, kIndex.size() - 1)),
+              HasSubstr("3 sequences and 2 documents in"));
   EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 2, {6}, {0}, {0, 1})), HasSubstr("version 2 of the format"));
   EXPECT_THAT(ErrorOf(kIds, IndexBytes(5, 1, {6}, {0}, {0, 1})), HasSubstr("tokens of type 5"));
-  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 2}, {0, 2})), HasSubstr("sequence 1 of 4 tokens at byte 2"));
-  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {7, -1}, {0, 14}, {0, 2})), HasSubstr("sequence 1 of -1 tokens"));
-  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 4}, {0, 2, 1, 2})), HasSubstr("document 2 at sequence 1"));
+  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 2}, {0, 2})),
+              HasSubstr("sequence 1 of 4 tokens at byte 2"));
+  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {7, -1}, {0, 14}, {0, 2})),
+              HasSubstr("sequence 1 of -1 tokens"));
+  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 4}, {0, 2, 1, 2})),
+              HasSubstr("document 2 at sequence 1"));
   EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 4}, {1, 2})), HasSubstr("document 0 at sequence 1"));
-  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 4}, {0, 1})), HasSubstr("document 1 at sequence 1 of 2"));
+  EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {2, 4}, {0, 4}, {0, 1})),
+              HasSubstr("document 1 at sequence 1 of 2"));
   EXPECT_THAT(ErrorOf(kIds, IndexBytes(8, 1, {6}, {0}, {})), HasSubstr("1 sequences"));
   // Counts that are larger than the file, up to sums beyond 64 bits.
   for (const std::size_t at : {18, 26}) {
-    for (const std::uint64_t count : {std::uint64_t{1} << 20, ~std::uint64_t{0}, ~std::uint64_t{0} / 12 + 2}) {
+    for (const std::uint64_t count :
+         {std::uint64_t{1} << 20, ~std::uint64_t{0}, ~std::uint64_t{0} / 12 + 2}) {
       std::string index = kIndex;
       index.replace(at, 8, Bytes<std::uint64_t>({count}));
       EXPECT_THAT(ErrorOf(kIds, index), HasSubstr(" documents in 94 bytes"));

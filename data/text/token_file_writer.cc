@@ -24,9 +24,9 @@ absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& path,
 
 absl::Status TokenFileWriter::AddSequence(absl::Span<const std::int32_t> ids) {
   if (ids.size() > std::numeric_limits<std::int32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a document of ", ids.size(), " tokens, at most ",
-                     std::numeric_limits<std::int32_t>::max(), " fit the index: cut it into several"));
+    return absl::InvalidArgumentError(absl::StrCat("a document of ", ids.size(), " tokens, at most ",
+                                                   std::numeric_limits<std::int32_t>::max(),
+                                                   " fit the index: cut it into several"));
   }
   for (const std::int32_t id : ids) {
     PLAIT_RETURN_IF_ERROR(type_ == TokenType::kUint16 ? output_.Add(static_cast<std::uint16_t>(id))

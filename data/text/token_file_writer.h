@@ -62,7 +62,7 @@ class TokenFileWriter {
   Output output_;
   TokenType type_;
   std::int64_t tokens_ = 0;
-  std::vector<std::int32_t> lengths_;               // of sequences
+  std::vector<std::int32_t> lengths_;                // of sequences
   std::vector<std::int64_t> first_sequences_ = {0};  // of documents, and of the next
 };
 

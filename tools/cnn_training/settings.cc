@@ -14,7 +14,8 @@ void CnnSettings::Bind(training::SettingsTable& table) {
   table.Add("test_batch_size", &test_batch_size, "test batch size of a data-parallel rank");
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate of AdamW in the first epoch", OnResume::kAdopt);
-  table.Add("gamma", &gamma, "factor by which the learning rate is multiplied after each epoch", OnResume::kAdopt);
+  table.Add("gamma", &gamma, "factor by which the learning rate is multiplied after each epoch",
+            OnResume::kAdopt);
   table.Add("weight_decay", &weight_decay, "decoupled, of all parameters", OnResume::kSame);
   table.Add("dropout1", &dropout1, "dropout probability behind the convolutions", OnResume::kSame);
   table.Add("dropout2", &dropout2, "dropout probability of the hidden layer", OnResume::kSame);

@@ -53,7 +53,8 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
             OnResume::kSame);
   table.Add("moe_balance_weight", &moe.balance_weight, "weight of the gate's balance loss", OnResume::kSame);
   table.Add("moe_z_weight", &moe.z_weight, "weight of the router's z loss", OnResume::kSame);
-  table.Add("moe_bias_rate", &moe.bias_rate, "how far the bias gate moves its biases per step", OnResume::kSame);
+  table.Add("moe_bias_rate", &moe.bias_rate, "how far the bias gate moves its biases per step",
+            OnResume::kSame);
   table.Add("moe_capacity_factor", &moe.capacity_factor,
             "rows that an expert takes, over their mean; the others are dropped. 0: none is dropped",
             OnResume::kSame);
@@ -63,7 +64,8 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
       "moe_replicas", &moe.replicas,
       "copies of hot experts on other ranks of ep: home (none), shadow (those that pay), eplb, balanced");
   table.Add("moe_replica_slots", &moe.replica_slots, "maximum number of copies on a rank");
-  table.Add("moe_link_bytes_per_second", &moe.link_bytes_per_second, "link bandwidth of a rank, for --moe-replicas=shadow");
+  table.Add("moe_link_bytes_per_second", &moe.link_bytes_per_second,
+            "link bandwidth of a rank, for --moe-replicas=shadow");
   table.Add("moe_rank_flops", &moe.rank_flops,
             "operations per second that products reach, for --moe-replicas=shadow");
 }

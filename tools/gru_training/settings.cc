@@ -46,7 +46,8 @@ GruSettings::GruSettings() {
 
 void GruSettings::Bind(training::SettingsTable& table) {
   table.Group("Run");
-  table.Add("seed", &seed, "random seed of the initial parameters and the order of the samples", OnResume::kSame);
+  table.Add("seed", &seed, "random seed of the initial parameters and the order of the samples",
+            OnResume::kSame);
   table.Add("log_interval", &log_interval, "log every N batches");
   table.Add("percent_data", &percent_data, "share of the data to use, above 0 and at most 1",
             OnResume::kSame);

@@ -62,8 +62,9 @@ void Bind(Request& r, std::string& stops, training::SettingsTable& table) {
   table.Group("Samples");
   table.Add("prompt", &r.prompt, "prompt to continue");
   table.Add("prompts_file", &r.prompts_file, "file with a prompt per line, in place of --prompt");
-  table.Add("stop", &stops,
-            "stop strings, separated by commas, with escapes as in C: '\\n\\n,User:'; samples end before them");
+  table.Add(
+      "stop", &stops,
+      "stop strings, separated by commas, with escapes as in C: '\\n\\n,User:'; samples end before them");
   table.Add("max_new_tokens", &r.max_new_tokens, "tokens per sample");
   table.Add("num_samples", &r.num_samples, "number of samples of each prompt");
   table.Add("batch_size", &r.batch_size, "samples generated together");

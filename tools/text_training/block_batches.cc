@@ -19,8 +19,9 @@ absl::Span<std::int64_t> Numbers(const at::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<BlockBatches> BlockBatches::Make(const data::TokenPart& text, data::BlockSamplerOptions options,
-                                                int rank, int ranks, int leaves, TokenRules rules) {
+absl::StatusOr<BlockBatches> BlockBatches::Make(const data::TokenPart& text,
+                                                data::BlockSamplerOptions options, int rank, int ranks,
+                                                int leaves, TokenRules rules) {
   PLAIT_CHECK(rules.ignored == data::IgnoredTargets::kNone || text.documents != nullptr) << text.name;
   options.tokens = text.tokens.size();
   PLAIT_ASSIGN_OR_RETURN(data::BlockSampler sampler, data::BlockSampler::Make(options));
@@ -46,7 +47,8 @@ models::Batch BlockBatches::BatchOf(absl::Span<const std::int64_t> mine) {
   CheckIds(inputs);
   CheckIds(targets);
   for (std::size_t i = 0; i < mine.size() && text_.documents != nullptr; ++i) {
-    text_.documents->Ignore(rules_.ignored, text_.first + mine[i] + 1, targets.subspan(i * block_size_, block_size_));
+    text_.documents->Ignore(rules_.ignored, text_.first + mine[i] + 1,
+                            targets.subspan(i * block_size_, block_size_));
   }
   return batch;
 }
@@ -55,9 +57,10 @@ void BlockBatches::CheckIds(absl::Span<std::int64_t> ids) {
   for (std::int64_t& id : ids) {
     if (id >= 0 && id < rules_.vocabulary) continue;
     if (status_.ok()) {
-      status_ = absl::DataLossError(absl::StrCat(text_.name, ": token ", id, ", expected 0 to ", rules_.vocabulary - 1,
-                                                 ": another tokenizer's, another type than uint16 without an index, or "
-                                                 "damaged"));
+      status_ = absl::DataLossError(
+          absl::StrCat(text_.name, ": token ", id, ", expected 0 to ", rules_.vocabulary - 1,
+                       ": another tokenizer's, another type than uint16 without an index, or "
+                       "damaged"));
     }
     id = 0;
   }

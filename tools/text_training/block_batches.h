@@ -26,7 +26,7 @@ namespace plait::text_training {
 // What is asked of the tokens.
 struct TokenRules {
   std::int64_t vocabulary = std::numeric_limits<std::int64_t>::max();  // ids are below
-  data::IgnoredTargets ignored = data::IgnoredTargets::kNone;          // others than kNone need text.documents
+  data::IgnoredTargets ignored = data::IgnoredTargets::kNone;  // others than kNone need text.documents
 };
 
 class BlockBatches {
@@ -34,8 +34,8 @@ class BlockBatches {
   // `text` outlives the batches; options.tokens is its length, options.batch_size counts blocks over all
   // ranks. `leaves` > 0: a batch is cut into so many parts, of which each rank has consecutive ones.
   // InvalidArgument where a block and the token after it do not fit the text.
-  static absl::StatusOr<BlockBatches> Make(const data::TokenPart& text, data::BlockSamplerOptions options, int rank,
-                                           int ranks, int leaves = 0, TokenRules rules = {});
+  static absl::StatusOr<BlockBatches> Make(const data::TokenPart& text, data::BlockSamplerOptions options,
+                                           int rank, int ranks, int leaves = 0, TokenRules rules = {});
 
   // (sequences of this rank, block_size) int64, targets one token further, or data::kIgnoredTarget. With leaves the next of
   // its parts, of which each numbers its samples from 0.
@@ -49,8 +49,8 @@ class BlockBatches {
   void Rewind();
 
  private:
-  BlockBatches(data::TokenPart text, std::int64_t block_size, int rank, int ranks, int leaves, TokenRules rules,
-               data::BlockSampler sampler)
+  BlockBatches(data::TokenPart text, std::int64_t block_size, int rank, int ranks, int leaves,
+               TokenRules rules, data::BlockSampler sampler)
       : text_(std::move(text)),
         block_size_(block_size),
         rank_(rank),

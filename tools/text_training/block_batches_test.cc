@@ -26,8 +26,8 @@ std::vector<std::uint16_t> Text() {
 }
 
 BlockBatches Make(const std::vector<std::uint16_t>& text, int rank, int ranks) {
-  absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make({.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
+  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
+      {.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
   EXPECT_TRUE(batches.ok()) << batches.status();
   return *std::move(batches);
 }
@@ -58,8 +58,8 @@ TEST(BlockBatchesTest, LeavesAreTheSameOnAnyRanks) {
   for (const int ranks : {1, 2, 4}) {
     runs.emplace_back();
     for (int rank = 0; rank < ranks; ++rank) {
-      runs.back().push_back(*BlockBatches::Make({.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3},
-                                                rank, ranks, kLeaves));
+      runs.back().push_back(*BlockBatches::Make(
+          {.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks, kLeaves));
     }
   }
   for (int step = 0; step < 3; ++step) {
@@ -107,7 +107,8 @@ TEST(BlockBatchesTest, GoesOnWhereItStood) {
 TEST(BlockBatchesTest, IgnoredTargetsOfAnyPart) {
   constexpr int kFirst = 13;  // as validation, behind others
   const std::string stem = ::testing::TempDir() + "/documents";
-  absl::StatusOr<data::TokenFileWriter> writer = data::TokenFileWriter::Create(stem + ".bin", data::TokenType::kUint16);
+  absl::StatusOr<data::TokenFileWriter> writer =
+      data::TokenFileWriter::Create(stem + ".bin", data::TokenType::kUint16);
   ASSERT_TRUE(writer.ok()) << writer.status();
   for (int document = 0; document < 16; ++document) {
     const std::vector<std::int32_t> ids = {0, 1, 2, 3, 4, 5, 6};
@@ -122,11 +123,11 @@ TEST(BlockBatchesTest, IgnoredTargetsOfAnyPart) {
   const data::TokenPart part = {.tokens = tokens.Part(kFirst, tokens.size() - kFirst),
                                 .documents = (*file)->documents(),
                                 .first = kFirst};
-  for (const auto& [ignored, below] : {std::pair(data::IgnoredTargets::kNone, 0),
-                                      std::pair(data::IgnoredTargets::kDocuments, 1),
-                                      std::pair(data::IgnoredTargets::kPrompts, 3)}) {
-    BlockBatches batches = *BlockBatches::Make(part, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, 0, 1, 0,
-                                               {.ignored = ignored});
+  for (const auto& [ignored, below] :
+       {std::pair(data::IgnoredTargets::kNone, 0), std::pair(data::IgnoredTargets::kDocuments, 1),
+        std::pair(data::IgnoredTargets::kPrompts, 3)}) {
+    BlockBatches batches = *BlockBatches::Make(part, {.block_size = kBlock, .batch_size = kBatch, .seed = 3},
+                                               0, 1, 0, {.ignored = ignored});
     for (int step = 0; step < 10; ++step) {
       const models::Batch batch = batches.Next();
       const at::Tensor next = batch.inputs.add(1).remainder(7);
@@ -138,8 +139,8 @@ TEST(BlockBatchesTest, IgnoredTargetsOfAnyPart) {
 TEST(BlockBatchesTest, IdsOutsideTheVocabulary) {
   const std::vector<std::uint16_t> text = Text();
   const auto make = [&](std::int64_t vocabulary) {
-    return *BlockBatches::Make({.tokens = text, .name = "train.bin"}, {.block_size = 100, .batch_size = 1}, 0, 1, 0,
-                               {.vocabulary = vocabulary});
+    return *BlockBatches::Make({.tokens = text, .name = "train.bin"}, {.block_size = 100, .batch_size = 1}, 0,
+                               1, 0, {.vocabulary = vocabulary});
   };
   BlockBatches all = make(101);
   all.Next();

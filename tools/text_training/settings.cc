@@ -20,7 +20,8 @@ absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentErro
 
 absl::Status CheckRun(const TextSettings& s) {
   PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
-  PLAIT_RETURN_IF_ERROR(training::OneOf("ignore-targets", s.ignore_targets, {"none", "documents", "prompts"}));
+  PLAIT_RETURN_IF_ERROR(
+      training::OneOf("ignore-targets", s.ignore_targets, {"none", "documents", "prompts"}));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-iters", s.eval_iters, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("log-interval", s.log_interval, 1));
@@ -52,7 +53,8 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   table.Add("tokenizer", &tokenizer, "characters, or gpt2: byte pairs from --bpe-folder", OnResume::kSame);
   table.Add("bpe_folder", &bpe_folder, "directory with GPT-2's vocab.json and merges.txt");
   table.Add("ignore_targets", &ignore_targets,
-            "targets that do not count, of token files with an index: documents: the first token of each; prompts: these "
+            "targets that do not count, of token files with an index: documents: the first token of each; "
+            "prompts: these "
             "and prompts (prepare_text --prompt-key); none",
             OnResume::kSame);
   table.Add("prepare_only", &prepare_only, "prepares the text, reports what it has, and exits");
@@ -67,10 +69,10 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   table.Add("log_interval", &log_interval, "log every N steps");
   table.Add("sample_prompt", &sample_prompt, "prompt of samples");
   table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");
-  table.Add(
-      "peak_flops", &peak_flops,
-      "floating-point operations per second of a rank, for mfu: a number, measure (the fastest matrix product of half a "
-      "second), or none");
+  table.Add("peak_flops", &peak_flops,
+            "floating-point operations per second of a rank, for mfu: a number, measure (the fastest matrix "
+            "product of half a "
+            "second), or none");
   BindFiles(table, "steps");
   table.Add("init_from", &init_from,
             absl::StrCat("scratch, resume (from --checkpoint-dir), or a directory with ", model,

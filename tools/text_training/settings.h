@@ -49,7 +49,7 @@ struct TextSettings : training::Settings {
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }
 
-  std::string SequenceFlag() const;  // "block-size", without dashes in front
+  std::string SequenceFlag() const;             // "block-size", without dashes in front
   data::IgnoredTargets IgnoredTargets() const;  // of ignore_targets
   bool draws_random_tokens() const { return data == kRandomTokens; }
   // The directory that --init-from names; empty: none.

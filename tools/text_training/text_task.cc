@@ -25,9 +25,8 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run,
-                                       const Corpus& corpus, const data::TokenPart& text,
-                                       const std::string& name) {
+absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run, const Corpus& corpus,
+                                       const data::TokenPart& text, const std::string& name) {
   const int ranks = run.data.size();
   const std::int64_t batch =
       settings.leaves() > 0 ? settings.StepSamples(ranks) : settings.GlobalBatch(ranks);
@@ -101,7 +100,8 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& set
                                                          const std::optional<InitialModel>& files,
                                                          StepOutput output) {
   PLAIT_ASSIGN_OR_RETURN(BlockBatches train, BatchesOf(settings, run, corpus, corpus.train(), "train"));
-  PLAIT_ASSIGN_OR_RETURN(BlockBatches estimated, BatchesOf(settings, run, corpus, corpus.train(), "training"));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches estimated,
+                         BatchesOf(settings, run, corpus, corpus.train(), "training"));
   PLAIT_ASSIGN_OR_RETURN(BlockBatches validation,
                          BatchesOf(settings, run, corpus, corpus.validation(), "validation"));
   return std::unique_ptr<TextTask>(
@@ -149,7 +149,8 @@ absl::Status TextTask::BeforeFirstStep() {
 absl::Status TextTask::AgreeOnTokens() const {
   if (!corpus_.files) return absl::OkStatus();
   absl::Status status;
-  for (const BlockBatches* batches : {&batches_.train, &batches_.estimated_train, &batches_.estimated_validation}) {
+  for (const BlockBatches* batches :
+       {&batches_.train, &batches_.estimated_train, &batches_.estimated_validation}) {
     status.Update(batches->status());
   }
   return base::Prefixed(run_.world.Agree(status), "--data");

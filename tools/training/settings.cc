@@ -49,7 +49,8 @@ void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
                 "--batch-size on each");
   table.Add("gradient_accumulation_steps", &gradient_accumulation_steps, "micro-batches of a step",
             OnResume::kSame);
-  table.Add("seed", &seed, "random seed of initial parameters, the order of the data and dropout", OnResume::kSame);
+  table.Add("seed", &seed, "random seed of initial parameters, the order of the data and dropout",
+            OnResume::kSame);
 }
 
 void Settings::BindParallel(SettingsTable& table) {

@@ -22,10 +22,11 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
 
 void VideoSettings::BindData(training::SettingsTable& table) {
   table.Group("Videos");
-  table.Add("data", &data,
-            "folder of CLASS/NAME.avi, or of folders CLASS/NAME with pictures; \"synthetic\": synthetic clips "
-            "of discs "
-            "that move in the direction of their class");
+  table.Add(
+      "data", &data,
+      "folder of CLASS/NAME.avi, or of folders CLASS/NAME with pictures; \"synthetic\": synthetic clips "
+      "of discs "
+      "that move in the direction of their class");
   table.Add(
       "splits", &splits,
       "folder of HMDB51's CLASS_test_splitN.txt; without it the last fifth of each class is for testing");
@@ -34,11 +35,10 @@ void VideoSettings::BindData(training::SettingsTable& table) {
             OnResume::kSame);
   table.Add("synthetic_classes", &synthetic_classes, "directions in which discs move, 1 to 8",
             OnResume::kSame);
-  table.Add(
-      "frame_step", &frame_step,
-      "takes every Nth frame of a video, up to --sequence-length frames: longer videos are cut, "
-      "shorter ones begin in black",
-      OnResume::kSame);
+  table.Add("frame_step", &frame_step,
+            "takes every Nth frame of a video, up to --sequence-length frames: longer videos are cut, "
+            "shorter ones begin in black",
+            OnResume::kSame);
   table.Add("frame_size", &frame_size,
             "height and width of a frame: its shorter side is resized to it, and the center square cropped",
             OnResume::kSame);
