@@ -23,8 +23,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "data/mapped_file.h"
 #include "data/safetensors/header.h"
-#include "data/safetensors/mapped_file.h"
 #include "data/safetensors/tensor.h"
 
 namespace plait::data::safetensors {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "data/mapped_file.h"
 #include "data/safetensors/header.h"
-#include "data/safetensors/mapped_file.h"
 #include "data/safetensors/tensor.h"
 #include "nlohmann/json.hpp"
 

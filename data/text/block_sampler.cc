@@ -46,19 +46,18 @@ absl::Status BlockSampler::Restore(const BlockSamplerState& state) {
   return absl::OkStatus();
 }
 
-void GatherBlocks(absl::Span<const std::uint16_t> tokens, absl::Span<const std::int64_t> begins,
-                  std::int64_t block_size, absl::Span<std::int64_t> inputs,
-                  absl::Span<std::int64_t> targets) {
+void GatherBlocks(const Tokens& tokens, absl::Span<const std::int64_t> begins, std::int64_t block_size,
+                  absl::Span<std::int64_t> inputs, absl::Span<std::int64_t> targets) {
   const std::size_t expected = begins.size() * block_size;
   PLAIT_CHECK(inputs.size() == expected && targets.size() == expected)
       << inputs.size() << " inputs and " << targets.size() << " targets for " << begins.size()
       << " blocks of " << block_size;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const std::int64_t begin = begins[i];
-    PLAIT_CHECK(begin >= 0 && begin + block_size < static_cast<std::int64_t>(tokens.size()))
+    PLAIT_CHECK(begin >= 0 && begin + block_size < tokens.size())
         << "block at " << begin << " of " << tokens.size() << " tokens";
-    std::copy_n(tokens.begin() + begin, block_size, inputs.begin() + i * block_size);
-    std::copy_n(tokens.begin() + begin + 1, block_size, targets.begin() + i * block_size);
+    tokens.Copy(begin, inputs.subspan(i * block_size, block_size));
+    tokens.Copy(begin + 1, targets.subspan(i * block_size, block_size));
   }
 }
 

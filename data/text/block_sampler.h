@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "data/text/tokens.h"
 
 namespace plait::data {
 
@@ -77,8 +78,8 @@ class BlockSampler {
 
 // inputs[i] are the block_size tokens from begins[i] on, targets[i] those one further: (begins, block_size)
 // both, row-major, 64 bits as LibTorch's indices. Sizes must fit, blocks lie within the text.
-void GatherBlocks(absl::Span<const std::uint16_t> tokens, absl::Span<const std::int64_t> begins,
-                  std::int64_t block_size, absl::Span<std::int64_t> inputs, absl::Span<std::int64_t> targets);
+void GatherBlocks(const Tokens& tokens, absl::Span<const std::int64_t> begins, std::int64_t block_size,
+                  absl::Span<std::int64_t> inputs, absl::Span<std::int64_t> targets);
 
 }  // namespace plait::data
 

@@ -15,7 +15,7 @@ namespace plait::data {
 // recurrent network remembers best.
 struct ClipOptions {
   std::int64_t frames = 128;
-  std::int64_t step = 1;    // every so manieth frame of the video, from the first on
+  std::int64_t step = 1;    // every `step`-th frame of the video, from the first on
   std::int64_t size = 240;  // rows and columns; MiddleSquare of data/images/resize.h
 };
 

@@ -1,12 +1,12 @@
 # Draws beside_peers.svg: gnuplot beside_peers.gp. Figures: the README's table, docs/benchmarks.md.
 set terminal svg size 900,360 font "DejaVu Sans,12" background rgb "white"
 set output "beside_peers.svg"
-set title "Plait's training step as a fraction of the peer's time (dashed: equal)" font ",13" offset -14,0
+set title "Plait's training step as a fraction of the peer's time (line: equal)" font ",13" offset -14,0
 set xrange [0:1.05]; set yrange [-0.7:7.7]
 set xtics 0.25 nomirror textcolor "#222222"; set ytics nomirror scale 0 textcolor "#222222"; unset key
 set border 3 lc rgb "#888888"; set grid xtics lc rgb "#dddddd"
 set lmargin 44
-set arrow from 1,-0.7 to 1,7.7 nohead dt 2 lc rgb "#888888"
+set arrow from 1,-0.7 to 1,7.7 nohead lc rgb "#888888"
 set style fill solid border lc rgb "#0b6fa4"
 $ratios << EOD
 7 0.15 "TorchBraid, MNIST, layer-parallel, 2 ranks"

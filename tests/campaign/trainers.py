@@ -4,9 +4,9 @@ import random
 
 GPT = ["--n-layer=2", "--n-head=2", "--n-embd=16", "--block-size=8", "--global-batch-size=8", "--gradient-accumulation-steps=2",
        "--max-iters=24", "--eval-interval=12", "--eval-iters=2", "--sample-tokens=5", "--log-interval=1", "--dropout=0.1",
-       "--no-trace", "--data=text.txt", "--checkpoint-interval=5"]
+       "--no-trace", "--data=text.txt", "--checkpoint-interval=5", "--peak-flops=none"]
 LLAMA = ["--n-layers=2", "--n-heads=2", "--n-kv-heads=2", "--dim=16", "--hidden=20", "--vocab-size=30", "--seq-length=8",
-         "--global-batch-size=4", "--max-iters=24", "--checkpoint-interval=5"]
+         "--global-batch-size=4", "--max-iters=24", "--checkpoint-interval=5", "--peak-flops=none"]
 GRU = ["--percent-data=0.05", "--batch-size=20", "--hidden-size=6", "--log-interval=1", "--epochs=3", "--force-lp"]
 CNN = ["--data=images", "--batch-size=8", "--test-batch-size=8", "--epochs=4", "--checkpoint-interval=5"]
 VIT = ["--preset=cpu", "--patch-size=8", "--dim=16", "--depth=2", "--heads=2", "--head-dim=8", "--mlp-dim=24", "--dropout=0.1",

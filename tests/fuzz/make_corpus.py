@@ -72,6 +72,13 @@ def recordings(rows, table=None, count=None, rate=50.0):
                        0.0175 * math.pi / 180, rate, 0, 0) + payload
 
 
+def document_index(lengths, documents, kind=8, counts=None):
+    pointers = [(2 if kind == 8 else 4) * sum(lengths[:i]) for i in range(len(lengths))]
+    counts = counts or (len(lengths), len(documents))
+    return (struct.pack("<9sQBQQ", b"MMIDIDX", 1, kind, *counts) + struct.pack(f"<{len(lengths)}i", *lengths) +
+            struct.pack(f"<{len(pointers)}q", *pointers) + struct.pack(f"<{len(documents)}q", *documents))
+
+
 def journal(*records):
     return b"".join(bytes([len(record)]) + record for record in records)
 
@@ -191,6 +198,12 @@ def inputs():
     yield "byte_pair/huge_id", byte_pair([], x=2**62)
     yield "sentence_piece/small", sentence_piece([("<unk>", 0, 2), ("<s>", 0, 3), ("\u2581", -1, 1), ("t", -2, 1), ("h", -3, 1),
                                                   ("th", -0.5, 1), ("cat", -4, 4)])
+    yield "document_index/prompts", document_index([2, 3, 0, 4, 1], [0, 2, 2, 5])
+    yield "document_index/int32_with_modes", document_index([1000, 5], [0, 1, 2], kind=4) + bytes(2)
+    yield "document_index/none", document_index([], [0])
+    yield "document_index/sums_beyond_64_bits", document_index([7], [0, 1], counts=(2**64 // 12, 2**61))
+    yield "document_line/pair", b'{"prompt": "a\\n", "text": "\\u00fc", "id": [1, {}]}'
+    yield "document_line/nested", b'{"text": ' + b"[" * 5000
     yield "recordings/two", recordings(300, [(1, 0, 140), (2, 1, 160)])
     yield "recordings/rate_below_a_filters", recordings(0, [(1, 0, 0)], rate=2.0)
     yield "recordings/rows_beyond_64_bits", recordings(0, [(1, 0, 2**63)])

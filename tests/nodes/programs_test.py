@@ -13,9 +13,11 @@ CLUSTERS = [dict(A=1, B=3), dict(A=2, B=2)]
 MESHES = [("dp_replicate=2", dict(A=1, B=1)), ("tp=2", dict(A=1, B=1)), ("pp=2", dict(A=1, B=1)),
           ("pp=2,tp=2", dict(A=1, B=3)), ("pp=2,tp=2", dict(A=2, B=2))]
 GPT = ["--data={folder}/input.txt", "--n-layer=2", "--n-head=2", "--n-embd=16", "--block-size=8", "--global-batch-size=8",
-       "--max-iters=4", "--warmup-iters=1", "--log-interval=1", "--no-plots", "--outputs={folder}/out"]
+       "--max-iters=4", "--warmup-iters=1", "--log-interval=1", "--no-plots", "--peak-flops=none",
+       "--outputs={folder}/out"]
 LLAMA = ["--n-layers=2", "--dim=16", "--n-heads=4", "--n-kv-heads=2", "--hidden=20", "--vocab-size=19", "--seq-length=8",
-         "--global-batch-size=8", "--max-iters=4", "--strategy=ddp", "--no-plots", "--outputs={folder}/out"]
+         "--global-batch-size=8", "--max-iters=4", "--strategy=ddp", "--no-plots", "--peak-flops=none",
+         "--outputs={folder}/out"]
 ROUNDING = 1e-5  # of losses near 3 in float32, which are printed with six digits
 
 

@@ -184,6 +184,13 @@ class PageTest(runs.ReportTest):
         clipped = "document.querySelectorAll('svg.chart')[1].querySelectorAll('.marks path').length"
         self.assertEqual(page.evaluate(clipped), 1)
 
+    def test_few_values_are_shown_whole(self):
+        self.write("run", "few.h5", 3)
+        page = self.page("few.h5")
+        self.assertGreater(page.evaluate("document.querySelectorAll('svg.chart').length"), 3)
+        self.assertEqual(page.evaluate("document.querySelectorAll('.marks path').length"), 0)
+        self.assertNotIn("beyond the axis", page.evaluate("document.body.textContent"))
+
     def test_structure(self):
         self.write_trace()
         self.write("run", "run.h5")

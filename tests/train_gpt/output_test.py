@@ -59,7 +59,10 @@ class OutputTest(runs.TrainTest):
             self.assertAlmostEqual(step["tps"] / step["sps"] / 16, 1, delta=1e-6)
         self.assertIn("estimates after step 0: ", run.out)
         self.assertRegex(run.out, r"estimates after step 8: .* batches in \d+\.\d{6} s, sample in \d+\.\d{6} s \(in no step's dt\)")
-        # Without a peak nothing is said of it.
+        # It is measured by default; without a peak nothing is said of it.
+        run = self.train("--nproc=1", "--max-iters=2", small=[flag for flag in runs.SMALL if "peak" not in flag], outputs="measured")
+        self.assertIn("measured peak of rank 0: ", run.out)
+        self.assertTrue(all(0 < step["mfu"] < 100 for step in run.steps()))
         run = self.train("--nproc=1", "--max-iters=2", outputs="other")
         self.assertNotIn("mfu", run.out)
 

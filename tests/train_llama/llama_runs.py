@@ -15,7 +15,7 @@ def parameters(vocabulary):
 class LlamaTest(runs.TrainTest):
     # 7 sequences of 8 tokens, unequal parts on 2 ranks.
     small = [f"--n-layers={LAYERS}", f"--n-heads={HEADS}", f"--n-kv-heads={KV_HEADS}", f"--dim={DIM}", f"--hidden={HIDDEN}",
-             f"--vocab-size={VOCABULARY}", f"--seq-length={SEQUENCE}", "--global-batch-size=7", "--max-iters=8", "--no-plots"]
+             f"--vocab-size={VOCABULARY}", f"--seq-length={SEQUENCE}", "--global-batch-size=7", "--max-iters=8", "--no-plots", "--peak-flops=none"]
     history_name = "train_dataset.h5"
     same = ("iter", "loss")
     TEXT = ["--data=input.txt", "--vocab-size=0", "--eval-interval=4", "--eval-iters=2", "--sample-tokens=12"]

@@ -98,7 +98,7 @@ class ModelsTest(llama_runs.LlamaTest):
             for ranks in (1, 2):
                 with self.subTest(flags=flags, ranks=ranks):
                     self.fails(self.train(f"--nproc={ranks}", *flags, code=None, outputs="a"), "train_llama: " + expected)
-        table = [("the model was trained on random tokens: it writes no text", "--checkpoint=random"),
+        table = [("the model was trained on tokens without a tokenizer: it writes no text", "--checkpoint=random"),
                  ("scaled/config.json: .*llama3", "--model=scaled"),
                  ("saved: no tokenizer; expected tokenizer.model .* or vocab.json with merges.txt", "--model=saved"),
                  ("file", "--checkpoint=file")]

@@ -18,7 +18,7 @@ class BadInputTest(runs.VideoTest):
                 ("--split=0: must be at least 1", "--split=0"),
                 ("--synthetic-classes=9: ", "--synthetic-classes=9"),
                 ("--sequence-length=0: must be at least 1", "--sequence-length=0"),
-                ("--splits: the made-up clips", "--splits=x"),
+                ("--splits: the synthetic clips", "--splits=x"),
                 ("unknown flag --frame-sise; did you mean --frame-size", "--frame-sise=64")):
             with self.subTest(flag=flag):
                 run = self.fails(expected, flag, ranks=1)

@@ -11,10 +11,11 @@ using training::OnResume;
 void CnnSettings::Bind(training::SettingsTable& table) {
   table.Group("Training");
   BindBatch(table, "samples");
-  table.Add("test_batch_size", &test_batch_size, "samples of a batch of the test on each data-parallel rank");
+  table.Add("test_batch_size", &test_batch_size, "test batch size of a data-parallel rank");
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate of AdamW in the first epoch", OnResume::kAdopt);
-  table.Add("gamma", &gamma, "factor of the learning rate from one epoch to the next", OnResume::kAdopt);
+  table.Add("gamma", &gamma, "factor by which the learning rate is multiplied after each epoch",
+            OnResume::kAdopt);
   table.Add("weight_decay", &weight_decay, "decoupled, of all parameters", OnResume::kSame);
   table.Add("dropout1", &dropout1, "dropout probability behind the convolutions", OnResume::kSame);
   table.Add("dropout2", &dropout2, "dropout probability of the hidden layer", OnResume::kSame);
@@ -22,7 +23,7 @@ void CnnSettings::Bind(training::SettingsTable& table) {
   table.Add("data", &data,
             "directory of IDX files (MNIST); by default Fashion-MNIST of Debian's package "
             "dataset-fashion-mnist, else a synthetic stand-in");
-  table.Add("max_samples", &max_samples, "train and test on the first so many samples; 0: all");
+  table.Add("max_samples", &max_samples, "train and test on the first N samples; 0: all");
   BindParallel(table);
   BindFiles(table, "epochs");
   table.Add("save_model", &save_model, "existing directory to write model.safetensors to, at the end");

@@ -26,10 +26,15 @@ void GptSettings::Bind(training::SettingsTable& table) {
   table.Add("n_head", &n_head, "attention heads per layer", OnResume::kSame);
   table.Add("n_embd", &n_embd, "width of the model, a multiple of --n-head", OnResume::kSame);
   table.Add(sequence_flag, &sequence, "context length in tokens", OnResume::kSame);
+  table.Add("vocab_size", &vocab_size,
+            "tokens of the model, at least those of the text's tokenizer; 0: as many as that has",
+            OnResume::kSame);
   table.Add("dropout", &dropout, "dropout probability", OnResume::kSame);
   table.Add("bias", &bias, "biases in linear layers and norms", OnResume::kSame);
   BindExperts(table);
-  BindText(table, "text file, or directory of .txt files, to train on (default: Debian's license texts)",
+  BindText(table,
+           "text file, directory of .txt files, or token files: a directory of prepare_text's or a FILE.bin "
+           "(default: Debian's license texts)",
            "GPT-2");
 }
 
@@ -39,16 +44,17 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
             "experts in place of the mlp of blocks; --mesh=...,ep=N spreads them over data ranks",
             OnResume::kSame);
   table.Add("moe_experts", &moe.experts, "experts of a block", OnResume::kSame);
-  table.Add("moe_top_k", &moe.top_k, "experts that a token goes to", OnResume::kSame);
+  table.Add("moe_top_k", &moe.top_k, "experts per token", OnResume::kSame);
   table.Add("moe_every", &moe.every, "every N-th block has experts", OnResume::kSame);
   table.Add("moe_hidden", &moe.hidden, "width of an expert; 0: four times --n-embd", OnResume::kSame);
   table.Add("moe_shared_hidden", &moe.shared_hidden, "width of an expert that all tokens share; 0: none",
             OnResume::kSame);
   table.Add("moe_gate", &moe.gate, "top-k, noisy-top-k, switch, gshard, or bias: without a balance loss",
             OnResume::kSame);
-  table.Add("moe_balance_weight", &moe.balance_weight, "of the gate's balance loss", OnResume::kSame);
-  table.Add("moe_z_weight", &moe.z_weight, "of the router's z loss", OnResume::kSame);
-  table.Add("moe_bias_rate", &moe.bias_rate, "of the bias gate, for each step", OnResume::kSame);
+  table.Add("moe_balance_weight", &moe.balance_weight, "weight of the gate's balance loss", OnResume::kSame);
+  table.Add("moe_z_weight", &moe.z_weight, "weight of the router's z loss", OnResume::kSame);
+  table.Add("moe_bias_rate", &moe.bias_rate, "how far the bias gate moves its biases per step",
+            OnResume::kSame);
   table.Add("moe_capacity_factor", &moe.capacity_factor,
             "rows that an expert takes, over their mean; the others are dropped. 0: none is dropped",
             OnResume::kSame);
@@ -57,8 +63,9 @@ void GptSettings::BindExperts(training::SettingsTable& table) {
   table.Add(
       "moe_replicas", &moe.replicas,
       "copies of hot experts on other ranks of ep: home (none), shadow (those that pay), eplb, balanced");
-  table.Add("moe_replica_slots", &moe.replica_slots, "most copies on a rank");
-  table.Add("moe_link_bytes_per_second", &moe.link_bytes_per_second, "of a rank, for --moe-replicas=shadow");
+  table.Add("moe_replica_slots", &moe.replica_slots, "maximum number of copies on a rank");
+  table.Add("moe_link_bytes_per_second", &moe.link_bytes_per_second,
+            "link bandwidth of a rank, for --moe-replicas=shadow");
   table.Add("moe_rank_flops", &moe.rank_flops,
             "operations per second that products reach, for --moe-replicas=shadow");
 }
@@ -125,6 +132,7 @@ absl::Status GptSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
   PLAIT_RETURN_IF_ERROR(AtLeast("n-layer", n_layer, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("n-head", n_head, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("n-embd", n_embd, 1));
+  PLAIT_RETURN_IF_ERROR(AtLeast("vocab-size", vocab_size, 0));
   PLAIT_RETURN_IF_ERROR(training::Fraction("dropout", dropout));
   if (n_embd % n_head != 0) {
     return absl::InvalidArgumentError(

@@ -46,11 +46,12 @@ GruSettings::GruSettings() {
 
 void GruSettings::Bind(training::SettingsTable& table) {
   table.Group("Run");
-  table.Add("seed", &seed, "of the initial parameters and the order of the samples", OnResume::kSame);
+  table.Add("seed", &seed, "random seed of the initial parameters and the order of the samples",
+            OnResume::kSame);
   table.Add("log_interval", &log_interval, "log every N batches");
   table.Add("percent_data", &percent_data, "share of the data to use, above 0 and at most 1",
             OnResume::kSame);
-  table.Add("ensemble_size", &ensemble_size, "trains so many models, with seeds derived from --seed");
+  table.Add("ensemble_size", &ensemble_size, "number of models to train, with seeds derived from --seed");
   table.Group("Network");
   table.Add("sequence_length", &sequence_length, "steps of a sequence; the first ones are used",
             OnResume::kSame);

@@ -40,11 +40,11 @@ void LlamaSettings::Bind(training::SettingsTable& table) {
             OnResume::kSame);
   table.Add(sequence_flag, &sequence, "tokens of a sequence", OnResume::kSame);
   table.Add("rope_theta", &rope_theta, "base of the rotary positions", OnResume::kSame);
-  BindText(
-      table,
-      "random: random tokens of --vocab-size, or a text file, or directory of .txt files; empty: Debian's "
-      "license texts",
-      "Llama");
+  BindText(table,
+           "random: random tokens of --vocab-size, or a text file, directory of .txt files, or token files: "
+           "a directory of "
+           "prepare_text's or a FILE.bin; empty: Debian's license texts",
+           "Llama");
 }
 
 void LlamaSettings::TakeSizes(const llama::LlamaOptions& options) {

@@ -47,9 +47,9 @@ void Bind(Config& c, Texts& texts, SettingsTable& table) {
   table.Add("gated", &c.gated, "gated experts, of three matrices");
   table.Add("dtype", &c.dtype, "of parameters and products: float32, bfloat16 or float64");
   table.Group("Routing and placement");
-  table.Add("workload", &texts.workload, "gate: a linear gate on the data; or made-up routing, W0 to W7");
-  table.Add("zipf_exponent", &c.zipf_exponent, "of W3 and W6");
-  table.Add("seed", &c.seed, "of parameters, data and workloads");
+  table.Add("workload", &texts.workload, "gate: a linear gate on the data; or synthetic routing, W0 to W7");
+  table.Add("zipf_exponent", &c.zipf_exponent, "exponent of Zipf's law in W3 and W6");
+  table.Add("seed", &c.seed, "random seed of parameters, data and workloads");
   table.Add("placement", &texts.placement, "who gets replicas: home (nobody), shadow, eplb or balanced");
   table.Add("num_replica_slots", &c.replica_slots, "most replicas on a rank");
   table.Add("chunks", &c.chunks,

@@ -78,17 +78,16 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("validation_samples", &validation_samples, "peaks: validation points", OnResume::kSame);
   table.Add("train_fraction", &train_fraction, "indian_pines: share of each class to train on",
             OnResume::kSame);
-  table.Add("max_samples", &max_samples,
-            "mnist, fashion: train and validate on the first so many images; 0: all");
+  table.Add("max_samples", &max_samples, "mnist, fashion: train and validate on the first N images; 0: all");
   BindNetwork(table);
   table.Group("Training");
   BindBatch(table, "samples");
-  table.Add("test_batch_size", &test_batch_size,
-            "samples of a batch of the validation on each data-parallel rank");
+  table.Add("test_batch_size", &test_batch_size, "validation batch size of a data-parallel rank");
   table.Add("epochs", &epochs, "number of epochs", OnResume::kAdopt);
   table.Add("eval_interval", &eval_interval, "validate every N epochs", OnResume::kAdopt);
   table.Add("lr", &lr, "learning rate of Adam in the first epoch", OnResume::kAdopt);
-  table.Add("gamma", &gamma, "factor of the learning rate from one epoch to the next", OnResume::kAdopt);
+  table.Add("gamma", &gamma, "factor by which the learning rate is multiplied after each epoch",
+            OnResume::kAdopt);
   table.Add("tikhonov", &tikhonov, "regularisation in size: alpha / 2 sum dt |theta|^2 over the layers",
             OnResume::kSame);
   table.Add("tikhonov_time", &tikhonov_time,
@@ -101,8 +100,8 @@ void OdeNetSettings::Bind(training::SettingsTable& table) {
   table.Add("nested_cfactor", &nested_cfactor, "layers of a network over those of the next coarser one",
             OnResume::kSame);
   table.Add("nested_epochs", &nested_epochs, "epochs of each coarse network; 0: --epochs", OnResume::kSame);
-  table.Add("nested_interpolation", &nested_interpolation, "of weights in time: constant or linear",
-            OnResume::kSame);
+  table.Add("nested_interpolation", &nested_interpolation,
+            "interpolation of weights in time: constant or linear", OnResume::kSame);
   table.Add("compare", &compare,
             "also trains with serial propagation through the layers, from the same seed, and prints both "
             "accuracies");

@@ -115,12 +115,6 @@ PlanSettings ParseOrExit(int argc, char** argv, int rank) {
     settings.model = argv[1];
     settings.trainer->Bind(table);
   }
-  if (settings.model == "gpt") {
-    auto& gpt = dynamic_cast<text_training::TextSettings&>(*settings.trainer);
-    table.Group("Text");
-    table.Add("vocab_size", &gpt.vocab_size,
-              "tokens of the text that is trained on; 0: as many as GPT-2 has");
-  }
   base::ToolUsage usage = table.Usage("plan", kSummary, Examples());
   usage.positional = "gpt|llama|vit";
   const std::vector<std::string> models = base::ParseFlagsOrExit(argc, argv, usage, rank);

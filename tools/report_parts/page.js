@@ -37,15 +37,16 @@
     });
   }
 
-  // The percentiles 1 to 99 of each curve with a margin, or all where that suffices.
+  // The percentiles 1 to 99 of each curve with a margin, or all where that suffices or there are few values.
   function rangeOf(curves, log) {
     let low = Infinity, high = -Infinity, least = Infinity, most = -Infinity;
     const place = log ? Math.log10 : function (y) { return y; };
     curves.forEach(function (curve) {
       const all = curve.low.concat(curve.high, curve.raw).map(place).filter(Number.isFinite).sort((a, b) => a - b);
       if (all.length === 0) return;
-      low = Math.min(low, all[Math.ceil(0.01 * (all.length - 1))]);
-      high = Math.max(high, all[Math.floor(0.99 * (all.length - 1))]);
+      const aside = curve.raw.filter(Number.isFinite).length < 20 ? 0 : 0.01 * (all.length - 1);
+      low = Math.min(low, all[Math.ceil(aside)]);
+      high = Math.max(high, all[all.length - 1 - Math.ceil(aside)]);
       least = Math.min(least, all[0]);
       most = Math.max(most, all[all.length - 1]);
     });

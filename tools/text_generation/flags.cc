@@ -60,14 +60,15 @@ void Bind(Request& r, std::string& stops, training::SettingsTable& table) {
             "directory with the tokenizer's files, if they are not with the model");
   table.Add("dtype", &r.dtype, "compute dtype: float32, bfloat16 or float64");
   table.Group("Samples");
-  table.Add("prompt", &r.prompt, "text that samples continue");
+  table.Add("prompt", &r.prompt, "prompt to continue");
   table.Add("prompts_file", &r.prompts_file, "file with a prompt per line, in place of --prompt");
-  table.Add("stop", &stops,
-            "texts before which a sample ends, separated by commas, with escapes as in C: '\\n\\n,User:'");
+  table.Add(
+      "stop", &stops,
+      "stop strings, separated by commas, with escapes as in C: '\\n\\n,User:'; samples end before them");
   table.Add("max_new_tokens", &r.max_new_tokens, "tokens per sample");
   table.Add("num_samples", &r.num_samples, "number of samples of each prompt");
-  table.Add("batch_size", &r.batch_size, "samples that are drawn together");
-  table.Add("seed", &r.sampling.seed, "seed of the samples");
+  table.Add("batch_size", &r.batch_size, "samples generated together");
+  table.Add("seed", &r.sampling.seed, "random seed of the samples");
   table.Group("Choice of tokens");
   table.Add("temperature", &r.sampling.temperature,
             "logits are divided by it; 0: always the most likely token");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "data/sampler.h"
@@ -18,12 +19,13 @@ absl::Span<std::int64_t> Numbers(const at::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<BlockBatches> BlockBatches::Make(absl::Span<const std::uint16_t> tokens,
+absl::StatusOr<BlockBatches> BlockBatches::Make(const data::TokenPart& text,
                                                 data::BlockSamplerOptions options, int rank, int ranks,
-                                                int leaves) {
-  options.tokens = static_cast<std::int64_t>(tokens.size());
+                                                int leaves, TokenRules rules) {
+  PLAIT_CHECK(rules.ignored == data::IgnoredTargets::kNone || text.documents != nullptr) << text.name;
+  options.tokens = text.tokens.size();
   PLAIT_ASSIGN_OR_RETURN(data::BlockSampler sampler, data::BlockSampler::Make(options));
-  return BlockBatches(tokens, options.block_size, rank, ranks, leaves, std::move(sampler));
+  return BlockBatches(text, options.block_size, rank, ranks, leaves, rules, std::move(sampler));
 }
 
 models::Batch BlockBatches::Next() {
@@ -36,12 +38,32 @@ models::Batch BlockBatches::Next() {
   return batch;
 }
 
-models::Batch BlockBatches::BatchOf(absl::Span<const std::int64_t> mine) const {
+models::Batch BlockBatches::BatchOf(absl::Span<const std::int64_t> mine) {
   const auto blocks = static_cast<std::int64_t>(mine.size());
   models::Batch batch = {.inputs = at::empty({blocks, block_size_}, at::kLong),
                          .targets = at::empty({blocks, block_size_}, at::kLong)};
-  data::GatherBlocks(tokens_, mine, block_size_, Numbers(batch.inputs), Numbers(batch.targets));
+  const absl::Span<std::int64_t> inputs = Numbers(batch.inputs), targets = Numbers(batch.targets);
+  data::GatherBlocks(text_.tokens, mine, block_size_, inputs, targets);
+  CheckIds(inputs);
+  CheckIds(targets);
+  for (std::size_t i = 0; i < mine.size() && text_.documents != nullptr; ++i) {
+    text_.documents->Ignore(rules_.ignored, text_.first + mine[i] + 1,
+                            targets.subspan(i * block_size_, block_size_));
+  }
   return batch;
+}
+
+void BlockBatches::CheckIds(absl::Span<std::int64_t> ids) {
+  for (std::int64_t& id : ids) {
+    if (id >= 0 && id < rules_.vocabulary) continue;
+    if (status_.ok()) {
+      status_ = absl::DataLossError(
+          absl::StrCat(text_.name, ": token ", id, ", expected 0 to ", rules_.vocabulary - 1,
+                       ": another tokenizer's, another type than uint16 without an index, or "
+                       "damaged"));
+    }
+    id = 0;
+  }
 }
 
 void BlockBatches::Rewind() {

@@ -1,12 +1,18 @@
 // Parts of ranks against the whole batch.
 #include "tools/text_training/block_batches.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/match.h"
+#include "data/text/token_file_writer.h"
 
 namespace plait::text_training {
 namespace {
@@ -20,8 +26,8 @@ std::vector<std::uint16_t> Text() {
 }
 
 BlockBatches Make(const std::vector<std::uint16_t>& text, int rank, int ranks) {
-  absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make(text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
+  absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
+      {.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks);
   EXPECT_TRUE(batches.ok()) << batches.status();
   return *std::move(batches);
 }
@@ -52,8 +58,8 @@ TEST(BlockBatchesTest, LeavesAreTheSameOnAnyRanks) {
   for (const int ranks : {1, 2, 4}) {
     runs.emplace_back();
     for (int rank = 0; rank < ranks; ++rank) {
-      runs.back().push_back(*BlockBatches::Make(text, {.block_size = kBlock, .batch_size = kBatch, .seed = 3},
-                                                rank, ranks, kLeaves));
+      runs.back().push_back(*BlockBatches::Make(
+          {.tokens = text}, {.block_size = kBlock, .batch_size = kBatch, .seed = 3}, rank, ranks, kLeaves));
     }
   }
   for (int step = 0; step < 3; ++step) {
@@ -97,10 +103,59 @@ TEST(BlockBatchesTest, GoesOnWhereItStood) {
   EXPECT_TRUE(at::equal(resumed.Next().inputs, first));
 }
 
+// Documents of 7 tokens, of which the first 3 are a prompt: every token's number says whether it counts.
+TEST(BlockBatchesTest, IgnoredTargetsOfAnyPart) {
+  constexpr int kFirst = 13;  // as validation, behind others
+  const std::string stem = ::testing::TempDir() + "/documents";
+  absl::StatusOr<data::TokenFileWriter> writer =
+      data::TokenFileWriter::Create(stem + ".bin", data::TokenType::kUint16);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (int document = 0; document < 16; ++document) {
+    const std::vector<std::int32_t> ids = {0, 1, 2, 3, 4, 5, 6};
+    ASSERT_TRUE(writer->AddSequence(absl::MakeSpan(ids).first(3)).ok());
+    ASSERT_TRUE(writer->AddSequence(absl::MakeSpan(ids).subspan(3)).ok());
+    writer->EndDocument();
+  }
+  ASSERT_TRUE(writer->Finish(stem + ".idx").ok());
+  const auto file = data::TokenFile::Open(stem + ".bin");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const data::Tokens tokens = (*file)->tokens();
+  const data::TokenPart part = {.tokens = tokens.Part(kFirst, tokens.size() - kFirst),
+                                .documents = (*file)->documents(),
+                                .first = kFirst};
+  for (const auto& [ignored, below] :
+       {std::pair(data::IgnoredTargets::kNone, 0), std::pair(data::IgnoredTargets::kDocuments, 1),
+        std::pair(data::IgnoredTargets::kPrompts, 3)}) {
+    BlockBatches batches = *BlockBatches::Make(part, {.block_size = kBlock, .batch_size = kBatch, .seed = 3},
+                                               0, 1, 0, {.ignored = ignored});
+    for (int step = 0; step < 10; ++step) {
+      const models::Batch batch = batches.Next();
+      const at::Tensor next = batch.inputs.add(1).remainder(7);
+      EXPECT_TRUE(at::equal(batch.targets, next.masked_fill(next.lt(below), -100)));
+    }
+  }
+}
+
+TEST(BlockBatchesTest, IdsOutsideTheVocabulary) {
+  const std::vector<std::uint16_t> text = Text();
+  const auto make = [&](std::int64_t vocabulary) {
+    return *BlockBatches::Make({.tokens = text, .name = "train.bin"}, {.block_size = 100, .batch_size = 1}, 0,
+                               1, 0, {.vocabulary = vocabulary});
+  };
+  BlockBatches all = make(101);
+  all.Next();
+  EXPECT_TRUE(all.status().ok());
+  BlockBatches batches = make(100);  // the last target is token 100
+  EXPECT_EQ(batches.Next().targets[0][99].item<std::int64_t>(), 0);
+  EXPECT_EQ(batches.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(absl::StartsWith(batches.status().message(), "train.bin: token 100, expected 0 to 99"))
+      << batches.status();
+}
+
 TEST(BlockBatchesTest, BlockLongerThanTheText) {
   const std::vector<std::uint16_t> text = Text();
   const absl::StatusOr<BlockBatches> batches =
-      BlockBatches::Make(text, {.block_size = 101, .batch_size = 1}, 0, 1);
+      BlockBatches::Make({.tokens = text}, {.block_size = 101, .batch_size = 1}, 0, 1);
   EXPECT_EQ(batches.status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -1,5 +1,6 @@
 #include "tools/text_training/corpus.h"
 
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/text/byte_pair_tokenizer.h"
 #include "data/text/prepare.h"
 
 namespace plait::text_training {
@@ -37,6 +40,68 @@ absl::StatusOr<Corpus> Read(const TextSettings& settings, const std::string& pat
   PLAIT_ASSIGN_OR_RETURN(corpus.tokenizer,
                          data::OpenTokenizer(corpus.text, base::FromUser(settings.bpe_folder)));
   return corpus;
+}
+
+// The tokenizer of the files: --bpe-folder's, else the one beside them, as //tools:prepare_text puts it; none: --vocab-size says
+// how many ids there are.
+absl::Status ReadVocabulary(const TextSettings& settings, const std::string& folder, Corpus& corpus) {
+  std::error_code ignored;
+  const bool is_beside = std::filesystem::exists(absl::StrCat(folder, "/vocab.json"), ignored);
+  const std::string given = base::FromUser(settings.bpe_folder);
+  if (given.empty() && !is_beside) {
+    if (settings.vocab_size < 1 || settings.vocab_size > std::numeric_limits<std::int32_t>::max()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--data=", settings.data,
+          ": token files without a vocabulary: give --bpe-folder with GPT-2's vocab.json and merges.txt, or --vocab-size"));
+    }
+    corpus.text.vocabulary_size = static_cast<std::int32_t>(settings.vocab_size);
+    return absl::OkStatus();
+  }
+  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs, data::BytePairTokenizer::Load(given.empty() ? folder : given));
+  corpus.text.vocabulary_size = pairs.vocabulary_size();
+  corpus.text.tokenizer_digest = pairs.digest();
+  corpus.text.tokenizer = pairs.name();
+  if (is_beside && !given.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(const data::BytePairTokenizer own, data::BytePairTokenizer::Load(folder));
+    if (own.digest() != pairs.digest()) {
+      return absl::InvalidArgumentError(absl::StrCat("--bpe-folder=", settings.bpe_folder,
+                                                     ": another vocabulary than that of the tokens, which is in ", folder,
+                                                     ": leave the flag out"));
+    }
+  }
+  corpus.tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Corpus> MapFiles(const TextSettings& settings) {
+  const std::string path = base::FromUser(settings.data);
+  Corpus corpus;
+  PLAIT_ASSIGN_OR_RETURN(corpus.files, data::OpenTokenCorpus(path));
+  corpus.text.source = settings.data;
+  const bool is_folder = corpus.files->files.size() > 1;
+  PLAIT_RETURN_IF_ERROR(ReadVocabulary(settings, is_folder ? path : data::FolderOf(path), corpus));
+  return corpus;
+}
+
+// --ignore-targets needs documents.
+absl::Status CheckIgnored(const TextSettings& settings, const Corpus& corpus) {
+  if (settings.IgnoredTargets() == data::IgnoredTargets::kNone) return absl::OkStatus();
+  for (const data::TokenPart& part : {corpus.train(), corpus.validation()}) {
+    if (part.documents != nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--ignore-targets=", settings.ignore_targets, ": ", corpus.files ? part.name + " has no index (.idx): " : "",
+        "where documents begin is not known; prepare_text makes files that say so"));
+  }
+  return absl::OkStatus();
+}
+
+std::string PartText(const data::TokenPart& part) {
+  std::string text = absl::StrCat(base::FormatCount(part.tokens.size()), " tokens");
+  // Of a part of a file the index does not tell how many.
+  if (part.documents != nullptr && part.documents->tokens() == part.tokens.size()) {
+    absl::StrAppend(&text, " in ", base::FormatCount(part.documents->documents()), " documents");
+  }
+  return text;
 }
 
 // Control characters but the newline as escapes.
@@ -78,18 +143,31 @@ absl::StatusOr<Corpus> RandomCorpus(std::uint64_t seed, std::int64_t vocabulary_
 
 absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say) {
-  PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(settings, world, say));
-  absl::StatusOr<Corpus> corpus = Read(settings, path);
+  absl::StatusOr<Corpus> corpus;
+  if (data::IsTokenCorpus(base::FromUser(settings.data))) {
+    corpus = MapFiles(settings);
+  } else {
+    PLAIT_ASSIGN_OR_RETURN(const std::string path, Prepare(settings, world, say));
+    corpus = Read(settings, path);
+  }
   PLAIT_RETURN_IF_ERROR(world.Agree(corpus.status()));
+  PLAIT_RETURN_IF_ERROR(world.Agree(CheckIgnored(settings, *corpus)));
   return corpus;
+}
+
+std::string Corpus::TokenizerName() const {
+  if (tokenizer == nullptr) return kRandomTokens;
+  return text.code_points.empty() ? "gpt2" : "characters";
 }
 
 std::string CorpusLines(const Corpus& corpus) {
   const data::PreparedText& text = corpus.text;
-  std::string lines =
-      corpus.tokenizer == nullptr
-          ? "synthetic: random tokens, no text\n"
-          : absl::StrCat("length of dataset in characters: ", base::FormatCount(text.characters), "\n");
+  std::string lines = "synthetic: random tokens, no text\n";
+  if (corpus.files) {
+    lines = absl::StrCat("token files: ", text.source, "\n");
+  } else if (corpus.tokenizer != nullptr) {
+    lines = absl::StrCat("length of dataset in characters: ", base::FormatCount(text.characters), "\n");
+  }
   if (!text.code_points.empty()) {
     std::vector<std::int32_t> ids(text.vocabulary_size);
     std::iota(ids.begin(), ids.end(), 0);
@@ -97,8 +175,7 @@ std::string CorpusLines(const Corpus& corpus) {
     if (characters.ok()) absl::StrAppend(&lines, "all the unique characters: ", Visible(*characters), "\n");
   }
   absl::StrAppend(&lines, "vocab size: ", base::FormatCount(text.vocabulary_size), "\ntrain has ",
-                  base::FormatCount(static_cast<std::int64_t>(text.train.size())), " tokens\nval has ",
-                  base::FormatCount(static_cast<std::int64_t>(text.validation.size())), " tokens");
+                  PartText(corpus.train()), "\nval has ", PartText(corpus.validation()));
   return lines;
 }
 

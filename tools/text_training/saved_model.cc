@@ -158,7 +158,8 @@ absl::StatusOr<SavedModel> SavedModelOf(const Checkpoint& checkpoint) {
 absl::StatusOr<std::unique_ptr<data::Tokenizer>> TokenizerOf(const SavedModel& model,
                                                              const std::string& bpe_folder) {
   if (model.tokenizer == kRandomTokens) {
-    return absl::FailedPreconditionError("the model was trained on random tokens: it writes no text");
+    return absl::FailedPreconditionError(
+        "the model was trained on tokens without a tokenizer: it writes no text");
   }
   std::unique_ptr<data::Tokenizer> tokenizer;
   if (model.tokenizer == "characters") {

@@ -20,10 +20,15 @@ absl::Status Invalid(const std::string& line) { return absl::InvalidArgumentErro
 
 absl::Status CheckRun(const TextSettings& s) {
   PLAIT_RETURN_IF_ERROR(training::OneOf("tokenizer", s.tokenizer, {"characters", "gpt2"}));
+  PLAIT_RETURN_IF_ERROR(
+      training::OneOf("ignore-targets", s.ignore_targets, {"none", "documents", "prompts"}));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-interval", s.eval_interval, 0));
   PLAIT_RETURN_IF_ERROR(AtLeast("eval-iters", s.eval_iters, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("log-interval", s.log_interval, 1));
   PLAIT_RETURN_IF_ERROR(AtLeast("sample-tokens", s.sample_tokens, 0));
+  if (s.draws_random_tokens() && s.ignore_targets != "none") {
+    return Invalid(absl::StrCat("--ignore-targets=", s.ignore_targets, ": random tokens have no documents"));
+  }
   double flops = 0;
   if (s.peak_flops != "none" && s.peak_flops != "measure" &&
       !(absl::SimpleAtod(s.peak_flops, &flops) && flops > 0)) {
@@ -47,6 +52,11 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   table.Add("data", &data, data_help);
   table.Add("tokenizer", &tokenizer, "characters, or gpt2: byte pairs from --bpe-folder", OnResume::kSame);
   table.Add("bpe_folder", &bpe_folder, "directory with GPT-2's vocab.json and merges.txt");
+  table.Add("ignore_targets", &ignore_targets,
+            "targets that do not count, of token files with an index: documents: the first token of each; "
+            "prompts: these "
+            "and prompts (prepare_text --prompt-key); none",
+            OnResume::kSame);
   table.Add("prepare_only", &prepare_only, "prepares the text, reports what it has, and exits");
   table.Group("Training");
   table.Add("max_iters", &max_iters, "number of training steps", OnResume::kAdopt);
@@ -59,16 +69,16 @@ void TextSettings::BindText(training::SettingsTable& table, const std::string& d
   table.Add("log_interval", &log_interval, "log every N steps");
   table.Add("sample_prompt", &sample_prompt, "prompt of samples");
   table.Add("sample_tokens", &sample_tokens, "tokens per sample; 0: no samples");
-  table.Add(
-      "peak_flops", &peak_flops,
-      "floating-point operations per second of a rank, for mfu: a number, measure (a matrix product), or "
-      "none");
+  table.Add("peak_flops", &peak_flops,
+            "floating-point operations per second of a rank, for mfu: a number, measure (the fastest matrix "
+            "product of half a "
+            "second), or none");
   BindFiles(table, "steps");
   table.Add("init_from", &init_from,
             absl::StrCat("scratch, resume (from --checkpoint-dir), or a directory with ", model,
                          " in Hugging Face's layout"));
   table.Add("save_model", &save_model,
-            "directory into which the trained model is written in Hugging Face's layout; empty: not written");
+            "directory to write the trained model to, in Hugging Face's layout; empty: not written");
 }
 
 void TextSettings::Complete(const std::vector<comm::MeshAxis>&) {
@@ -84,6 +94,11 @@ absl::Status TextSettings::CheckText(const std::vector<comm::MeshAxis>& axes) co
   PLAIT_RETURN_IF_ERROR(CheckRun(*this));
   PLAIT_RETURN_IF_ERROR(CheckTokens(axes, absl::StrCat("--", SequenceFlag(), "=", sequence), sequence));
   return CheckShared(axes);
+}
+
+data::IgnoredTargets TextSettings::IgnoredTargets() const {
+  if (ignore_targets == "documents") return data::IgnoredTargets::kDocuments;
+  return ignore_targets == "prompts" ? data::IgnoredTargets::kPrompts : data::IgnoredTargets::kNone;
 }
 
 std::string TextSettings::SequenceFlag() const { return absl::StrReplaceAll(sequence_flag, {{"_", "-"}}); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "data/text/document_index.h"
 #include "tools/text_training/language_model.h"
 #include "tools/training/optimizer_settings.h"
 #include "tools/training/settings.h"
@@ -27,6 +28,7 @@ struct TextSettings : training::Settings {
   std::int64_t vocab_size = 0;  // of a model that begins from scratch; 0: that of the text
 
   std::string data, tokenizer = "characters", bpe_folder;
+  std::string ignore_targets = "none";
   bool prepare_only = false;
 
   std::int64_t max_iters = 2000;
@@ -36,7 +38,7 @@ struct TextSettings : training::Settings {
   std::int64_t eval_interval = 250, eval_iters = 20, log_interval = 10;
   std::string sample_prompt = "What is an LLM?";
   std::int64_t sample_tokens = 256;
-  std::string peak_flops = "none";
+  std::string peak_flops = "measure";
   std::string init_from = "scratch", save_model;
 
   // A model that begins from scratch.
@@ -47,7 +49,8 @@ struct TextSettings : training::Settings {
   std::vector<std::string> narrow_types() const override { return {"bfloat16", "float16"}; }
   bool runs_on_one_rank() const override { return prepare_only; }
 
-  std::string SequenceFlag() const;  // "block-size", without dashes in front
+  std::string SequenceFlag() const;             // "block-size", without dashes in front
+  data::IgnoredTargets IgnoredTargets() const;  // of ignore_targets
   bool draws_random_tokens() const { return data == kRandomTokens; }
   // The directory that --init-from names; empty: none.
   std::string initial_model() const;

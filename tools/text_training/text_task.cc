@@ -25,14 +25,15 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run,
-                                       const std::vector<std::uint16_t>& tokens, const std::string& name) {
+absl::StatusOr<BlockBatches> BatchesOf(const TextSettings& settings, const Run& run, const Corpus& corpus,
+                                       const data::TokenPart& text, const std::string& name) {
   const int ranks = run.data.size();
   const std::int64_t batch =
       settings.leaves() > 0 ? settings.StepSamples(ranks) : settings.GlobalBatch(ranks);
   absl::StatusOr<BlockBatches> batches = BlockBatches::Make(
-      tokens, {.block_size = settings.sequence, .batch_size = batch, .seed = settings.seed, .name = name},
-      run.data.rank(), run.data.size(), settings.leaves());
+      text, {.block_size = settings.sequence, .batch_size = batch, .seed = settings.seed, .name = name},
+      run.data.rank(), run.data.size(), settings.leaves(),
+      {.vocabulary = corpus.text.vocabulary_size, .ignored = settings.IgnoredTargets()});
   PLAIT_RETURN_IF_ERROR(base::Prefixed(batches.status(), absl::StrCat("--", settings.SequenceFlag())));
   return batches;
 }
@@ -89,7 +90,7 @@ TextTask::TextTask(const TextSettings& settings, const Run& run, const Corpus& c
 
 void TextTask::FindPrompt() {
   std::vector<std::int32_t> tokens = KnownTokens(*corpus_.tokenizer, settings_.sample_prompt);
-  if (tokens.empty()) tokens = {corpus_.text.train.front()};
+  if (tokens.empty()) tokens = {static_cast<std::int32_t>(corpus_.train().tokens[0])};
   prompt_tokens_.assign(tokens.begin(), tokens.end());
   prompt_ = corpus_.tokenizer->Decode(tokens).value_or("");
 }
@@ -98,10 +99,11 @@ absl::StatusOr<std::unique_ptr<TextTask>> TextTask::Make(const TextSettings& set
                                                          const Corpus& corpus, const ModelOptions& options,
                                                          const std::optional<InitialModel>& files,
                                                          StepOutput output) {
-  PLAIT_ASSIGN_OR_RETURN(BlockBatches train, BatchesOf(settings, run, corpus.text.train, "train"));
-  PLAIT_ASSIGN_OR_RETURN(BlockBatches estimated, BatchesOf(settings, run, corpus.text.train, "training"));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches train, BatchesOf(settings, run, corpus, corpus.train(), "train"));
+  PLAIT_ASSIGN_OR_RETURN(BlockBatches estimated,
+                         BatchesOf(settings, run, corpus, corpus.train(), "training"));
   PLAIT_ASSIGN_OR_RETURN(BlockBatches validation,
-                         BatchesOf(settings, run, corpus.text.validation, "validation"));
+                         BatchesOf(settings, run, corpus, corpus.validation(), "validation"));
   return std::unique_ptr<TextTask>(
       new TextTask(settings, run, corpus, options, files, std::move(output),
                    {std::move(train), std::move(estimated), std::move(validation)}));
@@ -121,7 +123,7 @@ training::MakeDryRunModel TextTask::dry_run_model() { return DryRunModelOf(setti
 
 training::NamedValues TextTask::facts() const {
   return {{"vocabulary", absl::StrFormat("%08x", corpus_.text.tokenizer_digest)},
-          {"training_tokens", absl::StrCat(corpus_.text.train.size())}};
+          {"training_tokens", absl::StrCat(corpus_.train().tokens.size())}};
 }
 
 training::TaskProgress TextTask::progress() const {
@@ -143,7 +145,19 @@ absl::Status TextTask::BeforeFirstStep() {
   return Evaluate(&losses);
 }
 
+// A rank that has read an unknown token ends the run on all.
+absl::Status TextTask::AgreeOnTokens() const {
+  if (!corpus_.files) return absl::OkStatus();
+  absl::Status status;
+  for (const BlockBatches* batches :
+       {&batches_.train, &batches_.estimated_train, &batches_.estimated_validation}) {
+    status.Update(batches->status());
+  }
+  return base::Prefixed(run_.world.Agree(status), "--data");
+}
+
 absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluates) {
+  PLAIT_RETURN_IF_ERROR(AgreeOnTokens());
   step_ = report.step;
   const double begin = NowSeconds();
   const std::int64_t tokens = settings_.TokensPerStep(run_.data.size());
@@ -216,6 +230,7 @@ absl::Status TextTask::Evaluate(Losses* losses) {
   const double begin = NowSeconds();
   losses->train = MeanLoss("training loss", batches_.estimated_train);
   losses->validation = MeanLoss("validation loss", batches_.estimated_validation);
+  PLAIT_RETURN_IF_ERROR(AgreeOnTokens());
   const double estimated = NowSeconds();
   if (samples()) {
     PLAIT_ASSIGN_OR_RETURN(const std::string sample, Sample());
@@ -232,7 +247,7 @@ absl::Status TextTask::Evaluate(Losses* losses) {
 
 void TextTask::Save(parallel::CheckpointState& state) const {
   KeepModel({.options = options_,
-             .tokenizer = settings_.draws_random_tokens() ? kRandomTokens : settings_.tokenizer,
+             .tokenizer = corpus_.TokenizerName(),
              .tokenizer_digest = corpus_.text.tokenizer_digest,
              .code_points = corpus_.text.code_points},
             state);

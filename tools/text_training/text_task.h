@@ -95,6 +95,7 @@ class TextTask final : public training::TrainingTask {
   void FindPrompt();
   bool samples() const { return settings_.sample_tokens > 0 && corpus_.tokenizer != nullptr; }
   absl::Status Evaluate(Losses* losses);
+  absl::Status AgreeOnTokens() const;
   double MeanLoss(const std::string& label, BlockBatches& batches);
   absl::StatusOr<std::string> Sample();
   absl::StatusOr<std::vector<std::int64_t>> SampleByPasses(sampling::Sampler& sampler);

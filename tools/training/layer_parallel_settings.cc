@@ -11,7 +11,7 @@ void LayerParallelSettings::Bind(SettingsTable& table) {
   const auto add = [&](const char* name, base::BoundFlag::Value value, const char* help) {
     table.Add(name, value, help, OnResume::kAdopt);
   };
-  add("force_lp", &force, "layer-parallel on one rank, too");
+  add("force_lp", &force, "uses the layer-parallel solver on one rank, too");
   add("lp_levels", &levels, "levels of the time grid");
   add("lp_iters", &iterations, "iterations backward, and forward without --lp-fwd-iters");
   add("lp_fwd_iters", &forward_iterations, "iterations forward; -1: as --lp-iters");

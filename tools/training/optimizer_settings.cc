@@ -20,11 +20,10 @@ void OptimizerSettings::Bind(SettingsTable& table) {
       OnResume::kSame);
   table.Add("muon_momentum", &muon_momentum, "muon's decay of the mean of gradients", OnResume::kSame);
   table.Add("warmup_iters", &warmup_iters, "steps of linear warm-up", OnResume::kAdopt);
-  table.Add(
-      "lr_schedule", &lr_schedule,
-      "learning rate behind the warm-up: cosine or linear decay, or wsd: constant, then a decay of 1 - sqrt",
-      OnResume::kAdopt);
-  table.Add("lr_decay_iters", &lr_decay_iters, "step at which the decay ends; 0: constant behind the warm-up",
+  table.Add("lr_schedule", &lr_schedule,
+            "learning rate after warm-up: cosine or linear decay, or wsd: constant, then a decay of 1 - sqrt",
+            OnResume::kAdopt);
+  table.Add("lr_decay_iters", &lr_decay_iters, "step at which the decay ends; 0: constant after warm-up",
             OnResume::kAdopt);
   table.Add("lr_decay_fraction", &lr_decay_fraction,
             "wsd: fraction of --lr-decay-iters, at its end, that decays", OnResume::kAdopt);

@@ -40,8 +40,8 @@ struct OptimizerSettings {
   // InvalidArgument for meshes and places of state that the optimizer does not work on.
   absl::Status CheckPlaces(const std::vector<comm::MeshAxis>& axes, const std::string& offload) const;
   bool is_muon() const { return optimizer == "muon"; }
-  // Behind Check. cosine, linear: warm-up, then decay until lr_decay_iters. wsd: constant behind the warm-up, decay
-  // (1 - sqrt) in the last lr_decay_fraction of lr_decay_iters. Without lr_decay_iters constant behind the warm-up,
+  // Behind Check. cosine, linear: warm-up, then decay until lr_decay_iters. wsd: constant after warm-up, decay
+  // (1 - sqrt) in the last lr_decay_fraction of lr_decay_iters. Without lr_decay_iters constant after warm-up,
   // without decay_lr constant.
   parallel::LrSchedule Schedule() const;
   parallel::ShardedOptimizerOptions Options() const;

@@ -49,7 +49,8 @@ void Settings::BindBatch(SettingsTable& table, const std::string& samples) {
                 "--batch-size on each");
   table.Add("gradient_accumulation_steps", &gradient_accumulation_steps, "micro-batches of a step",
             OnResume::kSame);
-  table.Add("seed", &seed, "of initial parameters, the order of the data and dropout", OnResume::kSame);
+  table.Add("seed", &seed, "random seed of initial parameters, the order of the data and dropout",
+            OnResume::kSame);
 }
 
 void Settings::BindParallel(SettingsTable& table) {
@@ -130,7 +131,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
   table.Add("history", &history,
             absl::StrCat("HDF5 file of all ", draws,
                          " (xarray, ncdump and h5py open it); empty: ", history_name, " in --outputs"));
-  table.Add("plots", &plots, "draws the plots, in the terminal and as files");
+  table.Add("plots", &plots, "plots all metrics, in the terminal and as files");
   table.Add("trace", &trace, "writes a Chrome trace of all ranks (Perfetto opens it)");
   table.Add("checkpoint_dir", &checkpoint_dir,
             "directory for checkpoints: every --checkpoint-interval, and after the step in which SIGTERM, "

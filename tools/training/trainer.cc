@@ -305,6 +305,11 @@ absl::StatusOr<StepReport> Trainer::Step() {
   parallel::ShardedOptimizer& optimizer = model_->optimizer();
   optimizer.set_lr(task_.LearningRate());
   const Passes passes = RunPasses();
+  if (passes.count == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("step ", step_ + 1, " has nothing to learn: all of its ",
+                                                   passes.nominal_count,
+                                                   " targets are ignored; expected more samples per step"));
+  }
   if (!std::isfinite(passes.loss)) return NotFinite("loss", passes.loss);
   const double backward_end = NowSeconds();
   const double true_share = static_cast<double>(passes.count) / static_cast<double>(passes.nominal_count);

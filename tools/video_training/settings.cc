@@ -22,25 +22,25 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
 
 void VideoSettings::BindData(training::SettingsTable& table) {
   table.Group("Videos");
-  table.Add("data", &data,
-            "folder of CLASS/NAME.avi, or of folders CLASS/NAME with pictures; \"synthetic\": made-up clips "
-            "of discs "
-            "that move in the direction of their class");
+  table.Add(
+      "data", &data,
+      "folder of CLASS/NAME.avi, or of folders CLASS/NAME with pictures; \"synthetic\": synthetic clips "
+      "of discs "
+      "that move in the direction of their class");
   table.Add(
       "splits", &splits,
       "folder of HMDB51's CLASS_test_splitN.txt; without it the last fifth of each class is for testing");
   table.Add("split", &split, "which N of --splits", OnResume::kSame);
-  table.Add("synthetic_videos", &synthetic_videos, "made-up clips to train on; two fifths as many to test",
+  table.Add("synthetic_videos", &synthetic_videos, "synthetic clips to train on; two fifths as many to test",
             OnResume::kSame);
   table.Add("synthetic_classes", &synthetic_classes, "directions in which discs move, 1 to 8",
             OnResume::kSame);
-  table.Add(
-      "frame_step", &frame_step,
-      "takes every so manieth frame of a video; --sequence-length says how many: longer videos are cut, "
-      "shorter ones begin in black",
-      OnResume::kSame);
+  table.Add("frame_step", &frame_step,
+            "takes every Nth frame of a video, up to --sequence-length frames: longer videos are cut, "
+            "shorter ones begin in black",
+            OnResume::kSame);
   table.Add("frame_size", &frame_size,
-            "rows and columns of a frame: its shorter side becomes so long, and the middle square is taken",
+            "height and width of a frame: its shorter side is resized to it, and the center square cropped",
             OnResume::kSame);
   table.Group("Frame features");
   table.Add("network", &network, "resnet18, resnet34 or resnet50: 1000 features a frame", OnResume::kSame);
@@ -61,7 +61,7 @@ absl::Status VideoSettings::Check(const std::vector<comm::MeshAxis>& axes) const
   PLAIT_RETURN_IF_ERROR(AtLeast("frame-size", frame_size, 32));
   if (synthetic() && !splits.empty()) {
     return absl::InvalidArgumentError(
-        "--splits: the made-up clips of --data=synthetic have a split of their own");
+        "--splits: the synthetic clips of --data=synthetic have a split of their own");
   }
   return GruSettings::Check(axes);
 }

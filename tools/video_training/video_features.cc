@@ -72,7 +72,7 @@ struct Work {
   absl::Status status;
 };
 
-// This rank's share of all videos: each so manieth, as neighbours are of one class.
+// This rank's share of all videos: every size-th one, because neighbours are of one class.
 Work ComputeShare(const VideoSettings& settings, const training::Run& run, const std::vector<Video>& videos,
                   const Files& files, FrameNetwork& network) {
   Work work;

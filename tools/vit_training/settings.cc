@@ -72,9 +72,10 @@ void VitSettings::Bind(training::SettingsTable& table) {
       "sdpa: own kernels or LibTorch's scaled_dot_product_attention; math: batched products and a softmax");
   table.Add("summary_only", &summary_only, "prints the model's table, and exits");
   table.Group("Images");
-  table.Add("data", &data,
-            "fake (made up), or a directory: CIFAR-10's binary version, IDX files (MNIST), or image files in "
-            "train/CLASS and val/CLASS, or in CLASS");
+  table.Add(
+      "data", &data,
+      "fake (synthetic), or a directory: CIFAR-10's binary version, IDX files (MNIST), or image files in "
+      "train/CLASS and val/CLASS, or in CLASS");
   table.Add("fake_samples", &fake_samples, "fake data: number of training images");
   table.Add("max_samples", &max_samples, "train and test on the first so many images; 0: all");
   table.Add("augment", &augment,

@@ -1,13 +1,14 @@
-// A file's bytes in memory, read from the disk as they are looked at. Private to safetensors files.
-#ifndef PLAIT_DATA_SAFETENSORS_MAPPED_FILE_H_
-#define PLAIT_DATA_SAFETENSORS_MAPPED_FILE_H_
+// A file's bytes in memory, read from the disk as they are looked at: it may be larger than the memory. Whoever makes the
+// file shorter meanwhile ends the process.
+#ifndef PLAIT_DATA_MAPPED_FILE_H_
+#define PLAIT_DATA_MAPPED_FILE_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace plait::data::safetensors {
+namespace plait::data {
 
 class MappedFile {
  public:
@@ -27,6 +28,6 @@ class MappedFile {
   absl::string_view bytes_;
 };
 
-}  // namespace plait::data::safetensors
+}  // namespace plait::data
 
-#endif  // PLAIT_DATA_SAFETENSORS_MAPPED_FILE_H_
+#endif  // PLAIT_DATA_MAPPED_FILE_H_

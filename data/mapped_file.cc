@@ -1,4 +1,4 @@
-#include "data/safetensors/mapped_file.h"
+#include "data/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace plait::data::safetensors {
+namespace plait::data {
 namespace {
 
 absl::StatusOr<absl::string_view> Map(int descriptor, const std::string& path) {
@@ -49,4 +49,4 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
-}  // namespace plait::data::safetensors
+}  // namespace plait::data

@@ -1,0 +1,136 @@
+#include "data/text/document_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/json_depth.h"
+#include "base/status_macros.h"
+#include "data/hdf5/atomic_file.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kStandardInput[] = "-";
+
+bool HasLines(const std::string& path) {
+  return path == kStandardInput || absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".json");
+}
+
+absl::StatusOr<std::vector<std::string>> FilesUnder(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().string();
+    std::error_code ignored;
+    if (!fs::is_regular_file(entry->path(), ignored)) continue;
+    if (HasLines(path) || absl::EndsWith(path, ".txt")) files.push_back(path);
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(folder, ": cannot be read"));
+  if (files.empty()) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no *.txt, *.jsonl or *.json in this folder"));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::string> TextOf(const nlohmann::json& object, const std::string& key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat("no string \"", key, "\" in this object"));
+  }
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+absl::StatusOr<Document> ParseDocument(const std::string& line, const DocumentOptions& options) {
+  const bool parses = base::JsonDepth(line) <= base::kDeepestJson;
+  const nlohmann::json object =
+      parses ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
+  if (!object.is_object()) {
+    return absl::InvalidArgumentError("expected a JSON object, such as {\"text\": \"...\"}, in each line");
+  }
+  Document document;
+  PLAIT_ASSIGN_OR_RETURN(document.text, TextOf(object, options.text_key));
+  if (!options.prompt_key.empty()) {
+    PLAIT_ASSIGN_OR_RETURN(document.prompt, TextOf(object, options.prompt_key));
+  }
+  return document;
+}
+
+absl::StatusOr<DocumentReader> DocumentReader::Open(const std::string& path, DocumentOptions options) {
+  DocumentReader reader(std::move(options));
+  std::error_code ignored;
+  reader.paths_ = {path};
+  if (path == kStandardInput) return reader;
+  if (fs::is_directory(path, ignored)) {
+    PLAIT_ASSIGN_OR_RETURN(reader.paths_, FilesUnder(path));
+  }
+  for (const std::string& file : reader.paths_) {
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(file, error);
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(file, ": cannot be read"));
+    reader.total_bytes_ += static_cast<std::int64_t>(bytes);
+  }
+  return reader;
+}
+
+absl::StatusOr<std::optional<Document>> DocumentReader::Next() {
+  while (true) {
+    if (lines_ != nullptr) {
+      PLAIT_ASSIGN_OR_RETURN(std::optional<Document> document, NextLine());
+      if (document.has_value()) return document;
+      lines_.reset();
+    }
+    if (next_ == paths_.size()) return std::nullopt;
+    const std::string& path = paths_[next_++];
+    if (HasLines(path)) {
+      PLAIT_RETURN_IF_ERROR(OpenLines(path));
+    } else {
+      PLAIT_ASSIGN_OR_RETURN(std::string text, ReadWholeFile(path));
+      read_bytes_ += static_cast<std::int64_t>(text.size());
+      return Document{.prompt = "", .text = std::move(text)};
+    }
+  }
+}
+
+absl::Status DocumentReader::OpenLines(const std::string& path) {
+  line_ = 0;
+  if (path == kStandardInput) {
+    lines_ = std::shared_ptr<std::istream>(&std::cin, [](std::istream*) {});
+    return absl::OkStatus();
+  }
+  errno = 0;
+  lines_ = std::make_shared<std::ifstream>(path, std::ios::binary);
+  return lines_->good()
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
+}
+
+absl::StatusOr<std::optional<Document>> DocumentReader::NextLine() {
+  const std::string path = paths_[next_ - 1] == kStandardInput ? "standard input" : paths_[next_ - 1];
+  std::string line;
+  errno = 0;
+  while (std::getline(*lines_, line)) {
+    ++line_;
+    read_bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    absl::StatusOr<Document> document = ParseDocument(line, options_);
+    PLAIT_RETURN_IF_ERROR(base::Prefixed(document.status(), absl::StrCat(path, ":", line_)));
+    return *std::move(document);
+  }
+  if (lines_->bad())
+    return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
+  return std::nullopt;
+}
+
+}  // namespace plait::data

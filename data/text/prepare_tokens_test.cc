@@ -1,0 +1,169 @@
+// Corpora whose tokens are known: a vocabulary without merges has an id for each byte, its own number.
+#include "data/text/prepare_tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "data/hdf5/atomic_file.h"
+#include "data/text/byte_pair_tokenizer.h"
+#include "data/text/token_file.h"
+#include "nlohmann/json.hpp"
+
+namespace plait::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kEnd = 256;
+
+std::string Utf8(std::int32_t code_point) {
+  if (code_point < 0x80) return {static_cast<char>(code_point)};
+  return {static_cast<char>(0xC0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3F))};
+}
+
+std::string ByteVocabulary(bool with_end) {
+  nlohmann::json vocabulary;
+  for (int byte = 0; byte < 256; ++byte)
+    vocabulary[Utf8(CharacterOfByte(static_cast<std::uint8_t>(byte)))] = byte;
+  if (with_end) vocabulary["<|endoftext|>"] = kEnd;
+  return vocabulary.dump();
+}
+
+class PrepareTokensTest : public ::testing::Test {
+ protected:
+  PrepareTokensTest()
+      : folder_(absl::StrCat(::testing::TempDir(), "/prepare_",
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ + "/bpe");
+    std::filesystem::create_directories(folder_ + "/corpus/more");
+    Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/true));
+    Write("bpe/merges.txt", "#version: 0.2\n");
+  }
+  std::string In(const std::string& name) const { return folder_ + "/" + name; }
+  void Write(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(WriteWholeFile(In(name), text).ok());
+  }
+  TokenOptions Options(const std::string& input) const {
+    return {
+        .input = In(input), .bpe_folder = In("bpe"), .out = In("out"), .validation_share = 0.5, .threads = 3};
+  }
+  // The tokens as text; that behind each document is ".".
+  std::string Read(const std::string& name) const {
+    const auto file = TokenFile::Open(In("out/" + name));
+    EXPECT_TRUE(file.ok()) << file.status();
+    std::string text;
+    for (std::int64_t i = 0; i < (*file)->tokens().size(); ++i) {
+      const std::int64_t id = (*file)->tokens()[i];
+      text += id == kEnd ? '.' : static_cast<char>(id);
+    }
+    return text;
+  }
+
+  const std::string folder_;
+};
+
+TEST_F(PrepareTokensTest, FoldersOfTextAndLines) {
+  Write("corpus/a.txt", "one");
+  Write("corpus/b.jsonl", "{\"text\": \"two\"}\n\n{\"id\": 7, \"text\": \"\\u00fc\"}\r\n");
+  Write("corpus/more/c.txt", "four");
+  Write("corpus/none.txt", "");
+  Write("corpus/ignored.md", "five");
+  const auto made = PrepareTokens(Options("corpus"));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(Read("train.bin"), "one.\xC3\xBC.");
+  EXPECT_EQ(Read("val.bin"), "two.four.");
+  EXPECT_EQ(made->train.documents, 2);
+  EXPECT_EQ(made->train.tokens, 7);
+  EXPECT_EQ(made->validation.tokens, 9);
+  EXPECT_EQ(made->empty_documents, 1);
+  EXPECT_EQ(made->vocabulary_size, 257);
+  // The tokenizer goes with them.
+  const auto tokenizer = BytePairTokenizer::Load(In("out"));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(tokenizer->digest(), BytePairTokenizer::Load(In("bpe"))->digest());
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(In("out")))
+    names.push_back(entry.path().filename());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("train.bin", "train.idx", "val.bin", "val.idx",
+                                                     "vocab.json", "merges.txt"));
+}
+
+TEST_F(PrepareTokensTest, Prompts) {
+  Write("pairs.jsonl",
+        "{\"q\": \"ab\", \"a\": \"c\"}\n{\"q\": \"\", \"a\": \"d\"}\n{\"q\": \"e\", \"a\": \"fg\"}\n{\"q\": "
+        "\"h\", \"a\": \"i\"}\n");
+  TokenOptions options = Options("pairs.jsonl");
+  options.documents = {.text_key = "a", .prompt_key = "q"};
+  ASSERT_TRUE(PrepareTokens(options).ok());
+  EXPECT_EQ(Read("train.bin"), "abc.efg.");
+  EXPECT_EQ(Read("val.bin"), "d.hi.");
+  const auto file = TokenFile::Open(In("out/train.bin"));
+  std::vector<std::int64_t> targets(8, 0);
+  (*file)->documents()->Ignore(IgnoredTargets::kPrompts, 0, absl::MakeSpan(targets));
+  EXPECT_THAT(targets, ElementsAre(-100, -100, 0, 0, -100, 0, 0, 0));
+}
+
+// Many threads, more documents than are tokenized at once, and an even share.
+TEST_F(PrepareTokensTest, AsManyDocumentsAsThereAre) {
+  std::string lines, train, validation;
+  for (int k = 0; k < 1000; ++k) {
+    const std::string text = absl::StrCat("document ", k, std::string(k % 100 == 0 ? 1 << 21 : 1, 'x'));
+    absl::StrAppend(&lines, "{\"text\": \"", text, "\"}\n");
+    absl::StrAppend(k % 20 == 19 ? &validation : &train, text, ".");
+  }
+  Write("many.jsonl", lines);
+  TokenOptions options = Options("many.jsonl");
+  options.validation_share = 0.05;
+  const auto made = PrepareTokens(options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(Read("train.bin") == train);
+  EXPECT_TRUE(Read("val.bin") == validation);
+  EXPECT_EQ(made->validation.documents, 50);
+}
+
+TEST_F(PrepareTokensTest, WithoutAnEndOfText) {
+  Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/false));
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  const auto made = PrepareTokens(Options("two.jsonl"));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_FALSE(made->has_end_of_text);
+  EXPECT_EQ(Read("train.bin"), "a");
+}
+
+TEST_F(PrepareTokensTest, Errors) {
+  const auto error = [&](const std::string& lines) {
+    Write("bad.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n" + lines);
+    const absl::Status status = PrepareTokens(Options("bad.jsonl")).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_FALSE(std::filesystem::exists(In("out/train.bin")));
+    return std::string(status.message());
+  };
+  const std::string at = In("bad.jsonl") + ":3: ";
+  EXPECT_THAT(error("no json"), HasSubstr(at + "expected a JSON object"));
+  EXPECT_THAT(error("{\"text\": \"\xFF\"}"), HasSubstr(at + "expected a JSON object"));
+  EXPECT_THAT(error("[1]"), HasSubstr(at + "expected a JSON object"));
+  EXPECT_THAT(error(std::string(100000, '[')), HasSubstr(at + "expected a JSON object"));
+  EXPECT_THAT(error("{\"texts\": \"c\"}"), HasSubstr(at + "no string \"text\" in this object"));
+  EXPECT_THAT(error("{\"text\": 3}"), HasSubstr(at + "no string \"text\" in this object"));
+  TokenOptions options = Options("corpus");
+  EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
+              HasSubstr("no *.txt, *.jsonl or *.json"));
+  Write("one.txt", "one");
+  options = Options("one.txt");
+  EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
+              HasSubstr("1 documents for training and 0 for validation, a share of 0.5"));
+  options.validation_share = 1;
+  EXPECT_THAT(std::string(PrepareTokens(options).status().message()),
+              HasSubstr("a share of 1 for validation"));
+  EXPECT_EQ(PrepareTokens(Options("none")).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace plait::data

@@ -1,0 +1,197 @@
+"""Token files: the same numbers as from text, ignored targets as PyTorch ignores them on any mesh, corpora beyond the memory."""
+import array
+import json
+import os
+import random
+import resource
+import struct
+
+import torch
+import transformers
+
+import program_runs
+import runs
+
+PREPARE = program_runs.programs(4)[3]
+END = 256  # the token behind each document; other ids are bytes
+BITS = (1 << 64) - 1
+
+
+def mixed(z):
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & BITS
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & BITS
+    return z ^ (z >> 31)
+
+
+def begin_of_block(seed, number, places):
+    """Where block `number` of training begins: a draw of base/seed.h."""
+    golden, name = 0x9E3779B97F4A7C15, 0xCBF29CE484222325
+    for byte in b"blocks train":
+        name = (name ^ byte) * 0x100000001B3 & BITS
+    state = mixed(mixed(mixed((seed + golden) & BITS) ^ name) + golden * (number + 1) & BITS)
+    drawn = mixed((state + golden) & BITS) * places
+    assert drawn & BITS >= places  # else there would be another draw
+    return drawn >> 64
+
+
+class TokenFilesTest(runs.TrainTest):
+    def setUp(self):
+        super().setUp()
+        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in printable]
+        characters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + k) for k, byte in enumerate(others)}
+        os.mkdir(self.path("bytes"))
+        self.write("bytes/vocab.json", json.dumps({**{characters[byte]: byte for byte in range(256)}, "<|endoftext|>": END}))
+        self.write("bytes/merges.txt", "#version: 0.2\n")
+
+    def prepare(self, *flags, code=0):
+        return self.finish(self.start(PREPARE, [*flags, "--bpe-folder=bytes"]), code)
+
+    def write_ids(self, name, ids, kind="H"):
+        with open(self.path(name), "wb") as file:
+            array.array(kind, ids).tofile(file)
+
+    def pairs(self, count=60):
+        """Prompts and texts of words; as lines of JSON in pairs.jsonl."""
+        numbers = random.Random(7)
+        made = [(runs.text_of_words(numbers.randrange(6), seed=2 * k), runs.text_of_words(1 + numbers.randrange(6), seed=2 * k + 1))
+                for k in range(count)]
+        self.write("pairs.jsonl", "".join(json.dumps({"q": q, "a": a}) + "\n" for q, a in made))
+        self.prepare("--data=pairs.jsonl", "--out=pairs", "--prompt-key=q", "--text-key=a", "--validation-share=0.1")
+        return [pair for k, pair in enumerate(made) if k % 10 != 9]
+
+    def test_same_numbers_as_text(self):
+        """nanoGPT's files, one file, and a text have the same tokens in the same parts."""
+        ids = list(runs.text_of_words().encode())
+        cut = len(ids) * 9 // 10
+        os.mkdir(self.path("raw"))
+        self.write_ids("raw/train.bin", ids[:cut])
+        self.write_ids("raw/val.bin", ids[cut:])
+        self.write_ids("one.bin", ids)
+        bpe = ["--nproc=1", "--bpe-folder=bytes", "--sample-tokens=0", "--max-iters=4"]
+        self.train(*bpe, "--tokenizer=gpt2", outputs="text")
+        for data in ("raw", "one.bin"):
+            run = self.train(*bpe, data=data, outputs="of_" + data)
+            self.assertIn(f"train has {cut:,} tokens\n", run.out)
+            self.assertEqual(self.numbers("text"), self.numbers("of_" + data))
+        # Without a vocabulary too, of as many tokens.
+        self.train(*bpe, "--bpe-folder=", "--vocab-size=257", data="raw", outputs="no_vocabulary")
+        self.assertEqual(self.numbers("text"), self.numbers("no_vocabulary"))
+
+    def test_prepared_files(self):
+        """What prepare_text writes, by its layout; training, sampling and resuming on it."""
+        train = self.pairs()
+        with open(self.path("pairs/train.idx"), "rb") as file:
+            index = file.read()
+        magic, version, kind, sequences, marks = struct.unpack("<9sQBQQ", index[:34])
+        self.assertEqual((magic, version, kind, marks), (b"MMIDIDX\0\0", 1, 8, len(train) + 1))
+        lengths = struct.unpack_from(f"<{sequences}i", index, 34)
+        parts = [part.encode() for q, a in train for part in ([q] if q else []) + [a]]
+        expected = [len(part) for part in parts]
+        for k, mark in enumerate(struct.unpack_from(f"<{marks}q", index, 34 + 12 * sequences)[1:]):
+            expected[mark - 1] += 1  # the token behind a document
+        self.assertEqual(list(lengths), expected)
+        with open(self.path("pairs/train.bin"), "rb") as file:
+            ids = list(array.array("H", file.read()))
+        self.assertEqual(ids, [i for q, a in train for i in [*(q + a).encode(), END]])
+        run = self.train("--nproc=2", "--checkpoint-dir=run", "--ignore-targets=documents", data="pairs")
+        self.assertIn(f"train has {len(ids):,} tokens in {len(train)} documents", run.out)
+        self.assertIn("['prompt']: 'What is an LLM?'", run.out)
+        self.assertIn("to ", self.generate("--checkpoint=run", "--bpe-folder=pairs", "--prompt=to ").out)
+        again = ["--nproc=1", "--resume=run", "--max-iters=9"]
+        self.train(*again, data="pairs", small=["--no-plots", "--no-trace"], outputs="more")
+        run = self.train(*again, "--ignore-targets=none", data="pairs", code=None)
+        self.assertRegex(run.err, "ignore_targets is documents there and none here")
+
+    def expected(self, train, ignored, blocks, sequence, seed):
+        """Loss and norm of its gradients of a first step, by transformers and PyTorch's ignore_index."""
+        ids, labels = [], []
+        for q, a in train:
+            document = [*(q + a).encode(), END]
+            count = {"none": 0, "documents": 1, "prompts": max(1, len(q))}[ignored]
+            ids += document
+            labels += [-100] * count + document[count:]
+        begins = [begin_of_block(seed, n, len(ids) - sequence) for n in range(blocks)]
+        model = transformers.GPT2LMHeadModel.from_pretrained(self.path("model")).double()
+        inputs, targets = (torch.tensor([row[b + first:b + first + sequence] for b in begins])
+                           for row, first in ((ids, 0), (labels, 1)))
+        loss = torch.nn.functional.cross_entropy(model(inputs).logits.flatten(0, 1), targets.flatten(), ignore_index=-100)
+        loss.backward()
+        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(p.grad) for p in model.parameters()]))
+        return loss.item(), norm.item()
+
+    def test_ignored_targets_as_pytorch(self):
+        """Blocks of uneven counts, in 2 micro-batches of 7, on any mesh: one mean over the step's targets."""
+        train = self.pairs()
+        torch.manual_seed(1)
+        torch.set_num_threads(1)
+        config = transformers.GPT2Config(vocab_size=END + 1, n_positions=16, n_embd=32, n_layer=2, n_head=2, initializer_range=0.2,
+                                         resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=END, eos_token_id=END)
+        transformers.GPT2LMHeadModel(config).save_pretrained(self.path("model"))
+        flags = ["--init-from=model", "--bpe-folder=bytes", "--dtype=float64", "--sample-tokens=0", "--eval-interval=0",
+                 "--max-iters=1", "--grad-clip=0", "--dropout=0"]
+        meshes = {"none": [["--nproc=1"]], "documents": [["--nproc=2"]],
+                  "prompts": [["--nproc=1", "--seed=5"], ["--nproc=3", "--strategy=fsdp"], ["--nproc=2", "--mesh=tp=2"],
+                              ["--nproc=2", "--mesh=cp=2"], ["--nproc=4", "--mesh=pp=2,dp_shard=2", "--strategy=zero1"],
+                              ["--nproc=2", "--reproducible", "--global-batch-size=8"]]}
+        for ignored, runs_of in meshes.items():
+            for k, mesh in enumerate(runs_of):
+                with self.subTest(ignored=ignored, mesh=mesh):
+                    name = f"{ignored}{k}"
+                    self.train(*flags, "--seed=3", "--ignore-targets=" + ignored, *mesh, data="pairs", outputs=name)
+                    loss, norm = self.expected(train, ignored, 16 if "--reproducible" in mesh else 14, 16,
+                                               5 if "--seed=5" in mesh else 3)
+                    history = self.history(name)
+                    # Two libraries' sums in float64: 1e-13 was measured.
+                    self.assertAlmostEqual(float.fromhex(history["loss"][0]) / loss, 1, delta=1e-11)
+                    self.assertAlmostEqual(float.fromhex(history["gradient_norm"][0]) / norm, 1, delta=1e-11)
+
+    def test_larger_than_the_memory(self):
+        """A file with holes, twice as large as this machine's memory."""
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        os.mkdir(self.path("large"))
+        self.write_ids("large/val.bin", [0, 1] * 40)
+        with open(self.path("large/train.bin"), "wb") as file:
+            file.truncate(2 * memory)
+        run = self.train("--nproc=1", "--vocab-size=3", "--max-iters=3", data="large")
+        self.assertIn(f"train has {memory:,} tokens", run.out)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, 2 << 30)
+
+    def test_bad_input(self):
+        self.pairs()
+        os.mkdir(self.path("raw"))
+        self.write_ids("raw/train.bin", [5] * 200)
+        self.write_ids("raw/val.bin", [7] * 200)
+        for k, (expected, data, *flags) in enumerate([
+                ("token files without a vocabulary: give --bpe-folder .* or --vocab-size", "raw"),
+                ("--ignore-targets=documents: .*raw/train.bin has no index", "raw", "--vocab-size=9", "--ignore-targets=documents"),
+                ("--ignore-targets=prompts: where documents begin is not known", "input.txt", "--ignore-targets=prompts"),
+                ("--ignore-targets=all: expected none or documents or prompts", "raw", "--ignore-targets=all"),
+                ("--data: .*raw/val.bin: token 7, expected 0 to 6", "raw", "--vocab-size=7"),
+                ("--data: .*raw/train.bin: token 5, expected 0 to 4", "raw", "--vocab-size=5", "--eval-interval=0"),
+                ("none.bin: cannot be opened", "none.bin"),
+                ("--bpe-folder=other: another vocabulary than that of the tokens", "pairs", "--bpe-folder=other")]):
+            with self.subTest(expected):
+                if "other" in expected and not os.path.exists(self.path("other")):
+                    self.write_vocabulary("other")
+                run = self.train("--nproc=2", *flags, data=data, outputs=f"out{k}", code=None)
+                self.assertNotEqual(run.code, 0)
+                errors = [line for line in run.errors() if "[WARNING]" not in line]
+                self.assertEqual(len(errors), 1, errors)
+                self.assertRegex(errors[0], expected)
+        self.write("long.jsonl", (json.dumps({"q": "x" * 2000, "a": "y"}) + "\n") * 2)
+        self.prepare("--data=long.jsonl", "--out=long", "--prompt-key=q", "--text-key=a", "--validation-share=0.5")
+        run = self.train("--nproc=1", "--ignore-targets=prompts", "--global-batch-size=1", "--gradient-accumulation-steps=1",
+                         "--eval-interval=0", data="long", code=1)
+        self.assertIn("step 1 has nothing to learn: all of its 16 targets are ignored; expected more samples per step", run.err)
+        with open(self.path("pairs/val.bin"), "ab") as file:
+            file.write(b"\0\0")
+        run = self.train("--nproc=2", data="pairs", code=None)
+        self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx is of")
+        run = self.finish(self.start(PREPARE, ["--data=input.txt"]), 2)
+        self.assertEqual(run.err, "prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR\n")
+        self.assertRegex(self.prepare("--data=nowhere", "--out=out", code=1).err, "^prepare_text: .*nowhere: cannot be read")
+
+
+if __name__ == "__main__":
+    program_runs.main(4)
