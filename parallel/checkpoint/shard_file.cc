@@ -1,6 +1,7 @@
 #include "parallel/checkpoint/shard_file.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -101,7 +102,11 @@ absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layou
 
 absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
-  PLAIT_RETURN_IF_ERROR(data::MakeFolders(data::FolderOf(path_)));
+  const std::string folder = data::FolderOf(path_);
+  // Its name need not be on the disk before it is renamed, and flushing it would wait for all that the disk has to do.
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return base::DiskError(error.value(), folder, "cannot be made");
   PLAIT_RETURN_IF_ERROR(data::WriteImage(*image_, path_));
   PLAIT_ASSIGN_OR_RETURN(file_, base::FileDescriptor::Open(path_, base::FileDescriptor::Mode::kReadWrite));
   return WriteElements(values);
