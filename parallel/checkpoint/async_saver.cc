@@ -28,8 +28,11 @@ absl::Status AsyncSaver::Start(std::int64_t step, absl::Span<const TensorPiece> 
   PLAIT_ASSIGN_OR_RETURN(SaveTask task, SaveTask::Prepare(comm_, root_, step, pieces, state, options_));
   std::vector<const void*> values = Copy(pieces, task);
   task_.emplace(std::move(task));
-  writing_ = std::async(std::launch::async,
-                        [task = &*task_, values = std::move(values)] { return task->WriteValues(values); });
+  writing_ = std::async(std::launch::async, [task = &*task_, values = std::move(values)] {
+    absl::Status written = task->WriteValues(values);
+    written.Update(task->Flush());
+    return written;
+  });
   return absl::OkStatus();
 }
 

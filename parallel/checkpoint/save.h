@@ -4,8 +4,8 @@
 //   const CheckpointState state = {.texts = {{"config", json}}, .rank_state = {{"rng", bytes}}};
 //   absl::StatusOr<SaveReport> saved = SaveCheckpoint(world, "run", step, mine, state);
 //
-// Each rank writes a file of its own into run/step-N.partial; when all are on the disk, rank 0 adds the
-// index, renames the folder to run/step-N, points run/latest to it, and removes checkpoints beyond keep_last.
+// Each rank writes a file of its own into run/step-N.partial, rank 0 also the index; when all are on the disk, rank 0
+// renames the folder to run/step-N and points run/latest to it, and the ranks remove checkpoints beyond keep_last.
 //
 // Collective; every rank gets the same result. Errors are one line: INVALID_ARGUMENT if the pieces of all
 // ranks do not hold every element exactly once (layout.h) or a text is not UTF-8, RESOURCE_EXHAUSTED for a

@@ -91,9 +91,16 @@ absl::Status SaveTask::WriteValues(absl::Span<const void* const> values) {
 absl::StatusOr<SaveReport> SaveTask::Commit(const absl::Status& mine) {
   PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(mine)));
   const std::vector<ShardSummary> shards = GatherSummaries();
+  absl::Status written;
+  if (comm_.rank() == 0) written = WriteIndexFile(shards);
+  written.Update(Flush());
+  PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(written)));
   absl::Status published;
   if (comm_.rank() == 0) published = Publish(shards);
   PLAIT_RETURN_IF_ERROR(GiveUpUnless(comm_.Agree(published)));
+  RemovePartials(comm_, root_);
+  const absl::Status passed = comm_.rank() == 0 ? Passed(SavePoint::kOlderRemoved) : absl::OkStatus();
+  PLAIT_RETURN_IF_ERROR(comm_.Agree(passed));
   SaveReport report{StepFolder(root_, layout_.step)};
   for (const ShardSummary& shard : shards) report.bytes += shard.bytes;
   return report;
@@ -113,20 +120,23 @@ std::vector<ShardSummary> SaveTask::GatherSummaries() const {
   return shards;
 }
 
+absl::Status SaveTask::WriteIndexFile(const std::vector<ShardSummary>& shards) const {
+  return WriteIndex(
+      absl::StrCat(PartialFolder(root_, layout_.step), "/", kIndexFile),
+      {.layout = layout_, .shards = shards, .texts = state_.texts, .integers = state_.integers});
+}
+
 absl::Status SaveTask::Publish(const std::vector<ShardSummary>& shards) const {
   const std::string folder = PartialFolder(root_, layout_.step);
-  const std::string index_path = absl::StrCat(folder, "/", kIndexFile);
   PLAIT_RETURN_IF_ERROR(CheckVisible(folder, shards));
-  PLAIT_RETURN_IF_ERROR(WriteIndex(
-      index_path, {.layout = layout_, .shards = shards, .texts = state_.texts, .integers = state_.integers}));
-  PLAIT_RETURN_IF_ERROR(SyncFile(index_path));
+  PLAIT_RETURN_IF_ERROR(SyncFile(absl::StrCat(folder, "/", kIndexFile)));
   PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kIndexWritten));
   PLAIT_RETURN_IF_ERROR(PublishFolder(root_, layout_.step));
   PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kPublished));
   PLAIT_RETURN_IF_ERROR(WriteLatest(root_, layout_.step));
   PLAIT_RETURN_IF_ERROR(Passed(SavePoint::kLatestWritten));
-  RemoveOlder(root_, layout_.step, options_.keep_last);
-  return Passed(SavePoint::kOlderRemoved);
+  RetireOlder(root_, layout_.step, options_.keep_last);
+  return absl::OkStatus();
 }
 
 absl::Status SaveTask::GiveUpUnless(const absl::Status& agreed) const {

@@ -4,8 +4,8 @@
 //   absl::Status mine = task.WriteValues(values);       // local, any thread, no HDF5, no messages
 //   absl::StatusOr<SaveReport> done = task.Commit(mine);
 //
-// Prepare and Commit are collective. Save (save.h) runs them in a row, AsyncSaver (async_saver.h) puts the
-// middle part on a thread.
+// Prepare and Commit are collective. Save (save.h) runs them in a row: the index is made while the disk works. AsyncSaver
+// (async_saver.h) puts the middle part on a thread, which waits for the disk (Flush), so that Commit need not.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_SAVE_TASK_H_
 #define PLAIT_PARALLEL_CHECKPOINT_SAVE_TASK_H_
 
@@ -50,11 +50,12 @@ class SaveTask {
   // Which of the pieces given to Prepare are to be written, in this order; empty ones are not.
   const std::vector<LayoutPiece>& own_pieces() const { return own_; }
 
-  // `values`: the elements of each of own_pieces(), in their order. All that this rank writes is written
-  // here.
+  // `values`: the elements of each of own_pieces(), in their order. All of this rank's file is written here.
   absl::Status WriteValues(absl::Span<const void* const> values);
+  // Until the file is on the disk. Local, any thread; Commit does it where it was not done.
+  absl::Status Flush() { return file_.Sync(); }
 
-  // Collective; `mine` is what WriteValues returned. The same result on all ranks. Errors as
+  // Collective; `mine` is what WriteValues, or Flush behind it, returned. The same result on all ranks. Errors as
   // SaveCheckpoint's.
   absl::StatusOr<SaveReport> Commit(const absl::Status& mine);
 
@@ -66,6 +67,7 @@ class SaveTask {
   absl::Status MakeReadyFolder() const;
   absl::Status LayOutFile();
   std::vector<ShardSummary> GatherSummaries() const;
+  absl::Status WriteIndexFile(const std::vector<ShardSummary>& shards) const;
   absl::Status Publish(const std::vector<ShardSummary>& shards) const;
   // Collective. Removes what there is of this save where `agreed` is an error, and returns it.
   absl::Status GiveUpUnless(const absl::Status& agreed) const;

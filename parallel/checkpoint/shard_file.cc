@@ -1,6 +1,7 @@
 #include "parallel/checkpoint/shard_file.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -101,33 +102,52 @@ absl::StatusOr<ShardFile> ShardFile::LayOut(const std::string& path, const Layou
 
 absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   PLAIT_CHECK(values.size() == pieces_.size()) << values.size() << " of " << pieces_.size() << " pieces";
-  PLAIT_RETURN_IF_ERROR(data::MakeFolders(data::FolderOf(path_)));
+  const std::string folder = data::FolderOf(path_);
+  // Its name need not be on the disk before it is renamed, and flushing it would wait for all that the disk has to do.
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return base::DiskError(error.value(), folder, "cannot be made");
   PLAIT_RETURN_IF_ERROR(data::WriteImage(*image_, path_));
-  PLAIT_ASSIGN_OR_RETURN(const base::FileDescriptor file,
-                         base::FileDescriptor::Open(path_, base::FileDescriptor::Mode::kReadWrite));
-  PLAIT_RETURN_IF_ERROR(WriteElements(file, values));
-  return file.Sync();
+  PLAIT_ASSIGN_OR_RETURN(file_, base::FileDescriptor::Open(path_, base::FileDescriptor::Mode::kReadWrite));
+  return WriteElements(values);
 }
 
-// The disk works on what is written while the checksums of what follows are computed.
-absl::Status ShardFile::WriteElements(const base::FileDescriptor& file,
-                                      absl::Span<const void* const> values) {
+// The disk works on the elements while their checksums are computed.
+absl::Status ShardFile::WriteElements(absl::Span<const void* const> values) {
+  std::int64_t started = 0, end = 0;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const auto* bytes = static_cast<const char*>(values[i]);
+    for (std::int64_t done = 0; done < pieces_[i].bytes; done += kStartedTogether) {
+      const std::int64_t count = std::min(kStartedTogether, pieces_[i].bytes - done);
+      end = pieces_[i].offset + done + count;
+      PLAIT_RETURN_IF_ERROR(file_->WriteAt(bytes + done, count, end - count));
+      if (end - started < kStartedTogether) continue;
+      file_->StartSync(started, end - started);
+      started = end;
+    }
+  }
+  file_->StartSync(started, end - started);
+  const std::vector<std::uint32_t> checksums = ChecksumsOf(values);
+  summary_.checksums_crc32 = data::Crc32(checksums.data(), checksums_.bytes);
+  return file_->WriteAt(checksums.data(), checksums_.bytes, checksums_.offset);
+}
+
+std::vector<std::uint32_t> ShardFile::ChecksumsOf(absl::Span<const void* const> values) const {
   std::vector<std::uint32_t> checksums;
-  std::int64_t started = pieces_.empty() ? 0 : pieces_[0].offset;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto* bytes = static_cast<const char*>(values[i]);
     for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
-      const std::int64_t count = std::min(kChunkBytes, pieces_[i].bytes - done);
-      checksums.push_back(data::Crc32(bytes + done, count));
-      const std::int64_t begin = pieces_[i].offset + done;
-      PLAIT_RETURN_IF_ERROR(file.WriteAt(bytes + done, count, begin));
-      if (begin + count - started < kStartedTogether) continue;
-      file.StartSync(started, begin + count - started);
-      started = begin + count;
+      checksums.push_back(data::Crc32(bytes + done, std::min(kChunkBytes, pieces_[i].bytes - done)));
     }
   }
-  summary_.checksums_crc32 = data::Crc32(checksums.data(), checksums_.bytes);
-  return file.WriteAt(checksums.data(), checksums_.bytes, checksums_.offset);
+  return checksums;
+}
+
+absl::Status ShardFile::Sync() {
+  if (!file_.has_value()) return absl::OkStatus();
+  const absl::Status synced = file_->Sync();
+  file_.reset();
+  return synced;
 }
 
 }  // namespace plait::parallel

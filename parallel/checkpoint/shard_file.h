@@ -2,6 +2,7 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(ShardFile shard, ShardFile::LayOut(path, layout, rank, rank_state));
 //   PLAIT_RETURN_IF_ERROR(shard.Write(values_of_each_piece));       // any thread
+//   PLAIT_RETURN_IF_ERROR(shard.Sync());                            // any thread
 //
 // HDF5 is not thread-safe as Debian builds it, and the training program writes HDF5 files too. So LayOut()
 // lets HDF5 lay out the whole file in memory, without the elements (data/hdf5/file_image.h); Write() writes
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,9 +61,11 @@ class ShardFile {
                                           const std::map<std::string, std::string>& rank_state);
 
   // `values` holds the bytes of each piece of layout.PiecesOf(rank), in that order. Makes the folder where
-  // there is none. On return the file is on the disk. RESOURCE_EXHAUSTED where that has no room, said before
+  // there is none. On return the disk works on it. RESOURCE_EXHAUSTED where that has no room, said before
   // the elements are written. No HDF5, no messages between ranks.
   absl::Status Write(absl::Span<const void* const> values);
+  // Until what Write() wrote is on the disk. At once where it is.
+  absl::Status Sync();
 
   // Complete after Write().
   const ShardSummary& summary() const { return summary_; }
@@ -71,9 +75,11 @@ class ShardFile {
     std::int64_t offset = 0, bytes = 0;
   };
 
-  absl::Status WriteElements(const base::FileDescriptor& file, absl::Span<const void* const> values);
+  absl::Status WriteElements(absl::Span<const void* const> values);
+  std::vector<std::uint32_t> ChecksumsOf(absl::Span<const void* const> values) const;
 
   std::string path_;
+  std::optional<base::FileDescriptor> file_;  // from Write() to Sync()
   std::unique_ptr<data::FileImage> image_;
   std::vector<Place> pieces_;
   Place checksums_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,7 @@
 #include "data/hdf5/atomic_file.h"
 #include "parallel/checkpoint/checkpoint.h"
 #include "parallel/checkpoint/index_file.h"
+#include "parallel/checkpoint/shard_file.h"
 
 namespace plait::parallel {
 namespace {
@@ -40,15 +42,15 @@ std::optional<std::int64_t> StepNamed(absl::string_view name) {
   return step;
 }
 
-void RemovePartials(const std::string& root) {
-  std::vector<std::string> left;
+std::vector<std::string> Partials(const std::string& root) {
+  std::vector<std::string> partials;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, ignored)) {
     const std::string name = entry.path().filename().string();
     if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kPartial))
-      left.push_back(entry.path().string());
+      partials.push_back(entry.path().string());
   }
-  for (const std::string& folder : left) base::RemoveTree(folder);
+  return partials;
 }
 
 absl::Status CheckRoom(const std::string& root, std::int64_t bytes) {
@@ -122,7 +124,7 @@ absl::StatusOr<std::string> FindLatestCheckpoint(const comm::Communicator& comm,
 
 absl::Status MakeReady(const std::string& root, std::int64_t bytes) {
   PLAIT_RETURN_IF_ERROR(data::MakeFolders(root));
-  RemovePartials(root);
+  for (const std::string& left : Partials(root)) base::RemoveTree(left);
   return CheckRoom(root, bytes);
 }
 
@@ -140,9 +142,8 @@ absl::Status PublishFolder(const std::string& root, std::int64_t step) {
       return base::DiskError(errno, whole, "exists and cannot be replaced");
     }
   }
+  // Else the power could be lost with the older one's files removed and the names as they were.
   base::SyncFolder(root);
-  // Not before: the power could be lost with the older one's files removed and the names as they were.
-  RemovePartialFolder(root, step);
   return absl::OkStatus();
 }
 
@@ -150,20 +151,25 @@ absl::Status WriteLatest(const std::string& root, std::int64_t step) {
   return data::WriteWholeFile(absl::StrCat(root, "/", kLatest), NameOf(step) + "\n");
 }
 
-void RemoveOlder(const std::string& root, std::int64_t step, int keep) {
+void RetireOlder(const std::string& root, std::int64_t step, int keep) {
   if (keep <= 0) return;
   std::vector<std::int64_t> steps = CompleteSteps(root);
   steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
   const auto surplus = static_cast<std::int64_t>(steps.size()) - (keep - 1);
   if (surplus <= 0) return;
   steps.resize(surplus);
-  // Under the other name first, on the disk too: a job that is killed here, or a loss of power, leaves nothing that
-  // looks whole.
-  std::erase_if(steps, [&](std::int64_t old) {
-    return rename(StepFolder(root, old).c_str(), PartialFolder(root, old).c_str()) != 0;
-  });
+  for (const std::int64_t old : steps)
+    rename(StepFolder(root, old).c_str(), PartialFolder(root, old).c_str());
+  // Before any file is removed: a job that is killed, or a loss of power, leaves nothing that looks whole.
   base::SyncFolder(root);
-  for (const std::int64_t old : steps) RemovePartialFolder(root, old);
+}
+
+void RemovePartials(const comm::Communicator& comm, const std::string& root) {
+  const std::string own = ShardFileName(comm.rank());
+  for (const std::string& folder : Partials(root)) unlink(absl::StrCat(folder, "/", own).c_str());
+  comm.Barrier();
+  if (comm.rank() > 0) return;
+  for (const std::string& folder : Partials(root)) base::RemoveTree(folder);
 }
 
 }  // namespace plait::parallel

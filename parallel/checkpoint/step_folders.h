@@ -5,7 +5,8 @@
 //   run/latest                text: "step-000001000"
 //
 // A checkpoint is written under the second name and renamed to the first at the end, so that a folder of the
-// first kind is complete. Local; while ranks save, only rank 0 changes the folder. One job at a time.
+// first kind is complete. Local but for what takes a communicator; while ranks save, only rank 0 changes names. One job at
+// a time.
 #ifndef PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 #define PLAIT_PARALLEL_CHECKPOINT_STEP_FOLDERS_H_
 
@@ -40,14 +41,16 @@ absl::Status MakeReady(const std::string& root, std::int64_t bytes);
 void RemovePartialFolder(const std::string& root, std::int64_t step);
 
 // Renames the partial folder to its final name; on the disk when it returns. Replaces an older checkpoint of
-// that step atomically.
+// that step atomically, which is partial then.
 absl::Status PublishFolder(const std::string& root, std::int64_t step);
 absl::Status WriteLatest(const std::string& root, std::int64_t step);
 
-// Keeps the `keep` newest complete checkpoints up to and including `step`, and those of later steps (of
-// another run that had been resumed from an earlier one); 0: all. What cannot be removed is left to the next
-// call.
-void RemoveOlder(const std::string& root, std::int64_t step, int keep);
+// Complete are then the `keep` newest checkpoints up to and including `step`, and those of later steps (of
+// another run that had been resumed from an earlier one); 0: all. The others are partial, on the disk too.
+void RetireOlder(const std::string& root, std::int64_t step, int keep);
+// Collective. Removes partial folders, each rank the files of its own number: to forget a file takes as long as to fill its
+// pages. What cannot be removed is left to the next save.
+void RemovePartials(const comm::Communicator& comm, const std::string& root);
 
 }  // namespace plait::parallel
 

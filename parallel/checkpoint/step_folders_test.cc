@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/path.h"
+#include "comm/communicator.h"
 
 namespace plait::parallel {
 namespace {
@@ -40,9 +41,12 @@ TEST_F(StepFoldersTest, MakeReadyRemovesWhatKilledJobsLeft) {
   EXPECT_TRUE(fs::exists(StepFolder(root_, 2) + "/inner/index.h5"));
 }
 
-TEST_F(StepFoldersTest, RemoveOlderKeepsTheNewest) {
+TEST_F(StepFoldersTest, RetiredAreThoseBeyondTheNewest) {
   for (const std::int64_t step : {1, 2, 3, 4}) Fill(StepFolder(root_, step), "index.h5");
-  RemoveOlder(root_, /*step=*/3, /*keep=*/2);
+  RetireOlder(root_, /*step=*/3, /*keep=*/2);
+  EXPECT_EQ(CompleteSteps(root_), (std::vector<std::int64_t>{2, 3, 4}));
+  EXPECT_TRUE(fs::exists(PartialFolder(root_, 1) + "/inner/index.h5"));
+  RemovePartials(comm::Communicator::Self(), root_);
   EXPECT_EQ(CompleteSteps(root_), (std::vector<std::int64_t>{2, 3, 4}));
   EXPECT_FALSE(fs::exists(PartialFolder(root_, 1)));
 }
@@ -53,7 +57,7 @@ TEST_F(StepFoldersTest, PublishReplacesAnOlderFolder) {
   ASSERT_TRUE(PublishFolder(root_, 1).ok());
   EXPECT_TRUE(fs::exists(StepFolder(root_, 1) + "/new.h5"));
   EXPECT_FALSE(fs::exists(StepFolder(root_, 1) + "/old.h5"));
-  EXPECT_FALSE(fs::exists(PartialFolder(root_, 1)));
+  EXPECT_TRUE(fs::exists(PartialFolder(root_, 1) + "/old.h5"));
 }
 
 }  // namespace
