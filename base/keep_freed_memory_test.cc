@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 namespace plait::base {
 namespace {
@@ -37,6 +39,23 @@ TEST(KeepFreedMemoryTest, TheNextBlockIsOfPagesThatAreThere) {
   const long kept = PageFaults();
   UseAndFree();
   EXPECT_LT(PageFaults() - kept, 20);
+}
+
+// The kernel notes of a mapping that huge pages were asked for ("hg").
+bool HeapAsksForHugePages() {
+  std::ifstream maps("/proc/self/smaps");
+  bool in_heap = false, asks = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) in_heap = line.find("[heap]") != std::string::npos;
+    asks = asks || (in_heap && line.rfind("VmFlags:", 0) == 0 && line.find(" hg") != std::string::npos);
+  }
+  return asks;
+}
+
+TEST(KeepFreedMemoryTest, TheHeapAsksForHugePages) {
+  KeepFreedMemory();
+  std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
+  EXPECT_EQ(HeapAsksForHugePages(), setting.good()) << "a kernel without them is asked in vain";
 }
 
 }  // namespace

@@ -1,19 +1,43 @@
 #include "models/cross_entropy.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/check.h"
 #include "models/row_parts.h"
+#include "models/rowwise/cross_entropy.h"
 
 namespace plait::models {
 namespace {
 
+// By kernels of our own.
+struct OwnCrossEntropy : torch::autograd::Function<OwnCrossEntropy> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
+                            const at::Tensor& targets) {
+    const at::Tensor dense = logits.contiguous(), columns = targets.contiguous();
+    const at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
+    const at::Tensor moments = at::empty({2, logits.size(0)}, losses.options());
+    rowwise::CrossEntropyRows(dense, columns, losses, moments);
+    context->save_for_backward({dense, columns, moments});
+    return losses.sum();
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const double scale = gradients[0].is_meta() ? 1 : gradients[0].item<double>();
+    return {rowwise::CrossEntropyRowsGradient(saved[0], saved[1], saved[2], scale), at::Tensor()};
+  }
+};
+
+// By LibTorch's operators.
 struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& targets) {
@@ -69,7 +93,7 @@ LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets, std
       << "logits of shape " << logits.sizes() << ", targets of shape " << targets.sizes()
       << "; expected (rows, classes) and (rows) of int64";
   return OverValidRows(logits, targets, valid, [](const at::Tensor& l, const at::Tensor& t) {
-    return CrossEntropyFunction::apply(l, t);
+    return rowwise::HasCrossEntropyRows(l) ? OwnCrossEntropy::apply(l, t) : CrossEntropyFunction::apply(l, t);
   });
 }
 

@@ -9,8 +9,10 @@
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,9 +74,10 @@ TEST_P(CrossEntropyAgainstLibTorch, SumAndGradientAreTheSame) {
 INSTANTIATE_TEST_SUITE_P(
     Types, CrossEntropyAgainstLibTorch,
     ::testing::Values(Case{7, 5, at::kDouble, 0x1p-53}, Case{96, 65, at::kFloat, 0x1p-24},
-                      Case{96, 65, at::kBFloat16, 0x1p-8}, Case{700, 10000, at::kBFloat16, 0x1p-8},
-                      Case{96, 65, at::kHalf, 0x1p-11, 0x1p-25}, Case{10, 5, at::kDouble, 0x1p-53, 0, true},
-                      Case{96, 65, at::kFloat, 0x1p-24, 0, true},
+                      Case{33, 2, at::kFloat, 0x1p-24}, Case{40, 3001, at::kFloat, 0x1p-24},
+                      Case{40, 128, at::kBFloat16, 0x1p-8}, Case{96, 65, at::kBFloat16, 0x1p-8},
+                      Case{700, 10000, at::kBFloat16, 0x1p-8}, Case{96, 65, at::kHalf, 0x1p-11, 0x1p-25},
+                      Case{10, 5, at::kDouble, 0x1p-53, 0, true}, Case{96, 65, at::kFloat, 0x1p-24, 0, true},
                       Case{700, 10000, at::kBFloat16, 0x1p-8, 0, true}));
 
 TEST(CrossEntropySum, OfEqualLogitsIsTheLogarithmOfTheirNumber) {
@@ -91,6 +94,47 @@ TEST(CrossEntropySum, IsZeroWhereAllTargetsAreIgnored) {
     EXPECT_EQ(loss.sum.item<double>(), 0);
     loss.sum.backward();
     EXPECT_TRUE(logits.grad().equal(at::zeros_like(logits)));
+  }
+}
+
+// Logits that float32's exponential cannot hold, and a class that cannot be.
+TEST(CrossEntropySum, OfLargeLogits) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    const at::Tensor logits = at::tensor({1000.0, 900.0, -inf, -2000.0, -2000.0, -3000.0}, at::kDouble)
+                                  .view({2, 3})
+                                  .to(type)
+                                  .requires_grad_(true);
+    const LossSum loss = CrossEntropySum(logits, at::tensor({1, 0}, at::kLong));
+    // 1000 - 900 exactly, and log(2) + 1e-44.
+    EXPECT_NEAR(loss.sum.item<double>(), 100 + std::log(2), 4e-6);
+    loss.sum.backward();
+    EXPECT_TRUE(logits.grad()
+                    .to(at::kDouble)
+                    .allclose(at::tensor({1.0, -1.0, 0.0, -0.5, 0.5, 0.0}, at::kDouble).view({2, 3}),
+                              /*rtol=*/0, /*atol=*/1e-6))
+        << logits.grad();
+  }
+}
+
+TEST(CrossEntropySum, OfANaNIsOne) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    for (const std::int64_t place : {0, 39, 64, 99}) {  // in whole groups of vectors, and behind them
+      at::Tensor logits = at::zeros({2, 100}, type);
+      logits[1][place] = std::numeric_limits<double>::quiet_NaN();
+      logits.requires_grad_(true);
+      const LossSum loss = CrossEntropySum(logits, at::zeros({2}, at::kLong));
+      EXPECT_TRUE(std::isnan(loss.sum.item<double>())) << place;
+      loss.sum.backward();
+      EXPECT_TRUE(logits.grad()[1].isnan().all().item<bool>()) << place;
+      EXPECT_FALSE(logits.grad()[0].isnan().any().item<bool>()) << place;
+    }
+  }
+}
+
+TEST(CrossEntropySum, RefusesATargetThatIsNoClass) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    EXPECT_THROW(CrossEntropySum(at::zeros({2, 5}, type), at::full({2}, 5, at::kLong)), c10::Error);
   }
 }
 

@@ -14,8 +14,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/parallel_for.h"
-#include "models/attention/kernels/head.h"
+#include "models/attention/head_passes.h"
 
 namespace plait::attention {
 namespace {
@@ -73,85 +72,14 @@ class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
   }
 };
 
-bool HasOwnKernels(const at::Tensor& product) {
-  if (!product.is_cpu() && !product.is_meta()) return false;
-  if (product.scalar_type() == at::kFloat) return UsableHeads<float>() != nullptr;
-  return product.scalar_type() == at::kBFloat16 && UsableHeads<BFloat16>() != nullptr;
-}
-
 std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) {
   return product.size(0) / sizes.batch;
 }
 
-// A score is a product of rows, an exponential, and part of the sum of values.
-constexpr std::int64_t kNumbersOfScore = 4;
-
-// Calls body(sequence, head) for all, on LibTorch's threads.
-template <typename Body>
-void ForHeads(const AttentionSizes& sizes, std::int64_t seq, const Body& body) {
-  ParallelFor(sizes.batch * sizes.heads, kNumbersOfScore * seq * seq,
-              [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t i = first; i < last; ++i) body(i / sizes.heads, i % sizes.heads);
-              });
-}
-
-// Where queries (part 0), keys (1), values (2) of a head lie in a product or its gradient, or its results in
-// out (of 1 part).
-template <typename T>
-struct HeadRows {
-  T* data;
-  std::int64_t seq, heads, width, parts;
-  Rows<T> Of(std::int64_t sequence, std::int64_t part, std::int64_t head) const {
-    const std::int64_t stride = parts * heads * width;
-    return {data + sequence * seq * stride + (part * heads + head) * width, stride};
-  }
-};
-
-template <typename T>
-void ForwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const at::Tensor& probabilities,
-                  const at::Tensor& out) {
-  if (product.is_meta()) return;
-  const std::int64_t seq = Positions(product, sizes), width = out.size(1) / sizes.heads;
-  const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
-  const HeadRows<T> to{static_cast<T*>(out.mutable_data_ptr()), seq, sizes.heads, width, 1};
-  T* of_head = static_cast<T*>(probabilities.mutable_data_ptr());
-  ForHeads(sizes, seq, [&](std::int64_t sequence, std::int64_t head) {
-    UsableHeads<T>()->forward({.seq = seq,
-                               .width = width,
-                               .causal = sizes.causal,
-                               .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width))),
-                               .query = from.Of(sequence, 0, head),
-                               .key = from.Of(sequence, 1, head),
-                               .value = from.Of(sequence, 2, head),
-                               .out = to.Of(sequence, 0, head),
-                               .probabilities = of_head + (sequence * sizes.heads + head) * seq * seq});
-  });
-}
-
-template <typename T>
-void BackwardHeads(const at::Tensor& product, const AttentionSizes& sizes, const at::Tensor& probabilities,
-                   const at::Tensor& of_out, const at::Tensor& of_product) {
-  if (product.is_meta()) return;
-  const std::int64_t seq = Positions(product, sizes), width = of_out.size(1) / sizes.heads;
-  const HeadRows<const T> from{static_cast<const T*>(product.const_data_ptr()), seq, sizes.heads, width, 3};
-  const HeadRows<const T> gradient{static_cast<const T*>(of_out.const_data_ptr()), seq, sizes.heads, width,
-                                   1};
-  const HeadRows<T> to{static_cast<T*>(of_product.mutable_data_ptr()), seq, sizes.heads, width, 3};
-  const T* of_head = static_cast<const T*>(probabilities.const_data_ptr());
-  ForHeads(sizes, seq, [&](std::int64_t sequence, std::int64_t head) {
-    UsableHeads<T>()->backward({.seq = seq,
-                                .width = width,
-                                .causal = sizes.causal,
-                                .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width))),
-                                .query = from.Of(sequence, 0, head),
-                                .key = from.Of(sequence, 1, head),
-                                .value = from.Of(sequence, 2, head),
-                                .probabilities = of_head + (sequence * sizes.heads + head) * seq * seq,
-                                .of_out = gradient.Of(sequence, 0, head),
-                                .of_query = to.Of(sequence, 0, head),
-                                .of_key = to.Of(sequence, 1, head),
-                                .of_value = to.Of(sequence, 2, head)});
-  });
+// Of what lies side by side in a product or its gradient.
+HeadRows PartsOf(const at::Tensor& product) {
+  const std::int64_t width = product.size(1) / 3;
+  return {product.narrow(1, 0, width), product.narrow(1, width, width), product.narrow(1, 2 * width, width)};
 }
 
 // By own kernels.
@@ -168,8 +96,7 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
     context->saved_data["batch"] = batch;
     context->saved_data["heads"] = heads;
     context->saved_data["causal"] = causal;
-    product.scalar_type() == at::kFloat ? ForwardHeads<float>(dense, sizes, probabilities, out)
-                                        : ForwardHeads<BFloat16>(dense, sizes, probabilities, out);
+    ForwardHeads(PartsOf(dense), sizes, probabilities, out);
     return out;
   }
 
@@ -179,9 +106,7 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
                                .heads = context->saved_data["heads"].toInt(),
                                .causal = context->saved_data["causal"].toBool()};
     const at::Tensor of_out = gradients[0].contiguous(), of_product = at::empty_like(saved[0]);
-    of_out.scalar_type() == at::kFloat
-        ? BackwardHeads<float>(saved[0], sizes, saved[1], of_out, of_product)
-        : BackwardHeads<BFloat16>(saved[0], sizes, saved[1], of_out, of_product);
+    BackwardHeads(PartsOf(saved[0]), sizes, saved[1], of_out, PartsOf(of_product));
     return {of_product, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };

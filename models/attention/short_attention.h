@@ -26,6 +26,15 @@ struct AttentionSizes {
   std::int64_t batch = 1;
   std::int64_t heads = 1;
   bool causal = true;
+  std::int64_t key_heads = 0;  // divides `heads`; 0: as many
+
+  std::int64_t KeyHeads() const { return key_heads == 0 ? heads : key_heads; }
+};
+
+// Rotary positions (Su et al., arXiv:2104.09864): at least (seq, width) each, of float32, contiguous; x becomes
+// cosines x + sines (x with the numbers of each pair of neighbours swapped).
+struct RotaryTables {
+  at::Tensor cosines, sines;
 };
 
 // Whether this is the quickest way: a processor, at most kLongestShortSequence positions, and own kernels or

@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/stack.h>
@@ -17,6 +16,7 @@
 
 #include "base/testing/same_on_threads.h"
 #include "models/attention/kernels/head.h"
+#include "models/attention/testing/head_bounds.h"
 
 namespace plait::attention {
 namespace {
@@ -51,55 +51,12 @@ at::Tensor Reference(const at::Tensor& product, const Shape& s) {
       .reshape({s.batch * s.seq, s.heads * s.width});
 }
 
-struct Precision {
-  double sums;    // unit roundoff of sums
-  double stored;  // of what is stored: scores, probabilities, their gradients, results
-};
-
-// Bounds of rounding, element by element, of the values and the gradient of `product`.
-struct Bounds {
-  at::Tensor values, gradients;
-};
-
-// From the inside out, with u = sums: a sum of products errs by 8 u sum |a b| (terms of independent signs:
-// the standard deviation is below u sum |a b|), the exponential by 4 u of itself, the normalizer, a sum of
-// one sign, by (sqrt(seq) + 4) u of itself (4 standard deviations of 16 sums of seq / 16 terms each). A
-// probability has a relative error of twice the largest error of its row's scores. Behind it, what is
-// multiplied passes its error on, and each stored result adds its own. 1e-30: probabilities that underflow.
-Bounds BoundsOf(const at::Tensor& product, const at::Tensor& of_out, const Shape& s, const Precision& p) {
-  const double u = p.sums, c = 8 * u, scale = 1 / std::sqrt(static_cast<double>(s.width));
-  const std::vector<at::Tensor> parts =
-      product.detach().view({s.batch, s.seq, 3, s.heads, s.width}).permute({2, 0, 3, 1, 4}).unbind(0);
-  const at::Tensor &q = parts[0], &k = parts[1], &v = parts[2];
-  const at::Tensor g = of_out.view({s.batch, s.seq, s.heads, s.width}).transpose(1, 2);
-  const auto across = [](const at::Tensor& a, const at::Tensor& b) { return a.matmul(b.transpose(-1, -2)); };
-  const auto down = [](const at::Tensor& a, const at::Tensor& b) { return a.transpose(-1, -2).matmul(b); };
-
-  const at::Tensor later = at::ones({s.seq, s.seq}, at::kBool).triu(s.causal ? 1 : s.seq);
-  const at::Tensor scores = across(q, k) * scale, seen = scores.masked_fill(later, -INFINITY);
-  const at::Tensor largest = seen.amax(-1, true);
-  const at::Tensor weights = (seen - largest).exp(), probabilities = weights / weights.sum(-1, true);
-  // A score is scaled, and the largest subtracted: each rounds.
-  const at::Tensor of_score =
-      across(q.abs(), k.abs()) * (c * scale) + (scores.abs() + largest.abs()) * (3 * u + p.stored);
-  const at::Tensor relative = of_score.masked_fill(later, 0).amax(-1, true) * 2 +
-                              ((std::sqrt(static_cast<double>(s.seq)) + 8) * u + p.stored);
-  const at::Tensor out = probabilities.matmul(v);
-  const at::Tensor values = probabilities.matmul(v.abs()) * (relative + c) + out.abs() * p.stored;
-
-  const at::Tensor of_p = across(g, v), of_p_error = across(g.abs(), v.abs()) * c + of_p.abs() * p.stored;
-  const at::Tensor mean = (probabilities * of_p).sum(-1, true);
-  const at::Tensor mean_error = (probabilities * (of_p.abs() * (relative + c) + of_p_error)).sum(-1, true);
-  const at::Tensor of_s = probabilities * (of_p - mean);
-  const at::Tensor of_s_error = of_s.abs() * (relative + p.stored) +
-                                probabilities * (of_p_error + mean_error + (of_p.abs() + mean.abs()) * 4 * u);
-  const at::Tensor dq = of_s.matmul(k), dk = down(of_s, q), dv = down(probabilities, g);
-  const at::Tensor dq_error = (of_s_error + of_s.abs() * c).matmul(k.abs()) + dq.abs() * p.stored;
-  const at::Tensor dk_error = down(of_s_error + of_s.abs() * c, q.abs()) + dk.abs() * p.stored;
-  const at::Tensor dv_error = down(probabilities * (relative + c), g.abs()) + dv.abs() * p.stored;
-  const at::Tensor gradients = at::stack({dq_error * scale, dk_error * scale, dv_error});  // (3, b, h, s, w)
-  return {values.transpose(1, 2).reshape({s.batch * s.seq, s.heads * s.width}) + 1e-30,
-          gradients.permute({1, 3, 0, 2, 4}).reshape(product.sizes()) + 1e-30};
+// Parts that lie side by side in rows (batch seq, parts heads width), as (batch, heads, seq, width) each; and back.
+std::vector<at::Tensor> Heads(const at::Tensor& rows, std::int64_t parts, const Shape& s) {
+  return rows.view({s.batch, s.seq, parts, s.heads, s.width}).permute({2, 0, 3, 1, 4}).unbind(0);
+}
+at::Tensor RowsOf(const std::vector<at::Tensor>& parts, const Shape& s) {
+  return at::stack(parts).permute({1, 3, 0, 2, 4}).reshape({s.batch * s.seq, -1});
 }
 
 void ExpectNear(const at::Tensor& a, const at::Tensor& exact, const at::Tensor& bound,
@@ -118,11 +75,13 @@ void ExpectIsLibTorchs(const Shape& s, at::ScalarType type, const Precision& pre
   const at::Tensor out = ShortAttention(mine, s.sizes());
   const at::Tensor expected = Reference(theirs, s);
   ASSERT_EQ(out.scalar_type(), type);
-  const Bounds bounds = BoundsOf(theirs, weights.to(at::kDouble), s, precision);
-  ExpectNear(out.detach(), expected.detach(), bounds.values, what + ": values");
+  const HeadBounds bounds = BoundsOfHeads(Heads(theirs.detach(), 3, s),
+                                          Heads(weights.to(at::kDouble), 1, s)[0], s.causal, precision);
+  ExpectNear(out.detach(), expected.detach(), RowsOf({bounds.values}, s), what + ": values");
   const at::Tensor of_mine = torch::autograd::grad({out}, {mine}, {weights})[0];
   const at::Tensor of_theirs = torch::autograd::grad({expected}, {theirs}, {weights.to(at::kDouble)})[0];
-  ExpectNear(of_mine, of_theirs, bounds.gradients, what + ": gradients");
+  ExpectNear(of_mine, of_theirs, RowsOf({bounds.of_query, bounds.of_key, bounds.of_value}, s),
+             what + ": gradients");
 }
 
 TEST(ShortAttentionTest, ValuesAndGradientsAreThoseOfFloat64) {

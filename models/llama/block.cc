@@ -4,7 +4,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/silu.h>
 #include <ATen/ops/stack.h>
 #include <torch/nn/module.h>
 
@@ -12,7 +11,9 @@
 #include <utility>
 
 #include "models/attention/attention.h"
+#include "models/attention/rotary_attention.h"
 #include "models/key_value_cache.h"
+#include "models/rowwise/rowwise.h"
 #include "models/stacked/layers.h"
 
 namespace plait::llama {
@@ -99,8 +100,7 @@ models::BlockState Block::Forward(const models::BlockState& input, const models:
   const Residual middle = AddProjected(attention_axis_, rows, attended, wo_, context.dt);
   const auto wide =
       ColumnLinear(feed_forward_axis_, ffn_norm_.Forward(middle), {w1_.parameters(), w3_.parameters()});
-  const Shard<1> gated =
-      Map(wide[0], wide[1], [](const at::Tensor& gate, const at::Tensor& x) { return at::silu(gate) * x; });
+  const Shard<1> gated = Map(wide[0], wide[1], rowwise::SiluTimes);
   const Residual output = AddProjected(feed_forward_axis_, middle, gated, w2_, context.dt);
   return {output.local().view(input.hidden.sizes()), input.auxiliary_loss};
 }
@@ -140,7 +140,7 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
   const at::Tensor middle =
       stacked::AddScaled(x, linear(attended.view(x.sizes()), &Block::wo_), gathered->steps);
   const at::Tensor wide = norm(middle, &Block::ffn_norm_);
-  const at::Tensor gated = at::silu(linear(wide, &Block::w1_)) * linear(wide, &Block::w3_);
+  const at::Tensor gated = rowwise::SiluTimes(linear(wide, &Block::w1_), linear(wide, &Block::w3_));
   return stacked::AddScaled(middle, linear(gated, &Block::w2_), gathered->steps).unbind(0);
 }
 
@@ -170,6 +170,17 @@ at::Tensor Block::Attend(const at::Tensor& queries, const at::Tensor& keys, cons
       of_row.cache = cache;
       return Attend(queries.narrow(0, row, 1), keys.narrow(0, row, 1), values.narrow(0, row, 1), of_row);
     });
+  }
+  const bool whole =
+      context.sequence.axis == nullptr && !context.sequence.positions.defined() && context.cache == nullptr;
+  const attention::AttentionSizes sizes = {
+      .batch = queries.size(0), .heads = queries.size(2), .key_heads = keys.size(2)};
+  const attention::RotaryTables tables = {rotation_->cosines, rotation_->sines};
+  const auto rows = [](const at::Tensor& heads) {
+    return heads.reshape({heads.size(0) * heads.size(1), heads.size(2) * heads.size(3)});
+  };
+  if (whole && attention::UsesRotaryAttention(rows(queries), sizes, tables)) {
+    return attention::RotaryAttention(rows(queries), rows(keys), rows(values), sizes, tables);
   }
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length(context.step);
   const at::Tensor query = rotation_->Apply(queries, seen, context.sequence.positions).transpose(1, 2);

@@ -63,17 +63,21 @@ void CheckContiguous(const at::Tensor& tensor) {
 
 }  // namespace
 
-void Activate(const ActivationInputs& in, const at::Tensor& y) {
+void Activate(const ActivationInputs& in, const at::Tensor& y, const at::Tensor& slope) {
   const at::NoGradGuard not_recorded;
-  for (const at::Tensor& tensor : {in.x, in.factor, y}) CheckContiguous(tensor);
+  for (const at::Tensor& tensor : {in.x, in.factor, y, slope}) CheckContiguous(tensor);
   if (!HasOwnKernels(in.x)) {
+    PLAIT_CHECK(!slope.defined()) << "slopes of " << in.x.scalar_type() << ", for which there are no kernels";
     const at::Tensor f = ByLibTorch(in.f, in.x);
     y.copy_(in.factor.defined() ? f * in.factor : f);
     return;
   }
   WithType(in.x, [&]<typename T>(T) {
-    const ActivationForward<T> pass{
-        .f = in.f, .x = DataOf<T>(in.x), .factor = DataOf<T>(in.factor), .y = MutableDataOf<T>(y)};
+    const ActivationForward<T> pass{.f = in.f,
+                                    .x = DataOf<T>(in.x),
+                                    .factor = DataOf<T>(in.factor),
+                                    .y = MutableDataOf<T>(y),
+                                    .slope = MutableDataOf<T>(slope)};
     ParallelFor(in.x.numel(), 1,
                 [&](std::int64_t first, std::int64_t last) { UsableRows<T>()->activate(pass, first, last); });
   });

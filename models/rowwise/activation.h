@@ -2,6 +2,7 @@
 //
 //   Activate({Activation::kSilu, gate, in}, y);                                  // y = silu(gate) in
 //   ActivateBackward({Activation::kSilu, gate, in}, of_y, {of_gate, of_in, y});  // y is computed again
+//   Activate({Activation::kGelu, x}, y, slope);                                  // slope = gelu'(x), too
 //
 // All tensors are contiguous, of one shape and type. Kernels of our own for float32 and bfloat16 on processors that
 // have any: computed in float32, rounded once. Else LibTorch's operators. Not recorded by autograd. Local.
@@ -28,7 +29,8 @@ struct ActivationResults {
   at::Tensor y = {};          // the values again, where it is defined
 };
 
-void Activate(const ActivationInputs& inputs, const at::Tensor& y);
+// `slope`: f'(x) is written there, where it is defined; for kernels of our own (own_kernels.h) only.
+void Activate(const ActivationInputs& inputs, const at::Tensor& y, const at::Tensor& slope = {});
 void ActivateBackward(const ActivationInputs& inputs, const at::Tensor& of_y,
                       const ActivationResults& results);
 

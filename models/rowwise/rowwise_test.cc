@@ -1,4 +1,4 @@
-// Layer norm and GELU against LibTorch's in float64: values and gradients.
+// Norms and activations against LibTorch's in float64: values and gradients.
 #include "models/rowwise/rowwise.h"
 
 #include <ATen/ATen.h>
@@ -42,8 +42,9 @@ constexpr double kU = 0x1p-24;  // unit roundoff of sums
 constexpr double kEpsilon = 1e-5;
 
 // In float64; undefined without a bias.
-struct LayerNormInputs {
+struct NormInputs {
   at::Tensor x, weight, bias, of_y;
+  bool rms = false;  // without means
 };
 
 // Bounds of the rounding of the gradients of x, weight and bias, and of the values. A sum of terms of
@@ -52,12 +53,14 @@ struct LayerNormInputs {
 // x
 // - mean have the error of the mean and a rounding of their own, the factor 1 / sqrt(var + epsilon) half the
 // relative error of the variance and 4 u; what is multiplied passes its error on. `rounded` is what storing
-// adds, of a result and, in LibTorch's own kernels, of the moments kept for the gradients (`kept`).
-std::vector<at::Tensor> LayerNormBounds(const LayerNormInputs& in, double rounded, double kept) {
+// adds, of a result and, in LibTorch's own kernels, of the moments kept for the gradients (`kept`). Without means these
+// are 0, without an error.
+std::vector<at::Tensor> NormBounds(const NormInputs& in, double rounded, double kept) {
   const double c = 8 * kU, one_sign = (std::sqrt(static_cast<double>(in.x.size(1))) + 8) * kU;
-  const at::Tensor mean = in.x.mean(1, true), d = in.x - mean, variance = (d * d).mean(1, true);
+  const double means = in.rms ? 0 : 1;
+  const at::Tensor mean = in.x.mean(1, true) * means, d = in.x - mean, variance = (d * d).mean(1, true);
   const at::Tensor factor = (variance + kEpsilon).rsqrt(), hat = d * factor;
-  const at::Tensor mean_error = in.x.abs().mean(1, true) * one_sign;
+  const at::Tensor mean_error = in.x.abs().mean(1, true) * (one_sign * means);
   const at::Tensor variance_error = variance * one_sign + mean_error * mean_error;
   const at::Tensor relative = variance_error / (variance + kEpsilon) / 2 + 4 * kU;
   const auto hat_error = [&](double moments) {
@@ -71,8 +74,9 @@ std::vector<at::Tensor> LayerNormBounds(const LayerNormInputs& in, double rounde
       in.weight.abs() * hat_error(0) + ((hat * in.weight).abs() + bias.abs()) * (4 * kU) + y.abs() * rounded;
 
   const at::Tensor g = in.weight * in.of_y, of_hat = hat_error(kept);
-  const at::Tensor shift = g.mean(1, true), along = (g * hat).mean(1, true), inner = g - shift - hat * along;
-  const at::Tensor shift_error = g.abs().mean(1, true) * c;
+  const at::Tensor shift = g.mean(1, true) * means, along = (g * hat).mean(1, true),
+                   inner = g - shift - hat * along;
+  const at::Tensor shift_error = g.abs().mean(1, true) * (c * means);
   const at::Tensor along_error = (g.abs() * (of_hat + hat.abs() * c)).mean(1, true);
   const at::Tensor of_x = ((g.abs() + shift.abs() + (hat * along).abs()) * (4 * kU) + shift_error +
                            of_hat * along.abs() + hat.abs() * along_error) *
@@ -86,19 +90,24 @@ std::vector<at::Tensor> LayerNormBounds(const LayerNormInputs& in, double rounde
 }
 
 // Gradients, then values, by LibTorch or by kernels of our own.
-std::vector<at::Tensor> RunLayerNorm(const LayerNormInputs& in, at::ScalarType type, bool own) {
+std::vector<at::Tensor> RunNorm(const NormInputs& in, at::ScalarType type, bool own) {
   std::vector<at::Tensor> inputs = {Leaf(in.x, type), Leaf(in.weight, type)};
   if (in.bias.defined()) inputs.push_back(Leaf(in.bias, type));
   const at::Tensor b = in.bias.defined() ? inputs[2] : at::Tensor();
-  const at::Tensor y = own ? LayerNorm(inputs[0], inputs[1], b, kEpsilon)
-                           : at::layer_norm(inputs[0], {in.x.size(1)}, inputs[1], b, kEpsilon);
+  const auto norm = [&]() {
+    if (in.rms && own) return RmsNorm(inputs[0], inputs[1], kEpsilon);
+    if (in.rms) return inputs[0] * (inputs[0].square().mean(1, true) + kEpsilon).rsqrt() * inputs[1];
+    return own ? LayerNorm(inputs[0], inputs[1], b, kEpsilon)
+               : at::layer_norm(inputs[0], {in.x.size(1)}, inputs[1], b, kEpsilon);
+  };
+  const at::Tensor y = norm();
   std::vector<at::Tensor> results = torch::autograd::grad({y}, inputs, {in.of_y.to(type)});
   results.push_back(y);
   return results;
 }
 
 // A mean of 3, so that deviations lose digits. A row of one number has no deviation but epsilon's.
-TEST_P(RowwiseTest, LayerNormIsThatOfFloat64) {
+TEST_P(RowwiseTest, NormsAreThoseOfFloat64) {
   at::manual_seed(3);
   const double kept = HasOwnKernels() ? 0 : Rounded();
   struct Shape {
@@ -107,15 +116,19 @@ TEST_P(RowwiseTest, LayerNormIsThatOfFloat64) {
   for (const Shape& s :
        std::vector<Shape>{{1, 1}, {5, 7}, {33, 16}, {70, 128}, {9, 100}, {300, 768}, {513, 65}}) {
     const auto draw = [&](at::IntArrayRef shape, double shift) { return Draw(shape, shift).to(at::kDouble); };
-    for (const bool with_bias : {true, false}) {
-      const LayerNormInputs in = {draw({s.rows, s.width}, 3), draw({s.width}, 1),
-                                  with_bias ? draw({s.width}, 0) : at::Tensor(), draw({s.rows, s.width}, 0)};
-      const auto actual = RunLayerNorm(in, GetParam(), true), exact = RunLayerNorm(in, at::kDouble, false);
-      const auto bounds = LayerNormBounds(in, Rounded(), kept);
+    for (const std::string kind : {"layer norm with bias", "layer norm", "RMS norm"}) {
+      const bool with_bias = kind == "layer norm with bias";
+      const NormInputs in = {draw({s.rows, s.width}, 3), draw({s.width}, 1),
+                             with_bias ? draw({s.width}, 0) : at::Tensor(), draw({s.rows, s.width}, 0),
+                             kind == "RMS norm"};
+      // LibTorch's operators round each of their steps; they are not ours to bound.
+      if (in.rms && !HasOwnKernels()) continue;
+      const auto actual = RunNorm(in, GetParam(), true), exact = RunNorm(in, at::kDouble, false);
+      const auto bounds = NormBounds(in, Rounded(), kept);
       for (std::size_t i = 0; i < actual.size(); ++i) {
-        ExpectNear(
-            actual[i], exact[i], bounds[i],
-            std::to_string(s.rows) + " x " + std::to_string(s.width) + ", result " + std::to_string(i));
+        ExpectNear(actual[i], exact[i], bounds[i],
+                   kind + ", " + std::to_string(s.rows) + " x " + std::to_string(s.width) + ", result " +
+                       std::to_string(i));
       }
     }
   }
@@ -125,7 +138,7 @@ TEST_P(RowwiseTest, LayerNormIsThatOfFloat64) {
 // by 1.8e-7 (half of erf's 3.6e-7), which x multiplies in the values, and its density by (4 + x^2) u of
 // itself, the x^2 from the argument of the exponential. By tanh: s = sigmoid(a), of an argument with a
 // relative error of 4 u, errs by 4 u s and by 4 u |a| s (1 - s), and LibTorch's own 1 + tanh by 2^-52; the
-// slope s + x s (1 - s) inner depends on it by at most 1 + |x| inner.
+// slope s + x s (1 - s) inner depends on it by at most 1 + |x| inner. It is stored for the backward pass, and rounded there.
 struct GeluBounds {
   at::Tensor values, slopes;
 };
@@ -155,16 +168,43 @@ TEST_P(RowwiseTest, GeluIsThatOfFloat64) {
     ExpectNear(y, exact, bounds.values + exact.detach().abs() * stored + 1e-30, name);
     const at::Tensor of_mine = torch::autograd::grad({y}, {mine}, {of_y})[0];
     const at::Tensor of_theirs = torch::autograd::grad({exact}, {theirs}, {of_y.to(at::kDouble)})[0];
-    ExpectNear(of_mine, of_theirs,
-               bounds.slopes * of_y.to(at::kDouble).abs() + of_theirs.abs() * stored + 1e-30,
-               std::string("gradient, ") + name);
+    ExpectNear(
+        of_mine, of_theirs,
+        bounds.slopes * of_y.to(at::kDouble).abs() * (1 + stored) + of_theirs.abs() * (2 * stored) + 1e-30,
+        std::string("gradient, ") + name);
   }
+}
+
+// A sigmoid s errs by 8 u s. Its slope s (1 + x (1 - s)) has the error of s in both factors, and four roundings; what is
+// multiplied rounds once more each, the result is stored.
+TEST_P(RowwiseTest, SiluTimesIsThatOfFloat64) {
+  if (!HasOwnKernels()) return;  // LibTorch's operators round in between
+  at::manual_seed(4);
+  const at::Tensor gate = at::linspace(-30, 30, 4097, at::kDouble).to(GetParam()), x = Draw({4097}),
+                   of_y = Draw({4097});
+  const std::vector<at::Tensor> mine = {Leaf(gate, GetParam()), Leaf(x, GetParam())};
+  const std::vector<at::Tensor> theirs = {Leaf(gate, at::kDouble), Leaf(x, at::kDouble)};
+  const at::Tensor y = SiluTimes(mine[0], mine[1]), exact = theirs[0] * theirs[0].sigmoid() * theirs[1];
+  const std::vector<at::Tensor> of_mine = torch::autograd::grad({y}, mine, {of_y});
+  const std::vector<at::Tensor> of_theirs = torch::autograd::grad({exact}, theirs, {of_y.to(at::kDouble)});
+
+  const at::Tensor g = theirs[0].detach(), s = g.sigmoid(),
+                   size = (theirs[1].detach() * of_y.to(at::kDouble)).abs();
+  const at::Tensor inner = g * (1 - s) + 1;
+  const at::Tensor of_slope = s * (inner.abs() * (12 * kU) + g.abs() * (s * 8 + 2) * kU + 2 * kU);
+  const double stored = Rounded() + 12 * kU;
+  ExpectNear(y, exact, exact.detach().abs() * stored + 1e-30, "values");
+  ExpectNear(of_mine[0], of_theirs[0], size * of_slope + of_theirs[0].abs() * stored + 1e-30, "of the gate");
+  ExpectNear(of_mine[1], of_theirs[1], of_theirs[1].abs() * stored + 1e-30, "of x");
 }
 
 TEST_P(RowwiseTest, ViewsAndOddCounts) {
   const at::Tensor wide = Draw({40, 50}), weight = Draw({20}, 1);
   const at::Tensor x = wide.narrow(1, 7, 20);
   EXPECT_TRUE(LayerNorm(x, weight, {}, 1e-5).equal(LayerNorm(x.contiguous(), weight, {}, 1e-5)));
+  EXPECT_TRUE(RmsNorm(x, weight, 1e-5).equal(RmsNorm(x.contiguous(), weight, 1e-5)));
+  EXPECT_TRUE(SiluTimes(x, wide.narrow(1, 9, 20))
+                  .equal(SiluTimes(x.contiguous(), wide.narrow(1, 9, 20).contiguous())));
   EXPECT_TRUE(Gelu(x, GeluKind::kExact).equal(Gelu(x.contiguous(), GeluKind::kExact)));
   EXPECT_TRUE(Gelu(x.t(), GeluKind::kTanh).equal(Gelu(x.contiguous(), GeluKind::kTanh).t()));
 }
@@ -174,8 +214,9 @@ TEST_P(RowwiseTest, ThreadsDoNotMatter) {
   if (!HasOwnKernels()) return;  // LibTorch's promise no such thing
   const at::Tensor x = Leaf(Draw({700, 600}), GetParam()), weight = Leaf(Draw({600}, 1), GetParam());
   const at::Tensor of_y = Draw({700, 600});
-  ExpectSameOnThreads(5, [&] {
-    const at::Tensor y = Gelu(LayerNorm(x, weight, {}, 1e-5), GeluKind::kExact);
+  ExpectSameOnThreads(9, [&] {
+    const at::Tensor normal = RmsNorm(x, weight, 1e-5);
+    const at::Tensor y = SiluTimes(normal, Gelu(LayerNorm(x, weight, {}, 1e-5), GeluKind::kExact));
     std::vector<at::Tensor> results = torch::autograd::grad({y}, {x, weight}, {of_y});
     results.push_back(y.detach());
     return results;
@@ -188,6 +229,9 @@ INSTANTIATE_TEST_SUITE_P(Types, RowwiseTest, testing::Values(at::kFloat, at::kBF
 TEST(RowwiseDeathTest, ShapesMustFit) {
   EXPECT_DEATH(LayerNorm(at::empty({4, 8}), at::empty({9}), {}, 1e-5),
                "expected \\(rows, width\\) and \\(width\\)");
+  EXPECT_DEATH(RmsNorm(at::empty({4, 8}), at::empty({9}), 1e-5),
+               "expected \\(rows, width\\) and \\(width\\)");
+  EXPECT_DEATH(SiluTimes(at::empty({4, 8}), at::empty({4, 9})), "expected one shape and type");
 }
 
 }  // namespace

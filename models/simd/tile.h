@@ -32,6 +32,14 @@ struct Tile {
 template <typename P, bool kPartial, typename V, typename H, int kRows, int kVectors, bool kTail>
 PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_count, const Lane<V>* a,
                              Index a_row, Index a_k, const Lane<V>* b, Index b_k, Index last_count) {
+  // Some rows from each pointer: one offset for each row of the tile would be more than there are registers.
+  constexpr int kTogether = 5, kPointers = (kRows + kTogether - 1) / kTogether;
+  const Lane<V>* rows[kPointers];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPointers; ++p) {
+    rows[p] = a + p * kTogether * a_row;
+    asm("" : "+r"(rows[p]));
+  }
   for (Index k = 0; k < k_count; ++k) {
     V wide[kVectors > 0 ? kVectors : 1];
     H tail{};
@@ -45,12 +53,13 @@ PLAIT_INLINE void Accumulate(Tile<V, H, kRows, kVectors, kTail>& tile, Index k_c
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const Lane<V> value = a[i * a_row];
+      const Lane<V> value = rows[i / kTogether][i % kTogether * a_row];
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) tile.wide[i][j] = P::MultiplyAdd(value, wide[j], tile.wide[i][j]);
       if constexpr (kTail) tile.tail[i] = P::MultiplyAdd(value, tail, tile.tail[i]);
     }
-    a += a_k;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPointers; ++p) rows[p] += a_k;
     b += b_k;
   }
 }

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/rms_norm.h>
 #include <torch/nn/module.h>
 
 #include "base/seed.h"
@@ -34,7 +33,7 @@ Norm::Norm(torch::nn::Module& parent, const std::string& name, std::int64_t widt
 }
 
 at::Tensor Norm::Forward(const at::Tensor& rows) const {
-  if (kind == NormKind::kRms) return at::rms_norm(rows, weight.sizes(), weight, eps);
+  if (kind == NormKind::kRms) return rowwise::RmsNorm(rows, weight, eps);
   return rowwise::LayerNorm(rows, weight, bias, eps);
 }
 

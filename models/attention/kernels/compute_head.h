@@ -26,40 +26,90 @@ constexpr Index kBlockRows = 32;  // queries whose later keys are skipped togeth
 
 constexpr Index Padded(Index count) { return (count + kWide - 1) / kWide * kWide; }
 
+// Floats of a right operand (inner, columns) in panels.
+template <typename Elements>
+constexpr Index PanelsRoom(Index inner, Index columns) {
+  return linear::Panels(columns) * linear::Places<Elements>(inner) * linear::kPanelColumns;
+}
+
 // Room for what a pass keeps, from one allocation. Inner sizes of all products are `seq` or `width`, rows of
 // their left operands at most kBlockRows.
 template <typename Elements>
 struct HeadRoom {
-  HeadRoom(Index seq, Index width) : stride(Padded(seq)) {
-    const Index longest = seq > width ? seq : width, kept = kBlockRows * Padded(longest);
-    all = RoomFor(linear::PanelRoom<Elements>(longest) + kept + (kBlockRows + seq) * stride);
-    left = all.get() + linear::PanelRoom<Elements>(longest);
+  // `gradients`: for a backward pass.
+  HeadRoom(Index seq, Index width, bool gradients) : stride(Padded(seq)), sum_stride(Padded(width)) {
+    const Index across = PanelsRoom<Elements>(width, seq), down = PanelsRoom<Elements>(seq, width);
+    const Index kept = kBlockRows * Padded(seq > width ? seq : width), sum = seq * sum_stride;
+    all = RoomFor(across + down + kept + kBlockRows * stride +
+                  (gradients ? 2 * down + seq * stride + 2 * sum : 0));
+    for_scores = all.get();
+    for_queries = for_scores + across;
+    left = for_queries + down;
     scores = left + kept;
-    of_scores = scores + kBlockRows * stride;
+    for_keys = scores + kBlockRows * stride;
+    for_values = for_keys + down;
+    of_scores = for_values + down;
+    of_key = of_scores + seq * stride;
+    of_value = of_key + sum;
   }
 
-  Room all;  // begins with the panel
-  Index stride;
+  Room all;
+  Index stride, sum_stride;
+  // Panels of the right operands of products: to scores or to gradients of probabilities; to results or to gradients of
+  // queries; to gradients of keys and of values.
+  float *for_scores, *for_queries, *for_keys, *for_values;
   float* left;
-  float* scores;     // (kBlockRows, stride)
-  float* of_scores;  // (seq, stride)
+  float* scores;             // (kBlockRows, stride)
+  float* of_scores;          // (seq, stride)
+  float *of_key, *of_value;  // (seq, sum_stride) each
 };
 
-// out (rows, columns) = left (rows, inner) right (inner, columns)
+// Packs a right operand once for all blocks of rows that it is multiplied with.
+template <typename Elements>
+void Pack(Index inner, Index columns, const Matrix<typename Elements::Type>& right, float* to) {
+  const linear::Product<typename Elements::Type> product{
+      .columns = columns, .inner = inner, .left = {}, .right = right};
+  const Index places = linear::Places<Elements>(inner);
+  for (Index column = 0; column < columns; column += linear::kPanelColumns) {
+    const Index count = Least(columns - column, linear::kPanelColumns);
+    linear::PackPanel<Elements>(product, 0, places, column, count,
+                                count <= kWide ? kWide : linear::kPanelColumns, to);
+    to += places * linear::kPanelColumns;
+  }
+}
+
+// What Pack has made of an operand of `packed` places, from number `first` on.
+struct Packed {
+  const float* panels;
+  Index packed;
+  Index first = 0;
+};
+
+// out (rows, columns) = left (rows, inner) right (inner, columns) + what is there, if it `adds`. `columns` are all that were
+// packed, or whole panels of them; `right.first` is even.
 template <typename Elements, typename OutElements = Elements>
 void Multiply(Index rows, Index inner, Index columns, const Matrix<typename Elements::Type>& left,
-              const Matrix<typename Elements::Type>& right, typename OutElements::Type* out, Index out_stride,
-              const HeadRoom<Elements>& room) {
+              const Packed& right, typename OutElements::Type* out, Index out_stride, float* left_room,
+              bool adds = false) {
   using Kind = ProductKind<Elements, OutElements>;
   const typename Kind::Product product{.rows = rows,
                                        .columns = columns,
                                        .inner = inner,
                                        .left = left,
-                                       .right = right,
+                                       .right = {},
                                        .out = out,
-                                       .out_stride = out_stride};
-  linear::ComputePanels<Kind>(product, linear::LeftOf<Elements>(product, room.left), 0,
-                              linear::Panels(columns), room.all.get());
+                                       .out_stride = out_stride,
+                                       .residual = adds ? out : nullptr};
+  const linear::LeftPlaces places = linear::LeftOf<Elements>(product, left_room);
+  linear::PanelWork<Kind> work{
+      .product = &product, .left = &places, .panel = nullptr, .places = linear::Places<Elements>(inner)};
+  const float* panel = right.panels;
+  for (; work.column < columns; work.column += linear::kPanelColumns) {
+    const bool narrow = columns - work.column <= kWide;
+    work.panel = panel + right.first / Elements::Products::kPair * (narrow ? kWide : linear::kPanelColumns);
+    narrow ? linear::ComputePanel<Kind, 1>(work, rows, {}) : linear::ComputePanel<Kind, 2>(work, rows, {});
+    panel += right.packed * linear::kPanelColumns;
+  }
 }
 
 PLAIT_INLINE float Sum(WideF32 v) {
@@ -85,10 +135,10 @@ void SoftmaxRow(float* scores, Index seen, Index end, float scale, typename Elem
   WideF32 sum{};
   for (Index j = 0; j < padded; j += kWide) {
     WideF32 y = (simd::Load<WideF32>(scores + j) - shift) * factor;
-    const auto counts = y > least;
-    y = counts ? y : least;
+    const auto vanishes = y < least;  // not a NaN
+    y = vanishes ? least : y;
     const simd::ScaledExp<WideF32> e = simd::Exp(y);
-    const WideF32 value = counts ? simd::Fma(e.scale, e.p, e.scale) : WideF32{};
+    const WideF32 value = vanishes ? WideF32{} : simd::Fma(e.scale, e.p, e.scale);
     simd::Store(scores + j, value);
     sum += value;
   }
@@ -99,22 +149,45 @@ void SoftmaxRow(float* scores, Index seen, Index end, float scale, typename Elem
   }
 }
 
+// The pass of query head `i` of a group.
+template <typename Pass>
+Pass QueryHead(Pass h, Index i) {
+  h.query.data += i * h.width;
+  h.probabilities += i * h.seq * h.seq;
+  if constexpr (requires { h.of_query; }) {
+    h.of_out.data += i * h.width;
+    h.of_query.data += i * h.width;
+  } else {
+    h.out.data += i * h.width;
+  }
+  return h;
+}
+
 template <typename Elements>
-void Forward(const HeadForward<typename Elements::Type>& h) {
-  const HeadRoom<Elements> room(h.seq, h.width);
+void ForwardOfQueries(const HeadForward<typename Elements::Type>& h, const HeadRoom<Elements>& room) {
+  const Packed keys = {room.for_scores, linear::Places<Elements>(h.width)},
+               values = {room.for_queries, linear::Places<Elements>(h.seq)};
   for (Index first = 0; first < h.seq; first += kBlockRows) {
     const Index rows = Least(kBlockRows, h.seq - first), end = h.causal ? first + rows : h.seq;
     Multiply<Elements, simd::FloatElements>(rows, h.width, end,
-                                            {h.query.data + first * h.query.stride, h.query.stride, 1},
-                                            {h.key.data, 1, h.key.stride}, room.scores, room.stride, room);
+                                            {h.query.data + first * h.query.stride, h.query.stride, 1}, keys,
+                                            room.scores, room.stride, room.left);
     typename Elements::Type* probabilities = h.probabilities + first * h.seq;
     for (Index i = 0; i < rows; ++i) {
       SoftmaxRow<Elements>(room.scores + i * room.stride, h.causal ? first + i + 1 : end, end, h.scale,
                            probabilities + i * h.seq);
     }
-    Multiply<Elements>(rows, end, h.width, {probabilities, h.seq, 1}, {h.value.data, h.value.stride, 1},
-                       h.out.data + first * h.out.stride, h.out.stride, room);
+    Multiply<Elements>(rows, end, h.width, {probabilities, h.seq, 1}, values,
+                       h.out.data + first * h.out.stride, h.out.stride, room.left);
   }
+}
+
+template <typename Elements>
+void Forward(const HeadForward<typename Elements::Type>& h) {
+  const HeadRoom<Elements> room(h.seq, h.width, /*gradients=*/false);
+  Pack<Elements>(h.width, h.seq, {h.key.data, 1, h.key.stride}, room.for_scores);
+  Pack<Elements>(h.seq, h.width, {h.value.data, h.value.stride, 1}, room.for_queries);
+  for (Index i = 0; i < h.group; ++i) ForwardOfQueries<Elements>(QueryHead(h, i), room);
 }
 
 // Gradient of a row's scores, before scaling of q k, from that of its probabilities.
@@ -133,34 +206,76 @@ void SoftmaxRowGradient(const float* of_probabilities, const typename Elements::
   }
 }
 
+// Of scores, to room.of_scores, and of queries.
 template <typename Elements>
-void Backward(const HeadBackward<typename Elements::Type>& h) {
+void QueryGradients(const HeadBackward<typename Elements::Type>& h, const HeadRoom<Elements>& room) {
   using T = typename Elements::Type;
-  const HeadRoom<Elements> room(h.seq, h.width);
+  const Packed values = {room.for_scores, linear::Places<Elements>(h.width)},
+               keys = {room.for_queries, linear::Places<Elements>(h.seq)};
   T* of_scores = reinterpret_cast<T*>(room.of_scores);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
     const Index rows = Least(kBlockRows, h.seq - first), end = h.causal ? first + rows : h.seq;
-    Multiply<Elements, simd::FloatElements>(
-        rows, h.width, end, {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
-        {h.value.data, 1, h.value.stride}, room.scores, room.stride, room);
+    Multiply<Elements, simd::FloatElements>(rows, h.width, end,
+                                            {h.of_out.data + first * h.of_out.stride, h.of_out.stride, 1},
+                                            values, room.scores, room.stride, room.left);
     for (Index i = 0; i < rows; ++i) {
       SoftmaxRowGradient<Elements>(room.scores + i * room.stride, h.probabilities + (first + i) * h.seq, end,
                                    h.scale, of_scores + (first + i) * h.seq);
     }
-    Multiply<Elements>(rows, end, h.width, {of_scores + first * h.seq, h.seq, 1},
-                       {h.key.data, h.key.stride, 1}, h.of_query.data + first * h.of_query.stride,
-                       h.of_query.stride, room);
+    Multiply<Elements>(rows, end, h.width, {of_scores + first * h.seq, h.seq, 1}, keys,
+                       h.of_query.data + first * h.of_query.stride, h.of_query.stride, room.left);
   }
-  // Keys [first, first + rows) are seen by queries from `seen` on.
+}
+
+// Of keys and values, to rows of OutElements; keys [first, first + rows) are seen by queries from `seen` on.
+template <typename Elements, typename OutElements>
+void KeyGradients(const HeadBackward<typename Elements::Type>& h, const HeadRoom<Elements>& room,
+                  const Rows<typename OutElements::Type>& of_key,
+                  const Rows<typename OutElements::Type>& of_value, bool adds) {
+  const auto* of_scores = reinterpret_cast<const typename Elements::Type*>(room.of_scores);
+  const Index places = linear::Places<Elements>(h.seq);
+  Pack<Elements>(h.seq, h.width, {h.query.data, h.query.stride, 1}, room.for_keys);
+  Pack<Elements>(h.seq, h.width, {h.of_out.data, h.of_out.stride, 1}, room.for_values);
   for (Index first = 0; first < h.seq; first += kBlockRows) {
     const Index rows = Least(kBlockRows, h.seq - first), seen = h.causal ? first : 0, queries = h.seq - seen;
-    Multiply<Elements>(rows, queries, h.width, {of_scores + seen * h.seq + first, 1, h.seq},
-                       {h.query.data + seen * h.query.stride, h.query.stride, 1},
-                       h.of_key.data + first * h.of_key.stride, h.of_key.stride, room);
-    Multiply<Elements>(rows, queries, h.width, {h.probabilities + seen * h.seq + first, 1, h.seq},
-                       {h.of_out.data + seen * h.of_out.stride, h.of_out.stride, 1},
-                       h.of_value.data + first * h.of_value.stride, h.of_value.stride, room);
+    Multiply<Elements, OutElements>(rows, queries, h.width, {of_scores + seen * h.seq + first, 1, h.seq},
+                                    {room.for_keys, places, seen}, of_key.data + first * of_key.stride,
+                                    of_key.stride, room.left, adds);
+    Multiply<Elements, OutElements>(rows, queries, h.width,
+                                    {h.probabilities + seen * h.seq + first, 1, h.seq},
+                                    {room.for_values, places, seen}, of_value.data + first * of_value.stride,
+                                    of_value.stride, room.left, adds);
   }
+}
+
+template <typename Elements>
+void StoreRows(const float* from, Index stride, Index seq, Index width,
+               const Rows<typename Elements::Type>& to) {
+  for (Index i = 0; i < seq; ++i) {
+    for (Index j = 0; j < width; j += kWide) {
+      Elements::Store(to.data + i * to.stride + j, width - j, simd::Load<WideF32>(from + i * stride + j));
+    }
+  }
+}
+
+template <typename Elements>
+void Backward(const HeadBackward<typename Elements::Type>& h) {
+  const HeadRoom<Elements> room(h.seq, h.width, /*gradients=*/true);
+  Pack<Elements>(h.width, h.seq, {h.value.data, 1, h.value.stride}, room.for_scores);
+  Pack<Elements>(h.seq, h.width, {h.key.data, h.key.stride, 1}, room.for_queries);
+  if (h.group == 1) {
+    QueryGradients<Elements>(h, room);
+    return KeyGradients<Elements, Elements>(h, room, h.of_key, h.of_value, /*adds=*/false);
+  }
+  // Sums over the group are float32, rounded once.
+  for (Index i = 0; i < h.group; ++i) {
+    const HeadBackward<typename Elements::Type> head = QueryHead(h, i);
+    QueryGradients<Elements>(head, room);
+    KeyGradients<Elements, simd::FloatElements>(head, room, {room.of_key, room.sum_stride},
+                                                {room.of_value, room.sum_stride}, /*adds=*/i > 0);
+  }
+  StoreRows<Elements>(room.of_key, room.sum_stride, h.seq, h.width, h.of_key);
+  StoreRows<Elements>(room.of_value, room.sum_stride, h.seq, h.width, h.of_value);
 }
 
 }  // namespace

@@ -24,8 +24,11 @@ struct Rows {
   std::int64_t stride = 0;
 };
 
+// One key head and the `group` query heads that look at it: their queries and results, and in HeadBackward gradients, lie
+// `width` numbers, probabilities seq^2, apart.
 template <typename T>
 struct HeadForward {
+  std::int64_t group = 1;
   std::int64_t seq = 0;
   std::int64_t width = 0;
   bool causal = true;
@@ -36,8 +39,10 @@ struct HeadForward {
   T* probabilities = nullptr;
 };
 
+// Gradients of keys and values are sums over the group.
 template <typename T>
 struct HeadBackward {
+  std::int64_t group = 1;
   std::int64_t seq = 0;
   std::int64_t width = 0;
   bool causal = true;
@@ -48,11 +53,27 @@ struct HeadBackward {
   Rows<T> of_query, of_key, of_value;  // written
 };
 
+// Rotary positions (Su et al., arXiv:2104.09864) in rows of heads, (rows, heads width): pair (a, b) of neighbours at
+// position p, which is row i mod seq, becomes (a cos - b sin, b cos + a sin); `back`: turned the other way.
+template <typename T>
+struct RotatedHeads {
+  std::int64_t seq = 0;
+  std::int64_t heads = 1;
+  std::int64_t width = 0;  // even
+  bool back = false;
+  const float* cosines = nullptr;  // (seq, width): cos, cos for each pair
+  const float* sines = nullptr;    // (seq, width): -sin, sin
+  Rows<const T> x;
+  Rows<T> out;  // may be x itself
+};
+
 template <typename T>
 struct HeadKernels {
   const char* name = "";
   void (*forward)(const HeadForward<T>& head) = nullptr;
   void (*backward)(const HeadBackward<T>& head) = nullptr;
+  // Rows [first, last).
+  void (*rotate)(const RotatedHeads<T>& heads, std::int64_t first, std::int64_t last) = nullptr;
 };
 
 // Null where LibTorch's products are used (models/linear/kernels/product.h).

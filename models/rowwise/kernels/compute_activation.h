@@ -110,6 +110,17 @@ void ActivateBy(const ActivationForward<T>& pass, simd::Index first, simd::Index
 }
 
 template <Activation kF, typename Elements, typename T>
+void ActivateWithSlopeBy(const ActivationForward<T>& pass, simd::Index first, simd::Index last) {
+  ForVectors(
+      first, last, [&](simd::Index i, simd::Index lanes) __attribute__((always_inline)) {
+        auto [y, slope] = Evaluate<kF>(Elements::Load(pass.x + i, lanes));
+        if (pass.factor != nullptr) y *= Elements::Load(pass.factor + i, lanes);
+        Elements::Store(pass.y + i, lanes, y);
+        Elements::Store(pass.slope + i, lanes, slope);
+      });
+}
+
+template <Activation kF, typename Elements, typename T>
 void ActivateBackwardBy(const ActivationBackward<T>& pass, simd::Index first, simd::Index last) {
   ForVectors(
       first, last, [&](simd::Index i, simd::Index lanes) __attribute__((always_inline)) {
@@ -143,7 +154,10 @@ void WithActivation(Activation f, const Run& run) {
 
 template <typename Elements, typename T>
 void Activate(const ActivationForward<T>& pass, simd::Index first, simd::Index last) {
-  WithActivation(pass.f, [&]<Activation kF>() { ActivateBy<kF, Elements>(pass, first, last); });
+  WithActivation(pass.f, [&]<Activation kF>() {
+    pass.slope == nullptr ? ActivateBy<kF, Elements>(pass, first, last)
+                          : ActivateWithSlopeBy<kF, Elements>(pass, first, last);
+  });
 }
 
 template <typename Elements, typename T>

@@ -1,4 +1,4 @@
-// Layer norm of row_functions.h for one family; a .cc includes the family's header (models/simd) first.
+// Norms of row_functions.h for one family; a .cc includes the family's header (models/simd) first.
 #ifndef PLAIT_MODELS_ROWWISE_KERNELS_COMPUTE_LAYER_NORM_H_
 #define PLAIT_MODELS_ROWWISE_KERNELS_COMPUTE_LAYER_NORM_H_
 
@@ -34,7 +34,7 @@ void LayerNormRows(const LayerNormForward<T>& n, Index first, Index last) {
     const T* x = n.x + i * n.width;
     T* y = n.y + i * n.width;
     WideF32 sum{}, squares{};
-    for (Index j = 0; j < n.width; j += kWide) sum += Elements::Load(x + j, n.width - j);
+    for (Index j = 0; n.mean != nullptr && j < n.width; j += kWide) sum += Elements::Load(x + j, n.width - j);
     const float mean = Sum(sum) / count;
     const WideF32 shift = simd::Splat<WideF32>(mean);
     for (Index j = 0; j < n.width; j += kWide) {
@@ -49,19 +49,25 @@ void LayerNormRows(const LayerNormForward<T>& n, Index first, Index last) {
       const WideF32 bias = n.bias == nullptr ? WideF32{} : Elements::Load(n.bias + j, lanes);
       Elements::Store(y + j, lanes, simd::Fma(hat, Elements::Load(n.weight + j, lanes), bias));
     }
-    n.mean[i] = mean;
+    if (n.mean != nullptr) n.mean[i] = mean;
     n.inverse_deviation[i] = inverse;
   }
 }
 
-// With g = weight of_y and h = (x - mean) / deviation: (g - mean(g) - h mean(g h)) / deviation.
+// Of row i.
+template <typename T>
+PLAIT_INLINE WideF32 ShiftOf(const LayerNormBackward<T>& n, Index i) {
+  return simd::Splat<WideF32>(n.mean == nullptr ? 0 : n.mean[i]);
+}
+
+// With g = weight of_y and h = (x - mean) / deviation: (g - mean(g) - h mean(g h)) / deviation; without a mean
+// (g - h mean(g h)) / deviation.
 template <typename Elements, typename T>
 void LayerNormOfX(const LayerNormBackward<T>& n, Index first, Index last) {
   const float count = static_cast<float>(n.width);
   for (Index i = first; i < last; ++i) {
     const T *x = n.x + i * n.width, *of_y = n.of_y + i * n.width;
-    const WideF32 shift = simd::Splat<WideF32>(n.mean[i]),
-                  factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
+    const WideF32 shift = ShiftOf(n, i), factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
     WideF32 sum{}, projected{};
     for (Index j = 0; j < n.width; j += kWide) {
       const Index lanes = n.width - j;
@@ -69,7 +75,7 @@ void LayerNormOfX(const LayerNormBackward<T>& n, Index first, Index last) {
       sum += g;
       projected = simd::Fma(g, (Elements::Load(x + j, lanes) - shift) * factor, projected);
     }
-    const WideF32 mean = simd::Splat<WideF32>(Sum(sum) / count);
+    const WideF32 mean = simd::Splat<WideF32>(n.mean == nullptr ? 0 : Sum(sum) / count);
     const WideF32 along = simd::Splat<WideF32>(Sum(projected) / count);
     for (Index j = 0; j < n.width; j += kWide) {
       const Index lanes = n.width - j;
@@ -87,8 +93,7 @@ void LayerNormOfParameters(const LayerNormBackward<T>& n, Index first, Index las
   for (Index column = first; column < last; column += kColumnsTogether) {
     WideF32 of_weight[kVectors]{}, of_bias[kVectors]{};
     for (Index i = 0; i < n.rows; ++i) {
-      const WideF32 shift = simd::Splat<WideF32>(n.mean[i]),
-                    factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
+      const WideF32 shift = ShiftOf(n, i), factor = simd::Splat<WideF32>(n.inverse_deviation[i]);
 #pragma GCC unroll 4
       for (Index v = 0; v < kVectors; ++v) {
         const Index j = column + v * kWide, lanes = last - j;

@@ -1,4 +1,5 @@
-// Layer norm, activations and sums of rows on arrays, forward and backward, as kernels of a processor family compute them.
+// Norms, activations, cross entropies and sums of rows on arrays, forward and backward, as kernels of a processor family
+// compute them.
 //
 // Numbers are float or bfloat16; all is computed in float32 and rounded once. Every row, and every column of
 // a sum over rows, has the same bits whatever is computed beside it.
@@ -15,7 +16,7 @@ namespace plait::rowwise {
 using simd::BFloat16;
 
 // Ba, Kiros and Hinton, arXiv:1607.06450: y = (x - mean) / sqrt(variance + epsilon) * weight + bias, row by
-// row.
+// row. Without `mean`: y = x / sqrt(mean square + epsilon) * weight + bias (Zhang and Sennrich, arXiv:1910.07467).
 template <typename T>
 struct LayerNormForward {
   std::int64_t rows = 0;
@@ -25,7 +26,7 @@ struct LayerNormForward {
   const T* weight = nullptr;  // (width)
   const T* bias = nullptr;    // (width), or none
   T* y = nullptr;             // (rows, width)
-  float* mean = nullptr;      // (rows), for the backward pass
+  float* mean = nullptr;      // (rows), for the backward pass; or none
   float* inverse_deviation = nullptr;
 };
 
@@ -35,7 +36,7 @@ struct LayerNormBackward {
   std::int64_t width = 0;
   const T* x = nullptr;
   const T* weight = nullptr;
-  const float* mean = nullptr;
+  const float* mean = nullptr;  // or none
   const float* inverse_deviation = nullptr;
   const T* of_y = nullptr;
   T* of_x = nullptr;       // (rows, width)
@@ -50,6 +51,7 @@ struct ActivationForward {
   const T* x = nullptr;
   const T* factor = nullptr;  // or none
   T* y = nullptr;
+  T* slope = nullptr;  // f'(x), or none
 };
 
 template <typename T>
@@ -87,6 +89,30 @@ struct RowSumsBackward {
   float* of_scale = nullptr;
 };
 
+// loss[i] = log(sum over j of exp(logits[i][j])) - logits[i][targets[i]]
+template <typename T>
+struct CrossEntropyForward {
+  std::int64_t width = 0;
+  const T* logits = nullptr;              // (rows, width)
+  const std::int64_t* targets = nullptr;  // (rows), 0 to width - 1
+  float* losses = nullptr;                // (rows)
+  // (rows), for the backward pass: the largest logit, and 1 over the sum of exponentials of the distances from it.
+  float* largest = nullptr;
+  float* inverse_sum = nullptr;
+};
+
+// of_logits[i][j] = scale (exp(logits[i][j] - largest[i]) inverse_sum[i] - [j == targets[i]])
+template <typename T>
+struct CrossEntropyBackward {
+  std::int64_t width = 0;
+  const T* logits = nullptr;
+  const std::int64_t* targets = nullptr;
+  const float* largest = nullptr;
+  const float* inverse_sum = nullptr;
+  float scale = 1;
+  T* of_logits = nullptr;
+};
+
 template <typename T>
 struct RowKernels {
   const char* name = "";
@@ -103,6 +129,10 @@ struct RowKernels {
   // Rows [first, last): of the result, and of what was added.
   void (*sum_rows)(const RowSums<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
   void (*sum_rows_backward)(const RowSumsBackward<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
+  // Rows [first, last).
+  void (*cross_entropy)(const CrossEntropyForward<T>& pass, std::int64_t first, std::int64_t last) = nullptr;
+  void (*cross_entropy_backward)(const CrossEntropyBackward<T>& pass, std::int64_t first,
+                                 std::int64_t last) = nullptr;
 };
 
 constexpr std::int64_t kColumnsTogether = 64;

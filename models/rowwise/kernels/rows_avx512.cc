@@ -1,6 +1,7 @@
 #include "models/simd/avx512.h"
 
 #include "models/rowwise/kernels/compute_activation.h"
+#include "models/rowwise/kernels/compute_cross_entropy.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
 #include "models/rowwise/kernels/compute_row_sums.h"
 #include "models/simd/float_elements.h"
@@ -18,6 +19,8 @@ const RowKernels<float>* Avx512Rows() {
       &ActivateBackward<Elements, float>,
       &SumRows<Elements, float>,
       &SumRowsBackward<Elements, float>,
+      &CrossEntropyRows<Elements, float>,
+      &CrossEntropyOfLogits<Elements, float>,
   };
   return &kKernels;
 }

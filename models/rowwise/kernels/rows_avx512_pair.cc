@@ -1,6 +1,7 @@
 #include "models/simd/avx512.h"
 
 #include "models/rowwise/kernels/compute_activation.h"
+#include "models/rowwise/kernels/compute_cross_entropy.h"
 #include "models/rowwise/kernels/compute_layer_norm.h"
 #include "models/rowwise/kernels/compute_row_sums.h"
 #include "models/simd/bfloat16_elements_avx512.h"
@@ -18,6 +19,8 @@ const RowKernels<BFloat16>* Avx512PairRows() {
       &ActivateBackward<Elements, BFloat16>,
       &SumRows<Elements, BFloat16>,
       &SumRowsBackward<Elements, BFloat16>,
+      &CrossEntropyRows<Elements, BFloat16>,
+      &CrossEntropyOfLogits<Elements, BFloat16>,
   };
   return &kKernels;
 }
