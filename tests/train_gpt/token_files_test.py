@@ -186,7 +186,7 @@ class TokenFilesTest(runs.TrainTest):
         self.assertIn("step 1 has nothing to learn: all of its 16 targets are ignored; expected more samples per step", run.err)
         with open(self.path("pairs/val.bin"), "ab") as file:
             file.write(b"\0\0")
-        run = self.train("--nproc=1", data="pairs", code=None)
+        run = self.train("--nproc=1", data="pairs", outputs="cut", code=None)
         self.assertRegex(run.err, "val.bin: .* tokens, .*val.idx is of")
         run = self.finish(self.start(PREPARE, ["--data=input.txt"]), 2)
         self.assertEqual(run.err, "prepare_text: expected --data=PATH, --bpe-folder=DIR and --out=DIR\n")
