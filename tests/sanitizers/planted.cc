@@ -8,7 +8,7 @@
 
 namespace {
 
-// Calls through a pointer to volatile memory keep compilers from knowing what comes.
+// Not known to the compiler.
 volatile int one = 1;
 
 void Heap() {
@@ -18,8 +18,8 @@ void Heap() {
 }
 
 void Leak() {
-  static int* volatile kept = nullptr;
-  kept = new int[100];
+  int* volatile kept = new int[100];
+  kept[0] = one;
   kept = nullptr;
 }
 
