@@ -166,8 +166,6 @@ class Trainer {
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;
   void ReportProgress();
-  void Trace(const StepReport& report);
-  void TraceActions(data::Trace& trace) const;
   void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);
   absl::Status Save();
