@@ -84,9 +84,14 @@ def own_namespaces():
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
+    """Below those that the kernel gives to others' connections meanwhile."""
+    sockets = []
+    while len(sockets) < count:
+        sockets.append(socket.socket())
+        try:
+            sockets[-1].bind(("127.0.0.1", random.randrange(10000, 32000)))
+        except OSError:
+            sockets.pop().close()
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()

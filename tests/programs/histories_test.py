@@ -44,12 +44,13 @@ class HistoriesTest(program_runs.ProgramTest):
             self.finish(self.start([program, *FLAGS[name], "--nproc=1", "--no-plots", "--history=" + history,
                                     "--outputs=" + self.path(name)]))
             with self.subTest(name), h5py.File(history) as file:
-                self.assertEqual(file.attrs["program"], name)
+                attributes = {key: value.decode() for key, value in file.attrs.items() if isinstance(value, bytes)}
+                self.assertEqual(attributes["program"], name)
                 for attribute in ATTRIBUTES:
-                    self.assertTrue(file.attrs[attribute], attribute)
-                self.assertIn("--history=" + history, file.attrs["command"])
+                    self.assertTrue(attributes[attribute], attribute)
+                self.assertIn("--history=" + history, attributes["command"])
                 metrics = {metric: values for metric, values in file.items() if "units" in values.attrs}
-                self.assertEqual(metrics["dt"].attrs["units"], "s")
+                self.assertEqual(metrics["dt"].attrs["units"], b"s")
                 self.assertTrue({"loss", "train_loss"} & set(metrics), list(metrics))
                 for metric in {"step", "iter", "epoch", "batch", "level", "layers"} & set(metrics):
                     self.assertEqual(metrics[metric].dtype.kind, "i", metric)

@@ -56,8 +56,8 @@ class TerminalTest(program_runs.ProgramTest):
         return {os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names}
 
     def test_bars(self):
-        for flags, label in RUNS:
-            sessions = [self.session(columns, flags) for columns in WIDTHS]
+        for number, (flags, label) in enumerate(RUNS):
+            sessions = [self.session(columns, [*flags, f"--outputs={number}-{columns}"]) for columns in WIDTHS]
             for columns, session in zip(WIDTHS, sessions):
                 with self.subTest(program=flags[0], columns=columns, flags=flags[1:]):
                     self.check_bar(session, columns, flags, label)
@@ -117,7 +117,7 @@ class TerminalTest(program_runs.ProgramTest):
             file.write("of another run")
         for name, flags, code, expected in (
                 ("train_gpt", ["--nproc=2", "--data=missing.txt"], 1, [r"train_gpt: .*/missing.txt: cannot be read: .*"]),
-                ("train_gpt", [*GPT[1:], "--nproc=2", "--history=used.h5"], 1, [r"train_gpt: --history: .*/used.h5.*"]),
+                ("train_gpt", [*GPT[1:], "--nproc=2", "--history=used.h5"], 1, [r"train_gpt: .*/used.h5: holds an earlier run: .*"]),
                 ("test_dist", [*fault, "--fault=hang"], 70, [r"rank 1 \(\S+, pid \d+\) has not entered #\d+ .*; last entered .*"]),
                 ("test_dist", [*fault, "--fault=kill"], 137,
                  [r"rank 1 \(\S+, pid \d+\) is dead: its process is gone; .*; rank [02] waits for it in #\d+ \w+\[\w+\] .* at "

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 
@@ -26,8 +27,8 @@ void TraceStep(const StepReport& report, const std::vector<parallel::ActionTime>
                rank_history::RankTrace& of_ranks) {
   data::Trace* const trace = of_ranks.trace();
   if (trace == nullptr) return;
-  const std::int64_t end = data::Trace::NowNs();
-  const auto before = [end](double seconds) { return end - static_cast<std::int64_t>(1e9 * seconds); };
+  const auto before = [&report](double seconds) { return std::llround(1e9 * (report.end_seconds - seconds)); };
+  const std::int64_t end = before(0);
   for (const parallel::ActionTime& time : timeline) {
     trace->Add(kNames[static_cast<int>(time.action.kind)], 0, time.begin_ns, time.end_ns,
                {.stage = time.action.stage, .micro_batch = time.action.micro_batch});

@@ -326,7 +326,8 @@ absl::StatusOr<StepReport> Trainer::Step() {
                        .backward_seconds = end - begin - passes.forward_seconds,
                        .optimizer_seconds = end - backward_end,
                        .learning_rate = optimizer.lr(),
-                       .gradient_norm = result.gradient_norm};
+                       .gradient_norm = result.gradient_norm,
+                       .end_seconds = end};
   traffic_.EndStep();
   double slowest[1] = {report.dt_seconds};
   run_.world.AllReduce(comm::BufferOf(absl::MakeSpan(slowest)), comm::ReduceOp::kMax);
