@@ -112,15 +112,13 @@ absl::Status ShardFile::Write(absl::Span<const void* const> values) {
   return WriteElements(values);
 }
 
-// The disk works on what is written while the checksums of what follows are computed.
+// The disk works on the elements while their checksums are computed.
 absl::Status ShardFile::WriteElements(absl::Span<const void* const> values) {
-  std::vector<std::uint32_t> checksums;
   std::int64_t started = 0, end = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto* bytes = static_cast<const char*>(values[i]);
-    for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
-      const std::int64_t count = std::min(kChunkBytes, pieces_[i].bytes - done);
-      checksums.push_back(data::Crc32(bytes + done, count));
+    for (std::int64_t done = 0; done < pieces_[i].bytes; done += kStartedTogether) {
+      const std::int64_t count = std::min(kStartedTogether, pieces_[i].bytes - done);
       end = pieces_[i].offset + done + count;
       PLAIT_RETURN_IF_ERROR(file_->WriteAt(bytes + done, count, end - count));
       if (end - started < kStartedTogether) continue;
@@ -129,8 +127,20 @@ absl::Status ShardFile::WriteElements(absl::Span<const void* const> values) {
     }
   }
   file_->StartSync(started, end - started);
+  const std::vector<std::uint32_t> checksums = ChecksumsOf(values);
   summary_.checksums_crc32 = data::Crc32(checksums.data(), checksums_.bytes);
   return file_->WriteAt(checksums.data(), checksums_.bytes, checksums_.offset);
+}
+
+std::vector<std::uint32_t> ShardFile::ChecksumsOf(absl::Span<const void* const> values) const {
+  std::vector<std::uint32_t> checksums;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const auto* bytes = static_cast<const char*>(values[i]);
+    for (std::int64_t done = 0; done < pieces_[i].bytes; done += kChunkBytes) {
+      checksums.push_back(data::Crc32(bytes + done, std::min(kChunkBytes, pieces_[i].bytes - done)));
+    }
+  }
+  return checksums;
 }
 
 absl::Status ShardFile::Sync() {

@@ -76,6 +76,7 @@ class ShardFile {
   };
 
   absl::Status WriteElements(absl::Span<const void* const> values);
+  std::vector<std::uint32_t> ChecksumsOf(absl::Span<const void* const> values) const;
 
   std::string path_;
   std::optional<base::FileDescriptor> file_;  // from Write() to Sync()
