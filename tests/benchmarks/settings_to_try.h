@@ -27,6 +27,7 @@ inline std::vector<std::string> SettingsToTry() {
                            "levels=2/cfactor=16/iterations=2,2",
                            "levels=2/cfactor=32/iterations=2,1",
                            "levels=2/cfactor=32/iterations=2,2",
+                           "levels=2/cfactor=65/iterations=1,1",
                            "levels=3/cfactor=4/iterations=2,1",
                            "levels=3/cfactor=4/iterations=2,2",
                            "levels=3/cfactor=4/iterations=2,2/sweeps=0",
