@@ -22,7 +22,7 @@ def read_events(path):
         event = json.loads(line)
         kind, place = next(iter(event["id"].items()))
         if kind == "testSummary":
-            summary = event["testSummary"]
+            summary = event.get("testSummary", {})  # none of a test that was not reached
             seconds = int(summary.get("totalRunDurationMillis", 0)) / 1000
             tests[place["label"]] = (summary.get("overallStatus", "NO_STATUS"), seconds, summary.get("totalNumCached", 0))
         elif kind == "targetCompleted" and not event.get("completed", {}).get("success"):

@@ -3,8 +3,9 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
 
 namespace plait::base {
 namespace {
@@ -12,12 +13,13 @@ namespace {
 // Of the heap's first part, from which a block of that size is taken and given back, untouched. A kernel that gives huge pages
 // to all or to none does not care.
 void AskForHugePages() {
-  constexpr std::uintptr_t kHugePage = 2 << 20, kHeap = 1 << 30;
+  constexpr std::size_t kHugePage = 2 << 20, kHeap = 1 << 30;
   void* const block = std::malloc(kHeap);
   if (block == nullptr) return;
-  const std::uintptr_t begin =
-      (reinterpret_cast<std::uintptr_t>(block) + kHugePage - 1) / kHugePage * kHugePage;
-  madvise(reinterpret_cast<void*>(begin), kHeap - kHugePage, MADV_HUGEPAGE);
+  void* begin = block;
+  std::size_t room = kHeap;
+  std::align(kHugePage, kHeap - kHugePage, begin, room);
+  madvise(begin, kHeap - kHugePage, MADV_HUGEPAGE);
   std::free(block);
 }
 

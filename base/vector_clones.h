@@ -5,7 +5,8 @@
 #ifndef PLAIT_BASE_VECTOR_CLONES_H_
 #define PLAIT_BASE_VECTOR_CLONES_H_
 
-#if defined(__x86_64__) && defined(__linux__)
+// The loader chooses before the thread sanitizer can run, which it would call.
+#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_THREAD__)
 #define PLAIT_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define PLAIT_VECTOR_CLONES

@@ -196,12 +196,13 @@ absl::StatusOr<std::unique_ptr<Watchdog>> Watchdog::Start(const Communicator& wo
   auto state = std::make_shared<State>(world, options);
   state->Begin(*std::move(meeting));
   // Lives until the process ends: exit() may come at any time.
-  auto* for_exit = new std::weak_ptr<State>(state);
+  auto for_exit = std::make_unique<std::weak_ptr<State>>(state);
   on_exit(
       [](int code, void* watched) {
-        if (const auto state = static_cast<std::weak_ptr<State>*>(watched)->lock()) state->OnExit(code);
+        const std::unique_ptr<std::weak_ptr<State>> owned(static_cast<std::weak_ptr<State>*>(watched));
+        if (const auto state = owned->lock()) state->OnExit(code);
       },
-      for_exit);
+      for_exit.release());
   return std::unique_ptr<Watchdog>(new Watchdog(std::move(state)));
 }
 

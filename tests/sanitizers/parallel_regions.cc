@@ -1,0 +1,34 @@
+// How threads of LibTorch's OpenMP wait for each other is not instrumented. The thread sanitizer is told here what OpenMP
+// promises: what comes before a parallel region happens before it, and the region before what follows.
+#include <dlfcn.h>
+
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
+}
+
+namespace {
+
+struct Region {
+  void (*body)(void*);
+  void* data;
+};
+
+void RunOnThread(void* data) {
+  auto* const region = static_cast<Region*>(data);
+  __tsan_acquire(region);
+  region->body(region->data);
+  __tsan_release(region);
+}
+
+}  // namespace
+
+// In place of the OpenMP library's, for its callers in every library.
+void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags) {
+  static const auto library = reinterpret_cast<decltype(&GOMP_parallel)>(dlsym(RTLD_NEXT, "GOMP_parallel"));
+  Region region = {body, data};
+  __tsan_release(&region);
+  library(RunOnThread, &region, threads, flags);
+  __tsan_acquire(&region);
+}
