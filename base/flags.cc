@@ -21,6 +21,7 @@
 #include "base/nearest_word.h"
 #include "base/path.h"
 #include "base/status_macros.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace plait::base {
@@ -52,7 +53,7 @@ class Flag {
 
 using FlagsByName = std::map<std::string, Flag>;
 
-constexpr int kColumns = 100;
+constexpr int kColumns = 100, kLeastColumns = 60;
 constexpr int kHelpColumn = 30;
 
 // Abseil's own flags come with its libraries; everything else is the tool's.
@@ -255,20 +256,20 @@ class ArgumentReader {
   bool in_file_ = false;
 };
 
-// `text` in lines of at most kColumns, continued at `indent`; the first line already has `used` characters.
-std::string Wrapped(const std::string& text, int indent, int used) {
+// `text` in lines of at most `columns`, continued at `indent`; the first line already has `used` characters.
+std::string Wrapped(const std::string& text, int indent, int used, int columns) {
   const std::vector<std::string> lines =
-      WrapText(absl::StrReplaceAll(text, {{"\n", " "}}), kColumns - used, indent - used);
+      WrapText(absl::StrReplaceAll(text, {{"\n", " "}}), columns - used, indent - used);
   return absl::StrJoin(lines, "\n" + std::string(used, ' ')) + "\n";
 }
 
-std::string FlagHelp(const Flag& flag) {
+std::string FlagHelp(const Flag& flag, int columns) {
   std::string left = absl::StrCat("  --", flag.is_bool() ? "[no]" : "", WithDashes(flag.name()));
   left += std::ssize(left) + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                              : std::string(kHelpColumn - left.size(), ' ');
   const std::string value = flag.default_value();
   const std::string shown = value.empty() ? "" : absl::StrCat(" (default: ", value, ")");
-  return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn);
+  return left + Wrapped(absl::StrCat(flag.help(), shown), kHelpColumn, kHelpColumn, columns);
 }
 
 // The groups' flags in their order, then those that no group names.
@@ -291,6 +292,26 @@ std::vector<std::pair<std::string, std::vector<Flag>>> GroupedFlags(const ToolUs
   return groups;
 }
 
+// Examples have a line each, however long, which can be pasted.
+std::string HelpTextIn(int columns, const ToolUsage& usage) {
+  std::string text =
+      absl::StrCat(Wrapped(absl::StrCat(usage.name, ": ", usage.summary), 2, 0, columns), "\n");
+  absl::StrAppend(&text, "Usage: ", usage.name, " [--flagfile=FILE] [--flag=value ...]",
+                  usage.positional.empty() ? "" : " ", usage.positional, "\n");
+  if (!usage.examples.empty()) text += "\nExamples:\n";
+  for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
+  for (const auto& [title, flags] : GroupedFlags(usage)) {
+    absl::StrAppend(&text, "\n", title, ":\n");
+    for (const Flag& flag : flags) text += FlagHelp(flag, columns);
+  }
+  return text;
+}
+
+int ColumnsOfHelp() {
+  const Terminal terminal = DetectTerminal(1);
+  return terminal.interactive ? std::clamp(terminal.columns, kLeastColumns, kColumns) : kColumns;
+}
+
 }  // namespace
 
 absl::StatusOr<Request> ParseFlags(absl::Span<const std::string> arguments, const ToolUsage& usage,
@@ -310,7 +331,7 @@ std::vector<std::string> ParseFlagsOrExit(int argc, char** argv, const ToolUsage
     std::exit(2);
   }
   if (*request == Request::kHelp) {
-    if (rank == 0) std::cout << HelpText(usage) << std::flush;
+    if (rank == 0) std::cout << HelpTextIn(ColumnsOfHelp(), usage) << std::flush;
     std::exit(0);
   }
   if (rank == 0 && usage.bound != nullptr) {
@@ -330,18 +351,7 @@ std::string FlagLine(const BoundFlag& flag) {
                       plain ? value : absl::StrCat("\"", absl::Utf8SafeCEscape(value), "\""));
 }
 
-std::string HelpText(const ToolUsage& usage) {
-  std::string text = absl::StrCat(Wrapped(absl::StrCat(usage.name, ": ", usage.summary), 2, 0), "\n");
-  absl::StrAppend(&text, "Usage: ", usage.name, " [--flagfile=FILE] [--flag=value ...]",
-                  usage.positional.empty() ? "" : " ", usage.positional, "\n");
-  if (!usage.examples.empty()) text += "\nExamples:\n";
-  for (const std::string& example : usage.examples) absl::StrAppend(&text, "  ", example, "\n");
-  for (const auto& [title, flags] : GroupedFlags(usage)) {
-    absl::StrAppend(&text, "\n", title, ":\n");
-    for (const Flag& flag : flags) text += FlagHelp(flag);
-  }
-  return text;
-}
+std::string HelpText(const ToolUsage& usage) { return HelpTextIn(kColumns, usage); }
 
 std::string Settings(const ToolUsage& usage) {
   std::string text = "Namespace(";
