@@ -52,6 +52,7 @@ absl::StatusOr<std::unique_ptr<Backend>> StartBackend(int* argc, char*** argv, c
                                                       const Launcher& launcher, StartWatch& watch) {
   if (!launcher.starts_mpi()) return MakeSelfBackend();
   if (absl::Status found = CheckPmi(launcher, ProcessEnvironment()); !found.ok()) return found;
+  if (absl::Status enough = CheckAddressSpaceOfRank(); !enough.ok()) return enough;
   watch.Enter(kStartOfMpi);
   if (absl::Status started = StartMpi(argc, argv, launcher.local_size); !started.ok()) return started;
   watch.Enter("the roll call of rank 0");

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address_space.h"
 #include "comm/launch/host_list.h"
 
 namespace plait::comm {
@@ -152,6 +153,16 @@ absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup) {
       "srun has started this without PMI, by which MPI finds the other ranks; use srun --mpi=pmix (srun "
       "--mpi=list shows "
       "what there is), launch, or mpirun");
+}
+
+absl::Status CheckAddressSpaceOfRank() {
+  constexpr std::int64_t kLeast = std::int64_t{512}
+                                  << 20;  // threads' stacks and shared memory, most of it never touched
+  const std::optional<std::int64_t> left = base::AddressSpaceLeft();
+  if (!left.has_value() || *left >= kLeast) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("a limit on address space leaves ", *left >> 20,
+                                                   " MiB; a rank needs ", kLeast >> 20,
+                                                   " MiB to start: raise the limit (ulimit -v)"));
 }
 
 std::vector<LauncherTrace> TracesOfLaunchers(const Lookup& lookup) {

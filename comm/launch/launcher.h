@@ -50,6 +50,10 @@ Launcher DetectLauncher();
 // says then are pages on every rank, which do not name the cause. Local.
 absl::Status CheckPmi(const Launcher& launcher, const Lookup& lookup);
 
+// RESOURCE_EXHAUSTED where a limit on address space (ulimit -v) leaves this process, or ranks of the same program, less
+// than MPI takes to start: it crashes then. Local.
+absl::Status CheckAddressSpaceOfRank();
+
 // What one launcher's variables say, whichever launcher DetectLauncher chooses.
 struct LauncherTrace {
   LauncherKind kind = LauncherKind::kNone;

@@ -1,5 +1,6 @@
 #include "comm/launch/relaunch.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +11,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "comm/launch/launcher.h"
 
 namespace plait::comm {
 namespace {
 
 // Of which each takes its time to start, and memory.
 constexpr int kMostRanksPerCore = 32;
+
+// With fewer open files mpirun does not end with an error, it crashes and stays.
+absl::Status CheckOpenFiles(int ranks) {
+  constexpr rlim_t kOfMpirun = 64, kOfRank = 8;
+  rlimit limit{};
+  const rlim_t needed = kOfMpirun + kOfRank * static_cast<rlim_t>(ranks);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("this process may have ", limit.rlim_max, " files open; ",
+                                                   ranks, ranks == 1 ? " rank needs " : " ranks need ",
+                                                   needed, ": raise the limit (ulimit -n)"));
+}
 
 // mpirun also in a Slurm job, whose srun would have to know the MPI; srun where there is nothing else.
 absl::StatusOr<FoundStarter> FindForRelaunch() {
@@ -43,7 +56,7 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
   return plan;
 }
 
-absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv) {
+absl::Status CheckRanksOfHost(int ranks) {
   if (ranks < 1) return absl::InvalidArgumentError(absl::StrCat("cannot run on ", ranks, " ranks"));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (ranks > kMostRanksPerCore * cores) {
@@ -51,6 +64,12 @@ absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv)
         absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
                      kMostRanksPerCore, " ranks for each, or ranks that mpirun starts on several machines"));
   }
+  return CheckOpenFiles(ranks);
+}
+
+absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv) {
+  PLAIT_RETURN_IF_ERROR(CheckRanksOfHost(ranks));
+  PLAIT_RETURN_IF_ERROR(CheckAddressSpaceOfRank());
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());

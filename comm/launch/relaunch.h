@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "comm/launch/launch_command.h"
 #include "comm/launch/starter.h"
@@ -26,9 +27,12 @@ struct RelaunchOptions {
 LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& options, const std::string& program,
                         const std::vector<std::string>& arguments);
 
+// Before `ranks` ranks of this host are started. INVALID_ARGUMENT if they are less than one, or far more than the cores;
+// RESOURCE_EXHAUSTED where mpirun may not have the open files that it needs for them (ulimit -n): it would hang.
+absl::Status CheckRanksOfHost(int ranks);
+
 // mpirun (or what FindStarter finds in its place) with this program and its arguments (argv[0] excluded) on `ranks`
-// ranks. INVALID_ARGUMENT if ranks < 1 or
-// far more than this machine has cores, NOT_FOUND if there is nothing to start ranks with.
+// ranks. Errors of CheckRanksOfHost and CheckAddressSpaceOfRank; NOT_FOUND if there is nothing to start ranks with.
 absl::StatusOr<std::vector<std::string>> RelaunchCommand(int ranks, char** argv);
 
 }  // namespace plait::comm

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
 #include "base/text.h"
 
 namespace plait::comm {
@@ -40,6 +44,13 @@ TEST(RelaunchCommand, RefusesNoRanksAndTooMany) {
   char* argv[] = {program, nullptr};
   EXPECT_EQ(RelaunchCommand(0, argv).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(RelaunchCommand(1 << 20, argv).status().code(), absl::StatusCode::kInvalidArgument);
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  EXPECT_TRUE(CheckRanksOfHost(32 * cores).ok());
+  EXPECT_EQ(
+      CheckRanksOfHost(32 * cores + 1).message(),
+      absl::StrCat(
+          "--nproc=", 32 * cores + 1, ": this machine has ", cores,
+          " cores; expected at most 32 ranks for each, or ranks that mpirun starts on several machines"));
 }
 
 }  // namespace

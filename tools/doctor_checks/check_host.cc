@@ -89,8 +89,9 @@ Finding CheckCores(const Ranks& ranks) {
 Finding CheckThreads(const Ranks& ranks) {
   const bool set = !ranks[0].omp_num_threads.empty();
   const std::string fine =
-      set ? absl::StrCat("OMP_NUM_THREADS=", ranks[0].omp_num_threads, " for each of ", ranks[0].local_size,
-                         " ranks on a host of ", ranks[0].cores, " cores")
+      set ? absl::StrCat("OMP_NUM_THREADS=", ranks[0].omp_num_threads, ", ", ranks[0].local_size,
+                         ranks[0].local_size == 1 ? " rank" : " ranks", " on a host of ", ranks[0].cores,
+                         " cores")
           : absl::StrCat("one rank, ", ranks[0].cores, " cores");
   return Judge("threads", fine, ranks, [](const RankFacts& rank) -> std::optional<Complaint> {
     const std::string remedy =

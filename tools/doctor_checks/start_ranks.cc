@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "comm/launch/launch_command.h"
+#include "comm/launch/launcher.h"
 #include "comm/launch/relaunch.h"
 #include "comm/launch/starter.h"
 #include "comm/launch/supervision/rank_agent.h"
@@ -74,6 +75,8 @@ absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string
 }
 
 absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) {
+  PLAIT_RETURN_IF_ERROR(comm::CheckRanksOfHost(ranks));
+  PLAIT_RETURN_IF_ERROR(comm::CheckAddressSpaceOfRank());
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return absl::NotFoundError("/proc/self/exe: " + error.message());
@@ -88,7 +91,7 @@ absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv) 
 
 Finding NotStarted(int ranks, const absl::Status& why) {
   return {Severity::kError, "start", absl::StrCat(ranks, " ranks do not start: ", why.message()),
-          absl::IsNotFound(why)
+          absl::IsNotFound(why) || absl::IsResourceExhausted(why) || absl::IsInvalidArgument(why)
               ? "the checks below are of this host alone"
               : "see the launcher's own message above; the checks below are of this host alone"};
 }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "comm/launch/relaunch.h"
 
 namespace plait::launching {
 namespace {
@@ -264,6 +265,7 @@ absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings&
   job.hosts = layout.hosts;
   job.devices_per_host = here.job.devices_per_node;
   job.this_host_only = layout.hosts.size() == 1 && IsThisHost(layout.hosts[0].host, here.job);
+  if (job.this_host_only) PLAIT_RETURN_IF_ERROR(comm::CheckRanksOfHost(layout.ranks));
   comm::LaunchPlan& plan = job.plan;
   plan = {.starter = here.starter.starter,
           .executable = here.starter.executable,

@@ -1,7 +1,6 @@
 #include "comm/launch/supervision/run_on_ranks.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <string>
@@ -18,20 +17,8 @@
 namespace plait::comm {
 namespace {
 
-// mpirun with fewer does not end with an error, it crashes and stays.
-absl::Status CheckOpenFiles(int ranks) {
-  constexpr rlim_t kOfMpirun = 64, kOfRank = 8;
-  rlimit limit{};
-  const rlim_t needed = kOfMpirun + kOfRank * static_cast<rlim_t>(ranks);
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= needed) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("this process may have ", limit.rlim_max, " files open; ",
-                                                   ranks, " ranks need ", needed,
-                                                   ": raise the limit (ulimit -n)"));
-}
-
 absl::StatusOr<int> Run(int ranks, char** argv, double grace_seconds) {
   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> command, RelaunchCommand(ranks, argv));
-  PLAIT_RETURN_IF_ERROR(CheckOpenFiles(ranks));
   base::TellRanksOfTerminal();
   absl::StatusOr<int> code =
       Supervise({.command = command,
