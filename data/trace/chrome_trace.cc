@@ -89,7 +89,7 @@ std::vector<std::size_t> TracksInOrder(const RankEvents& rank) {
 }
 
 // Those that there are: "step":7,"waited_ms":0.250000.
-std::string ArgumentsText(const TraceArguments& arguments) {
+std::string ArgumentsText(const RankEvents& rank, const TraceArguments& arguments) {
   std::string text;
   const auto add = [&text](const char* name, std::int64_t value, const std::string& shown) {
     if (value >= 0) absl::StrAppend(&text, text.empty() ? "" : ",", "\"", name, "\":", shown);
@@ -99,6 +99,7 @@ std::string ArgumentsText(const TraceArguments& arguments) {
   add("sequence", arguments.sequence, absl::StrCat(arguments.sequence));
   add("stage", arguments.stage, absl::StrCat(arguments.stage));
   add("micro_batch", arguments.micro_batch, absl::StrCat(arguments.micro_batch));
+  if (arguments.unit >= 0) add("unit", arguments.unit, JsonText(rank.units[arguments.unit]));
   const std::int64_t waited = arguments.waited_ns;
   add("waited_ms", waited, absl::StrFormat("%d.%06d", waited / 1'000'000, waited % 1'000'000));
   return text;
@@ -131,7 +132,16 @@ class TraceWriter {
                               span.waiting ? "\"waiting\"" : JsonText(rank.names[event.name]), rank.rank,
                               event.track, Microseconds(span.begin_ns - zero_ns_),
                               Microseconds(span.end_ns - span.begin_ns),
-                              span.waiting ? "" : ArgumentsText(event.arguments));
+                              span.waiting ? "" : ArgumentsText(rank, event.arguments));
+    }
+  }
+
+  void WriteCounts(const RankEvents& rank) {
+    for (const TraceCount& count : rank.counts) {
+      Begin();
+      out_ << absl::StrFormat(R"({"ph":"C","name":%s,"pid":%d,"ts":%s,"args":{"value":%.9g}})",
+                              JsonText(rank.names[count.name]), rank.rank,
+                              Microseconds(OnTraceClock(rank, count.at_ns) - zero_ns_), count.value);
     }
   }
 
@@ -189,6 +199,8 @@ std::int64_t EarliestNs(absl::Span<const RankEvents> ranks) {
   for (const RankEvents& rank : ranks) {
     for (const TraceEvent& event : rank.events)
       earliest = std::min(earliest, OnTraceClock(rank, event.begin_ns));
+    for (const TraceCount& count : rank.counts)
+      earliest = std::min(earliest, OnTraceClock(rank, count.at_ns));
   }
   return earliest == std::numeric_limits<std::int64_t>::max() ? 0 : earliest;
 }
@@ -198,6 +210,7 @@ absl::Status WriteTo(const std::string& path, absl::Span<const RankEvents> ranks
   TraceWriter writer(path, EarliestNs(ranks));
   for (const RankEvents& rank : ranks) writer.WriteNames(rank);
   for (const RankEvents& rank : ranks) writer.WriteSpans(rank);
+  for (const RankEvents& rank : ranks) writer.WriteCounts(rank);
   const std::vector<Part> parts = PartsOf(ranks);
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     while (end < parts.size() && parts[end].link == parts[begin].link) ++end;

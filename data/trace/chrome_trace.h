@@ -6,7 +6,8 @@
 //   M    process_name "rank R (host)", process_sort_index R, thread_name of each track; pid = rank,
 //        tid = track
 //   X    a span: ts and dur in microseconds on one clock, 0 at the earliest event; args step, bytes,
-//        sequence, stage, micro_batch, waited_ms. The part in which the program stood still is a span "waiting" inside it.
+//        sequence, stage, micro_batch, unit, waited_ms. The part in which the program stood still is a span "waiting" inside it.
+//   C    a counter: a number at a moment, args value; Perfetto shows it as a curve
 //   s f  an arrow: from the span of the rank that came last to something that ranks do together, to the
 //        spans of those that waited for it (arguments.link). A pair per rank that waited, with an id of its
 //        own. Of a message (arguments.sends) from the sender's span to the receiver's.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,7 @@ namespace plait::data {
 
 using Lock = std::lock_guard<std::mutex>;
 
-Trace::Trace(std::int64_t capacity) : capacity_(std::max<std::int64_t>(capacity, 1)) {}
+Trace::Trace(std::int64_t capacity) : events_(capacity), counts_(capacity) {}
 
 std::int64_t Trace::NowNs() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -34,13 +35,18 @@ std::int32_t Trace::NameIndex(const char* name) {
 void Trace::Add(const char* name, int track, std::int64_t begin_ns, std::int64_t end_ns,
                 const TraceArguments& arguments) {
   Lock lock(mutex_);
-  const TraceEvent event{begin_ns, end_ns, NameIndex(name), track, arguments};
-  if (added_ < capacity_) {
-    ring_.push_back(event);
-  } else {
-    ring_[added_ % capacity_] = event;
-  }
-  ++added_;
+  events_.Add({begin_ns, end_ns, NameIndex(name), track, arguments});
+}
+
+void Trace::Count(const char* name, std::int64_t at_ns, double value) {
+  if (!std::isfinite(value)) return;
+  Lock lock(mutex_);
+  counts_.Add({at_ns, NameIndex(name), value});
+}
+
+void Trace::SetUnits(std::vector<std::string> units) {
+  Lock lock(mutex_);
+  units_ = std::move(units);
 }
 
 void Trace::AddDropped(std::int64_t events) {
@@ -53,16 +59,16 @@ RankEvents Trace::Events() const {
   RankEvents events;
   events.names.assign(names_.begin(), names_.end());
   events.tracks = tracks_;
-  const std::int64_t oldest = added_ > capacity_ ? added_ % capacity_ : 0;
-  events.events.assign(ring_.begin() + oldest, ring_.end());
-  events.events.insert(events.events.end(), ring_.begin(), ring_.begin() + oldest);
-  events.dropped = added_ - static_cast<std::int64_t>(ring_.size()) + dropped_elsewhere_;
+  events.units = units_;
+  events.events = events_.InOrder();
+  events.counts = counts_.InOrder();
+  events.dropped = events_.lost() + counts_.lost() + dropped_elsewhere_;
   return events;
 }
 
 std::int64_t Trace::size() const {
   Lock lock(mutex_);
-  return static_cast<std::int64_t>(ring_.size());
+  return events_.size();
 }
 
 TraceSpan::TraceSpan(Trace* trace, const char* name, const TraceArguments& arguments, int track)

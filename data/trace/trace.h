@@ -7,10 +7,11 @@
 //       TraceSpan span(&trace, "forward");
 //       ...
 //     }
+//     trace.Count("loss", Trace::NowNs(), loss);
 //   }
 //   PLAIT_RETURN_IF_ERROR(WriteChromeTrace("trace.json", {trace.Events()}, {}));  // chrome_trace.h
 //
-// A span costs about 0.15 microseconds. Memory is bounded: of more events than `capacity` the latest are
+// A span costs about 0.15 microseconds. Memory is bounded: of more events than `capacity`, or more counts, the latest are
 // kept, and the number of the others is told. Spans of one track must nest, as scopes do; what overlaps
 // freely (operations in flight) goes on tracks of its own (TraceLanes).
 //
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "data/trace/latest_of.h"
 
 namespace plait::data {
 
@@ -38,6 +40,7 @@ struct TraceArguments {
   // written trace joins the spans of a link by an arrow.
   std::uint64_t link = 0;
   std::int32_t stage = -1, micro_batch = -1;  // of a pipeline
+  std::int32_t unit = -1;                     // what the data is of: an index into RankEvents::units
   bool sends = false;                         // the link is a message that goes from here to the other rank
 };
 
@@ -47,6 +50,13 @@ struct TraceEvent {
   std::int32_t name = 0;   // index into RankEvents::names
   std::int32_t track = 0;  // index into RankEvents::tracks
   TraceArguments arguments = {};
+};
+
+// A number at a moment: a point of a curve.
+struct TraceCount {
+  std::int64_t at_ns = 0;  // on Trace::Now()'s clock
+  std::int64_t name = 0;   // index into RankEvents::names
+  double value = 0;
 };
 
 // What one rank has recorded, as a value: to be written, or sent to the rank that writes.
@@ -59,8 +69,10 @@ struct RankEvents {
   double offsets_seconds[2] = {0, 0};
   std::vector<std::string> names = {};
   std::vector<std::string> tracks = {};
+  std::vector<std::string> units = {};
   std::vector<TraceEvent> events = {};  // in the order in which they ended
-  std::int64_t dropped = 0;             // older ones, for which there was no room
+  std::vector<TraceCount> counts = {};
+  std::int64_t dropped = 0;  // older ones of both, for which there was no room
 };
 
 class Trace {
@@ -77,6 +89,10 @@ class Trace {
   // `name` must outlive the trace: a literal.
   void Add(const char* name, int track, std::int64_t begin_ns, std::int64_t end_ns,
            const TraceArguments& arguments = {});
+  // `name` as in Add. Nothing for NaN and infinities, which the file has no numbers for.
+  void Count(const char* name, std::int64_t at_ns, double value);
+  // Of the program's model, say: what TraceArguments::unit counts.
+  void SetUnits(std::vector<std::string> units);
   // Events that were lost elsewhere, before they could be added.
   void AddDropped(std::int64_t events);
 
@@ -88,12 +104,11 @@ class Trace {
   std::int32_t NameIndex(const char* name);
 
   mutable std::mutex mutex_;
-  std::int64_t capacity_;
-  std::int64_t added_ = 0;
+  LatestOf<TraceEvent> events_;
+  LatestOf<TraceCount> counts_;
   std::int64_t dropped_elsewhere_ = 0;
-  std::vector<TraceEvent> ring_;
   std::vector<const char*> names_;
-  std::vector<std::string> tracks_ = {"main"};
+  std::vector<std::string> tracks_ = {"main"}, units_;
 };
 
 // From construction to destruction; nothing for a null trace.

@@ -92,6 +92,19 @@ TEST(Trace, KeepsTheLatestAndCountsTheOthers) {
   EXPECT_EQ(Written({events}).at("otherData").at("events_dropped_rank_0"), "11");
 }
 
+TEST(Trace, CountsAreKeptLikeEvents) {
+  Trace trace(2);
+  for (int i = 0; i < 5; ++i) trace.Count("loss", i, 0.5 * i);
+  trace.Count("loss", 5, std::nan(""));
+  trace.Count("loss", 6, INFINITY);
+  const RankEvents events = trace.Events();
+  ASSERT_EQ(events.counts.size(), 2u);
+  EXPECT_EQ(events.counts[0].value, 1.5);
+  EXPECT_EQ(events.counts[1].value, 2);
+  EXPECT_EQ(events.names[events.counts[1].name], "loss");
+  EXPECT_EQ(events.dropped, 3);
+}
+
 TEST(Trace, ThreadsMayRecordAtOnce) {
   Trace trace;
   std::vector<std::thread> threads;
@@ -269,20 +282,54 @@ TEST(ChromeTrace, ThePartInWhichTheProgramStoodStillIsASpanInside) {
   EXPECT_EQ(spans[3].at("ts"), spans[2].at("ts"));
 }
 
+// On the clock of the trace, which begins with the earliest of both kinds.
+TEST(ChromeTrace, CountsAreCurvesOfARank) {
+  RankEvents rank = Rank(3, {{2000, 3000, 0, 0}});
+  rank.counts = {{.at_ns = 1000, .name = 1, .value = 0.1}, {.at_ns = 2500, .name = 1, .value = -1e300}};
+  rank.moments_seconds[1] = 1;
+  const Json trace = Written({rank});
+  const std::vector<Json> counts = OfPhase(trace, "C");
+  ASSERT_EQ(counts.size(), 2u);
+  EXPECT_EQ(counts[0], Json::parse(R"({"ph":"C","name":"b","pid":3,"ts":0.0,"args":{"value":0.1}})"));
+  EXPECT_EQ(counts[1].at("ts"), 1.5);
+  EXPECT_EQ(counts[1].at("args").at("value"), -1e300);
+  EXPECT_EQ(OfPhase(trace, "X")[0].at("ts"), 1);
+}
+
+TEST(ChromeTrace, UnitsAreNamed) {
+  RankEvents rank = Rank(0, {{1, 2, 0, 0, {.unit = 1}}, {3, 4, 0, 0, {.bytes = 8}}});
+  rank.units = {"root", "layers.0"};
+  const std::vector<Json> spans = OfPhase(Written({rank}), "X");
+  EXPECT_EQ(spans[0].at("args"), Json({{"unit", "layers.0"}}));
+  EXPECT_EQ(spans[1].at("args"), Json({{"bytes", 8}}));
+}
+
 TEST(EventBytes, ComeBackAsTheyWent) {
   RankEvents rank =
       Rank(2, {{1, 2, 1, 1, {.step = 3, .bytes = 4, .sequence = 5, .waited_ns = 1, .link = 6}}});
   rank.offsets_seconds[1] = 0.5;
   rank.dropped = 8;
+  rank.units = {"root", "layers.0"};
+  rank.events[0].arguments.unit = 1;
+  rank.counts = {{.at_ns = 9, .name = 0, .value = 0.25}};
   const std::string bytes = ToBytes(rank);
   const RankEvents back = *FromBytes(bytes);
   EXPECT_EQ(ToBytes(back), bytes);
   EXPECT_EQ(back.names, rank.names);
   EXPECT_EQ(back.events[0].arguments.link, 6u);
   EXPECT_EQ(back.events[0].arguments.waited_ns, 1);
+  EXPECT_EQ(back.events[0].arguments.unit, 1);
+  EXPECT_EQ(back.units, rank.units);
+  EXPECT_EQ(back.counts[0].value, 0.25);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_EQ(FromBytes(bytes.substr(0, length)).status().code(), absl::StatusCode::kDataLoss) << length;
   }
+  rank.counts[0].name = 2;
+  EXPECT_FALSE(FromBytes(ToBytes(rank)).ok()) << "a curve's name that is not there";
+  rank.counts[0].name = 0;
+  rank.events[0].arguments.unit = 2;
+  EXPECT_FALSE(FromBytes(ToBytes(rank)).ok()) << "a unit that is not there";
+  rank.events[0].arguments.unit = 1;
   rank.events[0].name = 2;
   EXPECT_FALSE(FromBytes(ToBytes(rank)).ok()) << "a name that is not there";
 }

@@ -24,7 +24,8 @@ double NowSeconds() { return 1e-9 * static_cast<double>(data::Trace::NowNs()); }
 
 std::int64_t Nanoseconds(double seconds) { return std::llround(1e9 * seconds); }
 
-data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t link) {
+data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t link, int units) {
+  const bool named = !comm::IsPointToPoint(call.operation) && call.tag < units;
   return {
       .bytes = call.count * comm::SizeInBytes(call.type),
       .sequence = call.sequence,
@@ -32,6 +33,7 @@ data::TraceArguments ArgumentsOf(const comm::CallRecord& call, std::uint64_t lin
       .waited_ns =
           call.waited ? Nanoseconds(call.completed_seconds) - Nanoseconds(call.waiting_since_seconds) : 0,
       .link = link,
+      .unit = named ? call.tag : -1,
       .sends = call.operation == comm::Operation::kSend};
 }
 
@@ -82,6 +84,12 @@ std::uint64_t RankTrace::LinkOf(const comm::CallRecord& call, const comm::Record
   return base::DeriveSeed(call.group, absl::StrCat(from, ">", to, "#", call.tag), count) | 1;
 }
 
+void RankTrace::SetUnits(std::vector<std::string> names) {
+  if (trace_ == nullptr) return;
+  units_ = static_cast<int>(names.size());
+  trace_->SetUnits(std::move(names));
+}
+
 void RankTrace::TakeCalls() {
   if (trace_ == nullptr) return;
   const std::vector<comm::CallRecord> calls = group_.recorder().Calls();
@@ -102,7 +110,7 @@ void RankTrace::TakeCalls() {
     if (group.members.size() < 2 || group.name == kOwnGroup) continue;
     const auto lane = lanes_.try_emplace(group.name, trace_.get(), group.name).first;
     lane->second.Add(comm::Name(call.operation).data(), Nanoseconds(call.entered_seconds),
-                     Nanoseconds(call.completed_seconds), ArgumentsOf(call, link));
+                     Nanoseconds(call.completed_seconds), ArgumentsOf(call, link, units_));
   }
 }
 

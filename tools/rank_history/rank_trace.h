@@ -14,7 +14,8 @@
 // between the offset is taken to be linear. Collectives come from comm's flight recorder, with bytes and
 // sequence number, from the call to its completion, on tracks named after their axis; the part in which the
 // rank stood still is marked (waited_ms, and a span "waiting" inside). Arrows join the last rank to come with
-// those that waited for it, and each send with its receive. Groups of one rank are left out.
+// those that waited for it, and each send with its receive. Groups of one rank are left out. The tag of a collective tells
+// what its data is of (SetUnits).
 //
 // Memory is bounded: `max_events` over all ranks, of each rank the latest. Nothing is written before Write.
 #ifndef PLAIT_TOOLS_RANK_HISTORY_RANK_TRACE_H_
@@ -57,6 +58,9 @@ class RankTrace {
   // For spans; null without a path.
   data::Trace* trace() { return trace_.get(); }
 
+  // Local. Names of what collectives of tag 0, 1, ... are of: units of the model, as the sharding engine tags them.
+  void SetUnits(std::vector<std::string> names);
+
   // Local. Adds the collectives that have completed since the last time. comm remembers the latest 512
   // calls: those that are taken too late, or stay in flight for so long, are counted as dropped. About 0.1 ms.
   void TakeCalls();
@@ -82,6 +86,7 @@ class RankTrace {
   RankTraceOptions options_;
   std::unique_ptr<data::Trace> trace_;
   std::map<std::string, data::TraceLanes> lanes_;  // by axis
+  int units_ = 0;
   // Messages so far by group, sender, receiver and tag: the n-th send meets the n-th receive. Without a value
   // where calls were dropped, which may have been messages.
   using MessageCounts = std::map<std::tuple<std::uint64_t, int, int, int>, std::uint64_t>;

@@ -303,6 +303,33 @@ TEST(RankTrace, CallsThatWereTakenTooLateAreCounted) {
   EXPECT_GE(trace->dropped(), World().size() * (1000 - 512));
 }
 
+// By the tag; a message's tag means something else.
+TEST(RankTrace, CollectivesNameTheUnitThatTheyAreOf) {
+  if (World().size() == 1) return;
+  const int rank = World().rank(), size = World().size();
+  const comm::Communicator dp = World().Split(0, rank, "dp");
+  const std::string path = testing::TempDir() + "/units_" + std::to_string(size) + ".json";
+  auto trace = RankTrace::Create(World(), OnOneClock(path));
+  trace->SetUnits({"root", "layers.0"});
+  std::vector<double> values(1000);
+  for (const int tag : {0, 1, 2, comm::kNoTag}) {
+    dp.AllReduceAsync(comm::BufferOf(absl::MakeSpan(values)), comm::ReduceOp::kSum, tag).Wait();
+  }
+  comm::Work work = dp.ReceiveAsync(comm::BufferOf(absl::MakeSpan(values)), (rank + size - 1) % size, 1);
+  dp.Send(comm::ConstBufferOf(absl::MakeConstSpan(std::vector<double>(1000))), (rank + 1) % size, 1);
+  work.Wait();
+  ASSERT_TRUE(trace->Write({}).ok());
+  if (rank != 0) return;
+  std::vector<std::string> units;  // of rank 0, in the order of their sequence numbers
+  const Json json = Json::parse(*data::ReadWholeFile(path));
+  for (const Json& event : json.at("traceEvents")) {
+    if (event.at("ph") != "X" || event.at("pid") != 0 || event.at("name") == "waiting") continue;
+    units.push_back(event.at("name").get<std::string>() + " " + event.at("args").value("unit", "-"));
+  }
+  EXPECT_THAT(units, ::testing::UnorderedElementsAre("all_reduce root", "all_reduce layers.0", "all_reduce -",
+                                                     "all_reduce -", "receive -", "send -"));
+}
+
 TEST(RankTrace, ACallThatStaysInFlightHidesNoOthers) {
   const comm::Communicator dp = World().Split(0, World().rank(), "dp");
   const std::string path = testing::TempDir() + "/in_flight_" + std::to_string(World().size()) + ".json";

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/address_space.h"
 #include "base/path.h"
 #include "base/status_macros.h"
 #include "tools/training/mesh.h"
@@ -37,6 +39,13 @@ absl::StatusOr<double> Bytes(const std::string& text) {
   }
   if (absl::SimpleAtod(number, &count) && count >= 0) return count * factor;
   return Invalid(absl::StrCat("--memory-limit=", text, ": expected a size such as 8G"));
+}
+
+parallel::NodeMemory HostMemory(int ranks_on_host) {
+  const parallel::NodeMemory host = parallel::AvailableMemory();
+  const std::optional<std::int64_t> left = base::AddressSpaceLeft();
+  if (!left.has_value() || (host.bytes >= 0 && host.bytes / ranks_on_host <= *left)) return host;
+  return {.bytes = *left * ranks_on_host, .limited_by = "address space, ulimit -v"};
 }
 
 }  // namespace
@@ -107,7 +116,9 @@ void Settings::BindParallel(SettingsTable& table) {
   }
   table.Add("device", &device,
             "auto, cpu or cuda, with one rank per GPU; auto: cuda if every rank has a GPU, else cpu");
-  table.Add("threads", &threads, "threads of each rank");
+  table.Add("threads", &threads,
+            "LibTorch's intra-op threads per rank; 0: OMP_NUM_THREADS, else 1 where ranks share a node, else "
+            "all cores");
   table.Add("activation_checkpointing", &activation_checkpointing,
             "blocks that are computed again in the backward pass: none, full (all), every-2, or names with "
             "wildcards: transformer.h.1*",
@@ -192,7 +203,7 @@ parallel::NodeMemory Settings::memory(int ranks_on_host, at::Device on) const {
   if (limit > 0) {
     return {.bytes = static_cast<std::int64_t>(limit * ranks_on_host), .limited_by = "--memory-limit"};
   }
-  if (on.is_cpu()) return parallel::AvailableMemory();
+  if (on.is_cpu()) return HostMemory(ranks_on_host);
   const std::size_t free = c10::getDeviceAllocator(on.type())->getMemoryInfo(on.index()).first;
   return {.bytes = static_cast<std::int64_t>(free) * ranks_on_host, .limited_by = "free memory of the GPUs"};
 }

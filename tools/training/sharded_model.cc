@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
@@ -30,6 +31,19 @@ namespace {
 
 int RanksAlong(const comm::DeviceMesh& mesh, const char* axis) {
   return mesh.Has(axis) ? mesh.axis(axis).size() : 1;
+}
+
+// "transformer.h.3" of transformer.h.3.ln_1.weight, transformer.h.3.ln_1.bias, ...
+std::string CommonName(const std::vector<const models::ParameterSpec*>& parameters) {
+  std::string name = parameters.empty() ? "" : parameters[0]->name;
+  for (const models::ParameterSpec* parameter : parameters) {
+    while (parameter->name != name && !absl::StartsWith(parameter->name, name + ".")) {
+      const std::size_t dot = name.rfind('.');
+      if (dot == name.npos) return "root";
+      name.resize(dot);
+    }
+  }
+  return name;
 }
 
 absl::Status CheckSequences(const Settings& settings, const comm::DeviceMesh& mesh, std::int64_t heads) {
@@ -428,6 +442,12 @@ void ShardedModel::Forward(const std::function<void(const models::BlockRunner& r
 
 absl::Status ShardedModel::status() const {
   return mesh_.world().Agree(base::Prefixed(engine_->status(), "--offload"));
+}
+
+std::vector<std::string> ShardedModel::UnitNames() const {
+  std::vector<std::string> names;
+  for (const parallel::Shard& shard : engine_->shards()) names.push_back(CommonName(shard.parameters));
+  return names;
 }
 
 std::string ShardedModel::FirstNonFinite() const {

@@ -121,6 +121,9 @@ class ShardedModel {
   const comm::DeviceMesh& mesh() const { return mesh_; }
   at::Device device() const { return device_; }
 
+  // By the tag of the engine's collectives: "transformer.h.3", or the parameter that is a buffer of its own. Local.
+  std::vector<std::string> UnitNames() const;
+
   parallel::StepResult Step(const parallel::StepOptions& options);
   // Before the program ends, also after an error.
   void WaitForParameters() { engine_->WaitForParameters(); }

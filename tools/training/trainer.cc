@@ -18,6 +18,7 @@
 #include "comm/gathered_text.h"
 #include "tools/revision/revision.h"
 #include "tools/training/resume.h"
+#include "tools/training/step_trace.h"
 
 namespace plait::training {
 namespace {
@@ -207,6 +208,7 @@ absl::Status Trainer::OpenOutputs() {
                         .resumed_draws = begins && !s.resume.empty() ? 0 : history_draws_},
                        FactsOf(run_.program, s.seed, run_.settings_line, run_.environment), run_.world));
   outputs_.emplace(std::move(outputs));
+  outputs_->trace().SetUnits(model_->UnitNames());
   if (!folder) return absl::OkStatus();
   const bool writes = run_.world.rank() == 0;
   return run_.world.Agree(writes ? WriteFlagFile(outputs_->folder(), run_.flag_file) : absl::OkStatus());
@@ -251,7 +253,7 @@ absl::Status Trainer::Steps() {
   while (!task_.done() && !run_.stopped) {
     ReportProgress();
     PLAIT_ASSIGN_OR_RETURN(const StepReport report, Step());
-    Trace(report);
+    if (outputs_.has_value()) TraceStep(report, timeline_, run_.world.rank() == 0, outputs_->trace());
     LogSolverLine();
     const bool evaluates = task_.EvaluationIsDue();
     PLAIT_RETURN_IF_ERROR(task_.EndStep(report, evaluates));
@@ -324,7 +326,8 @@ absl::StatusOr<StepReport> Trainer::Step() {
                        .backward_seconds = end - begin - passes.forward_seconds,
                        .optimizer_seconds = end - backward_end,
                        .learning_rate = optimizer.lr(),
-                       .gradient_norm = result.gradient_norm};
+                       .gradient_norm = result.gradient_norm,
+                       .end_seconds = end};
   traffic_.EndStep();
   double slowest[1] = {report.dt_seconds};
   run_.world.AllReduce(comm::BufferOf(absl::MakeSpan(slowest)), comm::ReduceOp::kMax);
@@ -346,28 +349,6 @@ absl::Status Trainer::NotFinite(const char* what, double value) const {
       "the %s is %g in step %d, %s; first non-finite tensor: %s%s; try a smaller learning rate, or "
       "--dtype=float32",
       what, value, step_ + 1, task_.Position(), tensor.empty() ? "none, but the loss" : tensor, kept));
-}
-
-void Trainer::Trace(const StepReport& report) {
-  data::Trace* trace = outputs_.has_value() ? outputs_->trace().trace() : nullptr;
-  if (trace == nullptr) return;
-  const std::int64_t end = data::Trace::NowNs();
-  const std::int64_t begin = end - static_cast<std::int64_t>(1e9 * report.dt_seconds);
-  const std::int64_t optimizer = end - static_cast<std::int64_t>(1e9 * report.optimizer_seconds);
-  TraceActions(*trace);
-  trace->Add("optimizer", 0, optimizer, end);
-  trace->Add("step", 0, begin, end, {.step = report.step});
-  outputs_->trace().TakeCalls();
-}
-
-void Trainer::TraceActions(data::Trace& trace) const {
-  constexpr const char* kNames[] = {"forward", "backward", "input gradients", "weight gradients"};
-  for (const parallel::ActionTime& time : timeline_) {
-    const char* name = kNames[static_cast<int>(time.action.kind)];
-    trace.Add(name, 0, time.begin_ns, time.end_ns,
-              {.stage = time.action.stage, .micro_batch = time.action.micro_batch});
-    if (time.waited_ns > 0) trace.Add("waiting", 0, time.begin_ns, time.begin_ns + time.waited_ns);
-  }
 }
 
 // Of the first rank of pp, which has work from the first moment of a step to the last.

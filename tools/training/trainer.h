@@ -61,6 +61,7 @@ struct StepReport {
   double slowest_seconds = 0;    // dt of the slowest rank
   double learning_rate = 0;
   double gradient_norm = 0;
+  double end_seconds = 0;  // on the steady clock; behind it ranks tell each other their times
 };
 
 // For the progress bar: of the whole run, in steps, samples or what else takes equal times.
@@ -166,8 +167,6 @@ class Trainer {
   absl::StatusOr<StepReport> Step();
   absl::Status NotFinite(const char* what, double value) const;
   void ReportProgress();
-  void Trace(const StepReport& report);
-  void TraceActions(data::Trace& trace) const;
   void CountIdleTime();
   absl::Status SaveOrStop(bool evaluated);
   absl::Status Save();
