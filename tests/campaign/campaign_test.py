@@ -49,11 +49,11 @@ class CampaignTest(unittest.TestCase):
                 names = []
                 changed.visit(names.append)
                 array = next(changed[name] for name in names if name.startswith(group) and isinstance(changed[name], h5py.Dataset))
-                name, before = array.name[1:], array[0]
-                array[0] = before * (1 + 2**-22)
+                name, before = array.name[1:], array[-1]
+                array[-1] = before * (1 + 2**-22)
             self.assertEqual([found.split("/", 1)[1] for found in ends.differences(end, self.folder)], [name])
             with h5py.File(file, "r+") as changed:
-                changed[name][0] = before
+                changed[name][-1] = before
         os.remove(self.path("kept/latest"))
         self.assertNotEqual(ends.differences(end, self.folder), [])
 

@@ -83,12 +83,38 @@ class OutputTest(runs.TrainTest):
         for x, step in zip(history["loss"], steps):
             self.assertAlmostEqual(float.fromhex(x), step["loss"], delta=5.1e-7)
         self.assertEqual([x == "nan" for x in history["val_loss"]], [k not in (4, 8) for k in range(1, 9)])
+        # Before the first step there are the printed estimates, and nothing of a step.
+        first = {name: values[0] for name, values in self.draws().items() if name != "rank"}
+        train, validation = re.search(r"estimates after step 0: train_loss=(\S+) val_loss=(\S+),", run.out).groups()
+        self.assertEqual([f"{float.fromhex(first[name]):.6f}" for name in ("step", "train_loss", "val_loss")],
+                         ["0.000000", train, validation])
+        self.assertEqual({first[name] for name in ("loss", "dt", "dt_max", "sps", "lr", "gradient_norm", "comm_bytes_dp_shard")}, {"nan"})
+
+    def test_trace(self):
+        """Of each step the passes, and each collective with the part of the model that it is of; curves."""
+        micro_batches, blocks, steps = 2, 2, 40
+        run = self.train("--nproc=2", "--strategy=fsdp", "--trace", "--eval-interval=0", f"--max-iters={steps}")
+        self.assertNotIn("the trace lacks", run.out + run.err)
         with open(self.path("out/trace.json")) as file:
-            spans = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+            trace = json.load(file)
+        self.assertEqual([name for name in trace["otherData"] if name.startswith("events_dropped")], [])
         for rank in (0, 1):
-            names = [span["name"] for span in spans if span["pid"] == rank]
-            self.assertEqual(names.count("step"), 8)
-            self.assertIn("reduce_scatter", names)
+            events = [event for event in trace["traceEvents"] if event["pid"] == rank]
+            spans = {name: [event for event in events if event["ph"] == "X" and event["name"] == name]
+                     for name in ("step", "forward", "backward", "optimizer", "all_gather", "reduce_scatter")}
+            self.assertEqual([len(spans[name]) for name in ("step", "forward", "backward", "optimizer")],
+                             [steps, steps * micro_batches, steps * micro_batches, steps])
+            for step in spans["step"]:
+                begin, end = step["ts"], step["ts"] + step["dur"]
+                for kind in ("all_gather", "reduce_scatter"):
+                    units = {span["args"].get("unit") for span in spans[kind] if begin <= span["ts"] < end}
+                    self.assertLessEqual({f"transformer.h.{block}" for block in range(blocks)}, units, (rank, step, kind))
+            curves = {name: [event["args"]["value"] for event in events if event["ph"] == "C" and event["name"] == name]
+                      for name in ("loss", "gradient_norm", "memory, MB")}
+            self.assertEqual([len(curve) for curve in curves.values()], [0 if rank else steps, 0 if rank else steps, steps])
+            self.assertGreater(min(curves["memory, MB"]), 1)
+            for value, step in zip(curves["loss"], run.steps()):
+                self.assertAlmostEqual(value, step["loss"], delta=1e-6)
 
     def test_prepare_only(self):
         run = self.train("--prepare-only", outputs=None)

@@ -59,8 +59,15 @@ class TrainTest(program_runs.ProgramTest):
     def generate(self, *flags, code=0):
         return self.finish(self.start(GENERATE, flags), code)
 
-    def history(self, outputs="out"):
+    def draws(self, outputs="out"):
         return program_runs.print_history(PRINT_HISTORY, self.path(os.path.join(outputs, self.history_name)))
+
+    def history(self, outputs="out"):
+        """The draws of steps: without that of the estimates before the first one."""
+        draws = self.draws(outputs)
+        count = len(draws["step"])
+        estimated = count > 0 and float.fromhex(draws["step"][0]) == 0
+        return {name: values[len(values) // count:] if estimated and name != "rank" else values for name, values in draws.items()}
 
     def axes_in(self, history):
         """Axes of the mesh that the history has columns for."""

@@ -45,7 +45,7 @@ std::vector<data::Scalar> ScalarsOf(const StepNumbers& n, bool of_text) {
 
 text_training::StepOutput LlamaOutput(bool of_text) {
   std::vector<training::Recorded> metrics = {
-      {data::Count("iter", "training iteration, from 0")},
+      {data::Count("iter", "training iteration, from 0; -1: before the first")},
       {{"loss", "1", "cross entropy of the whole batch"}},
       {{"dt", "s", "time per iteration"}, RankStatistics::kEachRank},
       {{"dtf", "s", "forward passes and losses"}, RankStatistics::kEachRank},

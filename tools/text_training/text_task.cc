@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,19 @@ namespace plait::text_training {
 namespace {
 
 using training::Run;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// Of a model that has taken no step.
+constexpr training::StepReport kNoStep = {.step = 0,
+                                          .loss = kNone,
+                                          .count = 0,
+                                          .dt_seconds = kNone,
+                                          .forward_seconds = kNone,
+                                          .backward_seconds = kNone,
+                                          .optimizer_seconds = kNone,
+                                          .slowest_seconds = kNone,
+                                          .learning_rate = kNone,
+                                          .gradient_norm = kNone};
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -139,8 +153,11 @@ absl::Status TextTask::BeforeFirstStep() {
   if (samples() && prompt_ != settings_.sample_prompt) {
     run_.log.Warning("--sample-prompt: characters outside the vocabulary are dropped");
   }
-  Losses losses;
-  return Evaluate(&losses);
+  const double begin = NowSeconds();
+  StepNumbers numbers = {.report = kNoStep, .ranks = run_.world.size(), .mfu_percent = kNone};
+  PLAIT_RETURN_IF_ERROR(Evaluate(&numbers.losses.emplace()));
+  numbers.evaluation_seconds = NowSeconds() - begin;
+  return trainer_->Record(output_.scalars(numbers));
 }
 
 absl::Status TextTask::EndStep(const training::StepReport& report, bool evaluates) {

@@ -45,7 +45,8 @@ struct StepOutput {
   std::vector<training::Recorded> metrics;
   training::HistoryPlots plots;
   std::function<std::string(const StepNumbers&)> line;
-  std::function<std::vector<data::Scalar>(const StepNumbers&)> scalars;  // of the metrics
+  // Of the metrics; NaN where there is nothing. Also of step 0, with the estimates before the first step.
+  std::function<std::vector<data::Scalar>(const StepNumbers&)> scalars;
 };
 
 // For a dry run of the settings, which outlive it.
