@@ -92,9 +92,13 @@ std::string Problem(const std::string& keys) {
 }
 
 TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
-  EXPECT_EQ(Problem("\"n_layer\": -3"), "\"n_layer\" is -3; expected a positive number");
-  EXPECT_EQ(Problem("\"n_layer\": \"many\""), "\"n_layer\" is \"many\"; expected a positive number");
-  EXPECT_EQ(Problem("\"n_layer\": 99999999999999999999"), "\"n_layer\" is 1e+20; expected a positive number");
+  EXPECT_EQ(Problem("\"n_layer\": -3"), "\"n_layer\" is -3; expected an integer from 1 to 2147483648");
+  EXPECT_EQ(Problem("\"n_layer\": \"many\""),
+            "\"n_layer\" is \"many\"; expected an integer from 1 to 2147483648");
+  EXPECT_EQ(Problem("\"n_layer\": 99999999999999999999"),
+            "\"n_layer\" is 1e+20; expected an integer from 1 to 2147483648");
+  EXPECT_EQ(Problem("\"n_layer\": 4611686018427387904"),
+            "\"n_layer\" is 4611686018427387904; expected an integer from 1 to 2147483648");
   EXPECT_EQ(Problem("\"activation_function\": \"relu\""),
             "\"activation_function\" is \"relu\"; expected \"gelu\", \"gelu_new\" or \"gelu_pytorch_tanh\"");
   EXPECT_EQ(Problem("\"n_inner\": 100"), "\"n_inner\" is 100; expected null or 4 n_embd");

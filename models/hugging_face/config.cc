@@ -39,8 +39,9 @@ absl::Status Expect(const Json& config, const char* key, const Json& value, absl
 absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size) {
   const auto found = config.find(key);
   if (found == config.end()) return absl::OkStatus();
-  if (!found->is_number_integer() || *found < 1 || *found > (std::int64_t{1} << 31)) {
-    return Refuse(key, *found, "a positive number");
+  constexpr std::int64_t kLargest = std::int64_t{1} << 31;
+  if (!found->is_number_integer() || *found < 1 || *found > kLargest) {
+    return Refuse(key, *found, absl::StrCat("an integer from 1 to ", kLargest));
   }
   size = *found;
   return absl::OkStatus();

@@ -117,7 +117,8 @@ std::string Problem(const std::string& keys) {
 }
 
 TEST(LlamaConfig, NamesFunctionsThatTheModelDoesNotHave) {
-  EXPECT_EQ(Problem("\"num_hidden_layers\": -3"), "\"num_hidden_layers\" is -3; expected a positive number");
+  EXPECT_EQ(Problem("\"num_hidden_layers\": -3"),
+            "\"num_hidden_layers\" is -3; expected an integer from 1 to 2147483648");
   EXPECT_EQ(Problem("\"rms_norm_eps\": \"small\""),
             "\"rms_norm_eps\" is \"small\"; expected a positive number");
   EXPECT_EQ(Problem("\"hidden_act\": \"gelu\""), "\"hidden_act\" is \"gelu\"; expected \"silu\"");
@@ -138,6 +139,25 @@ TEST(LlamaConfig, NamesFunctionsThatTheModelDoesNotHave) {
   EXPECT_EQ(Problem("\"rope_parameters\": {\"partial_rotary_factor\": 0.5}"),
             "\"partial_rotary_factor\" is 0.5; expected 1");
   EXPECT_EQ(ConfigFrom("[1").status().message(), "is no JSON object");
+}
+
+// Before memory is taken for a model of those sizes.
+TEST(HuggingFaceLlama, HoldsSizesAgainstTheFiles) {
+  const std::string folder = Folder("sizes");
+  ASSERT_TRUE(SaveHuggingFaceLlama(Drawn(at::kFloat), folder).ok());
+  for (const auto& [size, number, problem] :
+       {std::tuple(&LlamaOptions::n_layers, std::int64_t{1'000'000'000}, "have 1000000000 layers, but"),
+        std::tuple(&LlamaOptions::hidden, std::int64_t{1} << 31, "parameters of 2 x 24 x 2147483648 numbers"),
+        std::tuple(&LlamaOptions::vocab_size, std::int64_t{1} << 31,
+                   "parameters of 2147483648 x 24 numbers")}) {
+    LlamaOptions options = Small();
+    options.*size = number;
+    std::ofstream(folder + "/config.json") << ConfigText(options);
+    const absl::Status status = HuggingFaceLlama::Open(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the model is said to"));
+    EXPECT_THAT(status.message(), HasSubstr(problem));
+  }
 }
 
 // Of both versions of the file.

@@ -50,9 +50,10 @@ absl::Status Validate(const VitOptions& options) {
       {"depth", options.depth},           {"heads", options.heads},
       {"head_dim", options.head_dim},     {"mlp_dim", options.mlp_dim},
       {"classes", options.classes}};
+  constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // the product of two fits
   for (const auto& [name, size] : sizes) {
-    if (size <= 0)
-      return absl::InvalidArgumentError(absl::StrCat(name, " is ", size, "; expected at least 1"));
+    if (size < 1 || size > kLargest)
+      return absl::InvalidArgumentError(absl::StrCat(name, " is ", size, "; expected 1 to ", kLargest));
   }
   if (options.image_size % options.patch_size != 0) {
     return absl::InvalidArgumentError(absl::StrCat("image_size is ", options.image_size,

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <string>
+#include <tuple>
 
 #include "models/hugging_face/testing/safetensors_files.h"
 
@@ -98,9 +99,31 @@ std::string Problem(const std::string& keys) {
   return std::string(OptionsFromConfig("{\"model_type\": \"vit\", " + keys + "}").status().message());
 }
 
+// Before memory is taken for a model of those sizes. An image of 2^31 rows has 2^58 patches.
+TEST(HuggingFaceVit, HoldsSizesAgainstTheFiles) {
+  const std::string folder = Folder("sizes");
+  ASSERT_TRUE(SaveHuggingFaceVit(Drawn(true, at::kFloat), folder).ok());
+  for (const auto& [size, number, problem] :
+       {std::tuple(&VitOptions::depth, std::int64_t{1'000'000'000}, "have 1000000000 layers, but"),
+        std::tuple(&VitOptions::mlp_dim, std::int64_t{1} << 31, "parameters of 2 x 12 x 2147483648 numbers"),
+        std::tuple(&VitOptions::image_size, std::int64_t{1} << 31,
+                   "parameters of 288230376151711745 x 12 numbers")}) {
+    VitOptions options = Small(true);
+    options.*size = number;
+    std::ofstream(folder + "/config.json") << ConfigText(options);
+    const absl::Status status = HuggingFaceVit::Open(folder).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the model is said to"));
+    EXPECT_THAT(status.message(), HasSubstr(problem));
+  }
+  VitOptions options = Small(true);
+  options.image_size = std::int64_t{1} << 62;
+  EXPECT_EQ(Validate(options).message(), "image_size is 4611686018427387904; expected 1 to 2147483648");
+}
+
 TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
   EXPECT_EQ(Problem("\"hidden_act\": \"relu\""), "\"hidden_act\" is \"relu\"; expected \"gelu\"");
-  EXPECT_EQ(Problem("\"patch_size\": 0"), "\"patch_size\" is 0; expected a positive number");
+  EXPECT_EQ(Problem("\"patch_size\": 0"), "\"patch_size\" is 0; expected an integer from 1 to 2147483648");
   EXPECT_EQ(Problem("\"image_size\": 100"),
             "image_size is 100; expected a multiple of patch_size, which is 16");
   EXPECT_EQ(Problem("\"qkv_bias\": 1"), "\"qkv_bias\" is 1; expected true or false");
