@@ -85,11 +85,18 @@ class SchedulerTest(unittest.TestCase):
         return next((name for name in os.listdir(self.folder) if name.startswith("out-")), "out-none")
 
     def test_requeued(self):
+        self.requeue(lambda job: cluster.run("scontrol", "requeue", job))
+
+    def test_preempted(self):
+        """A job of a partition that comes first takes the node, as long as it runs."""
+        self.requeue(lambda job: self.assertEqual(cluster.run("srun", "--partition=urgent", "--ntasks=2", "echo", "urgent"), 2 * "urgent\n"))
+
+    def requeue(self, strike):
         """SIGTERM to all processes of the job, SIGKILL a second later; the same job runs again. A daemon of mpirun's may be the first
         that ends: the run then goes on from the checkpoint before."""
         job = self.submit("gpt-fsdp", 200)
         self.wait(lambda: self.steps_of(self.out()) > 20, "steps")
-        cluster.run("scontrol", "requeue", job)
+        strike(job)
         self.wait(lambda: "Restarts=1" in cluster.run("scontrol", "show", "job", job), "the requeue")
         # It would begin when the credentials of its first start have expired.
         self.wait(lambda: (cluster.run("scontrol", "update", "JobId=" + job, "StartTime=now"),

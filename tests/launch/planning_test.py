@@ -91,6 +91,14 @@ class BadInputTest(launches.LaunchTest):
         self.fails(f"{file}:1: ", "--hostfile=bad", "--", "true")
         self.fails("/nonexistent", "--hostfile=/nonexistent", "--", "true")
 
+    def test_node_files_of_pbs(self):
+        here = {"PBS_JOBID": "7.server", "PBS_NODEFILE": self.write("nodes", "localhost\n"), "NCPUS": "3"}
+        run = self.launch("--dry-run", environment=self.environment(LC_ALL="C", **here))
+        self.assertIn("    * SCHEDULER=PBS", run.lines)
+        self.assertIn("    * CORES_PER_HOST=3", run.lines)
+        self.write("nodes", "localhost\nno-such-host.invalid\n")
+        self.fails(f"{here['PBS_NODEFILE']}: no host is known by the name no-such-host.invalid", "--", "true", **here)
+
     def test_half_a_slurm_environment(self):
         self.fails("this SLURM job's environment cannot be trusted: .*SLURM_JOB_NODELIST", "--", "true",
                    SLURM_JOB_ID="7")

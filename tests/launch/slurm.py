@@ -1,7 +1,10 @@
-"""A private Slurm on this machine: munged, slurmctld, and a slurmd for each of some nodes that share the host.
+"""A private Slurm on this machine: munged, slurmctld, and a slurmd for each of some nodes.
 
     with slurm.Cluster(nodes=3, cores=2) as cluster:
         subprocess.run(["srun", "-N2", "hostname"], env=dict(os.environ, **cluster.environment))
+
+Nodes share cores, files and network of this host; each has a host name, a /dev/shm and semaphores of its own, in namespaces, so that an
+MPI takes them for several. Partition "urgent" preempts jobs of the other one, which are requeued.
 
 Runs as the present user, in a folder of its own, on free ports; ends with all its processes, also when this process
 is killed: a guard then ends them. Nothing of the system's own Slurm, if there is one, is touched. `reason()` says
@@ -17,7 +20,7 @@ import subprocess
 import tempfile
 import time
 
-COMMANDS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "scontrol", "sinfo", "scancel"]
+COMMANDS = ["unshare", "munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "scontrol", "sinfo", "scancel"]
 SECONDS = 60
 
 CONFIGURATION = """\
@@ -47,7 +50,19 @@ ReturnToService=2
 SlurmdTimeout=300
 KillWait=1
 {nodes}
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE PriorityTier=10 State=UP
+"""
+
+# The first process of a node: HOSTS NAME COMMAND...
+NODE = """
+mount -t tmpfs none /dev/shm
+mount --bind "$1" /etc/hosts
+hostname "$2"
+shift 2
+exec "$@"
 """
 
 
@@ -58,13 +73,25 @@ def search_path():
 def reason():
     """Why there can be no Slurm here; empty if there can."""
     missing = [name for name in COMMANDS if shutil.which(name, path=search_path()) is None]
-    return f"not installed: {', '.join(missing)} (Debian: munge slurmctld slurmd slurm-client)" if missing else ""
+    if missing:
+        return f"not installed: {', '.join(missing)} (Debian: munge slurmctld slurmd slurm-client)"
+    allowed = subprocess.run([*own_namespaces(), "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return "" if allowed else "namespaces, which this machine lets nobody but root make"
+
+
+def own_namespaces():
+    return ["unshare", *([] if os.getuid() == 0 else ["--map-current-user", "--keep-caps"]), "--mount", "--uts", "--ipc"]
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
+    """Below those that the kernel gives to others' connections meanwhile."""
+    sockets = []
+    while len(sockets) < count:
+        sockets.append(socket.socket())
+        try:
+            sockets[-1].bind(("127.0.0.1", random.randrange(10000, 32000)))
+        except OSError:
+            sockets.pop().close()
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()
@@ -130,11 +157,12 @@ class Cluster:
         try:
             self.configure()
             self.start_munge()
-            self.start("slurmctld", "-D", "-f", self.folder + "/slurm.conf")
+            self.start("slurmctld", "slurmctld", "-D", "-f", self.folder + "/slurm.conf")
             for name in self.names:
                 for kind in ("spool", "tmp"):
                     os.mkdir(f"{self.folder}/{kind}-{name}")
-                self.start("slurmd", "-D", "-N", name, "-f", self.folder + "/slurm.conf")
+                self.start("slurmd", *own_namespaces(), "sh", "-ec", NODE, "node", self.folder + "/hosts", name,
+                           "slurmd", "-D", "-N", name, "-f", self.folder + "/slurm.conf")
             self.wait(self.all_idle, "the nodes to be idle")
         except BaseException:
             self.__exit__()
@@ -146,6 +174,8 @@ class Cluster:
         nodes = "\n".join(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cores} State=UNKNOWN"
                           for name, port in zip(self.names, ports[1:]))
         os.mkdir(self.folder + "/state")
+        with open(self.folder + "/hosts", "w", encoding="utf-8") as file:
+            file.write(f"127.0.0.1 localhost {host} {' '.join(self.names)}\n")
         with open(self.folder + "/slurm.conf", "w", encoding="utf-8") as file:
             file.write(CONFIGURATION.format(host=host, ports=ports, user=pwd.getpwuid(os.getuid()).pw_name,
                                             folder=self.folder, nodes=nodes,
@@ -158,13 +188,13 @@ class Cluster:
         with open(self.folder + "/munge.key", "wb") as file:
             os.chmod(self.folder + "/munge.key", 0o600)
             file.write(os.urandom(128))
-        self.start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
+        self.start("munged", "munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
                    f"--key-file={self.folder}/munge.key", f"--pid-file={self.folder}/munged.pid",
                    f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munge.seed")
         self.wait(lambda: os.path.exists(self.folder + "/munge.socket"), "munged")
 
-    def start(self, *command):
-        with open(f"{self.folder}/{command[0]}-{len(self.daemons)}.output", "w", encoding="utf-8") as output:
+    def start(self, name, *command):
+        with open(f"{self.folder}/{name}-{len(self.daemons)}.output", "w", encoding="utf-8") as output:
             self.daemons.append(subprocess.Popen(command, env=dict(os.environ, **self.environment), stdin=subprocess.DEVNULL,
                                                  stdout=output, stderr=output, start_new_session=True))
 

@@ -1,8 +1,4 @@
-"""srun, salloc, sbatch and launch in a real Slurm that the test sets up on this machine.
-
-Its nodes share the host, which MPI takes for several: shared memory between "nodes" fails, and where there is more than
-one the ranks talk over TCP (OMPI_MCA_btl).
-"""
+"""srun, salloc, sbatch and launch in a real Slurm that the test sets up on this machine."""
 import os
 import shutil
 import signal
@@ -14,7 +10,7 @@ import unittest
 import launches
 import slurm
 
-SHOW_PLACE = os.path.abspath(sys.argv.pop(3))
+SHOW_PLACE, DOCTOR = (os.path.abspath(sys.argv.pop(3)) for _ in range(2))
 NODES, CORES = 3, 2
 cluster = None
 
@@ -91,17 +87,19 @@ class PlacesTest(SlurmTest):
         self.assertEqual((place["rank"], place["size"], place["hosts"]), ("0", "1", "node001:2,node002:2"))
 
     def test_mpi_by_srun(self):
-        run = self.run_command("srun", "--mpi=pmix", "--nodes=3", "--ntasks=6", SHOW_PLACE, "--mpi", OMPI_MCA_btl="self,tcp")
+        run = self.run_command("srun", "--mpi=pmix", "--nodes=3", "--ntasks=6", SHOW_PLACE, "--mpi")
         for when in ("before", "after"):
             places = self.places(run, when)
             self.assertEqual(self.column(places, "rank"), list("012345"), run.out)
             self.assertEqual(set(self.column(places, "size")), {"6"})
 
     def test_srun_without_pmi(self):
-        run = self.run_command("srun", "--mpi=none", "--nodes=1", "--ntasks=2", SHOW_PLACE, "--mpi", code=1)
-        own = [line for line in run.errors if not line.startswith(("srun:", "slurmstepd:"))]
-        self.assertEqual(own, 2 * ["show_place: srun has started this without PMI, by which MPI finds the other ranks; use srun "
-                                   "--mpi=pmix (srun --mpi=list shows what there is), launch, or mpirun"])
+        for program, *flags in ((SHOW_PLACE, "--mpi"), (DOCTOR,)):
+            with self.subTest(program):
+                run = self.run_command("srun", "--mpi=none", "--nodes=1", "--ntasks=2", program, *flags, code=1)
+                own = [line for line in run.errors if not line.startswith(("srun:", "slurmstepd:"))]
+                self.assertEqual(own, 2 * [f"{os.path.basename(program)}: srun has started this without PMI, by which MPI finds the other "
+                                           "ranks; use srun --mpi=pmix (srun --mpi=list shows what there is), launch, or mpirun"])
 
 
 class LaunchInSlurmTest(SlurmTest):
@@ -119,7 +117,7 @@ class LaunchInSlurmTest(SlurmTest):
         os.mkdir(self.path("bin"))
         self.write("bin/srun", f'#!/bin/sh\n[ "$*" = --mpi=list ] && echo "none pmi2" && exit\nexec {real} "$@"\n')
         os.chmod(self.path("bin/srun"), 0o755)
-        run = self.salloc(3, 6, launches.LAUNCH, "--", SHOW_PLACE, "--mpi", OMPI_MCA_btl="self,tcp",
+        run = self.salloc(3, 6, launches.LAUNCH, "--", SHOW_PLACE, "--mpi",
                           PATH=self.path("bin") + ":" + slurm.search_path())
         self.assertRegex(run.own()[0], r"^launch: mpirun .*--map-by ppr:2:node --bind-to core -n 6 ")
         places = self.places(run, "before")
@@ -132,11 +130,22 @@ class LaunchInSlurmTest(SlurmTest):
         self.assertEqual(self.column(self.places(run, "after"), "rank"), list("012345"))
 
     def test_all_nodes_by_srun(self):
-        run = self.salloc(3, 6, launches.LAUNCH, "--label", "--", SHOW_PLACE, "--mpi", OMPI_MCA_btl="self,tcp")
+        run = self.salloc(3, 6, launches.LAUNCH, "--label", "--", SHOW_PLACE, "--mpi")
         self.assertRegex(run.own()[0], "^launch: srun .*--mpi=pmix -n 6 --ntasks-per-node=2 ")
         for rank in range(6):
             for when in ("before", "after"):
                 self.assertEqual(len([line for line in run.lines if line.startswith(f"[{rank}] {when} rank={rank} ")]), 1)
+
+    def test_two_ranks_on_each_of_two_nodes(self):
+        """Ranks of a node share memory, and none with those of the other node."""
+        for starter in ("srun", "mpirun"):
+            with self.subTest(starter):
+                run = self.salloc(2, 4, launches.LAUNCH, "--starter=" + starter, "--", SHOW_PLACE, "--mpi")
+                places = self.places(run, "after")
+                self.assertEqual(self.column(places, "rank"), list("0123"), run.out)
+                self.assertEqual(self.column(places, "node_id"), list("0011"))
+                self.assertEqual(self.column(places, "local_rank"), list("0101"))
+                self.assertEqual(set(self.column(places, "hosts")), {"node001:2,node002:2"})
 
     def test_some_of_the_nodes(self):
         run = self.salloc(3, 6, launches.LAUNCH, "--nhosts=2", "--ppn=1", "--starter=srun", "--dry-run", "--", "true")
@@ -150,7 +159,7 @@ class LaunchInSlurmTest(SlurmTest):
     def test_batch_job(self):
         script = self.write("job.sh", f"#!/bin/sh\n#SBATCH --nodes=3 --ntasks=6\nexec {launches.LAUNCH} --starter=mpirun "
                             f"--log-dir=logs -- {SHOW_PLACE} --mpi\n")
-        self.run_command("sbatch", "--wait", "--output=out", "--error=err", script, OMPI_MCA_btl="self,tcp")
+        self.run_command("sbatch", "--wait", "--output=out", "--error=err", script)
         with open(self.path("out"), encoding="utf-8") as file:
             places = self.places(launches.Run(0, file.read(), ""), "after")
         self.assertEqual(self.column(places, "rank"), list("012345"))
