@@ -46,16 +46,16 @@ class BadInputTest(runs.BenchTest):
     def test_another_launcher(self):
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", runs.PROGRAM, "--world=4"]
         run = self.finish(self.start(command), 2)
-        self.assertEqual(len(run.errors()), 1, run.err)
-        self.assertRegex(run.errors()[0], "^bench_moe: --nproc=4.*2 ranks")
+        self.assertEqual(len(run.errors_of_ranks()), 1, run.err)
+        self.assertRegex(run.errors_of_ranks()[0], "^bench_moe: --nproc=4.*2 ranks")
 
     def test_a_rank_with_other_flags(self):
         small = ["--preset=cpu", "--model-dim=16", "--hidden-size=24", "--samples=32", "--num-local-experts=4"]
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", runs.PROGRAM, *small, "--top=1",
                    ":", "-n", "1", runs.PROGRAM, *small, "--top=2"]
         run = self.finish(self.start(command), 1)
-        self.assertEqual(len(run.errors()), 1, run.err)
-        self.assertRegex(run.errors()[0], "--top")
+        self.assertEqual(len(run.errors_of_ranks()), 1, run.err)
+        self.assertRegex(run.errors_of_ranks()[0], "--top")
         self.assertEqual(run.out, "")
 
 

@@ -28,7 +28,11 @@ class Run:
         return re.findall(r"\]\[INFO\]\[\w+:\d+\] - (%s.*)" % first, self.out)
 
     def errors(self):
-        """Lines of standard error without mpirun's own words about a failed job."""
+        """Lines of standard error: of a program under --nproc nothing of mpirun's."""
+        return [line for line in self.err.splitlines() if line.strip()]
+
+    def errors_of_ranks(self):
+        """The same of a job that was started with mpirun, without its words about a failed job."""
         own = re.split(r"-{20,}", self.err)[::2]
         return [line for line in "".join(own).splitlines() if line.strip() and "mpirun" not in line]
 

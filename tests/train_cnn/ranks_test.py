@@ -44,7 +44,7 @@ class RanksTest(runs.CnnTest):
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", *one, ":", "-n", "1", *one, "--seed=5"]
         process = subprocess.run(command, capture_output=True, text=True, env=self.environment(), cwd=self.folder, timeout=100)
         self.assertNotEqual(process.returncode, 0)
-        errors = runs.Run(process.returncode, process.stdout, process.stderr).errors()
+        errors = runs.Run(process.returncode, process.stdout, process.stderr).errors_of_ranks()
         self.assertIn("train_cnn: ranks were started with different flags: --seed=1 on rank 0 and --seed=5 on rank 1; start all "
                       "ranks with the same command line", [error.strip() for error in errors])
         self.assertNotIn("epoch=", process.stdout)

@@ -13,7 +13,7 @@ class BadInputTest(runs.TrainTest):
         out, err = process.communicate(timeout=60)
         self.assertNotEqual(process.returncode, 0, out)
         run = runs.Run(process.returncode, out, err)
-        errors = [line for line in run.errors() if "mpirun" not in line]
+        errors = run.errors()
         self.assertEqual(len(errors), 1, errors)
         self.assertRegex(errors[0], expected)
         return run

@@ -11,6 +11,9 @@ SMALL = ["--percent-data=0.05", "--batch-size=20", "--hidden-size=12", "--log-in
 
 
 class Run(program_runs.Run):
+    def errors(self):
+        return self.errors_of_ranks()
+
     def losses(self):
         return re.findall(r"Loss: (\S+)", self.out)
 

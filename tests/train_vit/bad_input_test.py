@@ -68,7 +68,7 @@ class BadInputTest(runs.VitTest):
         script = f"\"$0\" \"$@\"; echo $? > code$OMPI_COMM_WORLD_RANK"
         run = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script, runs.PROGRAM, *flags],
                              cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=120)
-        errors = runs.Run(0, run.stdout, run.stderr).errors()
+        errors = runs.Run(0, run.stdout, run.stderr).errors_of_ranks()
         self.assertEqual(len(errors), 1, run.stderr)
         self.assertRegex(errors[0], "train_vit: --data: .*pictures/train/a/07.png: the image is damaged or cut short")
         for rank in range(2):

@@ -1,0 +1,47 @@
+"""--help of every program: each example is a command of it that its flags take."""
+import os
+import re
+import shlex
+
+import program_runs
+
+PROGRAMS = program_runs.programs(16)
+# Of which the flags depend on the first argument.
+WITH_ARGUMENT = {"plan": ["gpt", "llama", "vit"]}
+
+
+class HelpTest(program_runs.ProgramTest):
+    def help(self, program, *arguments):
+        run = self.finish(self.start([program, *arguments, "--help"]))
+        self.assertEqual(run.err, "")
+        return run.out
+
+    def test_examples(self):
+        for program in PROGRAMS:
+            name = os.path.basename(program)
+            text = self.help(program)
+            self.assertRegex(text, f"^{name}: ")
+            self.assertIn(f"\nUsage: {name} ", text)
+            examples = re.search("\nExamples:\n(.*?)\n\n", text, re.S)[1].splitlines()
+            for example in examples:
+                with self.subTest(example):
+                    words = shlex.split(example, comments=True)
+                    arguments = words[words.index(name) + 1:]
+                    if "--" in arguments:  # what follows is another program's
+                        arguments = arguments[:arguments.index("--")]
+                    self.assertEqual(self.help(program, *arguments)[:len(name) + 2], name + ": ")
+
+    def test_every_flag_is_explained(self):
+        for program in PROGRAMS:
+            name = os.path.basename(program)
+            for first in WITH_ARGUMENT.get(name, [None]):
+                text = self.help(program, *([first] if first else []))
+                flags = re.findall(r"\n  --(?:\[no\])?([a-z0-9-]+)((?: .*)?(?:\n {30}.*)*)", text)
+                self.assertGreater(len(flags), 2, text)
+                for flag, words in flags:
+                    with self.subTest(program=name, flag=flag):
+                        self.assertRegex(words, "[a-z]{2}")
+
+
+if __name__ == "__main__":
+    program_runs.main(len(PROGRAMS))

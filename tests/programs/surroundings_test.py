@@ -1,0 +1,80 @@
+"""What programs say where the shell limits them, where a home cannot be written, and where nobody reads on."""
+import os
+import resource
+import subprocess
+
+import program_runs
+
+GPT, GRU, DOCTOR, LAUNCH = program_runs.programs(4)
+RUN = ["--data=input.txt", "--n-layer=1", "--n-head=2", "--n-embd=16", "--block-size=8", "--batch-size=2", "--eval-interval=0",
+       "--sample-tokens=0", "--no-plots", "--no-trace"]
+GIB = 1 << 30
+
+
+class SurroundingsTest(program_runs.ProgramTest):
+    variables = {}
+
+    def environment(self):
+        return {**super().environment(), "XDG_CACHE_HOME": self.shared, **self.variables}
+
+    def setUp(self):
+        super().setUp()
+        with open(self.path("input.txt"), "w", encoding="utf-8") as file:
+            file.write("to be or not to be, that is the question\n" * 50)
+
+    def run_limited(self, kind, most, command, code):
+        """Its lines of error."""
+        run = subprocess.run(command, env=self.environment(), cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             timeout=240, preexec_fn=lambda: resource.setrlimit(kind, (most, most)))
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        return run.stderr.splitlines()
+
+    def test_far_too_many_ranks(self):
+        cores = os.cpu_count()
+        ranks = 100 * cores  # 200 on two cores
+        expected = (f"--nproc={ranks}: this machine has {cores} cores; expected at most 32 ranks for each, or ranks that mpirun starts on "
+                    "several machines")
+        for program, flags, code in ((GPT, RUN, 1), (LAUNCH, ["--", "true"], 2)):
+            run = self.finish(self.start([program, f"--nproc={ranks}", *flags]), code)
+            self.assertEqual(run.err, f"{os.path.basename(program)}: {expected}\n")
+        run = self.finish(self.start([DOCTOR, f"--nproc={ranks}"]), 1)
+        self.assertIn(f"ERROR    start: {ranks} ranks do not start: {expected}; the checks below are of this host alone\n", run.out)
+        self.assertEqual(run.err, "")
+
+    def test_few_open_files(self):
+        """mpirun hangs with so few."""
+        expected = "this process may have 32 files open; 2 ranks need 80: raise the limit (ulimit -n)"
+        for program, flags, code in ((GPT, RUN, 1), (LAUNCH, ["--", "true"], 2)):
+            errors = self.run_limited(resource.RLIMIT_NOFILE, 32, [program, "--nproc=2", *flags], code)
+            self.assertEqual(errors, [f"{os.path.basename(program)}: {expected}"])
+
+    def test_little_address_space(self):
+        """What LibTorch takes of it differs from build to build: a model that needs a few GiB more than it."""
+        large = [*RUN, "--n-layer=24", "--n-embd=1024"]
+        for ranks in (1, 2):
+            errors = self.run_limited(resource.RLIMIT_AS, 4 * GIB, [GPT, *large, f"--nproc={ranks}"], 1)
+            self.assertEqual(len(errors), 1, errors)
+            self.assertRegex(errors[0], r"^train_gpt: the run needs [\d.]+ GB on each rank, but [\d.]+ GB are there \(address space, ulimit -v: "
+                             rf"[\d.]+ GB for {ranks} ranks?\): ")
+
+    def test_reader_that_goes_away(self):
+        """In a /dev/shm of its own: other tests use that of the machine."""
+        script = 'mount -t tmpfs none /dev/shm && "$0" "$@" | head -1; ls -A /dev/shm'
+        own = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--mount", "sh", "-c", script]
+        for ranks in (1, 2):
+            run = subprocess.run([*own, GPT, *RUN, f"--nproc={ranks}", "--log-interval=1", "--max-iters=100000000", f"--outputs={ranks}"],
+                                 env=self.environment(), cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            self.assertEqual(len(run.stdout.splitlines()), 1, run.stdout)
+
+    def test_home_that_cannot_be_written(self):
+        self.variables = {"XDG_CACHE_HOME": "", "HOME": "/proc"}
+        for program, flags in ((GPT, RUN), (GRU, ["--percent-data=0.02", "--epochs=1"])):
+            for ranks in (1, 2):
+                run = self.finish(self.start([program, *flags, f"--nproc={ranks}"]), 1)
+                self.assertEqual(run.errors(), [f"{os.path.basename(program)}: cannot make folder /proc/.cache/plait/data: No such file or "
+                                                "directory; set XDG_CACHE_HOME to a folder that can be written"])
+
+
+if __name__ == "__main__":
+    program_runs.main(4)
