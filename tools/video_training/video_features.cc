@@ -12,6 +12,7 @@
 #include "base/seed.h"
 #include "base/status_macros.h"
 #include "comm/buffer.h"
+#include "data/cache_folder.h"
 #include "data/video/feature_file.h"
 #include "data/video/synthetic_videos.h"
 #include "tools/video_training/frame_network.h"
@@ -61,9 +62,9 @@ absl::StatusOr<bool> Compute(const VideoSettings& settings, const Video& video, 
   PLAIT_ASSIGN_OR_RETURN(const std::string made_from, files.MadeFrom(video));
   if (data::ReadFeatures(files.PathOf(video), made_from).ok()) return false;
   PLAIT_ASSIGN_OR_RETURN(const data::Clip clip, video.source->Read(video.index, settings.clip()));
-  PLAIT_RETURN_IF_ERROR(base::Prefixed(
-      data::WriteFeatures(files.PathOf(video), network.FeaturesOf(clip, settings.sequence_length), made_from),
-      "--features-dir"));
+  const absl::Status written =
+      data::WriteFeatures(files.PathOf(video), network.FeaturesOf(clip, settings.sequence_length), made_from);
+  PLAIT_RETURN_IF_ERROR(base::Prefixed(data::CacheError(written, settings.features_dir), "--features-dir"));
   return true;
 }
 
