@@ -22,23 +22,23 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
 
 void VideoSettings::BindData(training::SettingsTable& table) {
   table.Group("Videos");
-  table.Add(
-      "data", &data,
-      "directory of CLASS/NAME.avi, or of directories CLASS/NAME with pictures; \"synthetic\": made-up clips "
-      "of discs "
-      "that move in the direction of their class");
+  table.Add("data", &data,
+            "folder of CLASS/NAME.avi, or of folders CLASS/NAME with pictures; \"synthetic\": made-up clips "
+            "of discs "
+            "that move in the direction of their class");
   table.Add(
       "splits", &splits,
-      "directory of HMDB51's CLASS_test_splitN.txt; without it the last fifth of each class is for testing");
+      "folder of HMDB51's CLASS_test_splitN.txt; without it the last fifth of each class is for testing");
   table.Add("split", &split, "which N of --splits", OnResume::kSame);
   table.Add("synthetic_videos", &synthetic_videos, "made-up clips to train on; two fifths as many to test",
             OnResume::kSame);
   table.Add("synthetic_classes", &synthetic_classes, "directions in which discs move, 1 to 8",
             OnResume::kSame);
-  table.Add("frame_step", &frame_step,
-            "takes every N-th frame of a video; --sequence-length says how many: longer videos are cut, "
-            "shorter ones begin in black",
-            OnResume::kSame);
+  table.Add(
+      "frame_step", &frame_step,
+      "takes every so manieth frame of a video; --sequence-length says how many: longer videos are cut, "
+      "shorter ones begin in black",
+      OnResume::kSame);
   table.Add("frame_size", &frame_size,
             "rows and columns of a frame: its shorter side becomes so long, and the middle square is taken",
             OnResume::kSame);
@@ -49,7 +49,7 @@ void VideoSettings::BindData(training::SettingsTable& table) {
             "file they "
             "are random numbers of --seed");
   table.Add("features_dir", &features_dir,
-            "where features are kept, a directory that all ranks see; by default in the user's cache");
+            "where features are kept, a folder that all ranks see; by default in the user's cache");
 }
 
 absl::Status VideoSettings::Check(const std::vector<comm::MeshAxis>& axes) const {
