@@ -11,10 +11,14 @@ WITH_ARGUMENT = {"plan": ["gpt", "llama", "vit"]}
 
 
 class HelpTest(program_runs.ProgramTest):
-    def help(self, program, *arguments):
-        run = self.finish(self.start([program, *arguments, "--help"]))
-        self.assertEqual(run.err, "")
-        return run.out
+    known = {}
+
+    def help(self, *command):
+        if command not in self.known:
+            run = self.finish(self.start([*command, "--help"]))
+            self.assertEqual(run.err, "")
+            self.known[command] = run.out
+        return self.known[command]
 
     def test_examples(self):
         for program in PROGRAMS:
