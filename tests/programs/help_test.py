@@ -11,10 +11,14 @@ WITH_ARGUMENT = {"plan": ["gpt", "llama", "vit"]}
 
 
 class HelpTest(program_runs.ProgramTest):
-    def help(self, program, *arguments):
-        run = self.finish(self.start([program, *arguments, "--help"]))
-        self.assertEqual(run.err, "")
-        return run.out
+    known = {}
+
+    def help(self, *command):
+        if command not in self.known:
+            run = self.finish(self.start([*command, "--help"]))
+            self.assertEqual(run.err, "")
+            self.known[command] = run.out
+        return self.known[command]
 
     def test_examples(self):
         for program in PROGRAMS:
@@ -37,7 +41,7 @@ class HelpTest(program_runs.ProgramTest):
             for first in WITH_ARGUMENT.get(name, [None]):
                 text = self.help(program, *([first] if first else []))
                 flags = re.findall(r"\n  --(?:\[no\])?([a-z0-9-]+)((?: .*)?(?:\n {30}.*)*)", text)
-                self.assertGreater(len(flags), 2, text)
+                self.assertGreater(len(flags), 1, text)
                 for flag, words in flags:
                     with self.subTest(program=name, flag=flag):
                         self.assertRegex(words, "[a-z]{2}")

@@ -27,7 +27,9 @@ void TraceStep(const StepReport& report, const std::vector<parallel::ActionTime>
                rank_history::RankTrace& of_ranks) {
   data::Trace* const trace = of_ranks.trace();
   if (trace == nullptr) return;
-  const auto before = [&report](double seconds) { return std::llround(1e9 * (report.end_seconds - seconds)); };
+  const auto before = [&report](double seconds) {
+    return std::llround(1e9 * (report.end_seconds - seconds));
+  };
   const std::int64_t end = before(0);
   for (const parallel::ActionTime& time : timeline) {
     trace->Add(kNames[static_cast<int>(time.action.kind)], 0, time.begin_ns, time.end_ns,
