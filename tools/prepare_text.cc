@@ -30,8 +30,7 @@ base::ToolUsage UsageOf(std::vector<base::BoundFlag>& flags) {
               {"prepare_text --data=corpus --bpe-folder=gpt2 --out=tokens",
                "zcat part-*.json.gz | prepare_text --data=- --bpe-folder=gpt2 --out=tokens",
                "prepare_text --data=pairs.jsonl --prompt-key=question --text-key=answer --bpe-folder=gpt2 "
-               "--out=tokens",
-               "train_gpt --data=tokens --ignore-targets=prompts"},
+               "--out=tokens"},
           .groups = {{"Input", {"data", "text_key", "prompt_key", "bpe_folder"}},
                      {"Output", {"out", "validation_share", "threads"}}},
           .bound = &flags};

@@ -5,7 +5,7 @@ import shlex
 
 import program_runs
 
-PROGRAMS = program_runs.programs(16)
+PROGRAMS = program_runs.programs(17)
 # Of which the flags depend on the first argument.
 WITH_ARGUMENT = {"plan": ["gpt", "llama", "vit"]}
 
