@@ -3,6 +3,7 @@
 //
 // Nothing of Plait's own is suppressed. A suppression names the library that it is for, and why.
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the runtimes'.
 extern "C" {
 
 const char* __asan_default_options() {
@@ -49,3 +50,4 @@ const char* __tsan_default_suppressions() {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the runtime's.
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
+// NOLINTEND(bugprone-reserved-identifier)
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 }
 

@@ -14,7 +14,7 @@ volatile int one = 1;
 void Heap() {
   std::vector<int> numbers(8);
   int* const first = numbers.data();
-  first[8 * one] = one;
+  first[7 + one] = one;
 }
 
 void Leak() {
