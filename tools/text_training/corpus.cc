@@ -50,23 +50,25 @@ absl::Status ReadVocabulary(const TextSettings& settings, const std::string& fol
   const std::string given = base::FromUser(settings.bpe_folder);
   if (given.empty() && !is_beside) {
     if (settings.vocab_size < 1 || settings.vocab_size > std::numeric_limits<std::int32_t>::max()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--data=", settings.data,
-          ": token files without a vocabulary: give --bpe-folder with GPT-2's vocab.json and merges.txt, or --vocab-size"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data=", settings.data,
+                       ": token files without a vocabulary: give --bpe-folder with GPT-2's vocab.json and "
+                       "merges.txt, or --vocab-size"));
     }
     corpus.text.vocabulary_size = static_cast<std::int32_t>(settings.vocab_size);
     return absl::OkStatus();
   }
-  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs, data::BytePairTokenizer::Load(given.empty() ? folder : given));
+  PLAIT_ASSIGN_OR_RETURN(data::BytePairTokenizer pairs,
+                         data::BytePairTokenizer::Load(given.empty() ? folder : given));
   corpus.text.vocabulary_size = pairs.vocabulary_size();
   corpus.text.tokenizer_digest = pairs.digest();
   corpus.text.tokenizer = pairs.name();
   if (is_beside && !given.empty()) {
     PLAIT_ASSIGN_OR_RETURN(const data::BytePairTokenizer own, data::BytePairTokenizer::Load(folder));
     if (own.digest() != pairs.digest()) {
-      return absl::InvalidArgumentError(absl::StrCat("--bpe-folder=", settings.bpe_folder,
-                                                     ": another vocabulary than that of the tokens, which is in ", folder,
-                                                     ": leave the flag out"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--bpe-folder=", settings.bpe_folder, ": another vocabulary than that of the tokens, which is in ",
+          folder, ": leave the flag out"));
     }
   }
   corpus.tokenizer = std::make_unique<data::BytePairTokenizer>(std::move(pairs));
@@ -88,9 +90,10 @@ absl::Status CheckIgnored(const TextSettings& settings, const Corpus& corpus) {
   if (settings.IgnoredTargets() == data::IgnoredTargets::kNone) return absl::OkStatus();
   for (const data::TokenPart& part : {corpus.train(), corpus.validation()}) {
     if (part.documents != nullptr) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--ignore-targets=", settings.ignore_targets, ": ", corpus.files ? part.name + " has no index (.idx): " : "",
-        "where documents begin is not known; prepare_text makes files that say so"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ignore-targets=", settings.ignore_targets, ": ",
+                     corpus.files ? part.name + " has no index (.idx): " : "",
+                     "where documents begin is not known; prepare_text makes files that say so"));
   }
   return absl::OkStatus();
 }

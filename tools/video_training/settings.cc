@@ -22,11 +22,11 @@ absl::Status VideoSettings::ChooseDefaults(training::SettingsTable& table) {
 
 void VideoSettings::BindData(training::SettingsTable& table) {
   table.Group("Videos");
-  table.Add(
-      "data", &data,
-      "directory of CLASS/NAME.avi, or of directories CLASS/NAME with pictures; \"synthetic\": synthetic clips "
-      "of discs "
-      "that move in the direction of their class");
+  table.Add("data", &data,
+            "directory of CLASS/NAME.avi, or of directories CLASS/NAME with pictures; \"synthetic\": "
+            "synthetic clips "
+            "of discs "
+            "that move in the direction of their class");
   table.Add(
       "splits", &splits,
       "directory of HMDB51's CLASS_test_splitN.txt; without it the last fifth of each class is for testing");
