@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/address_space.h"
+
 namespace plait::base {
 namespace {
 
@@ -28,7 +30,7 @@ void AskForHugePages() {
 void KeepFreedMemory() {
   mallopt(M_MMAP_MAX, 0);         // no blocks outside of the heap, which go back one by one
   mallopt(M_TRIM_THRESHOLD, -1);  // no end
-  AskForHugePages();
+  if (!AddressSpaceLeft().has_value()) AskForHugePages();  // else the room is for what needs it
 }
 
 }  // namespace plait::base

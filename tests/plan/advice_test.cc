@@ -140,10 +140,10 @@ TEST(Advice, ReasonsHaveTheirNumbers) {
   const Advice advice = AdviceFor(cluster);
   ASSERT_EQ(advice.reasons.size(), 3u);
   EXPECT_EQ(advice.reasons[0].substr(0, 56), "The model's states and one sample do not fit on a rank: ");
-  // And what a sample of 128 tokens keeps, beside 16 bytes a parameter.
+  // And what a sample of 128 tokens keeps, beside 16 bytes a parameter: in 24 layers 25 MB of probabilities alone.
   const double gigabytes = std::stod(advice.reasons[0].substr(56));
   EXPECT_GT(gigabytes, kStates / 1e9);
-  EXPECT_LT(gigabytes, 1.2 * kStates / 1e9);
+  EXPECT_LT(gigabytes, 1.25 * kStates / 1e9);
   EXPECT_EQ(advice.reasons[1], "The largest layer fits: its weight and gradient take 0.066 GB.");
   EXPECT_EQ(advice.reasons[2].substr(0, 14), "Links are slow");
   const auto [messages, computing] = SecondsIn(advice.reasons[2]);

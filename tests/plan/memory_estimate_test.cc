@@ -26,7 +26,7 @@ using parallel::PlannedRun;
 using parallel::ScheduleKind;
 using parallel::Strategy;
 
-constexpr double kTolerance = 0.05;
+constexpr double kTolerance = 0.055;
 constexpr std::int64_t kSequence = 64;
 
 enum class Kind { kGpt, kLlama, kVit };
