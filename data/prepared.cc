@@ -106,7 +106,7 @@ absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPrep
 
 absl::StatusOr<std::string> PreparedKey(const std::string& path) {
   PLAIT_ASSIGN_OR_RETURN(const File file, OpenPrepared(path));
-  return TextAttribute(file, "/", "key");
+  return OrDamage(TextAttribute(file, "/", "key"));
 }
 
 }  // namespace plait::data

@@ -98,6 +98,17 @@ TEST(Prepared, ForeignTruncatedAndNewerFilesAreNamed) {
   EXPECT_THAT(DamageMessage(path), HasSubstr("format 2, expected 1"));
 }
 
+TEST(Prepared, WithoutAKeyIsDamaged) {
+  const std::string path = testing::TempDir() + "/keyless.h5";
+  File file = *File::Create(path);
+  ASSERT_TRUE(SetAttribute(file, "/", "format", "plait sequences").ok());
+  ASSERT_TRUE(SetAttribute(file, "/", "format_version", std::int64_t{1}).ok());
+  ASSERT_TRUE(file.Close().ok());
+  const absl::Status status = PreparedKey(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("keyless.h5"), HasSubstr("key")));
+}
+
 TEST(Prepared, LabelsThatDoNotFitAreNamed) {
   const std::string path = testing::TempDir() + "/labels.h5";
   SequenceSet set = SmallHarSet();

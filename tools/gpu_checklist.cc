@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   const device::RankFacts facts = device::DetectRankFacts({});
   if (facts.gpus == 0) {
     return Fail(
-        absl::StrCat("LibTorch finds no GPU on ", facts.host,
+        absl::StrCat("LibTorch finds no GPU on ", facts.host, facts.obstacle.empty() ? "" : ": ", facts.obstacle,
                      "; run this on a machine with one, and check CUDA_VISIBLE_DEVICES and the driver "
                      "with nvidia-smi"),
         1);

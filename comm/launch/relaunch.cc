@@ -30,6 +30,17 @@ absl::Status CheckOpenFiles(int ranks) {
                                                    needed, ": raise the limit (ulimit -n)"));
 }
 
+// mpirun and its ranks share memory through files, of up to 16 MiB in each rank's case: where they may not be as large,
+// mpirun hangs, deaf to SIGTERM.
+absl::Status CheckFileSize(int ranks) {
+  constexpr rlim_t kNeeded = 16 << 20;
+  rlimit limit{};
+  if (ranks == 1 || getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kNeeded) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this process may write files of ", limit.rlim_cur, " bytes; to start ", ranks, " ranks needs ",
+                   kNeeded >> 20, " MiB: raise the limit (ulimit -f)"));
+}
+
 // mpirun also in a Slurm job, whose srun would have to know the MPI; srun where there is nothing else.
 absl::StatusOr<FoundStarter> FindForRelaunch() {
   absl::StatusOr<FoundStarter> found = FindStarter(/*in_slurm_job=*/false, ProcessCommands());
@@ -64,6 +75,7 @@ absl::Status CheckRanksOfHost(int ranks) {
         absl::StrCat("--nproc=", ranks, ": this machine has ", cores, " cores; expected at most ",
                      kMostRanksPerCore, " ranks for each, or ranks that mpirun starts on several machines"));
   }
+  PLAIT_RETURN_IF_ERROR(CheckFileSize(ranks));
   return CheckOpenFiles(ranks);
 }
 

@@ -28,7 +28,8 @@ LaunchPlan RelaunchPlan(const FoundStarter& found, const RelaunchOptions& option
                         const std::vector<std::string>& arguments);
 
 // Before `ranks` ranks of this host are started. INVALID_ARGUMENT if they are less than one, or far more than the cores;
-// RESOURCE_EXHAUSTED where mpirun may not have the open files that it needs for them (ulimit -n): it would hang.
+// RESOURCE_EXHAUSTED where mpirun may not have the open files (ulimit -n), or write files of the size (ulimit -f), that it
+// needs for them: it would hang.
 absl::Status CheckRanksOfHost(int ranks);
 
 // mpirun (or what FindStarter finds in its place) with this program and its arguments (argv[0] excluded) on `ranks`

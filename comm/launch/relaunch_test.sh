@@ -18,6 +18,9 @@ OMP_NUM_THREADS=2 "$1" 1 | grep -q "threads 2"
 # With too few open files mpirun would hang.
 if prlimit --nofile=32 "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
 grep -q "^relaunch_program: this process may have 32 files open; 2 ranks need 80: raise the limit (ulimit -n)$" "$TEST_TMPDIR/error"
+# Where mpirun's files for shared memory may not have their size, it would hang, too.
+if prlimit --fsize=100000 "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
+grep -q "^relaunch_program: this process may write files of 100000 bytes; to start 2 ranks needs 16 MiB: raise the limit (ulimit -f)$" "$TEST_TMPDIR/error"
 # With too little address space MPI would crash.
 if prlimit --as=300000000 "$1" 2 2>"$TEST_TMPDIR/error"; then exit 1; fi
 grep -Eq "^relaunch_program: a limit on address space leaves [0-9]+ MiB; a rank needs 512 MiB to start: raise the limit \(ulimit -v\)$" "$TEST_TMPDIR/error"

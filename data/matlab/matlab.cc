@@ -1,5 +1,7 @@
 #include "data/matlab/matlab.h"
 
+#include <fstream>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -14,17 +16,22 @@ namespace {
 constexpr absl::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t kUserBlock = 512;  // in front of HDF5's part, as MATLAB writes it
 
+// By its first bytes; false for a file that cannot be read.
+bool IsHdf5(const std::string& path) {
+  std::string head(kUserBlock + kHdf5.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return absl::StartsWith(head, kHdf5) || absl::StartsWith(absl::ClippedSubstr(head, kUserBlock), kHdf5);
+}
+
 }  // namespace
 
 absl::StatusOr<MatlabArray> ReadMatlabArray(const std::string& path, const std::string& name) {
+  if (IsHdf5(path)) return matlab::ReadHdf5Array(path, name);
   const absl::StatusOr<std::string> bytes = ReadWholeFile(path);
   PLAIT_RETURN_IF_ERROR(bytes.status());
-  const absl::string_view whole = *bytes;
-  if (absl::StartsWith(whole, kHdf5) ||
-      (whole.size() > kUserBlock && absl::StartsWith(whole.substr(kUserBlock), kHdf5))) {
-    return matlab::ReadHdf5Array(path, name);
-  }
-  absl::StatusOr<MatlabArray> array = matlab::ReadVersion5Array(whole, name);
+  absl::StatusOr<MatlabArray> array = matlab::ReadVersion5Array(*bytes, name);
   if (!array.ok()) return base::Prefixed(array.status(), path);
   return array;
 }

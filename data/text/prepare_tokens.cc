@@ -109,16 +109,34 @@ class Preparation {
   std::int64_t written_ = 0, empty_ = 0;
 };
 
-// Under the names that Hugging Face gives them.
-absl::Status CopyTokenizer(const std::string& from, const std::string& to) {
+constexpr char kVocabulary[] = "/vocab.json", kMerges[] = "/merges.txt";  // Hugging Face's names
+
+// Into files `vocabulary` and `merges`.
+absl::Status CopyTokenizer(const std::string& from, const std::string& vocabulary, const std::string& merges) {
   std::error_code ignored;
-  const bool renamed = !std::filesystem::exists(absl::StrCat(from, "/vocab.json"), ignored);
-  const std::pair<const char*, const char*> files[] = {
-      {renamed ? "/encoder.json" : "/vocab.json", "/vocab.json"},
-      {renamed ? "/vocab.bpe" : "/merges.txt", "/merges.txt"}};
-  for (const auto& [old_name, name] : files) {
-    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(from, old_name)));
-    PLAIT_RETURN_IF_ERROR(WriteWholeFile(absl::StrCat(to, name), bytes));
+  const bool renamed = !std::filesystem::exists(absl::StrCat(from, kVocabulary), ignored);
+  const std::pair<std::string, std::string> files[] = {{renamed ? "/encoder.json" : kVocabulary, vocabulary},
+                                                       {renamed ? "/vocab.bpe" : kMerges, merges}};
+  for (const auto& [name, copy] : files) {
+    PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(absl::StrCat(from, name)));
+    PLAIT_RETURN_IF_ERROR(WriteWholeFile(copy, bytes));
+  }
+  return absl::OkStatus();
+}
+
+bool SameBytes(const std::string& a, const std::string& b) {
+  const absl::StatusOr<std::string> of_a = ReadWholeFile(a), of_b = ReadWholeFile(b);
+  return of_a.ok() && of_b.ok() && *of_a == *of_b;
+}
+
+// Files get their names one after the other. Ids of an earlier vocabulary would be read, without an error, as text of the new
+// one: they go before it comes.
+absl::Status RemoveIdsOfOther(const std::string& vocabulary, const std::string& merges, const std::string& out) {
+  if (SameBytes(vocabulary, out + kVocabulary) && SameBytes(merges, out + kMerges)) return absl::OkStatus();
+  for (const char* ids : {"/train.bin", "/val.bin"}) {
+    std::error_code error;
+    std::filesystem::remove(out + ids, error);
+    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", out, ids, ": ", error.message()));
   }
   return absl::OkStatus();
 }
@@ -168,14 +186,15 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     made.validation = {writers.validation.documents(), writers.validation.tokens()};
     made.empty_documents = preparation.empty_documents();
     PLAIT_RETURN_IF_ERROR(CheckParts(made, options));
-    PLAIT_RETURN_IF_ERROR(CopyTokenizer(options.bpe_folder, options.out));
+    PLAIT_RETURN_IF_ERROR(CopyTokenizer(options.bpe_folder, partial[4], partial[5]));
     PLAIT_RETURN_IF_ERROR(writers.train.Finish(partial[2]));
-    return writers.validation.Finish(partial[3]);
+    PLAIT_RETURN_IF_ERROR(writers.validation.Finish(partial[3]));
+    return RemoveIdsOfOther(partial[4], partial[5], options.out);
   };
-  absl::Status filled;  // without the names of the four files in front
-  const absl::Status written =
-      WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")},
-                    [&](const auto& partial) { return filled = fill(partial); });
+  absl::Status filled;  // without the names of the six files in front
+  const absl::Status written = WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx"),
+                                              file("vocab.json"), file("merges.txt")},
+                                             [&](const auto& partial) { return filled = fill(partial); });
   PLAIT_RETURN_IF_ERROR(filled);
   PLAIT_RETURN_IF_ERROR(written);
   return made;

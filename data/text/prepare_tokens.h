@@ -42,7 +42,8 @@ struct PreparedTokens {
 
 // `progress` gets the bytes that are read, and those of all (0: not known). Errors of DocumentReader, of the tokenizer and of
 // the disk; InvalidArgument where training or validation gets no document, or the share is out of its bounds. On an error
-// the token files are as they were.
+// all files are as they were; but if a file cannot be renamed, or the process is killed meanwhile, `out` may be left without
+// train.bin, never with ids beside a vocabulary that is not theirs.
 absl::StatusOr<PreparedTokens> PrepareTokens(
     const TokenOptions& options,
     const std::function<void(std::int64_t read, std::int64_t total)>& progress = {});

@@ -137,6 +137,25 @@ TEST_F(PrepareTokensTest, WithoutAnEndOfText) {
   EXPECT_EQ(Read("train.bin"), "a");
 }
 
+// val.idx cannot get its name where a folder has it, which comes behind the vocabulary.
+TEST_F(PrepareTokensTest, NoIdsBesideAnotherVocabulary) {
+  Write("two.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  std::filesystem::remove(In("out/val.idx"));
+  std::filesystem::create_directories(In("out/val.idx/taken"));
+  EXPECT_FALSE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_TRUE(std::filesystem::exists(In("out/train.bin")));  // of the same vocabulary
+
+  const std::string before = *ReadWholeFile(In("out/vocab.json"));
+  Write("bpe/vocab.json", ByteVocabulary(/*with_end=*/false));
+  EXPECT_FALSE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_TRUE(*ReadWholeFile(In("out/vocab.json")) == before || !std::filesystem::exists(In("out/train.bin")));
+
+  std::filesystem::remove_all(In("out/val.idx"));
+  ASSERT_TRUE(PrepareTokens(Options("two.jsonl")).ok());
+  EXPECT_EQ(Read("train.bin"), "a");
+}
+
 TEST_F(PrepareTokensTest, Errors) {
   const auto error = [&](const std::string& lines) {
     Write("bad.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n" + lines);

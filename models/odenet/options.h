@@ -42,7 +42,11 @@ struct OdeNetOptions {
   double step() const { return final_time > 0 ? final_time / static_cast<double>(layers) : 1; }
   // Sets of parameters in time, and the time between two.
   std::int64_t points() const { return time_weights == TimeWeights::kPerLayer ? layers : controls; }
-  double spacing() const;
+  double spacing() const {
+    if (time_weights == TimeWeights::kPerLayer) return step();
+    const double whole = step() * static_cast<double>(layers);
+    return whole / static_cast<double>(time_weights == TimeWeights::kPiecewise ? controls : controls - 1);
+  }
 };
 
 }  // namespace plait::odenet

@@ -34,12 +34,6 @@ std::vector<std::int64_t> WeightShape(Form form, std::int64_t in, std::int64_t o
   return {out, in, kWidth, kWidth};
 }
 
-double OdeNetOptions::spacing() const {
-  if (time_weights == TimeWeights::kPerLayer) return step();
-  const double whole = step() * static_cast<double>(layers);
-  return whole / static_cast<double>(time_weights == TimeWeights::kPiecewise ? controls : controls - 1);
-}
-
 at::Tensor Apply(Form form, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (form == Form::kDense) return at::linear(x, weight, bias);
   if (form == Form::kConv1d) return at::conv1d(x, weight, bias, /*stride=*/1, /*padding=*/1);

@@ -3,7 +3,9 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -65,6 +67,8 @@ absl::Status CopyAll(Tensors tensors, const ResNet& resnet) {
 }  // namespace
 
 absl::Status ReadTorchScript(const std::string& path, const ResNet& resnet) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return absl::NotFoundError(path + ": no such file");
   absl::StatusOr<Tensors> tensors = TensorsOf(path);
   if (!tensors.ok()) return base::Prefixed(tensors.status(), path);
   return base::Prefixed(CopyAll(*std::move(tensors), resnet), path);

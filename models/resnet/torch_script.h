@@ -15,7 +15,7 @@
 
 namespace plait::resnet {
 
-// Numbers are converted to the parameters' type; num_batches_tracked is skipped. NotFound: a tensor is missing;
+// Numbers are converted to the parameters' type; num_batches_tracked is skipped. NotFound: the file, or a tensor in it, is missing;
 // DataLoss: LibTorch cannot read the file; InvalidArgument: another shape, a tensor that the network does not have.
 // Messages name the file. Local.
 absl::Status ReadTorchScript(const std::string& path, const ResNet& resnet);

@@ -106,6 +106,7 @@ class ResNet(unittest.TestCase):
         with open(path("cut.pt"), "wb") as cut, open(path("34.pt"), "rb") as whole:
             cut.write(whole.read()[:100000])
         self.refuse("cut.pt", r"cut.pt: cannot be read as TorchScript")
+        self.refuse("none.pt", r"none.pt: no such file")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,9 @@ absl::StatusOr<BlockFile> BlockFile::Create(const std::string& what, const std::
   BlockFile file(what, folder, descriptor, Aligned(bytes));
   if (unlink(name.c_str()) != 0) return CannotOpen(what, folder, errno);
   if (file.bytes_ > 0) {
-    const int error = posix_fallocate(descriptor, 0, file.bytes_);
+    int error = 0;
+    do error = posix_fallocate(descriptor, 0, file.bytes_);
+    while (error == EINTR);
     if (MeansFull(error)) return NoRoom(what, folder, file.bytes_, error);
     if (error != 0) return CannotOpen(what, folder, error);
   }

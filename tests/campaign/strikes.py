@@ -201,11 +201,13 @@ def refused(strike):
 
 
 def limit_files(strike):
-    """No file may grow beyond some bytes: writes fail as on a full disk. mpirun may be the first that cannot."""
+    """No file may grow beyond some bytes: writes fail as on a full disk. Several ranks are not even started: mpirun might hang."""
     size = int(10 ** strike.rng.uniform(3, 5.3))
     strike.start(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
     problems = refused(strike)
-    return [] if strike.ranks > 1 and strike.code and strike.attempt.errors() else problems
+    if problems or strike.ranks == 1:
+        return problems
+    return [] if strike.code == 1 and "raise the limit (ulimit -f)" in strike.attempt.errors() else [f"exit code {strike.code} under a limit on files"]
 
 
 def fill_disk(strike):

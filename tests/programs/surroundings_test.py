@@ -48,6 +48,13 @@ class SurroundingsTest(program_runs.ProgramTest):
             errors = self.run_limited(resource.RLIMIT_NOFILE, 32, [program, "--nproc=2", *flags], code)
             self.assertEqual(errors, [f"{os.path.basename(program)}: {expected}"])
 
+    def test_small_files(self):
+        """mpirun may hang where its files of shared memory cannot be made; a single rank has none."""
+        expected = "this process may write files of 20480 bytes; to start 2 ranks needs 16 MiB: raise the limit (ulimit -f)"
+        for program, flags, code in ((GPT, RUN, 1), (LAUNCH, ["--", "true"], 2)):
+            errors = self.run_limited(resource.RLIMIT_FSIZE, 20480, [program, "--nproc=2", *flags], code)
+            self.assertEqual(errors, [f"{os.path.basename(program)}: {expected}"])
+
     def test_little_address_space(self):
         """What LibTorch takes of it differs from build to build: a model that needs a few GiB more than it."""
         large = [*RUN, "--n-layer=24", "--n-embd=1024"]

@@ -12,10 +12,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "comm/gathered_text.h"
 #include "comm/launch/job.h"
+#include "tools/device/cuda_library.h"
 
 namespace plait::device {
 namespace {
@@ -43,7 +45,8 @@ constexpr char kSeparator[] = "\n";
 std::string Serialize(const RankFacts& f) {
   return absl::StrJoin(
       {std::to_string(static_cast<int>(f.request.kind)), std::to_string(f.request.threads), f.host, f.node,
-       std::to_string(f.gpus), f.visible, std::to_string(f.cores), std::to_string(f.omp_threads)},
+       std::to_string(f.gpus), f.visible, std::to_string(f.cores), std::to_string(f.omp_threads),
+       absl::StrReplaceAll(f.obstacle, {{kSeparator, " "}})},
       kSeparator);
 }
 
@@ -54,6 +57,7 @@ RankFacts Parse(const std::string& text) {
           .host = fields[2],
           .node = fields[3],
           .gpus = number(4),
+          .obstacle = fields.at(8),
           .visible = fields[5],
           .cores = number(6),
           .omp_threads = number(7)};
@@ -63,10 +67,13 @@ RankFacts Parse(const std::string& text) {
 
 RankFacts DetectRankFacts(const DeviceRequest& request) {
   const comm::JobSources sources = comm::ProcessJobSources();
+  const bool may_use_gpus = request.kind != DeviceKind::kCpu;
+  const absl::Status loaded = may_use_gpus ? LoadCudaLibraryIfUsable() : absl::OkStatus();
   return {.request = request,
           .host = sources.host,
           .node = sources.host + " " + sources.boot_id,
-          .gpus = at::detail::getCUDAHooks().deviceCount(),
+          .gpus = may_use_gpus && loaded.ok() ? at::detail::getCUDAHooks().deviceCount() : 0,
+          .obstacle = std::string(loaded.message()),
           .visible = Variable("CUDA_VISIBLE_DEVICES"),
           .cores = CoresOfProcess(),
           .omp_threads = OmpThreads()};

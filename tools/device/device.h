@@ -38,7 +38,8 @@ struct RankFacts {
   DeviceRequest request = {};
   std::string host;          // the node's name, for messages
   std::string node;          // differs between nodes, also between those of one name
-  int gpus = 0;              // that LibTorch sees in this process, after CUDA_VISIBLE_DEVICES
+  int gpus = 0;              // that LibTorch sees in this process, after CUDA_VISIBLE_DEVICES; 0 for kCpu, unasked
+  std::string obstacle = "";  // why LibTorch sees none, where that is known: its CUDA library cannot be loaded
   std::string visible = "";  // CUDA_VISIBLE_DEVICES; empty: not set
   int cores = 1;             // that this process may run on
   int omp_threads = 0;       // OMP_NUM_THREADS; 0: not set
@@ -62,7 +63,8 @@ struct DevicePlan {
 // ranks that were started with different flags. Local.
 absl::StatusOr<std::vector<DevicePlan>> PlanDevices(const std::vector<RankFacts>& ranks);
 
-// Of this process. Local.
+// Of this process. Loads LibTorch's CUDA library where GPUs may be used (cuda_library.h), so call it before LibTorch is asked
+// for devices or its generators are seeded. Local.
 RankFacts DetectRankFacts(const DeviceRequest& request);
 
 // Collective. The plan of this rank, where every rank brings its own facts. Errors as those of PlanDevices, the

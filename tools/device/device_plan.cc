@@ -55,7 +55,10 @@ std::string AssignGpus(const std::vector<RankFacts>& ranks, std::vector<DevicePl
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankFacts& facts = ranks[rank];
     const int gpu = taken[{facts.node, facts.visible}]++;
-    if (facts.gpus == 0) return absl::StrCat("LibTorch finds no GPU on ", facts.host, " (rank ", rank, ")");
+    if (facts.gpus == 0) {
+      return absl::StrCat("LibTorch finds no GPU on ", facts.host, " (rank ", rank, ")",
+                          facts.obstacle.empty() ? "" : ": ", facts.obstacle);
+    }
     if (gpu >= facts.gpus) {
       return absl::StrCat(facts.host, " has ", RanksOnNode(ranks, facts.node), " but only ", facts.gpus,
                           facts.gpus == 1 ? " visible GPU" : " visible GPUs");
@@ -83,7 +86,7 @@ absl::Status ChooseDevices(const std::vector<RankFacts>& ranks, std::vector<Devi
         "use --device=cpu"));
   }
   bool any = false;
-  for (const RankFacts& facts : ranks) any = any || facts.gpus > 0;
+  for (const RankFacts& facts : ranks) any = any || facts.gpus > 0 || !facts.obstacle.empty();
   for (DevicePlan& plan : plans) {
     plan.gpu = -1;
     if (any)

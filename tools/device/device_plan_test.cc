@@ -79,6 +79,14 @@ TEST(PlanDevices, AutoIsCpuForAllRanksUnlessAllHaveAGpu) {
   EXPECT_THAT(WarningOf(mixed), HasSubstr("LibTorch finds no GPU on b (rank 1)"));
 }
 
+TEST(PlanDevices, AutoSaysWhyGpusAreNotSeen) {
+  std::vector<RankFacts> ranks = {OnNode("a", 0), OnNode("b", 0)};
+  ranks[1].obstacle = "libtorch_cuda.so: no such file";
+  ranks[0].obstacle = ranks[1].obstacle;
+  EXPECT_THAT(GpusOf(ranks), ElementsAre(-1, -1));
+  EXPECT_THAT(WarningOf(ranks), HasSubstr("finds no GPU on a (rank 0): libtorch_cuda.so: no such file"));
+}
+
 TEST(PlanDevices, CpuLeavesGpusAlone) {
   EXPECT_THAT(GpusOf({OnNode("a", 1, DeviceKind::kCpu)}), ElementsAre(-1));
   EXPECT_THAT(WarningOf({OnNode("a", 1, DeviceKind::kCpu)}), IsEmpty());

@@ -1,0 +1,10 @@
+// Of builds without CUDA.
+#include "tools/device/cuda_library.h"
+
+namespace plait::device {
+
+absl::Status LoadCudaLibrary(const std::string&) { return absl::NotFoundError("this build has no CUDA"); }
+
+absl::Status LoadCudaLibraryIfUsable() { return absl::OkStatus(); }
+
+}  // namespace plait::device
