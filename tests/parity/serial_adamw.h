@@ -70,8 +70,8 @@ double RoundingBound(int steps, at::ScalarType type, double growth);
 inline constexpr double kPerturbation =
     1e-7;  // to measure growth with: its square is below what float64 sees
 
-// Collective. Expects every parameter of this rank's engine to equal `expected`, or its local part, to `tolerance` times
-// the largest element of each.
+// Collective. Expects every parameter of this rank's engine to equal `expected`, or its local part, to `tolerance`
+// times the largest element of each.
 void ExpectParameters(parallel::DataParallel& dp, const NamedTensors& expected, double tolerance);
 
 }  // namespace plait::parity
