@@ -1,5 +1,5 @@
-"""Jobs of a real Slurm, set up on this machine, that are requeued, signalled, or started twice on one folder: the unchanged batch
-script goes on until the run is done, and its end is that of a run without interruption, bit for bit."""
+"""Jobs of a private Slurm on this machine that are requeued, preempted, signalled, or started twice on one folder: the unchanged
+batch script resumes until the run is done, and its final state is bitwise identical to an uninterrupted run."""
 import os
 import re
 import shutil
