@@ -8,8 +8,8 @@
 
 namespace plait::benchmarks {
 
-// Replays `work`, which must not wait for the device, and keeps its tensors alive. Empty where the build has no CUDA or
-// `device` is none.
+// Records `work`, which must not synchronize with the device, and returns a function that replays it and keeps its
+// tensors alive. An empty function if the build has no CUDA or `device` is not a CUDA device.
 std::function<void()> Capture(at::Device device, const std::function<void()>& work);
 
 }  // namespace plait::benchmarks

@@ -1,5 +1,6 @@
-// Which way through a network of so many steps is fastest on so many ranks, a core each: serially, or layer-parallel with
-// levels, factors and iterations whose gradients are near enough to the exact ones. Predicted (mgrit/scaling).
+// The fastest way to propagate through a network, by number of steps and ranks (one core each): serial, or
+// layer-parallel with levels, factors and iterations whose gradient bias is within a limit. Predicted by the model of
+// scaling (mgrit/scaling).
 #ifndef PLAIT_TESTS_BENCHMARKS_FASTEST_WAYS_H_
 #define PLAIT_TESTS_BENCHMARKS_FASTEST_WAYS_H_
 
@@ -15,12 +16,12 @@ namespace plait::benchmarks {
 
 struct Way {
   std::string name;  // "serial", or "3x4 2+1": levels, factor, iterations forward and backward
-  double seconds = 0, serial_seconds = 0;
+  double seconds = 0, serial_seconds = 0;  // per batch
   double speedup() const { return serial_seconds / seconds; }
 };
 
-// Candidates are the settings of the biases that were measured with so many steps, at most `bias_limit`; of those that
-// differ in iterations alone, the one with fewest. Costs come from `calibration`, serial seconds from `all`.
+// Candidates are the settings whose bias was measured with `steps` steps and is at most `bias_limit`; of those that
+// differ only in iterations, the one with fewest. Costs come from `calibration`, serial seconds from `all`.
 absl::StatusOr<Way> FastestWay(const Measurements& all, const Measurements& calibration, std::int64_t steps,
                                int ranks, double bias_limit);
 

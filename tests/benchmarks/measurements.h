@@ -1,5 +1,5 @@
-// The lines that layer_parallel_step and odenet_step print (step_lines.h), read back, and what the model of scaling says
-// with them.
+// Parses the lines that layer_parallel_step and odenet_step print (step_lines.h), and turns them into input of the
+// model of scaling.
 #ifndef PLAIT_TESTS_BENCHMARKS_MEASUREMENTS_H_
 #define PLAIT_TESTS_BENCHMARKS_MEASUREMENTS_H_
 
@@ -53,9 +53,9 @@ struct Measurements {
   bool linearises_ahead = false, shares_parameters = true, wants_input_gradient = false;
 };
 
-// By problem (`problem=`, or "gru"), in the order of their first lines. Other lines are passed over; of several runs with
-// the same key figures, each is kept. NotFound where there is no file, InvalidArgument with
-// file and line where a number is none, or where a problem has no run on one rank.
+// By problem (`problem=`, or "gru"), in the order of their first lines. Other lines are ignored; of several runs with
+// the same keys, each is kept. NOT_FOUND without the file, INVALID_ARGUMENT with file and line for a malformed number,
+// or for a problem without a run on one rank.
 absl::StatusOr<std::vector<Measurements>> ReadMeasurements(const std::string& path);
 
 // Of the runs whose setting, ranks and steps are those of `like`: the quickest run's seconds, which other work on the
@@ -66,12 +66,12 @@ struct RunSeconds {
 };
 RunSeconds SecondsOf(const std::vector<MeasuredStep>& all, const MeasuredStep& like);
 
-// Only what was measured on one rank with these numbers of steps.
+// `all` with only those one-rank costs and serial runs that have one of these numbers of steps.
 Measurements Calibration(Measurements all, const std::vector<std::int64_t>& steps);
 
-// Costs of one rank at `steps` steps with this setting, else with the first one: of the quickest run. Where it was not
-// measured with so many steps, from the fewest and the most: each cost's total is then a fixed part and one for each step.
-// Never empty: ReadMeasurements has seen to that.
+// Costs of one rank at `steps` steps with this setting, else with the first measured one: of the quickest run. If that
+// number of steps was not measured, interpolated linearly from the fewest and the most: each cost's total is a fixed
+// part and one per step. `measurements` must have costs, as those of ReadMeasurements do.
 mgrit::scaling::Costs CostsFor(const Measurements& measurements, const std::string& setting,
                                std::int64_t steps);
 
@@ -79,8 +79,9 @@ mgrit::scaling::Costs CostsFor(const Measurements& measurements, const std::stri
 mgrit::scaling::BatchShape ShapeFor(const Measurements& measurements, const Setting& setting,
                                     std::int64_t steps, int ranks);
 
-// Of a batch of the plain loop, quickest run: measured with so many steps, or on the line through the fewest and the most; where it was
-// measured with one number of steps, its time but for the head grows with them. 0: none was measured.
+// Seconds of a batch of the plain serial loop, quickest run: as measured, or on the line through the fewest and the
+// most steps; if only one number of steps was measured, all but the head is proportional to the steps. 0: none was
+// measured.
 double SerialSeconds(const Measurements& measurements, std::int64_t steps);
 
 }  // namespace plait::benchmarks

@@ -1,4 +1,4 @@
-// Networks for batched_relaxation: a serial sweep, and the same steps layer-parallel, one by one or together.
+// Networks for batched_relaxation: a serial sweep, and the same steps layer-parallel, one by one or batched.
 #ifndef PLAIT_TESTS_BENCHMARKS_NETWORKS_TO_RELAX_H_
 #define PLAIT_TESTS_BENCHMARKS_NETWORKS_TO_RELAX_H_
 
@@ -27,9 +27,9 @@ struct NetworkToRelax {
 };
 
 // gru (the classic cell, input 16), dense (u + dt tanh(W u + b)), conv (8 x 8, `hidden` channels, 3 x 3), transformer
-// (16 tokens, width `hidden`, 4 heads); weights of each step its own but the gru's.
+// (16 tokens, width `hidden`, 4 heads). Each step has its own weights, except in the gru.
 std::vector<std::string> NetworkKinds();
-// INVALID_ARGUMENT for another kind, or a size that it does not take.
+// INVALID_ARGUMENT for an unknown kind, or a size that the kind does not support.
 absl::StatusOr<NetworkToRelax> MakeNetwork(const std::string& kind, const NetworkSize& size,
                                            const mgrit::LayerParallelOptions& options, at::Device device);
 

@@ -20,7 +20,7 @@
 
 namespace plait::benchmarks {
 
-// Zeros: what the problem has.
+// Zeros: the problem's defaults.
 struct OdeNetChoice {
   std::string problem;    // of train_odenet; "torchbraid": the example
   std::string data = {};  // folder, as train_odenet's --data
@@ -50,11 +50,11 @@ class OdeNetRun final : public TimedNetwork {
 
   // Rank 0 writes the initial values as safetensors, in float32. Collective.
   absl::Status WriteInitial(const std::string& path) const;
-  // A step of gradient descent with the gradients of the last batch.
+  // A step of gradient descent with the gradients of the last batch. Local.
   void Descend(double learning_rate);
-  // Steps of Adam, each on the next batch, one layer after the other. Local.
+  // Steps of Adam, each on the next batch, by serial propagation. Local.
   void TrainSerially(int steps);
-  // Of the layers and what is behind them, propagated serially. Collective.
+  // Gradients of the layers and the layers after them, by serial propagation. Collective.
   std::vector<at::Tensor> ExactGradients();
   // |gradient - exact gradient| / |exact gradient|. Collective.
   double Bias(const std::vector<at::Tensor>& exact);

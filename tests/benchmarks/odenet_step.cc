@@ -3,7 +3,7 @@
 //
 //   odenet_step --nproc=2 --steps=20
 //   odenet_step step=3 loss=2.3018 dt=0.0412 cpu=0.0411
-//   odenet_work ranks=2 forward=88 backward=62 bias=0.12
+//   odenet_work ranks=2 forward=80 backward=32 bias=0.079
 //
 // or, with --problem, a network of train_odenet. dt: of the slowest rank, gradients set to zero, forward, loss and
 // backward; an SGD step follows, outside. The second line is of the last parameters: evaluations of the layers and of

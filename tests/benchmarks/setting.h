@@ -1,10 +1,10 @@
-// A way to solve the GRU, or another network, layer-parallel, as one word of text that programs print and read.
+// A layer-parallel solver setting for the GRU, or another network, as one word of text that programs print and parse.
 //
 //   levels=3/cfactor=4/iterations=2,1/sweeps=0,1/fmg=0/skip=1/step=one/hold=0
 //
 // `cfactor`, `sweeps` (mgrit/options.h) and `hold` (GruStepOptions) are lists by level; `iterations` are
-// forward, backward; `bsweeps` and `bfmg` are those of the backward solve where it differs. What is left out
-// is as in the published settings.
+// forward, backward; `bsweeps` and `bfmg` are those of the backward solve if it differs. Missing keys have the
+// values of the published settings.
 #ifndef PLAIT_TESTS_BENCHMARKS_SETTING_H_
 #define PLAIT_TESTS_BENCHMARKS_SETTING_H_
 
@@ -25,7 +25,7 @@ struct Setting {
   gru::GruStepOptions step;
 };
 
-// What the model of scaling replays.
+// The batch that the model of scaling replays.
 mgrit::scaling::BatchShape ShapeOf(const Setting& setting, std::int64_t steps, int ranks);
 
 // Evaluations of the cell in `steps` steps of each level: a coarse step may have several (GruStepOptions).
@@ -35,11 +35,11 @@ std::int64_t Evaluations(const Setting& setting, const std::vector<std::int64_t>
 // the others, coarse steps of one long step over the first item (Moon and Cyr, ICLR 2022, arXiv 2203.04738).
 Setting PublishedSetting();
 
-// `text`, or one of the words `published`, `published-cycle` (the same with train_gru's coarse steps: what it
-// does with the published flags) and `default` (what it does without flags).
+// Parses the format above, or one of the words `published`, `published-cycle` (the same with train_gru's coarse steps:
+// what it does with the published flags) and `default` (what it does without flags).
 absl::StatusOr<Setting> ParseSetting(absl::string_view text);
 std::string TextOf(const Setting& setting);
-// Without the GRU's coarse steps: `step` and `hold` are left out.
+// Without the GRU's `step` and `hold`.
 std::string TextOf(const mgrit::LayerParallelOptions& solver);
 
 }  // namespace plait::benchmarks

@@ -1,4 +1,4 @@
-// Training steps of a model under a strategy, timed: what gpt_step and llama_step have in common.
+// Timed training steps of a model under a strategy: the shared main of gpt_step and llama_step.
 //
 //   ABSL_FLAGs of sharded_steps.cc: --strategy, --nproc, --steps, ...
 //   return ShardedStepsMain(argc, argv, name, sizes, [](const StepSizes& sizes, at::ScalarType type) {
@@ -36,7 +36,7 @@ struct StepSizes {
 using MakeModel =
     std::function<std::unique_ptr<models::BlockModel>(const StepSizes& sizes, at::ScalarType type)>;
 
-// `name`: of the program and its lines. Flags that are not given have the values of `sizes`.
+// `name`: of the program, and the first word of its lines. `sizes`: defaults of the flags. Returns the exit code.
 int ShardedStepsMain(int argc, char** argv, const std::string& name, const StepSizes& sizes,
                      const MakeModel& make);
 

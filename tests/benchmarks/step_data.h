@@ -6,7 +6,7 @@
 //
 // Token k of block n is RandomStream(n * (block_size + 1) + k)'s first number modulo the vocabulary, or, of a
 // text, block n begins at RandomStream(n)'s first number modulo the number of places in its first nine tenths
-// (base/seed.h). Step s has the blocks s * batch_size on. Local.
+// (base/seed.h). Step s has blocks s * batch_size to (s + 1) * batch_size - 1. Local.
 #ifndef PLAIT_TESTS_BENCHMARKS_STEP_DATA_H_
 #define PLAIT_TESTS_BENCHMARKS_STEP_DATA_H_
 
@@ -29,12 +29,12 @@ struct StepDataOptions {
 
 struct StepBatch {
   at::Tensor inputs;   // (blocks of this rank, block_size) int64
-  at::Tensor targets;  // one token further
+  at::Tensor targets;  // likewise, shifted by one token
 };
 
 class StepData {
  public:
-  // Errors of the text; InvalidArgument where it has more characters than the vocabulary.
+  // Errors of reading the text; INVALID_ARGUMENT if it has more distinct characters than the vocabulary.
   static absl::StatusOr<StepData> Make(const StepDataOptions& options);
 
   StepBatch Batch(std::int64_t step, int rank, int ranks) const;

@@ -8,9 +8,9 @@
 //       input_gradient=0 inputs=... head=... solver=... sum=... (one line)
 //   messages ranks=2 problem=gru latency=... per_byte=... contention=... hand_over=...
 //
-// Parts are means over the ranks' batches; the median is of the slowest rank's time, `processor` of the rank that took
-// most processor time. `overhead` is the share of forward and backward outside Phi, its adjoint and the weight
-// gradients. measurements.h reads these lines.
+// Times are in seconds per batch. Parts are means over ranks and batches; the median is of the slowest rank's time,
+// `processor` of the rank that took most processor time. `overhead` is the share of forward and backward outside Phi,
+// its adjoint and the weight gradients. measurements.h reads these lines.
 #ifndef PLAIT_TESTS_BENCHMARKS_STEP_LINES_H_
 #define PLAIT_TESTS_BENCHMARKS_STEP_LINES_H_
 

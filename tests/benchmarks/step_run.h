@@ -1,5 +1,5 @@
-// Batches of the layer-parallel GRU classifier. Inputs are random numbers: times do not depend on them, and any number
-// of steps can be had.
+// Batches of the layer-parallel GRU classifier on random inputs: times do not depend on the values, and any number of
+// steps is possible.
 #ifndef PLAIT_TESTS_BENCHMARKS_STEP_RUN_H_
 #define PLAIT_TESTS_BENCHMARKS_STEP_RUN_H_
 

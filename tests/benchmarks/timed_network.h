@@ -1,4 +1,4 @@
-// Batches of a network with a stopwatch on each part: layer-parallel, and step after step on one rank.
+// Times the parts of a network's batches: layer-parallel, and serially on one rank.
 //
 // A network says what it is made of; RunBatch and RunSerialBatch put the parts together. step_lines.h prints what they
 // took, measurements.h reads it back.
@@ -38,7 +38,7 @@ class TimedNetwork {
 
   // Collective. Behind a barrier: gradients set to zero, forward, loss, backward.
   BatchSeconds RunBatch();
-  // The same network, step after step on this rank alone: all its time is `head`. Local.
+  // The same network by serial propagation on this rank alone: all its time is `head`. Local.
   BatchSeconds RunSerialBatch();
   // Of the last batch, on every rank.
   double last_loss() const { return last_loss_; }
@@ -47,7 +47,7 @@ class TimedNetwork {
   // For the lines of a log: "problem=peaks batch=64".
   virtual std::string Description() const = 0;
   virtual double StateBytes() const = 0;
-  // Whether the input of the steps is trained too.
+  // Whether the gradient with respect to the input of the steps is needed.
   virtual bool WantsInputGradient() const = 0;
   const comm::Communicator& communicator() const { return communicator_; }
 

@@ -1,4 +1,4 @@
-"""One start of a trainer: its lines as they come, its ranks, its end."""
+"""One run of a trainer: its output line by line, its ranks, its exit."""
 import os
 import re
 import signal
@@ -12,7 +12,7 @@ CRASH = re.compile(r"Segmentation fault|Bus error|terminate called|core dumped|i
 
 
 def environment(data, folder):
-    """Little of this one; files of MPI in the folder."""
+    """A minimal environment; MPI's files go into the folder."""
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
     return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": folder, "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": "",
             "XDG_CACHE_HOME": data, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -73,7 +73,7 @@ class Attempt:
             pass
 
     def processes(self):
-        """All that have the run's folder in their command: the program, mpirun, ranks."""
+        """Live processes with the run's folder in their command: the program, mpirun, ranks."""
         return [int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
                 if self.folder in read(f"/proc/{pid}/cmdline") and alive(pid)]
 
@@ -87,7 +87,7 @@ class Attempt:
         return found
 
     def wait_for_ranks(self, count):
-        """Those of --nproc; of one rank the process itself. Fewer where it ended before."""
+        """Rank to process, of --nproc; of one rank the process itself. Fewer if the run ended before."""
         if count == 1:
             return {0: self.process.pid} if self.process.poll() is None else {}
         until = time.monotonic() + SECONDS
@@ -105,7 +105,7 @@ class Attempt:
         return None if left else self.process.returncode
 
     def kill(self):
-        """SIGKILL for all, also those that are started meanwhile."""
+        """SIGKILL for all, including processes started meanwhile."""
         while (left := self.processes()) or self.process.poll() is None:
             for pid in [*left, self.process.pid]:
                 tell(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Twenty faults of the campaign; and that its comparison finds what would be lost."""
+"""Twenty faults of the campaign; and that its comparison detects single changed values."""
 import json
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The end of a run: what its last checkpoint and its history hold, bit for bit."""
+"""The final state of a run: its last checkpoint and history, bit for bit."""
 import json
 import os
 import re
@@ -55,7 +55,7 @@ def end_of(folder):
 
 
 def differences(expected, folder):
-    """Names of what is not as in `expected`, an end."""
+    """Names of entries that differ from `expected`, the result of end_of."""
     try:
         found = end_of(folder)
     except (OSError, KeyError, ValueError) as error:

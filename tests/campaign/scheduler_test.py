@@ -1,5 +1,5 @@
-"""Jobs of a real Slurm, set up on this machine, that are requeued, signalled, or started twice on one folder: the unchanged batch
-script goes on until the run is done, and its end is that of a run without interruption, bit for bit."""
+"""Jobs of a private Slurm on this machine that are requeued, preempted, signalled, or started twice on one folder: the unchanged
+batch script resumes until the run is done, and its final state is bitwise identical to an uninterrupted run."""
 import os
 import re
 import shutil
@@ -51,7 +51,7 @@ class SchedulerTest(unittest.TestCase):
         return ends.end_of(folder)
 
     def submit(self, case, steps, *options):
-        """Number of the job of a script that is the same each time."""
+        """Submits the batch script, the same each time; returns the job id."""
         script = os.path.join(self.folder, "job.sh")
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n#SBATCH --ntasks=2 --requeue --open-mode=append\nexec " + " ".join(self.command(case, "run", steps)) + "\n")
@@ -92,8 +92,8 @@ class SchedulerTest(unittest.TestCase):
         self.requeue(lambda job: self.assertEqual(cluster.run("srun", "--partition=urgent", "--ntasks=2", "echo", "urgent"), 2 * "urgent\n"))
 
     def requeue(self, strike):
-        """SIGTERM to all processes of the job, SIGKILL a second later; the same job runs again. A daemon of mpirun's may be the first
-        that ends: the run then goes on from the checkpoint before."""
+        """SIGTERM to all processes of the job, SIGKILL a second later; then the same job runs again. If one of mpirun's daemons ends
+        first, the run resumes from an earlier checkpoint."""
         job = self.submit("gpt-fsdp", 200)
         self.wait(lambda: self.steps_of(self.out()) > 20, "steps")
         strike(job)
@@ -105,7 +105,7 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(ends.differences(self.whole("gpt-fsdp", 200), self.path("run")), [], self.said())
 
     def test_signals_until_done(self):
-        """Slurm's --signal sends the like before the time is over."""
+        """As Slurm's --signal does before the time limit."""
         for number in ("USR1", "TERM"):
             self.submit("gpt", 1500)
             before = self.steps_of(self.out())
@@ -118,7 +118,7 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(ends.differences(self.whole("gpt", 1500), self.path("run")), [], self.said())
 
     def test_array_on_one_folder(self):
-        """One of two tasks is told, in a line, and nothing of the other's is lost."""
+        """One of two tasks is refused with one line; the other loses nothing."""
         self.submit("gpt", 1500, "--ntasks=1", "--array=0-1")
         self.wait_for_end()
         told = [self.text(f"err-{task}") for task in (0, 1)]

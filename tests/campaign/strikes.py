@@ -1,6 +1,6 @@
-"""Kinds of faults: how each strikes an attempt, and what the attempt must have said and returned.
+"""Kinds of faults: how each is injected into an attempt, and the output and exit code expected of it.
 
-A kind is a function of a `Strike` that gives the problems it found: lines of text, none where all was as it should be.
+A kind is a function of a `Strike` that returns the problems it found, as lines of text; an empty list if there are none.
 """
 import os
 import re
@@ -166,7 +166,7 @@ def ask(number, code, times=1):
 
 
 def walltime(strike):
-    """The scheduler's end of the job comes nearer than a minute, the margin, in mid-run."""
+    """The job's end time comes within the margin, one minute, 0 to 3 s after the start."""
     before = ends.latest_step(strike.kept)
     attempt = strike.start(SLURM_JOB_END_TIME=str(time.time() + 60 + strike.rng.uniform(0, 3)))
     problems = strike.end()
@@ -179,7 +179,7 @@ def walltime(strike):
 
 
 def second_job(strike):
-    """As two tasks of a job array on one folder: the second is told, the first goes on."""
+    """Like two tasks of a job array on one folder: the second is refused, the first continues."""
     attempt = strike.start()
     if strike.wait():
         holds = os.path.exists(os.path.join(strike.kept, "lock"))
@@ -192,7 +192,7 @@ def second_job(strike):
 
 
 def refused(strike):
-    """What a file system that takes no more must lead to: an end without loss, or one line of error."""
+    """Expected of a file system that refuses writes: success, or exit code 1 with a line of error."""
     problems = strike.end()
     if problems or strike.code == 0:
         return problems

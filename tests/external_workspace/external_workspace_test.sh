@@ -29,7 +29,7 @@ grep -Eq '^  draw {26} \|\|       1000 ' "$temporary/timers"
 run //:decay | tee "$temporary/decay"
 grep -q 'differs from the serial sweep by' "$temporary/decay"
 
-# The tutorial's folder as a workspace: its labels, and who may see them. //tests/tutorial builds and runs it.
+# The tutorial's folder as a workspace: labels and visibility only. //tests/tutorial builds and runs it.
 cd "$here/../tutorial/workspace"
 other build --nobuild --color=no --noshow_progress //... 2>"$temporary/log" || {
   cat "$temporary/log"

@@ -1,4 +1,4 @@
-// Bytes as a file with a path, without a disk: what readers of files are fed with.
+// Bytes as a file with a path, in memory (memfd): input for readers of files.
 #ifndef PLAIT_TESTS_FUZZ_MEMORY_FILE_H_
 #define PLAIT_TESTS_FUZZ_MEMORY_FILE_H_
 
@@ -29,7 +29,7 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Other processes may read it too.
+  // Valid while this object lives; other processes may read it too.
   std::string path() const { return absl::StrCat("/proc/", getpid(), "/fd/", descriptor_); }
 
  private:

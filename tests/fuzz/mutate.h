@@ -1,4 +1,4 @@
-// Deterministic damage: the n-th mutation of a file is the same on every machine.
+// Deterministic mutations: the n-th mutation of a file is the same in every run of a build.
 #ifndef PLAIT_TESTS_FUZZ_MUTATE_H_
 #define PLAIT_TESTS_FUZZ_MUTATE_H_
 

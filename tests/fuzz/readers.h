@@ -1,4 +1,4 @@
-// The readers that a program replays inputs into: a table for each program, beside its list of dependencies.
+// The readers that replay_test runs: a table for each program that links it (readers.cc).
 #ifndef PLAIT_TESTS_FUZZ_READERS_H_
 #define PLAIT_TESTS_FUZZ_READERS_H_
 
@@ -10,7 +10,7 @@
 namespace plait::fuzz {
 
 struct Reader {
-  std::string name;  // of its folder under corpus
+  std::string name;  // also of its folder under corpus/
   int (*take)(const std::uint8_t* data, std::size_t size);
   int mutations = 300;  // of each input
 };

@@ -1,4 +1,4 @@
-// Every reader takes its corpus and mutations of it, in one process: no crash, no endless loop, and memory in proportion.
+// Every reader takes its corpus and mutations of it, in one process: no crash, no endless loop, and bounded memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beyond what the process has when it starts.
+// RLIMIT_DATA of the whole process, in bytes: what it has at the start counts.
 constexpr rlim_t kMostMemory = rlim_t{4} << 30;
 
 std::vector<std::string> InputsOf(const std::string& reader) {

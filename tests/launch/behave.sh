@@ -1,5 +1,5 @@
 #!/bin/bash
-# behave.sh HOW [RANK]: what one rank of a job does, for the tests of launch. RANK (1) is the rank that fails.
+# behave.sh HOW [RANK [MARK]]: the program of a rank in the tests of launch. RANK (default 1) is the rank that fails.
 rank=${OMPI_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}
 size=${OMPI_COMM_WORLD_SIZE:-${SLURM_NTASKS:-1}}
 guilty=${2:-1}

@@ -1,4 +1,4 @@
-"""Runs launch for the tests, and looks for what it leaves behind."""
+"""Runs launch for the tests, and looks for processes that it leaves behind."""
 import os
 import re
 import shutil

@@ -33,7 +33,7 @@ echo ready
 exec sleep infinity
 """
 
-# What mpirun starts instead of ssh: enter NODE COMMAND...
+# Started by mpirun in place of ssh: enter NODE COMMAND...
 ENTER = """#!/bin/sh
 while case "$1" in -*) true;; *) false;; esac; do shift; done
 node=$1
@@ -150,7 +150,7 @@ class Cluster:
         return shown[0]["stats64"]["tx"]["bytes"]
 
     def sent_per_call(self, few, many, run):
-        """By node, where run(calls) makes so many. The difference of two runs leaves out what starting and ending costs."""
+        """Bytes per call, by node; run(calls) makes that many calls. The difference of two runs cancels start-up and shutdown."""
         sent = []
         for calls in (few, many):
             before = {name: self.sent_bytes(name) for name in self.ranks}
@@ -159,9 +159,9 @@ class Cluster:
         return {name: (sent[1][name] - sent[0][name]) / (many - few) for name in self.ranks}
 
     def expect_sent(self, test, expected, few, many, run):
-        """Expects each node to have sent `expected` bytes per call (one number, or by node), within 2 %, and returns what each has.
-        Measures again where it has not: on a busy machine the kernel sends segments of a run again, which no formula has; what a
-        program sends too much or too little, it does every time."""
+        """Expects each node to have sent `expected` bytes per call (one number, or by node), within 2 %; returns bytes per call by node.
+        Measures up to three times: on a busy machine TCP retransmits segments, which no formula counts; a program that sends too
+        much or too little does so every time."""
         if not isinstance(expected, dict):
             expected = dict.fromkeys(self.ranks, expected)
         for _ in range(3):
@@ -182,7 +182,7 @@ class Cluster:
                 "OMPI_MCA_oob_tcp_if_include": NETWORK, **more}
 
     def start_here(self, *command, **environment):
-        """`command` outside of the nodes, with mpirun set up for them. Standard output is a pipe."""
+        """Starts `command` outside of the nodes, in an environment whose mpirun reaches them. Standard output is a pipe."""
         with open(self.path("err"), "w", encoding="utf-8") as err:
             return subprocess.Popen(command, env=self.environment(**environment), cwd=self.folder, text=True,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
@@ -194,12 +194,12 @@ class Cluster:
                                *command, **environment)
 
     def errors(self):
-        """What has come on standard error so far."""
+        """Standard error so far."""
         with open(self.path("err"), encoding="utf-8", errors="backslashreplace") as err:
             return err.read()
 
     def finish(self, process, seconds=SECONDS):
-        """Waits for what start() has started; its output so far may have been read."""
+        """Waits for a process of start(), of whose output a part may have been read; kills it after `seconds`."""
         try:
             out, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

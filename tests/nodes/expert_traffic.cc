@@ -1,5 +1,5 @@
-// expert_traffic ROUTING TOKENS CALLS: forward and backward passes of an expert layer on all ranks, whose results are those of one
-// process; expert_traffic_test counts what leaves the nodes.
+// expert_traffic ROUTING TOKENS CALLS: forward and backward passes of an expert layer on all ranks, compared with one
+// process; expert_traffic_test.py counts the bytes that leave the nodes.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

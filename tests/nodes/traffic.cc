@@ -1,4 +1,5 @@
-// traffic OPERATION MEGABYTES CALLS: makes the same call many times; nodes_test counts what leaves the nodes.
+// traffic OPERATION MEGABYTES CALLS: makes the same call many times; traffic_test.py counts the bytes that leave the
+// nodes.
 #include <cstdlib>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
-// Bytes of all tensors on the processor, as their allocator sees them: a count that no code under test takes
-// part in.
+// Counts the bytes of all CPU tensors in their allocator, independently of the code under test.
 //
 //   CountingAllocator& tensors = CountingAllocator::Install();  // before the tensors that are to be counted
 //   const std::int64_t before = tensors.live_bytes();
@@ -21,7 +20,7 @@ namespace plait::parity {
 // Thread-safe.
 class CountingAllocator : public c10::Allocator {
  public:
-  // For the rest of the process, as tensors outlive whoever made them.
+  // Replaces LibTorch's CPU allocator for the rest of the process; further calls return the same object.
   static CountingAllocator& Install();
 
   std::int64_t live_bytes() const;

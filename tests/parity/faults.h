@@ -1,5 +1,5 @@
-// Faults that an engine or a training program could have, brought into a run through public interfaces: other
-// units, or other numbers between Backward and Step. What is compared must notice each.
+// Fault injection: bugs that an engine or a training program could have, injected through public interfaces (changed
+// units, or changed numbers between Backward and Step). The parity comparison must detect each.
 //
 //   FaultInjector faults(Fault::kStaleGradients, world);
 //   auto dp = DataParallel::Create(mesh, faults.UnitsOf(units), options);
@@ -46,18 +46,18 @@ bool CanHave(Fault fault, int replicas, int shards);
 
 class FaultInjector {
  public:
-  // `at_step`: of the faults that one step alone has; not the first.
+  // `at_step`: where faults of a single step strike; not the first step.
   FaultInjector(Fault fault, int at_step, const comm::Communicator& world);
 
-  // What the engine is told of them.
+  // The units to pass to the engine.
   std::vector<models::ParameterUnit> UnitsOf(std::vector<models::ParameterUnit> units) const;
-  // What the sum over a micro-batch's `samples` is divided by; `whole`: what it should be divided by.
+  // The divisor of the loss sum over a micro-batch's `samples`; `whole`: the right one.
   double NormalizerOf(std::size_t samples, int micro_batches, double whole) const;
-  // Behind a step's last Backward.
+  // After a step's last Backward.
   void SpoilGradients(const parallel::DataParallel& dp, int step);
-  // Collective.
+  // The norm to clip to. Collective with kOwnNorm.
   double ClipNormOf(parallel::DataParallel& dp, double clip_norm) const;
-  // Before and behind ShardedOptimizer::Step. The second is collective.
+  // Before and after ShardedOptimizer::Step. The second is collective with kStaleShard.
   void NoteMasters(const parallel::DataParallel& dp, int step);
   void SpoilMasters(parallel::DataParallel& dp, int step) const;
 

@@ -1,4 +1,4 @@
-// A small network with batch norm, whose running statistics move in final calls alone.
+// A small network with batch norm, whose running statistics are updated only in final calls (BlockContext::final).
 #ifndef PLAIT_TESTS_PARITY_NORMALIZED_MODEL_H_
 #define PLAIT_TESTS_PARITY_NORMALIZED_MODEL_H_
 

@@ -1,7 +1,7 @@
-// Small models of every kind, with fixed samples, for comparisons of strategies with one rank.
+// Small models of every kind with fixed samples, to compare strategies with one rank.
 //
 //   ParityModel model = MakeParityModel(ModelKind::kGpt, at::kDouble);
-//   model.set_runner(...);                          // runs blocks through an engine
+//   model.set_runner(...);                          // runs blocks through an engine; default: directly
 //   at::Tensor sum = model.loss({0, 3, 4}, step);   // over these of the step's kParitySamples samples
 #ifndef PLAIT_TESTS_PARITY_PARITY_MODEL_H_
 #define PLAIT_TESTS_PARITY_PARITY_MODEL_H_
@@ -36,7 +36,7 @@ struct ParityModel {
   std::vector<at::Tensor> parameters() const;
 };
 
-// The same values and samples in every process, of float32 numbers whatever the type.
+// The same values and samples in every process, representable in float32 whatever `type` is.
 ParityModel MakeParityModel(ModelKind kind, at::ScalarType type);
 
 }  // namespace plait::parity

@@ -1,5 +1,5 @@
-// What combinations of axes are compared with: LibTorch's AdamW on one rank, with the settings of a
-// ShardedOptimizer, and the comparison of every parameter.
+// The reference of the parity tests: LibTorch's AdamW on one rank, with the settings of a ShardedOptimizer, and the
+// comparison of every parameter.
 #ifndef PLAIT_TESTS_PARITY_SERIAL_ADAMW_H_
 #define PLAIT_TESTS_PARITY_SERIAL_ADAMW_H_
 
@@ -25,13 +25,14 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 
 class SerialAdamW {
  public:
-  // Which parameters decay, by name. Empty: matrices and larger ones, as almost everywhere in Plait, but for the
-  // positions of a ViT.
+  // Which parameters decay, by name. Empty: those of two or more dimensions, but for names that end in "bias" and a
+  // ViT's pos_embed and cls_token.
   using Decays = std::function<bool(const std::string& name)>;
   SerialAdamW(const NamedTensors& parameters, const parallel::ShardedOptimizerOptions& settings,
               const Decays& decays = {});
   ~SerialAdamW();
   void ZeroGradients();
+  // Clips all gradients to this norm together, then steps.
   void Step(double clip_norm);
 
  private:
@@ -46,7 +47,7 @@ struct SerialTraining {
 
 NamedTensors NamedParameters(const std::vector<models::ParameterUnit>& units);
 
-// Infinity for what is not a number, which std::max would pass over.
+// NaN, which std::max would ignore, becomes infinity.
 double Worst(double difference);
 
 // The largest relative difference of losses, and of parameters relative to the largest element of each.
@@ -69,8 +70,8 @@ double RoundingBound(int steps, at::ScalarType type, double growth);
 inline constexpr double kPerturbation =
     1e-7;  // to measure growth with: its square is below what float64 sees
 
-// Collective. Expects every parameter that this rank's engine has to be that of one rank, or its part of it,
-// relative to the largest element of each.
+// Collective. Expects every parameter of this rank's engine to equal `expected`, or its local part, to `tolerance`
+// times the largest element of each.
 void ExpectParameters(parallel::DataParallel& dp, const NamedTensors& expected, double tolerance);
 
 }  // namespace plait::parity

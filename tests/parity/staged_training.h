@@ -1,4 +1,4 @@
-// A model in stages along the axis "pp" of a mesh, with what trains this rank's stages.
+// A model split into stages along axis "pp" of a mesh, with the engine, optimizer and pipeline of this rank's stages.
 //
 //   StagedTraining staged(*model, mesh, {.schedule = ScheduleKind::kZbH1, .micro_batches = 5});
 //   parallel::PipelineStep done = staged.pipeline->Run(next_micro_batch);

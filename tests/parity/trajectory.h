@@ -1,4 +1,4 @@
-// The same training on one rank, by LibTorch's own optimizer, and on many, by the sharding engine.
+// The same training on one rank with LibTorch's optimizer, and on many ranks with the sharding engine.
 //
 //   const Trajectory serial = SerialTrajectory(ModelKind::kGpt, at::kDouble);
 //   const Trajectory mine = ParallelTrajectory(ModelKind::kGpt, at::kDouble, setting, world);
@@ -41,13 +41,13 @@ struct Setting {
 };
 std::string TextOf(const Setting& setting);
 
-// `perturbation`: of every initial parameter, relative to itself, up or down without a pattern.
+// `perturbation`: relative change of every initial parameter, with pseudo-random signs.
 Trajectory SerialTrajectory(ModelKind kind, at::ScalarType type, double perturbation = 0);
 // Collective over `world`, of setting.replicas x setting.shards ranks.
 Trajectory ParallelTrajectory(ModelKind kind, at::ScalarType type, const Setting& setting,
                               const comm::Communicator& world);
 
-// Of all losses relative to themselves, and of all parameters relative to the largest element of each.
+// The largest difference of losses, relative to b's, and of parameters, relative to the largest element of each of b's.
 double LargestDifference(const Trajectory& a, const Trajectory& b);
 
 }  // namespace plait::parity

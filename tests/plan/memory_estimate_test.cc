@@ -1,5 +1,5 @@
-// What a search says of memory against a dry run of the mesh, the most that its ranks take: within 5 % of all of it, for
-// each axis, strategy and schedule. A dry run is within 5 % of a run (tests/parity:dry_run_test).
+// The search's memory estimate against a dry run of the mesh (the rank with the highest peak): within 5.5 %, for each
+// axis, strategy and schedule. A dry run is within 5 % of a run (tests/parity:dry_run_test).
 //
 // The search replays buffers and measured parts of a pass; the dry run takes two steps with the engine. What the search
 // leaves out is small beside the rest: padding by parts, scalars, indices, moments when a gradient is there twice.

@@ -1,5 +1,5 @@
-// What a plan says that each rank sends, against what ranks have sent by comm's counters: every axis and collective,
-// to the byte, in the second step of small models (the first one learns an order and tells shapes).
+// Planned traffic of each rank against comm's counters: every axis and operation, to the byte, in the second step of
+// small models (the first step learns the order of units and exchanges shapes).
 #include <ATen/Context.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>

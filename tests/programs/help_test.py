@@ -1,4 +1,4 @@
-"""--help of every program: each example is a command of it that its flags take."""
+"""--help of every program: its flags parse each example, and every flag has a help text."""
 import os
 import re
 import shlex
@@ -6,7 +6,7 @@ import shlex
 import program_runs
 
 PROGRAMS = program_runs.programs(17)
-# Of which the flags depend on the first argument.
+# Programs whose flags depend on the first argument.
 WITH_ARGUMENT = {"plan": ["gpt", "llama", "vit"]}
 
 

@@ -1,4 +1,4 @@
-"""What the histories of all programs have in common: names of metrics, and what they say about the run."""
+"""The histories of all programs have common names, units and types of metrics, and attributes of the run."""
 import os
 import shutil
 import subprocess

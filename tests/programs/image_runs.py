@@ -1,4 +1,4 @@
-"""Runs a trainer on images for its tests: its parameters and history at hand."""
+"""Runs an image trainer for its tests, and reads its parameters and history."""
 import json
 import os
 import struct
@@ -28,7 +28,7 @@ def read_model(folder):
 
 
 def write_idx(folder, train, test, side=10):
-    """So many images in MNIST's files: class k has a bright spot at a place of its own, in noise."""
+    """Writes `train` and `test` images of side x side pixels as MNIST's IDX files: noise, with a bright spot whose place is the class."""
     os.makedirs(folder)
     random = numpy.random.default_rng(5)
     for name, samples in (("train", train), ("t10k", test)):
@@ -44,7 +44,7 @@ def write_idx(folder, train, test, side=10):
 
 
 def read_idx_tests(folder):
-    """Test images as a network sees them, (samples, rows, columns), and their labels."""
+    """Normalized test images, (samples, rows, columns), and their labels."""
     def read(name, head):
         with open(os.path.join(folder, name), "rb") as file:
             return numpy.frombuffer(file.read()[head:], numpy.uint8)
@@ -56,7 +56,7 @@ def read_idx_tests(folder):
 
 class Run(program_runs.Run):
     def numbers(self, first):
-        """Lines of numbers that begin with the pattern `first`, as dictionaries of texts."""
+        """Lines of key=value pairs that begin with the pattern `first`, as dictionaries of strings."""
         return [dict(part.split("=") for part in line.split()) for line in self.logged(first)]
 
 
@@ -76,7 +76,7 @@ class ImageTest(program_runs.ProgramTest):
         cls.write_images(cls.images)
 
     def flags(self, *flags, ranks=2, outputs="out", images=True):
-        """`flags` win over the defaults here."""
+        """`flags` override the defaults here."""
         data = ["--data=" + self.images] if images else []
         return [*self.small, f"--nproc={ranks}", "--batch-size=8", "--test-batch-size=10", "--no-plots",
                 "--outputs=" + self.path(outputs), *data, *flags]

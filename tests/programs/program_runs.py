@@ -1,4 +1,4 @@
-"""Runs programs for their tests: in a folder of the test's own, with the output at hand."""
+"""Runs programs for their tests, each in a temporary folder, and captures their output."""
 import json
 import os
 import re
@@ -32,7 +32,7 @@ class Run:
         return [line for line in self.err.splitlines() if line.strip()]
 
     def errors_of_ranks(self):
-        """The same of a job that was started with mpirun, without its words about a failed job."""
+        """The same of a job that was started with mpirun, without mpirun's own messages."""
         own = re.split(r"-{20,}", self.err)[::2]
         return [line for line in "".join(own).splitlines() if line.strip() and "mpirun" not in line]
 
@@ -57,12 +57,12 @@ class ProgramTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def environment(self):
-        """Little of this one, so that its settings and GPUs do not matter."""
+        """A minimal environment: independent of the caller's settings and GPUs."""
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
         return {**keep, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "CUDA_VISIBLE_DEVICES": ""}
 
     def start(self, command, largest_file=None):
-        """`largest_file`: in bytes; a write beyond it fails, as on a full disk."""
+        """`largest_file`: in bytes; a write beyond it fails, as on a full disk (EFBIG)."""
         def limit():
             if largest_file is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))

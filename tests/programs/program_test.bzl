@@ -1,4 +1,4 @@
-"""A Python test that runs programs: NAME.py, usually on a module runs.py.
+"""A Python test that runs programs: NAME.py, usually with a module runs.py.
 
     load("//tests/programs:program_test.bzl", "program_test")
 
@@ -9,7 +9,7 @@
 """
 
 def program_test(name, programs, data = ["runs.py"], size = "medium", tags = ["cpu:2"]):
-    """`programs` are the test's first arguments; `data`: what it reads besides."""
+    """`programs`: the test's first arguments; `data`: further files that it reads."""
     native.sh_test(
         name = name,
         size = size,

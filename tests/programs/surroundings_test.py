@@ -1,4 +1,4 @@
-"""What programs say where the shell limits them, where a home cannot be written, and where nobody reads on."""
+"""Errors of programs under ulimits, with an unwritable home, and with a closed standard output."""
 import os
 import resource
 import subprocess
@@ -65,7 +65,7 @@ class SurroundingsTest(program_runs.ProgramTest):
                              rf"[\d.]+ GB for {ranks} ranks?\): ")
 
     def test_reader_that_goes_away(self):
-        """In a /dev/shm of its own: other tests use that of the machine."""
+        """In a private /dev/shm: other tests use the machine's."""
         script = 'mount -t tmpfs none /dev/shm && "$0" "$@" | head -1; ls -A /dev/shm'
         own = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), "--mount", "sh", "-c", script]
         for ranks in (1, 2):

@@ -1,15 +1,16 @@
-// write_run KIND FILE [DRAWS]: a history for the tests of report, made of formulas that the tests know.
+// write_run KIND FILE [DRAWS]: a history for the tests of report, from formulas that the tests repeat.
 //
 //   run      DRAWS draws (100) of two ranks' times, loss, traffic, with attributes; one outlier, NaN and Inf
 //   changed  the same with other settings, times half as long
 //   killed   10 draws in the file and 5 in the journal of a process that has ended
+//   experts  loads of 16 experts in two layers, DRAWS draws; one NaN
 //   late     `late` from the middle on, `gone` up to the middle, `rare` at every tenth draw, `never` at none
 //   peers    as h5py writes it: arrays without coordinates or attributes
 //   hostile  attributes and units with markup
 //   hostile_names  a metric whose name ends the page's script
 //   tokens   `iter` 10, 20, 30, and DRAWS tokens in each of the steps
 //   growing  a draw for each line of standard input, answered by a line; closed at its end
-//   no_draws, newer
+//   no_draws, newer (format version 99)
 #include <unistd.h>
 
 #include <cmath>

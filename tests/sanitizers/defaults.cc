@@ -1,5 +1,5 @@
-// Options and suppressions of the sanitizers, which their runtimes ask every program for: so they hold in whatever
-// process a test starts, with any environment and on any rank. Variables (ASAN_OPTIONS, ...) add to them.
+// Default options and suppressions of the sanitizers, linked into every program: they apply to every process that a
+// test starts, with any environment and on any rank. Variables (ASAN_OPTIONS, ...) override them.
 //
 // Nothing of Plait's own is suppressed. A suppression names the library that it is for, and why.
 
@@ -18,7 +18,7 @@ const char* __lsan_default_options() { return "print_suppressions=0"; }
 
 const char* __lsan_default_suppressions() {
   return
-      // Open MPI keeps what it has made for a job until the process ends, with its plugins, PMIx and hwloc, and says so.
+      // Open MPI, its plugins, PMIx and hwloc keep memory of a job until the process exits, by design.
       "leak:libmpi.so\n"
       "leak:libopen-pal.so\n"
       "leak:libopen-rte.so\n"
@@ -30,7 +30,7 @@ const char* __lsan_default_suppressions() {
       "leak:__vasprintf_internal\n";
 }
 
-// A plugin that is closed has no name when leaks are looked for: none is.
+// Leaks of an unloaded plugin could not be attributed to it: plugins stay loaded.
 int dlclose(void*) { return 0; }
 
 const char* __ubsan_default_options() { return "print_stacktrace=1"; }

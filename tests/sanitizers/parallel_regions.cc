@@ -1,5 +1,5 @@
-// How threads of LibTorch's OpenMP wait for each other is not instrumented. The thread sanitizer is told here what OpenMP
-// promises: what comes before a parallel region happens before it, and the region before what follows.
+// LibTorch's OpenMP runtime is not instrumented, so ThreadSanitizer does not see its synchronization. This file
+// annotates OpenMP's guarantee: what precedes a parallel region happens before it, and the region before what follows.
 #include <dlfcn.h>
 
 extern "C" {

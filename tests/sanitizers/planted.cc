@@ -1,4 +1,4 @@
-// Has the fault that it is told to have, which a sanitizer must see: planted none|heap|leak|overflow|race
+// planted none|heap|leak|overflow|race: has that fault, which a sanitizer must detect.
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Not known to the compiler.
+// Opaque to the optimizer.
 volatile int one = 1;
 
 void Heap() {

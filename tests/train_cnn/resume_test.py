@@ -1,4 +1,4 @@
-"""A run that was interrupted and resumed has the bits of one that was not."""
+"""A run that was interrupted and resumed is bitwise identical to an uninterrupted one."""
 import os
 import re
 import signal
@@ -74,7 +74,7 @@ class ResumeTest(runs.CnnTest):
         self.assertIn("resuming with other settings than before: epochs 1 -> 2, lr 0.002 -> 0.0001", run.out)
 
     def test_one_command_goes_on(self):
-        """Killed before its first checkpoint, killed between two: the same command goes on each time."""
+        """Killed after the start, then after a checkpoint: the same command resumes."""
         command = ["--checkpoint-dir=" + self.path("kept"), "--resume=auto", "--checkpoint-interval=7", "--batch-size=8",
                    "--data=" + self.images, "--no-plots", "--outputs=" + self.path("out"), "--nproc=1", "--epochs=3"]
         lines = ["model=", "Saved model to: "]

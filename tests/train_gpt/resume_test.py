@@ -1,4 +1,4 @@
-"""Runs that were interrupted go on with the same bits."""
+"""Interrupted and resumed runs are bitwise identical to uninterrupted ones."""
 import os
 import re
 import shutil

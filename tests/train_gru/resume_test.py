@@ -1,4 +1,4 @@
-"""Losses do not depend on the number of ranks, nor on interruptions: to the last bit."""
+"""Losses are bitwise identical for any number of ranks and after interruptions."""
 import os
 import re
 import signal
@@ -69,7 +69,7 @@ class ResumeTest(runs.TrainTest):
                 if x != "nan":
                     self.assertLessEqual(abs(float.fromhex(x) - float.fromhex(y)), 1e-11 * float.fromhex(x), name)
             self.assertEqual(numbers["one"]["serial_test_acc"], numbers[name]["serial_test_acc"])
-        # Another mesh goes on with the checkpoint of each.
+        # Another mesh resumes from the checkpoint of each.
         for name in meshes:
             self.train(2, "--epochs=3", "--resume=" + self.path(name), "--mesh=dp_shard=2,lp=1", "--strategy=zero1",
                        "--history=" + self.path(name + "_rest.h5"))
@@ -98,7 +98,7 @@ class ResumeTest(runs.TrainTest):
                         self.assertLessEqual(abs(float.fromhex(x) - float.fromhex(y)), 1e-11 * float.fromhex(x), (name, metric))
 
     def stop(self, process, lines):
-        """Waits for so many progress lines, then sends SIGTERM to the program on its single rank."""
+        """Waits for `lines` progress lines, then sends SIGTERM to `process` (the program, or mpirun)."""
         out = []
         while sum("Loss" in line for line in out) < lines:
             line = process.stdout.readline()

@@ -1,4 +1,4 @@
-"""Runs train_gru for the tests: on some ranks, on small data of its own, with its output and history at hand."""
+"""Runs train_gru for the tests on small synthetic data; captures its output and reads its history."""
 import os
 import re
 

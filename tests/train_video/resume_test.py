@@ -1,4 +1,4 @@
-"""A run that goes on has the numbers of one that was never interrupted; with other features it does not go on."""
+"""A resumed run has the numbers of an uninterrupted one; with other features it is refused."""
 import os
 import shutil
 

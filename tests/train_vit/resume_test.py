@@ -1,4 +1,4 @@
-"""A run that was interrupted and resumed has the bits of one that was not."""
+"""A run that was interrupted and resumed is bitwise identical to an uninterrupted one."""
 import re
 import signal
 

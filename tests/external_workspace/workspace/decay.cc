@@ -1,5 +1,4 @@
-// Uses Plait's solver, with no tensor library in sight: u' = -u by backward Euler on 64 steps, in parallel in
-// time.
+// Uses Plait's solver without LibTorch: u' = -u by backward Euler on 64 steps, with MGRIT.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

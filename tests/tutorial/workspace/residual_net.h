@@ -1,4 +1,4 @@
-// A model of your own: y = W_out u_L, u_{i+1} = u_i + W_2 gelu(W_1 u_i), u_0 = W_in x. docs/tutorial.md.
+// A model of your own: y = W_out u_L, u_{i+1} = u_i + W_2 gelu(W_1 u_i + b_1) + b_2, u_0 = W_in x. docs/tutorial.md.
 #ifndef TUTORIAL_RESIDUAL_NET_H_
 #define TUTORIAL_RESIDUAL_NET_H_
 
