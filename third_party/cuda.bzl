@@ -1,4 +1,4 @@
-"""CUDA and NCCL, where nvcc is found; else an empty repository and `HAVE_CUDA = False`.
+"""CUDA and NCCL, where nvcc and nccl.h are found; else an empty repository and `HAVE_CUDA = False`.
 
     load("@local_cuda//:cuda.bzl", "HAVE_CUDA")
 
@@ -33,7 +33,7 @@ def _first(repository_ctx, paths):
     return None
 
 def _nccl(repository_ctx):
-    """The wheel's NCCL, the one that LibTorch uses, before the system's."""
+    """Header (or None) and link options: the wheel's NCCL, which LibTorch uses, else the system's."""
     root = (find_site_packages(repository_ctx) or "") + "/nvidia/nccl"
     if repository_ctx.path(root + "/include/nccl.h").exists:
         return root + "/include/nccl.h", ["-L" + root + "/lib", "-l:libnccl.so.2", "-Wl,-rpath," + root + "/lib"]

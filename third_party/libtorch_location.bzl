@@ -1,9 +1,9 @@
-"""Where the wheel's `site-packages` is: found by looking, as the environment differs from shell to shell."""
+"""Finds the wheel's `site-packages` by searching known folders, as the environment differs from shell to shell."""
 
 VERSION = "2.11.0"
 
 def _caches(repository_ctx):
-    """Folders in which ./bazelw may have put LibTorch, the most certain first."""
+    """Folders in which ./bazelw may have installed LibTorch, the most likely first."""
     written = str(repository_ctx.path(Label("//third_party:BUILD")).dirname) + "/libtorch_location.txt"
     found = []
     if repository_ctx.path(written).exists:

@@ -1,6 +1,6 @@
-"""Stands in for the repositories that Bazel 4 would download.
+"""Local replacements of the repositories that Bazel 4 would download.
 
-Debian's Bazel reports no version; releases do, and Bazel 6 and 7 bring these repositories themselves.
+Debian's Bazel reports no version; releases do. Nothing is replaced from Bazel 5 on.
 """
 
 def _stand_in_impl(repository_ctx):

@@ -5,7 +5,7 @@
 
 # target -> pkg-config modules
 _MODULES = {
-    # All of Abseil that Plait uses but its flags, which register themselves.
+    # All of Abseil that Plait uses, except its flags, which register themselves when linked.
     "absl": "absl_flat_hash_map absl_flat_hash_set absl_hash absl_span absl_status " +
             "absl_statusor absl_strings absl_str_format absl_synchronization absl_time",
     "absl_flags": "absl_flags absl_flags_parse absl_flags_usage absl_flags_reflection",
@@ -22,8 +22,8 @@ _MODULES = {
     "zlib": "zlib",
 }
 
-# OpenMPI's removed C++ bindings are pulled in by mpi.h unless told otherwise.
-# cpp-httplib's are those that Debian compiles it with; they change its classes.
+# mpi.h includes Open MPI's deprecated C++ bindings unless OMPI_SKIP_MPICXX is defined.
+# cpp-httplib's defines are those that Debian compiles it with; they change the layout of its classes.
 _DEFINES = {
     "mpi": ["OMPI_SKIP_MPICXX"],
     "hdf5": ["OMPI_SKIP_MPICXX"],

@@ -1,4 +1,4 @@
-// Looks for what would go wrong with a run here: tools/doctor_checks/README.md.
+// Diagnoses problems of runs and suggests fixes: tools/doctor_checks/README.md.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -67,7 +67,7 @@ std::vector<Finding> Examine(const comm::Session& session, int asked) {
   return findings;
 }
 
-// On the ranks that a launcher started, or alone. `before`: what is known already.
+// Runs the checks on the ranks that a launcher started, or on this process alone. `before`: earlier findings.
 int ExamineHere(int argc, char** argv, int asked, std::vector<Finding> before) {
   const char* report = std::getenv(kReportVariable);
   int exit_code = 0;
@@ -84,7 +84,7 @@ int ExamineHere(int argc, char** argv, int asked, std::vector<Finding> before) {
     }
     return absl::OkStatus();
   });
-  // The doctor that reads the report answers for what is in it.
+  // With a report, the exit code for its findings is that of the doctor that reads it.
   return report != nullptr || code != 0 ? code : exit_code;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-// `bazel run` starts programs in a folder of its own; the program's path is meant from the user's.
+// `bazel run` starts programs in another folder; a relative path of the program is relative to the user's.
 void EnterUsersFolder() {
   const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
   if (folder != nullptr && chdir(folder) != 0) std::perror("launch: BUILD_WORKING_DIRECTORY");

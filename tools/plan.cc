@@ -1,4 +1,4 @@
-// Says what a run will need and which mesh to choose: tools/plan_parts/README.md.
+// Predicts memory, traffic and time of a run, and suggests a mesh: tools/plan_parts/README.md.
 #include <cstdio>
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-// Makes token files of a corpus of any size: data/text/README.md.
+// Tokenizes a corpus of any size into token files: data/text/README.md.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -81,7 +81,7 @@ RunOptions Options() {
           .timeline = !absl::GetFlag(FLAGS_html).empty() || absl::GetFlag(FLAGS_follow)};
 }
 
-// Those that can be read; each of the others is a line on standard error.
+// Reads the histories; prints a line on standard error for each that cannot be read.
 std::vector<RunNumbers> ReadRuns(const std::vector<std::string>& files) {
   std::vector<RunNumbers> runs;
   for (const std::string& file : files) {

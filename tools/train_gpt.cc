@@ -1,4 +1,4 @@
-// Trains a GPT on a text, data-parallel and in pipeline stages: tools/gpt_training/README.md.
+// Trains a GPT on a text, on any mesh: tools/gpt_training/README.md.
 #include <c10/core/ScalarType.h>
 
 #include <chrono>

@@ -47,7 +47,7 @@ absl::StatusOr<data::ImageSets> OpenImages(const VitSettings& s, const Run& run)
   return image_training::AgreeOnImages(std::move(sets), s.max_samples, "--data", run.world);
 }
 
-// What the model is for these images.
+// The options of a model for these images.
 absl::StatusOr<vit::VitOptions> OptionsOf(const VitSettings& s, const Run& run, const data::ImageSets& images,
                                           const InitialModel& files) {
   const auto found = static_cast<std::int64_t>(images.class_names.size());

@@ -1,4 +1,4 @@
-// Memory for activations of the network, for the memory plan. Local.
+// Bytes of the network's activations, for the memory plan. Local.
 #ifndef PLAIT_TOOLS_CNN_TRAINING_ACTIVATION_BYTES_H_
 #define PLAIT_TOOLS_CNN_TRAINING_ACTIVATION_BYTES_H_
 
@@ -10,9 +10,9 @@
 
 namespace plait::cnn_training {
 
-// The largest sum of bytes that a forward and a backward pass hold for each sample of a large batch.
+// Peak bytes per sample of a forward and a backward pass over a large batch.
 std::int64_t ActivationBytes(const cnn::CnnOptions& options, at::ScalarType type);
-// The same of a forward pass without autograd.
+// The same for a forward pass without autograd.
 std::int64_t EvaluationBytes(const cnn::CnnOptions& options, at::ScalarType type);
 
 }  // namespace plait::cnn_training

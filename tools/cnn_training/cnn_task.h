@@ -19,8 +19,8 @@
 
 namespace plait::cnn_training {
 
-// Collective. The IDX files of --data, or what there is. Errors of AgreeOnImages; InvalidArgument for images that are
-// too small for the network.
+// Collective over `world`. Opens the IDX files of --data, or by default Fashion-MNIST of Debian's package, else
+// synthetic images. Errors of AgreeOnImages; INVALID_ARGUMENT for images of less than 6 x 6.
 absl::StatusOr<data::ImageSets> OpenImages(const CnnSettings& settings, const comm::Communicator& world);
 
 class CnnTask final : public training::TrainingTask {

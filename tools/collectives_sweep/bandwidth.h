@@ -1,5 +1,5 @@
-// What a message of some size amounts to, in nccl-tests' terms, so that numbers can be held beside its own
-// (doc/PERFORMANCE.md of github.com/NVIDIA/nccl-tests).
+// Algorithm and bus bandwidth as nccl-tests defines them (doc/PERFORMANCE.md of github.com/NVIDIA/nccl-tests), so that
+// numbers can be compared with its own.
 //
 // S: bytes, the size of a row. n: ranks of the group. t: seconds.
 //   algorithm bandwidth = S / t
@@ -51,7 +51,7 @@ bool HasRoot(Swept operation);
 
 double BusFactor(Swept operation, int ranks);
 
-// What is really sent for a size asked for: whole elements, at least one (of each part).
+// The size that is sent for a requested one: whole elements, at least one (of each part); {0, 0} for the barrier.
 struct MessageSize {
   std::int64_t bytes = 0;  // S
   std::int64_t count = 0;  // elements in nccl-tests' column of that name: of a part where there are parts

@@ -4,12 +4,12 @@
 //   for (const std::string& line : SlowParts(matrix, 2.5)) puts(line);
 //   // "rank 3 (host) is slow: 4.1x the median latency with every partner"
 //
-// Ranks meet as teams do in a tournament in which everybody plays everybody: in each of n-1 rounds (n, if
-// odd) every rank has one partner, so that pairs talk at the same time without sharing a rank.
+// Pairs are scheduled as a round-robin tournament: in each of n-1 rounds (n if n is odd, with one rank idle) every
+// rank has one partner, so that pairs are measured at the same time without sharing a rank.
 //
-// A busy machine is not a slow one. What counts is the least time of many messages, and as long as anything
-// seems slow all pairs meet again, a moment later: what was in the way passes, a slow link stays. Where ranks
-// share cores, only what costs more than a turn of the scheduler counts.
+// Load from other programs must not be reported as a slow link. So the minimum over many messages counts, and while
+// anything seems slow all pairs are measured again after a pause, up to SweepOptions::pair_passes times. Where ranks
+// share cores, only differences of more than a scheduler's time slice count.
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_PAIRS_H_
 #define PLAIT_TOOLS_COLLECTIVES_SWEEP_PAIRS_H_
 
@@ -43,11 +43,14 @@ struct PairMatrix {
 // Collective; the same on all ranks.
 PairMatrix MeasurePairs(const comm::Communicator& world, const SweepOptions& options);
 
-// One line for each rank whose whole row is slow, and for each link that is slow while its ranks are not.
-// Links within a host and between hosts are compared with their like: with the lower quartile of their kind,
-// which holds although one slow rank of four makes half of all links slow. Slow is what lies more than
-// `ratio` times and five deviations (1.4826 MAD) above the median of these quotients, and where ranks share
-// cores half a millisecond. Latency first; what is named by it is not named for its bandwidth again.
+// One line for each rank all of whose links are slow, and for each slow link between ranks that are not; none for
+// fewer than three ranks. Local.
+//
+// A link's time is divided by the lower quartile of its kind (within a host, or between hosts), which is robust
+// although one slow rank of four makes half of all links slow. A rank (by its best link) or a link is slow if its
+// quotient exceeds both `ratio` times the median and the median plus five deviations (1.4826 MAD) and, where ranks
+// share cores, its time exceeds the quartile by more than half a millisecond. Latency is judged first; what is slow by
+// latency is not reported again for its bandwidth.
 std::vector<std::string> SlowParts(const PairMatrix& matrix, double ratio);
 
 }  // namespace plait::collectives_sweep

@@ -8,7 +8,7 @@
 //   # all_reduce, group world of 2 ranks
 //   #       size         count    type   redop  root     time      min      max    algbw    busbw  #wrong
 //   #        (B)    (elements)                           (us)     (us)     (us)   (GB/s)   (GB/s)
-//              8             2     f32     sum    -1     1.02     0.98     1.10     0.01     0.01       0
+//              8             2     f32     sum    -1     1.02     0.98     1.10  0.00784  0.00784       0
 //   ...
 //   # slow: rank 3 (host) is slow: 4.1x the median latency with every partner
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_RUN_SWEEP_H_
@@ -28,10 +28,10 @@ namespace plait::collectives_sweep {
 
 using Printer = std::function<void(const std::string& line)>;
 
-// Collective; `print` is called on rank 0 alone. The same on all ranks: INVALID_ARGUMENT for bad options,
-// DATA_LOSS with the first wrong result (the sweep goes on to its end), or why the file could not be written.
-// A slow rank or link, and pictures that cannot be drawn, are told and are no errors. `attributes` go to the
-// file.
+// Collective over `world`; calls `print` on rank 0 only. Returns the same on all ranks: INVALID_ARGUMENT for options
+// that CheckOptions refuses, DATA_LOSS with the first wrong result (after the whole sweep), or the error of WriteSweep.
+// Slow ranks or links, and plots that cannot be drawn, are printed and are not errors. `attributes` are written to the
+// file, with "ranks".
 absl::Status RunSweep(const comm::Communicator& world, const SweepOptions& options, const Printer& print,
                       const std::map<std::string, std::string>& attributes = {});
 

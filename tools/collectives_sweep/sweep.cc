@@ -43,7 +43,7 @@ class Exercise {
   Exercise(Swept operation, const comm::Communicator& ranks, MessageSize message, const Workspace& workspace)
       : operation_(operation), ranks_(ranks), message_(message), workspace_(workspace) {}
 
-  // Fills the buffers: `salt` tells one call's values from the next one's.
+  // Fills the buffers; `salt` makes the values of each call differ.
   void Fill(int salt) const;
   // All zero: any number of calls leaves them so, and sums do not overflow.
   void Clear() const;
@@ -206,7 +206,7 @@ class Measurement {
     sweep_.rows.push_back(row);
   }
 
-  // The first rank that found something wrong has the say; the calls before it stand.
+  // Collective: keeps the first error, of the lowest rank that found one.
   void Agree() {
     if (sweep_.verdict.ok()) sweep_.verdict = world_.Agree(mine_);
   }

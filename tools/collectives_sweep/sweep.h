@@ -1,12 +1,12 @@
 // Times and checks every collective of a communicator over sizes and groups.
 //
 //   SweepOptions options = {.largest_bytes = 1 << 20};
-//   const Sweep sweep = MeasureCollectives(world, options, [](const Row& row) { ... });
+//   const Sweep sweep = MeasureCollectives(world, options, [](const Sweep&, const Row& row) { ... });
 //
-// Every call that is checked works on values that each rank can compute by itself: rank, element and a
-// number that changes from call to call give an element, small enough for sums to be exact in any order. An
-// operation is checked before and after it is timed. Elements are float32, reductions are sums, the root is
-// rank 0. All functions are collective over `world`.
+// Every checked call works on values that each rank can compute by itself: a function of rank, element and call
+// number, small enough for sums to be exact in any order. An operation is checked before and after it is timed.
+// Elements are float32, reductions are sums, the root is rank 0. Functions that take `world` are collective over it,
+// the others are local.
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
 #define PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_H_
 
@@ -21,18 +21,18 @@
 
 namespace plait::collectives_sweep {
 
-// Ranks that do the same at the same time: a group of each kind, this rank's.
+// The group of one kind that this rank belongs to; all groups of a kind are measured at the same time.
 struct SweepGroup {
   std::string name;
   comm::Communicator ranks;
 };
 
-// What a test does to a run, to see it found.
+// Fault injection for tests.
 struct SweepFaults {
-  // After each checked call, with what this rank received.
+  // Called after each checked call with the buffer that this rank received, which it may corrupt.
   std::function<void(Swept operation, comm::Buffer result)> after_call = {};
-  // Before each message to `partner` (a rank of the world) in the pairwise measurement, and the clock there,
-  // in seconds; none: the steady clock.
+  // before_message: called before each message to `partner` (a rank of the world) in the pairwise measurement.
+  // now: its clock in seconds; empty: SteadySeconds.
   std::function<void(int partner)> before_message = {};
   std::function<double()> now = {};
 };
@@ -90,19 +90,21 @@ struct Sweep {
   absl::Status verdict = absl::OkStatus();
 };
 
-// Local, for measurements: the clock, a value that `share` of all are at most, and where this rank runs.
+// Local, for measurements: the steady clock in seconds; the lower quantile of one or more values (`share` of 0 to 1);
+// this rank's host name.
 double SteadySeconds();
 double Quantile(std::vector<double> values, double share);
 std::string HostName();
 
-// "world", and from 4 ranks on "halves" (neighbours) and "strided" (every other), from 6 on "pairs". With an
-// odd number of ranks the parts of a kind differ in size; rows then tell of rank 0's and those like it.
+// "world", from 4 ranks on "halves" (neighbours) and "strided" (every other rank), from 6 on "pairs". With an odd
+// number of ranks the groups of a kind differ in size; a row then covers rank 0's group and those of its size.
 std::vector<SweepGroup> DefaultGroups(const comm::Communicator& world);
 
-// INVALID_ARGUMENT: sizes or a factor that cannot be.
+// INVALID_ARGUMENT unless 1 <= smallest_bytes <= largest_bytes and factor >= 2. The other fields are not checked.
 absl::Status CheckOptions(const SweepOptions& options);
 
-// `told` is called on every rank after each row.
+// Calls `told` on every rank after each row, with the sweep so far. Wrong results are in Sweep::verdict; the sweep
+// continues after them. `options` must pass CheckOptions.
 Sweep MeasureCollectives(const comm::Communicator& world, const SweepOptions& options,
                          const std::function<void(const Sweep&, const Row&)>& told);
 

@@ -3,10 +3,11 @@
 //   >>> s = xarray.open_dataset("sweep.h5")
 //   >>> s.bus_bandwidth.sel(operation="all_reduce", group="world").plot(xscale="log")
 //
-// Dimensions with coordinates: operation and group (names), size (bytes asked for), rank and partner.
-// Variables along (operation, group, size): time, time_min, time_max [s], algorithm_bandwidth, bus_bandwidth
-// [bytes/s], bytes, wrong; what was not measured is NaN. Along (rank, partner): pair_latency [s],
-// pair_bandwidth [bytes/s]. Attributes: program, ranks, type, reduction, root, hosts.
+// Dimensions with coordinates: operation and group (names), size (bytes asked for); rank and partner only if pairs
+// were measured. Variables along (operation, group, size): time, time_min, time_max [s], algorithm_bandwidth,
+// bus_bandwidth [bytes/s], bytes, wrong (elements); NaN where not measured, such as sizes of the barrier but the first.
+// Along (rank, partner): pair_latency [s], pair_bandwidth [bytes/s]. Attributes: Conventions, type, reduction, root,
+// hosts (of the ranks, separated by spaces; empty if pairs were not measured).
 #ifndef PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_FILE_H_
 #define PLAIT_TOOLS_COLLECTIVES_SWEEP_SWEEP_FILE_H_
 
@@ -19,7 +20,8 @@
 
 namespace plait::collectives_sweep {
 
-// Whole or not at all; replaces an older one. `attributes` are added to those above. Local: for one rank.
+// Writes the file atomically, replacing an existing one. `attributes` are added to those above. Local: called on one
+// rank.
 absl::Status WriteSweep(const std::string& path, const Sweep& sweep, const PairMatrix& pairs,
                         const SweepOptions& options, const std::map<std::string, std::string>& attributes);
 

@@ -58,7 +58,7 @@ struct DevicePlan {
   }
 };
 
-// By rank. auto chooses CUDA if every rank has a GPU of its own, else CPU for all ranks. Errors are one line:
+// Plans by rank. auto chooses CUDA if every rank has a GPU of its own, else CPU for all ranks. Errors are one line:
 // FAILED_PRECONDITION for cuda where a rank has no GPU, or two ranks would share one; INVALID_ARGUMENT for
 // ranks that were started with different flags. Local.
 absl::StatusOr<std::vector<DevicePlan>> PlanDevices(const std::vector<RankFacts>& ranks);
@@ -67,16 +67,16 @@ absl::StatusOr<std::vector<DevicePlan>> PlanDevices(const std::vector<RankFacts>
 // for devices or its generators are seeded. Local.
 RankFacts DetectRankFacts(const DeviceRequest& request);
 
-// Collective. The plan of this rank, where every rank brings its own facts. Errors as those of PlanDevices, the
-// same on all ranks.
+// Collective over `world`. Gathers the facts of all ranks and returns this rank's plan. Errors of PlanDevices, the same
+// on all ranks.
 absl::StatusOr<DevicePlan> AgreeOnDevice(const RankFacts& mine, const comm::Communicator& world);
 
-// Collective. AgreeOnDevice of what is detected, after making its GPU LibTorch's current one and setting LibTorch's
-// number of intra-op threads.
+// Collective over `world`. AgreeOnDevice with DetectRankFacts(request); then sets LibTorch's number of intra-op threads
+// and, with CUDA, makes the plan's GPU the current device.
 absl::StatusOr<DevicePlan> SelectDevice(const DeviceRequest& request, const comm::Communicator& world);
 
-// Local. Seconds of a steady clock, when `device` has done all that it was given: where a span of them ends,
-// its work is in it.
+// Local. Synchronizes `device`, then returns seconds of the steady clock, so that a difference of two calls includes
+// the device's work between them. On CPU only the clock.
 double SecondsWhenDone(c10::Device device);
 
 }  // namespace plait::device

@@ -31,9 +31,9 @@ class Outputs {
   static absl::StatusOr<Outputs> Open(const Config& config, const data::RunFacts& facts,
                                       const comm::Communicator& world);
 
-  // Local. Leaves out the traffic so far: it belongs to no recorded step.
+  // Local. Discards the traffic since the last call: it belongs to no recorded step.
   void SkipTraffic(const comm::DeviceMesh& mesh) { TrafficSince(mesh); }
-  // Collective in every eighth call.
+  // Collective in every tenth call, which gathers the history; local otherwise.
   absl::Status Record(const StepSummary& step, const comm::DeviceMesh& mesh);
   training::RunOutputs& files() { return files_; }
 
@@ -41,8 +41,8 @@ class Outputs {
   // warning.
   void Draw(const base::Log& log) const;
 
-  // Means over the recorded steps of this rank: collectives in flight, added up, and of that the time in
-  // which the rank waited.
+  // Means over this rank's recorded steps, in seconds: the collectives' times in flight, added up, and the part of
+  // them in which the rank waited.
   double in_flight_seconds() const { return in_flight_ / steps_; }
   double exposed_seconds() const { return exposed_ / steps_; }
 

@@ -9,10 +9,10 @@
 
 namespace plait::dist_test {
 
-// Collective. Prints where it runs, trains, prints a line per step, then timers, profile, plots and paths of
-// the files. Errors, the same on all ranks: a fault on a rank that does not exist, a mesh that does not fit
-// the ranks, a device that is missing, files that cannot be written, and parameters that are not bitwise
-// identical on all ranks at the end (DATA_LOSS).
+// Collective. Trains, or with --collectives runs the sweep, and prints where it runs, a line per step, then timers,
+// profile, plots and paths of the files. Errors are the same on all ranks: INVALID_ARGUMENT for a --fault-rank that
+// does not exist or a mesh that does not fit the ranks; DATA_LOSS if parameters are not bitwise identical on all ranks
+// at the end; errors of SelectDevice, of RunSweep, and of files that cannot be written.
 absl::Status Run(const Config& config, comm::Session& session, base::Profile& profile);
 
 }  // namespace plait::dist_test

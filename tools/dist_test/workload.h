@@ -1,7 +1,8 @@
 // What test_dist repeats: a training step of a multilayer perceptron on the engine that the trainers use.
 //
-//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Workload> workload, Workload::Create(config, mesh, device,
-//   profile)); const StepTimes step = workload->Step();
+//   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Workload> workload,
+//                          Workload::Create(config, mesh, device, profile));
+//   const StepTimes step = workload->Step();
 //
 // Every rank draws samples of its own, x uniform in [0, 1), and minimizes sum((y - x)^2) with Adam; gradients
 // are means over the ranks. Model and engine are called here and nowhere else in test_dist. Collective unless
@@ -26,7 +27,7 @@
 
 namespace plait::dist_test {
 
-// On steady_clock; the device is idle at each.
+// In seconds of steady_clock, taken when the device is idle.
 struct StepTimes {
   double loss = 0;  // of this rank's samples
   double begin_seconds = 0;

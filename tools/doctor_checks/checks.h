@@ -17,20 +17,20 @@ using Ranks = std::vector<RankFacts>;
 // ERROR: mpirun on the PATH is of another MPI than the library. WARNING: there is no mpirun, or its version
 // differs.
 Finding CheckMpi(const Ranks& ranks);
-// ERROR: fewer or more ranks than `asked` (0: as many as the launcher likes) are in one world.
+// ERROR: the world does not have `asked` ranks (0: any number is right).
 Finding CheckRanks(const Ranks& ranks, int asked);
 // One ERROR for each contradiction; one OK without.
 std::vector<Finding> CheckContradictions(const std::vector<std::string>& contradictions);
 // ERROR: different hosts have one name, or a name does not resolve though there are several hosts; WARNING:
 // it does not, on one host.
 Finding CheckHostNames(const Ranks& ranks);
-// WARNING: clocks more than 10 ms apart; ERROR: more than a minute.
+// Offsets from rank 0's clock, beyond the measurement's uncertainty. WARNING above 10 ms, ERROR above a minute.
 Finding CheckClocks(const Ranks& ranks);
 
 // check_host.cc
-// Memory of a host for each of its ranks. WARNING below 1 GiB, ERROR below 128 MiB.
+// Available memory of a host per rank on it. WARNING below 1 GiB or unknown, ERROR below 128 MiB.
 Finding CheckMemory(const Ranks& ranks);
-// WARNING below 1024, ERROR below 64 and 4 for each rank.
+// WARNING below 1024, ERROR below 64 + 4 per rank of the job.
 Finding CheckOpenFiles(const Ranks& ranks);
 // /dev/shm, for messages within a host. WARNING: absent, or less than 8 MiB free for each rank of the host.
 Finding CheckSharedMemory(const Ranks& ranks);
@@ -39,18 +39,19 @@ Finding CheckCores(const Ranks& ranks);
 // WARNING: OMP_NUM_THREADS is not set where ranks share a host, is no number, or asks for more threads than
 // there are cores.
 Finding CheckThreads(const Ranks& ranks);
-// WARNING below 1 GiB, ERROR below 64 MiB or where the folder cannot be looked at.
+// WARNING below 1 GiB, ERROR below 64 MiB or if statvfs fails on `folder`.
 Finding CheckFreeSpace(const Ranks& ranks, const std::string& folder);
 Finding CheckGnuplot(const Ranks& ranks);  // WARNING: rank 0 has none
 Finding CheckLocale(const Ranks& ranks);   // WARNING: not UTF-8
 
 // check_devices.cc
-// ERROR: devices whose driver does not load; WARNING: devices that this build leaves alone. None: OK.
+// ERROR: devices whose driver does not load, or no device on a host while others have some; WARNING: devices, but a
+// build without CUDA. No device on any host: OK.
 Finding CheckDevices(const Ranks& ranks);
-// WARNING: devices without NCCL, or different versions of it.
+// WARNING: devices, but libnccl cannot be loaded; ERROR: another version than rank 0's.
 Finding CheckNccl(const Ranks& ranks);
 
-// All of them, in the order of a reader's interest.
+// All of them, in the order of the report.
 std::vector<Finding> CheckAll(const Ranks& ranks, int asked, const std::vector<std::string>& contradictions,
                               const std::string& folder);
 

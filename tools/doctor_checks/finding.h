@@ -1,7 +1,7 @@
 // What a check found, and how it is shown.
 //
-//   OK       memory: at least 11.2 GiB for a rank
-//   WARNING  gnuplot: not on the PATH of rank 3 (node7); install gnuplot-nox for plots
+//   OK       memory: at least 11.2 GiB for each rank
+//   WARNING  gnuplot: rank 0 (node7): gnuplot is not on the PATH; install gnuplot-nox for plots; runs go on without
 #ifndef PLAIT_TOOLS_DOCTOR_CHECKS_FINDING_H_
 #define PLAIT_TOOLS_DOCTOR_CHECKS_FINDING_H_
 
@@ -32,8 +32,8 @@ struct Complaint {
   std::string remedy;
 };
 
-// The worst complaint's severity and remedy, and each complaint with the ranks and the host that have it:
-// "2.1 GiB for each of ranks 0-3 (node7)". `fine` if no rank complains.
+// Finding `name` with the severity and remedy of the worst complaint, and each complaint with its ranks and their host:
+// "ranks 0-3 (node7): 100 MiB available for each". OK with the text `fine` if no rank complains.
 Finding Judge(const std::string& name, const std::string& fine, const std::vector<RankFacts>& ranks,
               const std::function<std::optional<Complaint>(const RankFacts&)>& complaint_of);
 
@@ -42,7 +42,7 @@ std::string Line(const Finding& finding);
 
 // [{"severity": "OK", "name": "memory", "found": "...", "remedy": ""}, ...]
 std::string ToJson(const std::vector<Finding>& findings);
-// INVALID_ARGUMENT for a text that ToJson has not written.
+// INVALID_ARGUMENT if `text` is not a JSON array, such as a truncated report.
 absl::StatusOr<std::vector<Finding>> FindingsFromJson(const std::string& text);
 
 // 1 if there is an ERROR, else 0.

@@ -56,12 +56,12 @@ std::vector<std::int64_t> Pattern(int rank) {
   return values;
 }
 
-// Steps that ranks take together; the first that fails on any rank is the last on all.
+// Collective steps: all ranks stop at the first one that fails on any of them.
 class Trial {
  public:
   explicit Trial(const comm::Communicator& world) : world_(world), failures_(world.size()) {}
 
-  // Collective: whether it went well on all ranks.
+  // Collective: whether the step succeeded on all ranks.
   bool Went(bool well, const std::string& failure) {
     failures_ = comm::GatherText(world_, well ? "" : failure);
     return std::all_of(failures_.begin(), failures_.end(),
@@ -116,7 +116,7 @@ std::string PathOfTrial(const comm::Communicator& world, const std::string& fold
   return absl::StrCat(folder, "/.doctor-", number, ".h5");
 }
 
-// A rank that does not see the folder would leave the others in a collective open.
+// The folder is checked first: a rank that does not see it would leave the others waiting in a collective H5Fcreate.
 void Try(const comm::Communicator& world, const std::string& folder, const std::string& path, Trial& trial) {
   std::error_code error;
   if (!trial.Went(std::filesystem::is_directory(folder, error), "there is no such folder")) return;

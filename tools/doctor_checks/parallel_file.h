@@ -10,9 +10,9 @@
 
 namespace plait::doctor {
 
-// Collective. All ranks write their parts of one data set in `folder` through MPI-IO (a single process
-// without MPI: through the plain driver), close it, read the next rank's part back and compare; rank 0
-// removes the file. ERROR names the folder, the step and all ranks that failed in it. `ranks` by rank of
+// Collective over `world`. All ranks write their parts of one dataset in `folder` through MPI-IO (a single process
+// without MPI: through HDF5's default driver), close it, read back the next rank's part and compare; rank 0 removes the
+// file. ERROR names the folder, the step that failed and the ranks on which it did. `ranks` is indexed by rank of
 // `world`.
 Finding CheckParallelFile(const comm::Communicator& world, const std::vector<RankFacts>& ranks,
                           const std::string& folder);

@@ -23,20 +23,22 @@ struct ProbeSources {
 };
 ProbeSources ProcessProbeSources(const std::string& folder);
 
-// All but the clock.
+// All facts but the clock's.
 RankFacts Probe(const ProbeSources& sources, const comm::Job& job);
 
-// Collective: Probe on every rank, and the clocks; by rank, on every rank.
+// Collective over `world`: probes every rank and measures clock offsets. Returns the facts of all ranks, by rank.
 std::vector<RankFacts> ProbeRanks(const ProbeSources& sources, const comm::Job& job,
                                   const comm::Communicator& world);
 
-// Free for programs: MemAvailable of `proc`/meminfo, or what a control group (v2, v1) leaves of it.
+// Bytes: the smaller of MemAvailable in `proc`/meminfo and what the control group's limit (v2, v1) leaves. kUnknown if
+// meminfo cannot be read.
 std::int64_t MemoryAvailable(const std::string& proc, const std::string& cgroup);
 // "Open MPI 4.1.4" from the first line of "Open MPI v4.1.4, package: ...", "mpirun (Open MPI) 4.1.4",
 // "MPICH Version: 4.0.2" or "HYDRA build details: Version: 4.0.2"; the text's first line where it is none of
 // them.
 std::string MpiVersion(const std::string& text);
-// The numbers of the CUDA driver and NCCL, loaded and not linked: `driver_error` or `nccl_version` are set.
+// Sets `driver_error` and `nccl_version` by loading libcuda.so.1 and libnccl.so.2 with dlopen (neither is linked);
+// does nothing if facts.devices is 0.
 void ProbeDevices(RankFacts& facts);
 bool BuiltWithCuda();  // built_with_cuda.cc or its stand-in, by the build
 

@@ -6,7 +6,7 @@
 namespace plait::doctor {
 namespace {
 
-// cuInit and cuDeviceGetCount of the driver's interface; empty: they work.
+// Why cuInit of the driver's library fails; empty if it succeeds.
 std::string DriverError() {
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return "libcuda.so.1 was not found";

@@ -1,4 +1,4 @@
-// What a rank finds out about itself and its host; the checks judge these facts and look nowhere else.
+// The facts that a rank gathers about itself and its host; the only input of the checks.
 #ifndef PLAIT_TOOLS_DOCTOR_CHECKS_RANK_FACTS_H_
 #define PLAIT_TOOLS_DOCTOR_CHECKS_RANK_FACTS_H_
 
@@ -36,14 +36,14 @@ struct RankFacts {
 
   int devices = 0;           // CUDA devices that the host shows
   std::string driver_error;  // why libcuda cannot be used; empty: it can, or there is no device
-  std::string nccl_version;  // empty: libnccl cannot be loaded
+  std::string nccl_version;  // empty: libnccl cannot be loaded, or there is no device
   bool built_with_cuda = false;
 
   bool has_gnuplot = false;
   bool utf8 = false;
 };
 
-// For sending; FromText aborts on a text that ToText has not written.
+// Serialization between ranks, as JSON. FromText aborts if `text` is not a JSON object.
 std::string ToText(const RankFacts& facts);
 RankFacts FromText(absl::string_view text);
 

@@ -1,4 +1,4 @@
-// Whether ranks start at all: doctor starts itself on them, and they leave their report in a file.
+// Checks that ranks start at all: doctor starts itself on them, and rank 0 writes the report to a file.
 #ifndef PLAIT_TOOLS_DOCTOR_CHECKS_START_RANKS_H_
 #define PLAIT_TOOLS_DOCTOR_CHECKS_START_RANKS_H_
 
@@ -11,27 +11,29 @@
 
 namespace plait::doctor {
 
-// The environment variable that names the file in which rank 0 leaves the findings, as ToJson writes them.
+// Environment variable with the path to which rank 0 writes the findings, as ToJson gives them.
 inline constexpr char kReportVariable[] = "PLAIT_DOCTOR_REPORT";
 
-// Runs the command with an environment for at most so long; its exit code, 124 when the time was over.
+// Runs `command` with `environment` added for at most `timeout_seconds`; returns its exit code, 124 after a timeout.
 using RunCommand = std::function<absl::StatusOr<int>(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::string>>& environment, double timeout_seconds)>;
 
-// Under comm::Supervise, the ranks under its agents: call once in a process.
+// Runs commands under comm::Supervise, their ranks under agents. May be called once in a process.
 RunCommand RunSupervised(int ranks);
 
-// What the ranks found. UNAVAILABLE if they did not come to a report: no mpirun, one that fails, or none
-// within `timeout_seconds`; the message is one line with the command.
+// Runs `command` and returns the findings of its ranks. UNAVAILABLE if they wrote no report: `command` failed, or took
+// longer than `timeout_seconds`; the message is one line with the command. INVALID_ARGUMENT for a truncated report;
+// errors of `run`.
 absl::StatusOr<std::vector<Finding>> ReportOfRanks(const std::vector<std::string>& command,
                                                    double timeout_seconds, const RunCommand& run);
 
-// This program with these arguments (argv[0] excluded) on `ranks` ranks of this host. The ranks begin as
-// agents: main has to begin with comm::RunRankAgent (comm/launch/supervision/rank_agent.h).
+// The command that starts this program with its arguments (argv[0] excluded) on `ranks` ranks of this host. The ranks
+// are started as agents, so main has to call comm::RunRankAgent first (comm/launch/supervision/rank_agent.h). NOT_FOUND
+// if there is no launcher; errors of comm::CheckRanksOfHost and comm::CheckAddressSpaceOfRank.
 absl::StatusOr<std::vector<std::string>> CommandOnRanks(int ranks, char** argv);
 
-// For a report of this host alone, where ranks did not start.
+// The ERROR finding "start", for a report of this host alone.
 Finding NotStarted(int ranks, const absl::Status& why);
 
 }  // namespace plait::doctor

@@ -1,4 +1,4 @@
-// What a run says about its model and optimizer, in the words of nanoGPT.
+// What a run prints about its model and optimizer, in nanoGPT's format.
 #ifndef PLAIT_TOOLS_GPT_TRAINING_MODEL_REPORT_H_
 #define PLAIT_TOOLS_GPT_TRAINING_MODEL_REPORT_H_
 
@@ -16,10 +16,12 @@ namespace plait::gpt_training {
 //   num decayed parameter tensors: 50, with 85,771,008 parameters
 //   num non-decayed parameter tensors: 25, with 19,200 parameters
 //
-// The first two say `quoted`, which is without positions; the others count what the model has.
+// The first two print `quoted`, the number without position embeddings; the others count the model's parameters,
+// buffers excluded. Local.
 std::vector<std::string> ParameterLines(const models::BlockModel& model, std::int64_t quoted);
 
-// "AdamW (\nParameter Group 0\n    betas: ...": the groups with and without decay.
+// "AdamW (\nParameter Group 0\n    betas: ...": the groups with and without weight decay. The text says AdamW whatever
+// options.kind is.
 std::string OptimizerText(const parallel::ShardedOptimizerOptions& options);
 
 }  // namespace plait::gpt_training

@@ -1,6 +1,6 @@
-// Settings of train_gpt, with their defaults, and those that have names.
+// Settings of train_gpt, their defaults and presets.
 //
-// Defaults are nanoGPT's setting for processors (Karpathy 2022, config/train_shakespeare_char.py, README).
+// Defaults are nanoGPT's settings for CPUs (Karpathy 2022, config/train_shakespeare_char.py, README).
 #ifndef PLAIT_TOOLS_GPT_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_GPT_TRAINING_SETTINGS_H_
 
@@ -18,7 +18,7 @@ namespace plait::gpt_training {
 struct MoeSettings {
   bool used = false;  // --moe
   std::int64_t experts = 8, top_k = 2, every = 1;
-  std::int64_t hidden = 0, shared_hidden = 0;  // hidden 0: 4 n_embd
+  std::int64_t hidden = 0, shared_hidden = 0;  // 0: 4 n_embd; 0: no shared expert
   std::string gate = "top-k";
   double balance_weight = 0.01, z_weight = 0, bias_rate = 0.001, capacity_factor = 0;
   std::int64_t chunks = 1;
@@ -38,17 +38,18 @@ struct GptSettings final : text_training::TextSettings {
 
   void Bind(training::SettingsTable& table) override;
   // --preset: shakespeare-cpu, shakespeare (nanoGPT's two settings for a small text), gpt2, gpt2-medium,
-  // gpt2-large, gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (their widths and depths in a GPT),
-  // all without biases; sizes are those of models/gpt/options.h. Large ones are trained as wordplay's runs:
-  // 6e-4, warm-up over 100 of 1000 steps. "_" counts as "-". InvalidArgument that lists the names.
+  // gpt2-large, gpt2-xl (Radford et al. 2019, table 2), llama2B, llama7B (a GPT of their widths and depths),
+  // all without biases; sizes are those of models/gpt/options.h. The large ones are trained as wordplay's runs:
+  // learning rate 6e-4, 1000 steps. "_" counts as "-". INVALID_ARGUMENT with the list of presets for another name.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
-  void TakeSizes(const gpt::GptOptions& options);  // of files, in place of the flags
+  void TakeSizes(const gpt::GptOptions& options);  // of a model's files, overriding the flags
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
 
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;
-  // What of a model's options says how it is trained, whatever a checkpoint or files say that the model is.
+  // Sets the options that concern training alone (dropout, weights of gate losses, capacity, chunks, replicas) from
+  // the flags, in options that a checkpoint or files have given.
   void ChooseTraining(gpt::GptOptions& options) const;
-  // Of the model's experts; none without --moe.
+  // Options of the experts; empty without --moe.
   moe::MoeOptions Experts() const;
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp", "ep"}; }
 

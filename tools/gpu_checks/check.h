@@ -1,7 +1,7 @@
-// The checks of gpu_checklist: what a machine with a GPU must pass before numbers from it are believed.
+// The checks of gpu_checklist, which a machine with a GPU must pass before its results are trusted.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::vector<Check> checks, Select(AllChecks(), "gru_cell,test_dist"));
-//   for (const Check& check : checks) std::puts(Line(check, check.run(context)).c_str());
+//   for (const Check& check : checks) std::puts(Line(check, RunCheck(check, context)).c_str());
 #ifndef PLAIT_TOOLS_GPU_CHECKS_CHECK_H_
 #define PLAIT_TOOLS_GPU_CHECKS_CHECK_H_
 
@@ -58,10 +58,10 @@ std::vector<Check> AllChecks();
 // `names`: comma-separated; empty: all. INVALID_ARGUMENT with the known names for an unknown one.
 absl::StatusOr<std::vector<Check>> Select(std::vector<Check> checks, absl::string_view names);
 
-// check.run, with an exception as failure.
+// check.run(context); an exception is a failure with the first line of its message.
 Result RunCheck(const Check& check, const Context& context);
 
-// "PASSED   gru_cell: operator cell on the device ...: largest error 2.1e-16, tolerance 3.6e-13"
+// "PASSED   doctor: no ERROR: 15 OK, 1 WARNING": outcome, name, what is checked, numbers.
 std::string Line(const Check& check, const Result& result);
 
 // The report: `facts` of the machine, the lines, and a summary.
@@ -71,12 +71,12 @@ struct Finished {
 };
 std::string Report(const std::vector<std::pair<std::string, std::string>>& facts,
                    const std::vector<Finished>& finished);
-// "6 passed, 0 failed, 1 skipped"
+// "8 passed, 0 failed, 1 skipped"
 std::string Summary(const std::vector<Finished>& finished);
 // 0 if at least one check passed and none failed, else 1.
 int ExitCode(const std::vector<Finished>& finished);
 
-// Of `error` against `tolerance`; NaN fails.
+// Passed if error <= tolerance; NaN fails.
 Result Compared(double error, double tolerance);
 
 // tensor_checks.cc: in this process, on context.device, against float64 on the host.

@@ -1,4 +1,4 @@
-// Memory for activations of the network, for the memory plan. Local.
+// Bytes of the network's activations, for the memory plan. Local.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_ACTIVATION_BYTES_H_
 #define PLAIT_TOOLS_GRU_TRAINING_ACTIVATION_BYTES_H_
 
@@ -12,12 +12,12 @@
 namespace plait::gru_training {
 
 struct ActivationBytes {
-  std::int64_t training = 0;    // of each sample whose pass waits for its backward
-  std::int64_t evaluation = 0;  // of each sample of a pass without
+  std::int64_t training = 0;    // per sample, of a forward and backward pass
+  std::int64_t evaluation = 0;  // per sample, of a forward pass without backward
 };
 
-// Of one of `lp_ranks` ranks, the one that has most; one rank takes the steps in turn, unless --force-lp.
-// Both kinds of memory are kept for the next pass with as many samples.
+// The maximum over the `lp_ranks` ranks of lp. One rank is planned as serial propagation, unless --force-lp.
+// Both are kept for the next pass with the same number of samples.
 ActivationBytes ActivationBytesPerSample(const GruSettings& settings, const gru::GruConfig& cell,
                                          const at::TensorOptions& options, int lp_ranks);
 

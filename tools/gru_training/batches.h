@@ -20,13 +20,14 @@
 
 namespace plait::gru_training {
 
-// Collective. Rank 0 prepares the data (data/har/prepare.h), every rank reads them. An error that one rank
-// has is an error on all. `print` gets, on rank 0, a line for each thing that was done.
+// Collective over `communicator`. Rank 0 prepares the data (data/har/prepare.h), every rank reads them. Errors are the
+// same on all ranks: INVALID_ARGUMENT for sequences shorter than --sequence-length, errors of preparing and reading.
+// `print` gets, on rank 0, a line for each thing that was done.
 absl::StatusOr<data::SequenceSet> OpenData(const GruSettings& settings,
                                            const comm::Communicator& communicator,
                                            const std::function<void(const std::string&)>& print);
 
-// Inputs (batch, seq, channels); targets (batch), int64.
+// Inputs (batch, seq, channels) of `dtype`; targets (batch), int64. On the host. Local.
 models::Batch MakeBatch(const data::SequenceSplit& split, absl::Span<const std::int64_t> indices,
                         at::ScalarType dtype);
 

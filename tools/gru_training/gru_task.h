@@ -22,8 +22,8 @@ namespace plait::gru_training {
 // What is trained on.
 struct Sequences {
   const data::SequenceSet& set;
-  std::string name;                  // of the data, for people
-  training::NamedValues facts = {};  // what a resumed run must find again besides
+  std::string name;                  // of the data, for the log
+  training::NamedValues facts = {};  // further facts that must be the same in a resumed run
 };
 
 struct Outcome {
@@ -57,7 +57,7 @@ class GruTask final : public training::TrainingTask {
   bool always_writes_outputs() const override { return false; }
 
  private:
-  // Which network runs the block: that which is trained, or its parameters with the steps in turn.
+  // Which network runs the block: the trained one, or the same parameters propagated serially.
   enum class Solve { kTrained, kSerial };
   training::CoarseHold CoarseHold();
   std::int64_t KeptBytes(const ActivationBytes& bytes) const;

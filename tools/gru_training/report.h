@@ -1,12 +1,12 @@
-// The lines that a run prints: the shape of the published run log, with units made true.
+// The lines that a run prints, in the format of the published run log, with correct units.
 //
 //   Train Epoch:  1 [ 100/7352]	Loss: 1.766864	Time Per Batch 0.143418 - F 2/5.29e+01, B 1/-1.00e+00
 //   PARALLEL: Test set epoch  1: Accuracy: 1551/2947 (53%)	Time Per Batch 0.090900
 //
 // "Time Per Batch" is the mean of the epoch so far, in seconds per batch: forward, loss and backward. fp, cm
-// and bp (forward, loss, backward) are seconds per batch as well. F and B: iterations and residual of the
-// latest solve; the residual is that of the state that entered the last iteration, -1 where there was none.
-// Lines about synthetic data say so. Local; texts without a final newline.
+// and bp (forward, loss, backward) are seconds per batch as well. F and B: iterations of the latest solve, and the
+// residual of the state that entered its last iteration, -1 if it was not computed. Lines about synthetic data end in
+// "(synthetic data)". Local.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_REPORT_H_
 #define PLAIT_TOOLS_GRU_TRAINING_REPORT_H_
 
@@ -20,11 +20,11 @@
 
 namespace plait::gru_training {
 
-// Plait REV, MPI: procs, INPUT.
+// Lines "Plait REV: ", "MPI: procs = " and "INPUT: ".
 std::string SettingsBlock(int ranks, const std::string& settings);
-// "Loading UCI HAR Dataset: 7415 + 2996 sequences of 128 x 9 from ..."
+// "Loading UCI HAR Dataset: DESCRIPTION: 7415 + 2996 sequences of 128 x 9", (steps x channels).
 std::string DataLine(const std::string& name, const data::SequenceSet& set);
-// "Using ParallelNet:" or "Using SerialNet:" with what it is solved by, and the step size where that is not 1.
+// "Using ParallelNet:" with the solver's settings or "Using SerialNet:", cell and dtype, and the step size if not 1.
 std::string NetworkBlock(const GruSettings& settings, int lp_ranks);
 
 // Of the epoch so far; loss and solves of its latest batch.
@@ -60,7 +60,7 @@ std::string TestLine(const std::string& network, std::int64_t epoch, const TestR
 std::string EnsembleLines(const std::string& indent, double epoch_seconds, double parallel_accuracy,
                           double serial_accuracy, bool synthetic);
 
-// "  forward   iter 0  |r| = 5.29e+01  factor = 0.31", a line per iteration.
+// "  forward   iter 1  |r| = 5.290000e+01  factor = 0.3100", a line per iteration; the first has no factor.
 std::string ResidualLines(const char* direction, const mgrit::Solution& solution);
 
 }  // namespace plait::gru_training

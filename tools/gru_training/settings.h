@@ -1,4 +1,4 @@
-// All settings of train_gru, with their defaults; those of another data set extend them.
+// All settings of train_gru, with their defaults; train_video extends them.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_GRU_TRAINING_SETTINGS_H_
 
@@ -35,12 +35,12 @@ struct GruSettings : training::Settings {
   std::string data_dir;
 
   void Bind(training::SettingsTable& table) override;
-  // Where the sequences come from.
+  // Binds the flags of the data.
   virtual void BindData(training::SettingsTable& table);
   // Chooses the cell.
   void Complete(const std::vector<comm::MeshAxis>& axes) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
-  // FailedPrecondition for a last.h5 of earlier versions.
+  // FAILED_PRECONDITION if `folder` is a file, or has a last.h5: the checkpoints of earlier versions.
   absl::Status CheckResume(const std::string& folder) const override;
   models::ModelSizes Sizes() const override {
     return {.layers = num_layers, .shapes = {{num_layers, hidden_size, hidden_size}}};
@@ -48,10 +48,10 @@ struct GruSettings : training::Settings {
   std::vector<std::string> mesh_axes() const override { return {"lp"}; }
   std::string default_axis() const override { return "lp"; }
   bool blocks_are_steps() const override { return false; }
-  // Products of float32 numbers that are rounded to bfloat16: parameters stay float32.
+  // The master type also for --dtype=bfloat16, in which only the factors of products are rounded (gru::GruProducts).
   at::ScalarType compute_type() const override { return master_type(); }
 
-  // The cell of the network that is trained, and of the serial one that tests its parameters.
+  // Whether the trained network, and the serial one that tests its parameters, have the implicit cell.
   bool trains_implicit() const { return gru == "implicit"; }
   bool tests_implicit() const { return implicit_serial || trains_implicit(); }
 

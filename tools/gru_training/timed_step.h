@@ -1,4 +1,4 @@
-// A step of the solver with a stopwatch around each call.
+// A step of the solver that times each call.
 #ifndef PLAIT_TOOLS_GRU_TRAINING_TIMED_STEP_H_
 #define PLAIT_TOOLS_GRU_TRAINING_TIMED_STEP_H_
 
@@ -11,8 +11,8 @@
 
 namespace plait::gru_training {
 
-// Rows of the timer table: ForWD::step, BckWD::step (one step each, of any level), gradient (of the weights,
-// over the own steps of one C-interval).
+// Rows of the timer table: ForWD::step, BckWD::step (one step of any level each, but a call of ForwardMany counts once
+// for all its steps), gradient (of the weights, over this rank's steps of one C-interval).
 class TimedStep final : public mgrit::TensorStep {
  public:
   // `timers` outlives the step.

@@ -1,4 +1,4 @@
-// From labelled sequences to trained networks: what train_gru and train_video do alike once their data are read.
+// Training on labelled sequences, shared by train_gru and train_video.
 //
 //   PrintSettings(run);
 //   ...
@@ -16,8 +16,8 @@ namespace plait::gru_training {
 // Revision, ranks, settings and device.
 void PrintSettings(const training::Run& run);
 
-// Collective. Trains one network, or --ensemble-size of them; prints what they are, their progress, and at the end each
-// rank's timers. The seed in `settings` is changed by an ensemble.
+// Collective. Trains one network, or --ensemble-size of them; prints their configuration, progress, and at the end each
+// rank's timers. An ensemble changes settings.seed.
 absl::Status TrainOnSequences(GruSettings& settings, training::Run& run, const Sequences& sequences);
 
 }  // namespace plait::gru_training

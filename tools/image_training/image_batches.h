@@ -1,6 +1,7 @@
 // Batches of labelled images as tensors, and the test of a classifier on them: what train_cnn and train_vit share.
 //
-//   PLAIT_ASSIGN_OR_RETURN(const data::ImageSets sets, AgreeOnImages(opened, "--data", run.world));
+//   PLAIT_ASSIGN_OR_RETURN(const data::ImageSets sets,
+//                          AgreeOnImages(std::move(opened), /*max_samples=*/0, "--data", run.world));
 //   ImageBatches train(sets.train, {.size = 224, .scale = sets.scale}, at::kFloat);
 //   const models::Batch batch = train.Make(indices, epoch);
 //   PLAIT_ASSIGN_OR_RETURN(const TestResult result, TestImages(trainer, run, test, 100));
@@ -25,14 +26,15 @@
 
 namespace plait::image_training {
 
-// Collective. What every rank has opened, cut to the first `max_samples` of both parts (0: all); an error that one
-// rank has is an error on all, and begins with `flag` where that is given. InvalidArgument without training or
-// test samples.
+// Collective over `world`. Returns this rank's `opened`, cut to the first `max_samples` of both parts (0: all). An
+// error on one rank is an error on all, and begins with `flag` unless that is empty. INVALID_ARGUMENT without training
+// or test samples.
 absl::StatusOr<data::ImageSets> AgreeOnImages(absl::StatusOr<data::ImageSets> opened,
                                               std::int64_t max_samples, const std::string& flag,
                                               const comm::Communicator& world);
 
-// "Data: CIFAR-10 in ...: 50000 training and 10000 test images of 32 x 32, 10 classes; pixels - 0.4914, ..."
+// "Data: CIFAR-10 in ...: 50000 training and 10000 test images of 32 x 32, 10 classes; pixels - 0.4914/0.4822/0.4465,
+// divided by 0.2470/..."
 std::string DataLine(const data::ImageSets& sets);
 
 // Local.
@@ -42,12 +44,12 @@ class ImageBatches {
                at::ScalarType type)
       : source_(std::move(source)), transform_(options), type_(type) {}
 
-  // Inputs (samples, channels, rows, columns), targets (samples) int64. Without a resizing transform all images are
-  // of the size of the first. An image that cannot be read is zero and its target is ignored: see status().
+  // Inputs (samples, channels, rows, columns), targets (samples) int64. Without a resizing transform (size 0) all
+  // images must have the size of the first. An image that cannot be read is zero and has target -1: see status().
   models::Batch Make(absl::Span<const std::int64_t> indices, std::int64_t epoch = 0);
 
   std::int64_t samples() const { return source_->samples(); }
-  // The first error of Make; not agreed on.
+  // The first error of Make on this rank.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -62,13 +64,14 @@ struct TestResult {
   double accuracy = 0;  // per cent
 };
 
-// Collective. Every sample once, whatever the ranks, `batch_size` of them on each at a time; in the last batch ranks
-// have what there is, perhaps nothing. The model's output is logits, or their log-softmax; negative targets are ignored.
+// Collective. Evaluates every sample once, for any number of ranks, `batch_size` per rank at a time; in the last turn a
+// rank may have fewer samples or none. The model's output is logits or log-softmax. Targets of -1 add nothing to the
+// sums, which are divided by `samples`.
 TestResult TestClassifier(training::Trainer& trainer, const training::Run& run, std::int64_t samples,
                           std::int64_t batch_size,
                           const std::function<models::Batch(absl::Span<const std::int64_t> indices)>& make);
 
-// The same for images. Errors of reading, agreed on.
+// The same for images. The first error of reading on any rank, the same on all ranks.
 absl::StatusOr<TestResult> TestImages(training::Trainer& trainer, const training::Run& run,
                                       ImageBatches& test, std::int64_t batch_size);
 

@@ -26,7 +26,7 @@ struct Settings {
 
 base::ToolUsage Usage();
 
-// What the flags say; the program is what followed them.
+// The settings from the parsed flags; `program` is what followed them.
 Settings SettingsFromFlags(std::vector<std::string> program);
 
 // "90", "90s", "1.5m", "2h", "none" (0) as seconds. INVALID_ARGUMENT with what was expected.

@@ -93,7 +93,7 @@ absl::Status CheckHost(const std::string& file, const std::string& host, const S
   return job.scheduler == comm::Scheduler::kLocal ? CheckKnown(file, host, here) : absl::OkStatus();
 }
 
-// Those of the file, else of the job; without either this host with a slot for each accelerator or core.
+// Hosts of the file, else of the job, else this host, with a slot for each accelerator or core.
 absl::StatusOr<std::vector<HostSlots>> AllHosts(const Settings& settings, const Surroundings& here) {
   const int room = here.job.devices_per_node > 0 ? here.job.devices_per_node : here.cores;
   std::vector<HostSlots> hosts = here.job.hosts;
@@ -147,7 +147,7 @@ absl::StatusOr<Layout> LayOut(const Settings& wanted, std::vector<HostSlots> hos
   const int room = std::accumulate(hosts.begin(), hosts.end(), 0,
                                    [](int sum, const HostSlots& host) { return sum + host.slots; });
   Layout layout{.hosts = {}, .ranks = wanted.nproc > 0 ? wanted.nproc : room};
-  if (layout.ranks > room) {  // more than the hosts are meant for: evenly
+  if (layout.ranks > room) {  // more ranks than slots: distributed evenly
     for (HostSlots& host : hosts) host.slots = (layout.ranks + nodes - 1) / nodes;
   }
   for (int left = layout.ranks; HostSlots host : hosts) {
@@ -181,7 +181,8 @@ absl::Status ChooseBinding(const Settings& settings, int cores, int on_a_host, c
                             cores == 1 ? " core" : " cores", " of a host; leave --bind out"));
 }
 
-// A file in the starter's own format, that names just the hosts which run ranks, can be passed on as it is.
+// Whether the host file can be passed on as it is: it is in the starter's format and has exactly the hosts that run
+// ranks.
 bool FileSuits(const std::string& path, Starter starter, const Layout& layout, std::size_t in_file) {
   if (starter == Starter::kSrun || layout.hosts.size() != in_file) return false;
   std::ifstream file(path);
@@ -191,7 +192,7 @@ bool FileSuits(const std::string& path, Starter starter, const Layout& layout, s
   return !slots && (starter == Starter::kHydra || !colon);
 }
 
-// Hosts are named where the starter would not take just these by itself.
+// Names the hosts in the command unless the starter would choose the same ones by itself.
 void NameHosts(const Settings& settings, std::size_t there, const Layout& layout, const comm::Job& found,
                PlannedJob* job) {
   const std::string& file = settings.host_file.empty() ? found.host_file : settings.host_file;

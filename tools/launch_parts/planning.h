@@ -1,4 +1,4 @@
-// From what the user wants and what there is to the plan of a job.
+// Plans a job from the flags, the scheduler's job and this machine.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const Surroundings here, ReadSurroundings(settings));
 //   PLAIT_ASSIGN_OR_RETURN(const PlannedJob job, PlanJob(settings, here));
@@ -27,7 +27,7 @@ struct Surroundings {
   std::function<bool(const std::string& host)> resolves = {};  // the name of a host
 };
 
-// Of this process. The errors of comm::FindStarter.
+// The surroundings of this process. Errors of comm::FindStarter, or of FindStarterNamed with --starter.
 absl::StatusOr<Surroundings> ReadSurroundings(const Settings& settings);
 
 struct PlannedJob {
@@ -38,13 +38,14 @@ struct PlannedJob {
   std::string host_file;  // empty: none
 };
 
-// A dry run needs no program. INVALID_ARGUMENT or NOT_FOUND in one line: numbers that contradict each other, a host that
-// is not in the job or that nobody knows, a program that is not there, a job whose environment is incomplete, launch under
-// a launcher.
+// Local. A dry run needs no program. Errors are one line: INVALID_ARGUMENT for contradictory numbers, a binding that
+// does not fit, a host that is not in the job or does not resolve, an incomplete job environment, or launch started by
+// a launcher; NOT_FOUND for a missing program; errors of comm::ReadHostFile and comm::CheckRanksOfHost.
 absl::StatusOr<PlannedJob> PlanJob(const Settings& settings, const Surroundings& here);
 
-// The least that a host of a job has, from Slurm's SLURM_JOB_CPUS_PER_NODE ("72(x2),36") or PBS's NCPUS ("32", of a host):
-// launch may run on a login node, with other cores, or see more cores than the job has. `otherwise` if there is no such text.
+// The fewest cores of any host of a job, from Slurm's SLURM_JOB_CPUS_PER_NODE ("72(x2),36") or PBS's NCPUS ("32", per
+// host); `otherwise` if `per_node` is null or cannot be parsed. Needed because launch may run on a login node, with
+// other cores, or see more cores than the job has.
 int AllocatedCores(const char* per_node, int otherwise);
 
 // Physical cores among the processors that this process may use.

@@ -10,12 +10,12 @@
 
 namespace plait::launching {
 
-// The plan's command with its ranks under agents, which are this program again, and the printable command in
-// their environment.
+// Options for comm::Supervise: the plan's command with each rank under an agent (this program again), and the command
+// without agents in the ranks' environment. NOT_FOUND if the path of this program cannot be read.
 absl::StatusOr<comm::SuperviseOptions> OptionsToRun(const Settings& settings, const PlannedJob& job);
 
-// `utf8`: the output shows more than ASCII. [HOSTS] and [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE
-// DIST_LAUNCH), then what the choice rests on.
+// Sections [HOSTS], [DIST INFO] (NGPUS NHOSTS NGPU_PER_HOST HOSTFILE DIST_LAUNCH) and [LAUNCH] (SCHEDULER STARTER RANKS
+// CORES_PER_HOST BINDING). Without `utf8`, ASCII only.
 std::string Summary(const PlannedJob& job, const Surroundings& here, bool utf8);
 
 }  // namespace plait::launching

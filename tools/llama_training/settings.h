@@ -10,8 +10,8 @@
 
 namespace plait::llama_training {
 
-// The model of 33,599,744 parameters on random tokens, in batches of 16 x 128 on each data-parallel rank, with
-// AdamW as PyTorch has it.
+// The defaults are a model of 33,599,744 parameters on random tokens, in batches of 16 sequences of 128 tokens per
+// data-parallel rank, with the decay and betas of PyTorch's AdamW.
 struct LlamaSettings final : text_training::TextSettings {
   LlamaSettings();
 
@@ -19,9 +19,9 @@ struct LlamaSettings final : text_training::TextSettings {
   double rope_theta = 10000;
 
   void Bind(training::SettingsTable& table) override;
-  void TakeSizes(const llama::LlamaOptions& options);  // of files, in place of the flags
+  void TakeSizes(const llama::LlamaOptions& options);  // of a model's files, overriding the flags
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
-  // Of a model that sees sequences of --seq-length.
+  // Options of the model, with --seq-length as its maximum sequence length.
   text_training::ModelOptions Options(std::int64_t vocabulary_size) const override;
 };
 

@@ -1,4 +1,4 @@
-// A model's parameters out of a checkpoint of any strategy and mesh, in one process.
+// Reads a model's unsharded parameters from a checkpoint of any strategy and mesh, in one process.
 //
 //   PLAIT_ASSIGN_OR_RETURN(parallel::Checkpoint checkpoint, OpenNewest("run"));
 //   gpt::Gpt model(options, at::TensorOptions(at::kMeta).dtype(at::kFloat));
@@ -22,10 +22,11 @@ namespace plait::model_export {
 // `folder` is a checkpoint, or a directory whose newest complete one is opened.
 absl::StatusOr<parallel::Checkpoint> OpenNewest(const std::string& folder);
 
-// Of the parameters, as the optimizer steps them: float32 or float64. DataLoss for a checkpoint without a model.
+// The type of the parameters in the checkpoint, that of the optimizer's master copy: float32 or float64. DATA_LOSS for
+// a checkpoint without a model.
 absl::StatusOr<at::ScalarType> StoredType(const parallel::Checkpoint& checkpoint);
 
-// Gives the model's parameters, which may be on the meta device, memory and values, converted to their types. DataLoss where
+// Reads the parameters of `model`, converted to their types; those on the meta device are given memory. DATA_LOSS if
 // the checkpoint lacks one or has it in another shape.
 absl::Status ReadParameters(parallel::Checkpoint& checkpoint, const models::BlockModel& model);
 

@@ -9,9 +9,9 @@
 namespace plait::model_export {
 
 // Reads `checkpoint`, one of train_gpt, train_llama or train_vit or a directory of such, and writes config.json and
-// model.safetensors into `out`, which is made where it is missing. Returns the checkpoint that was read. InvalidArgument for
-// another program's checkpoint; FailedPrecondition or InvalidArgument for a model that Hugging Face's classes cannot hold;
-// errors of files name them. Nothing is half-written. Local.
+// model.safetensors into `out`, which is created if missing. Returns the path of the checkpoint that was read.
+// INVALID_ARGUMENT for another program's checkpoint; FAILED_PRECONDITION or INVALID_ARGUMENT for a model that Hugging
+// Face's classes cannot hold; errors of files name them. Files are written atomically. Local.
 absl::StatusOr<std::string> ExportModel(const std::string& checkpoint, const std::string& out);
 
 }  // namespace plait::model_export

@@ -23,15 +23,16 @@ namespace plait::odenet_training {
 // (the last ones stay constant). Other parameters, control points among them, stay as they are. Local.
 Weights Refined(const Weights& coarse, int factor, bool linear);
 
-// `settings` for a run beside the run: without files and checkpoints.
+// `settings` without files and checkpoints, for an additional run.
 OdeNetSettings WithoutFiles(OdeNetSettings settings);
 
-// A run with the same ranks and console under other settings, which outlive it; without a checkpoint.
+// A run with the same ranks and console as `run` and other settings, which must outlive it; without a checkpoint.
 training::Run WithSettings(const training::Run& run, OdeNetSettings& settings);
 
-// Collective. Trains all levels, the coarse ones serially where their layers are too few for the grid of --lp-levels. Files are those of the
-// finest, checkpoints are kept of all: a run that resumes goes on at the level of its checkpoint. Returns the validations of all levels.
-// `prints`: lines of the levels. DataLoss for a checkpoint of a level that the run does not have.
+// Collective. Trains all levels, coarse ones serially if they have too few layers for the grid of --lp-levels. Files
+// are written for the finest level, checkpoints for all: a resumed run continues at the level of its checkpoint.
+// Returns the validations of all levels. `prints`: whether to print the lines of the levels. DATA_LOSS for a
+// checkpoint of a level that the run does not have.
 absl::StatusOr<std::vector<Point>> TrainLevels(const OdeNetSettings& settings, training::Run& run,
                                                const Problem& problem, bool prints);
 

@@ -1,8 +1,9 @@
 // Training and validation of one network: all of a run, or one level of a nested iteration.
 //
-//   level=2 layers=8 epoch=20 work_units=250.00 dt=0.581 train_loss=0.742 val_loss=0.713 val_acc=71.50
+//   level=2 layers=8 epoch=20 work_units=395.00 dt=0.581 train_loss=0.742000 val_loss=0.713000 val_acc=71.50
 //
-// A work unit is a gradient step of the finest network: a step of a network with half the layers counts one half.
+// A work unit is a gradient step of the finest network: a step of a network with half the layers counts one half. dt:
+// seconds of training since the last validation; val_acc: percent.
 #ifndef PLAIT_TOOLS_ODENET_TRAINING_ODENET_TASK_H_
 #define PLAIT_TOOLS_ODENET_TRAINING_ODENET_TASK_H_
 
@@ -23,12 +24,12 @@
 
 namespace plait::odenet_training {
 
-// Under which a checkpoint has the level that it is of.
+// Name of the checkpoint's integer with its level.
 inline constexpr char kLevel[] = "level";
 
 using Weights = std::map<std::string, at::Tensor>;  // by name in the state dict, in the host's memory
 
-// A validation, and the training since the one before.
+// A validation, and the training since the previous one.
 struct Point {
   int level = 0;  // 0: the finest
   std::int64_t layers = 0, epoch = 0;
@@ -52,9 +53,9 @@ class OdeNetTask final : public training::TrainingTask {
              const Level& level);
 
   const odenet::OdeNet& net() const { return model_; }
-  // Of coarser levels and this one.
+  // Validations of coarser levels and of this one.
   const std::vector<Point>& story() const { return story_; }
-  std::int64_t step() const { return step_; }  // of all levels
+  std::int64_t step() const { return step_; }  // counted over all levels
 
   training::TrainedModel model() override;
   training::MakeDryRunModel dry_run_model() override;

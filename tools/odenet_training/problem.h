@@ -33,7 +33,8 @@ struct Problem {
   Samples train, validation;
 };
 
-// Collective. Every rank opens the data; an error that one rank has is an error on all, and begins with the flag.
+// Collective over `world`. Every rank opens the data. An error on one rank is an error on all, and begins with the
+// flag.
 absl::StatusOr<Problem> OpenProblem(const OdeNetSettings& settings, const comm::Communicator& world);
 
 }  // namespace plait::odenet_training

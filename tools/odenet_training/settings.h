@@ -18,7 +18,7 @@ struct OdeNetSettings final : training::Settings {
   double train_fraction = 0.75;                           // of indian_pines
   std::int64_t max_samples = 0;
 
-  // The network. Zero or empty: what the problem has.
+  // The network; --problem chooses other defaults (ChooseDefaults).
   std::int64_t layers = 32, channels = 8;
   double final_time = 5;
   std::string form = "dense", activation = "tanh", time_weights = "per-layer";
@@ -47,7 +47,8 @@ struct OdeNetSettings final : training::Settings {
   std::vector<std::string> mesh_axes() const override { return {"lp"}; }
   std::string default_axis() const override { return "lp"; }
 
-  // Of checked settings. `layers`: of a level of the nested iteration.
+  // Options of the network of one level, for settings that pass Check. `sample`: shape of a sample;
+  // `layers_of_level`: an entry of Levels().
   odenet::OdeNetOptions Network(const std::vector<std::int64_t>& sample, std::int64_t classes,
                                 std::int64_t layers_of_level) const;
   // Layers of each level, the finest first: one level where there is no nested iteration.

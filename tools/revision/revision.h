@@ -1,4 +1,4 @@
-// Which state of the source this program was built from.
+// The revision of the source that this program was built from.
 #ifndef PLAIT_TOOLS_REVISION_REVISION_H_
 #define PLAIT_TOOLS_REVISION_REVISION_H_
 

@@ -12,15 +12,15 @@
 
 namespace plait::text_generation {
 
-// Calls `write` with the prompt and then the text of each token as it is drawn, sample after sample, with a rule
-// between them, and finally the speed:
+// Calls `write` with the prompt and then the text of each token as it is drawn, sample after sample, with a line of
+// dashes after each, and finally the speed:
 //
 //   500 tokens in 1.234567 s: 405.0 tokens/s
 //
-// (of all samples, the prompts' passes included). Samples are drawn --batch-size at a time; what comes of the later ones
-// is written when those before are complete. Characters of several tokens, and what may be a stop text, are written when
-// that is decided. InvalidArgument for a prompt that the tokenizer cannot encode, or a file without prompts; errors of
-// sampling::GenerateBatch. Local.
+// (over all samples, with the prompts' passes). Samples are drawn --batch-size at a time; the text of later samples is
+// written once the earlier ones are complete. Text that may be part of a character or of a stop string is held back
+// until that is decided. INVALID_ARGUMENT for an empty prompt or a file without prompts; errors of the tokenizer's
+// Encode and of sampling::GenerateBatch. Local.
 absl::Status WriteSamples(const Request& request, SavedTextModel& saved,
                           const std::function<void(absl::string_view text)>& write);
 

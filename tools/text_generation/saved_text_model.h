@@ -2,7 +2,8 @@
 //
 //   PLAIT_ASSIGN_OR_RETURN(const SavedTextModel saved, LoadCheckpoint("run", /*bpe_folder=*/"", at::kFloat));
 //   saved.model->SetTraining(false);
-//   PLAIT_ASSIGN_OR_RETURN(auto tokens, sampling::Generate({*saved.model, saved.positions}, prompt, 100, sampler));
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> tokens,
+//                          sampling::Generate({*saved.model, saved.positions}, prompt, 100, sampler));
 //
 // Local. Errors are one line: NotFound, DataLoss, InvalidArgument as those of parallel/checkpoint and
 // data/safetensors.
@@ -23,21 +24,20 @@ namespace plait::text_generation {
 
 struct SavedTextModel {
   std::unique_ptr<models::ModuleModel> model;
-  std::int64_t positions;  // tokens it can see at once
+  std::int64_t positions;  // maximum context length in tokens
   std::unique_ptr<data::Tokenizer> tokenizer;
   std::string source;  // for messages: which checkpoint, after how many steps
 };
 
-// A checkpoint of train_gpt or train_llama, of any strategy, mesh and type, or a directory whose newest complete one is
-// read. Parameters are converted to `type`. `bpe_folder`: GPT-2's vocabulary, for models trained on byte
-// pairs.
+// `folder`: a checkpoint of train_gpt or train_llama, of any strategy, mesh and type, or a directory whose newest
+// complete one is read. Parameters are converted to `type`. `bpe_folder`: directory of GPT-2's vocabulary, for models
+// trained on byte pairs.
 absl::StatusOr<SavedTextModel> LoadCheckpoint(const std::string& folder, const std::string& bpe_folder,
                                               c10::ScalarType type);
 
-// A folder with GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama), as
-// config.json says. The tokenizer is the folder's
-// where `bpe_folder` is empty: tokenizer.model, or GPT-2's two files. FailedPrecondition where it has more tokens than
-// the model.
+// `folder`: GPT-2 or Llama in Hugging Face's layout (models/gpt/safetensors.h, models/llama/safetensors.h), as its
+// config.json says. The tokenizer (tokenizer.model, or GPT-2's two files) is read from `bpe_folder`, or from `folder`
+// if that is empty. FAILED_PRECONDITION if it has more tokens than the model.
 absl::StatusOr<SavedTextModel> LoadHuggingFace(const std::string& folder, const std::string& bpe_folder,
                                                c10::ScalarType type);
 

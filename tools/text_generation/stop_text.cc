@@ -8,7 +8,7 @@
 namespace plait::text_generation {
 namespace {
 
-// Bytes at the end of `text` that are the beginning of a UTF-8 character.
+// Length of the incomplete UTF-8 character at the end of `text`; 0 if there is none.
 std::size_t UnfinishedBytes(absl::string_view text) {
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -19,7 +19,7 @@ std::size_t UnfinishedBytes(absl::string_view text) {
   return 0;
 }
 
-// Bytes at the end of `text` that `stop` may go on from.
+// Length of the longest suffix of `text` that is a proper prefix of `stop`.
 std::size_t BegunBytes(absl::string_view text, absl::string_view stop) {
   std::size_t begun = std::min(text.size(), stop.size() - 1);
   while (!absl::EndsWith(text, stop.substr(0, begun))) --begun;

@@ -1,9 +1,9 @@
-// Text that comes token by token and ends before one of some stop texts.
+// Text that arrives token by token and ends before the first of some stop strings.
 //
-//   StopText text({"\\n\\n"});
-//   write(text.Add("To be\\n"));   // "To be": the line break may be the beginning of the stop text
-//   write(text.Add("\\nThat"));    // "", and text.stopped()
-//   write(text.Rest());           // at the end of a text that was not stopped
+//   StopText text({"\n\n"});
+//   write(text.Add("To be\n"));    // "To be": the line break may begin the stop string
+//   write(text.Add("\nThat"));     // "", and text.stopped()
+//   write(text.Rest());            // at the end of a text that was not stopped
 //
 // Local.
 #ifndef PLAIT_TOOLS_TEXT_GENERATION_STOP_TEXT_H_
@@ -19,12 +19,13 @@ namespace plait::text_generation {
 
 class StopText {
  public:
-  // None of them empty.
+  // `stops` must not contain an empty string.
   explicit StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  // What is sure to be in front of a stop text, in whole UTF-8 characters. Nothing once it has stopped.
+  // Appends `bytes`; returns the text that cannot be part of a stop string, in whole UTF-8 characters. Empty once
+  // stopped.
   std::string Add(absl::string_view bytes);
-  // What was held back; empty where it has stopped.
+  // Returns the text that was held back; empty once stopped.
   std::string Rest();
   bool stopped() const { return stopped_; }
 

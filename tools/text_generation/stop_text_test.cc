@@ -7,7 +7,7 @@
 namespace plait::text_generation {
 namespace {
 
-// All that comes out where `text` comes in pieces of so many bytes.
+// All output if `text` arrives in pieces of `bytes` bytes.
 std::string InPieces(const std::string& text, std::size_t bytes, std::vector<std::string> stops) {
   StopText out(std::move(stops));
   std::string all;

@@ -20,14 +20,15 @@ namespace plait::video_training {
 
 class FrameNetwork {
  public:
-  // In float32. Weights of the settings' file, or drawn from their seed. Errors begin with --weights. Local.
+  // A float32 network on `device` with the weights of --weights, or random ones from --seed. Errors of the file begin
+  // with "--weights". Local.
   static absl::StatusOr<FrameNetwork> Open(const VideoSettings& settings, at::Device device);
 
-  // "resnet18, weights 0123456789abcdef": the same where all parameters have the same bits.
+  // "resnet18, weights 0123456789abcdef", with a hash of all parameters.
   const std::string& text() const { return text_; }
 
-  // The scores of each frame, (frames, 1000): inputs as torchvision's preset ImageClassification makes them of frames
-  // that have their size. Frames that the clip lacks are black ones before it.
+  // Logits of each frame, (frames, 1000), with inputs normalized as by torchvision's preset ImageClassification;
+  // frames are not resized. A shorter clip is padded in front with black frames.
   data::FrameFeatures FeaturesOf(const data::Clip& clip, std::int64_t frames);
 
  private:

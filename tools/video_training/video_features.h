@@ -1,5 +1,5 @@
-// Videos as sequences of frame features, for GRUs. Features are computed once and kept, a file a video
-// (data/video/feature_file.h); they serve any split.
+// Videos as sequences of frame features, for GRUs. Features are computed once and cached, one file per video
+// (data/video/feature_file.h), for any split.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const data::VideoSets videos, OpenVideos(settings, run.world));
 //   PLAIT_ASSIGN_OR_RETURN(const VideoFeatures features, ComputeFeatures(settings, run, videos));
@@ -19,7 +19,7 @@
 
 namespace plait::video_training {
 
-// Collective. An error of one rank is an error on all.
+// Collective over `world`. An error on one rank is an error on all, and begins with "--data".
 absl::StatusOr<data::VideoSets> OpenVideos(const VideoSettings& settings, const comm::Communicator& world);
 
 struct VideoFeatures {
@@ -27,9 +27,9 @@ struct VideoFeatures {
   std::string made_from;  // network, weights and frames
 };
 
-// Collective. Each rank computes the features of its share of the videos where they are not kept, and then reads those of
-// all: every rank has room for them (0.5 MB a video of 128 frames). An error of one rank is an error on all, once the
-// others have computed their shares.
+// Collective. Each rank computes the missing features of its share of the videos, and then reads those of all videos,
+// which must fit into every rank's memory (0.5 MB per video of 128 frames). An error on one rank is an error on all,
+// once the others have computed their shares.
 absl::StatusOr<VideoFeatures> ComputeFeatures(const VideoSettings& settings, const training::Run& run,
                                               const data::VideoSets& videos);
 

@@ -18,13 +18,14 @@ namespace plait::vit_training {
 
 using InitialModel = std::optional<vit::HuggingFaceVit>;
 
-// The files of --init-from, whose sizes become the settings'. None where there is no such flag, or the run resumes.
+// Opens the files of --init-from and sets the sizes of `settings` from them. nullopt without the flag, or if the run
+// resumes from a checkpoint.
 absl::StatusOr<InitialModel> OpenInitialModel(VitSettings& settings, const training::Run& run);
 
-// Before training: --save-model can be written to, and has a place for the model.
+// Called before training: an error if --save-model is not writable, or Hugging Face's layout cannot hold the model.
 absl::Status CheckSavedModel(const VitSettings& settings, const vit::VitOptions& options,
                              const training::Run& run);
-// Rank 0 writes the parameters, in compute dtype, to --save-model, where that is given.
+// Rank 0 writes the parameters, in compute dtype, to --save-model; does nothing without the flag or in a stopped run.
 absl::Status SaveModel(const VitSettings& settings, const vit::VitOptions& options,
                        const std::vector<std::string>& class_names, training::ShardedModel& model,
                        const training::Run& run);

@@ -1,4 +1,4 @@
-// All settings of train_vit, with their defaults: a ViT-L/16 over the mean of its patches, on made-up images.
+// All settings of train_vit, with their defaults: a ViT-L/16 with mean pooling, on synthetic images.
 #ifndef PLAIT_TOOLS_VIT_TRAINING_SETTINGS_H_
 #define PLAIT_TOOLS_VIT_TRAINING_SETTINGS_H_
 
@@ -13,7 +13,7 @@
 
 namespace plait::vit_training {
 
-// A fact of a run (training::Task::facts): names of classes by number, a line each.
+// Key in VitTask::facts: the class names, one per line.
 inline constexpr char kClassNames[] = "class_names";
 
 struct VitSettings final : training::Settings {
@@ -43,7 +43,8 @@ struct VitSettings final : training::Settings {
   bool has_initial_model() const override { return init_from != "scratch"; }
 
   void Bind(training::SettingsTable& table) override;
-  // --preset: sizes of models/vit/options.h. "_" counts as "-". InvalidArgument that lists the names.
+  // --preset: sizes of models/vit/options.h. "_" counts as "-". INVALID_ARGUMENT with the list of presets for another
+  // name.
   absl::Status ChooseDefaults(training::SettingsTable& table) override;
   absl::Status Check(const std::vector<comm::MeshAxis>& axes) const override;
   models::ModelSizes Sizes() const override {
@@ -52,9 +53,9 @@ struct VitSettings final : training::Settings {
   std::vector<std::string> mesh_axes() const override { return {"pp", "cp", "lp", "tp"}; }
   bool runs_on_one_rank() const override { return summary_only; }
 
-  // Of a model for so many classes.
+  // Options of a model with `class_count` classes.
   vit::VitOptions Options(std::int64_t class_count) const;
-  // The directory that --init-from names; empty: none.
+  // The directory of --init-from; empty for "scratch".
   std::string initial_model() const;
 };
 

@@ -21,7 +21,7 @@
 
 namespace plait::vit_training {
 
-// For a dry run of the settings, which outlive it.
+// Makes models for dry runs. `settings` must outlive the result.
 training::MakeDryRunModel DryRunModelOf(const VitSettings& settings, const vit::VitOptions& options);
 
 class VitTask final : public training::TrainingTask {
@@ -49,7 +49,7 @@ class VitTask final : public training::TrainingTask {
   training::HistoryPlots plots() const override;
 
  private:
-  // Of the test images, with the line that says it.
+  // Evaluates on the test images and prints the result. Collective.
   absl::StatusOr<image_training::TestResult> Test();
 
   const VitSettings& settings_;

@@ -69,7 +69,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 };
 
-// One device; streams are its only one, and events are there at once.
+// One device with one stream; events complete at once.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   at::DeviceType type() const override { return kType; }

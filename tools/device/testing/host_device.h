@@ -6,9 +6,9 @@
 //   x.sum().item<double>();
 //   EXPECT_EQ(testing::TrafficOfHostDevice().to_host, 1);
 //
-// It is LibTorch's PrivateUse1, and as strict as CUDA: an operator that gets tensors of the host and of the
-// device throws c10::Error (scalars of the host may be mixed in), and its part of a backward pass runs on a
-// thread of its own. Programs that link it only.
+// It is LibTorch's PrivateUse1, and as strict as CUDA: an operator whose arguments are on both host and device throws
+// c10::Error (zero-dimensional host tensors are allowed), and backward runs on the device's own autograd thread.
+// Registered only in programs that link this library.
 #ifndef PLAIT_TOOLS_DEVICE_TESTING_HOST_DEVICE_H_
 #define PLAIT_TOOLS_DEVICE_TESTING_HOST_DEVICE_H_
 
@@ -21,12 +21,12 @@ namespace plait::device::testing {
 
 at::Device HostDevice();
 
-// What a GPU's program would wait for, and pinned memory, since the last Reset.
+// Counts since the last Reset: calls for which a program on a GPU would wait, and asynchronous copies.
 struct DeviceTraffic {
   std::atomic<std::int64_t> to_host = 0;       // copies and single numbers from the device to the host
-  std::atomic<std::int64_t> pageable = 0;      // copies to the device that wait: not from pinned memory
-  std::atomic<std::int64_t> pinned = 0;        // copies to the device that do not
-  std::atomic<std::int64_t> synchronized = 0;  // waits for all that the device was given
+  std::atomic<std::int64_t> pageable = 0;      // copies to the device without non_blocking
+  std::atomic<std::int64_t> pinned = 0;        // copies to the device with non_blocking, from any memory
+  std::atomic<std::int64_t> synchronized = 0;  // calls of synchronizeDevice
   void Reset() { to_host = pageable = pinned = synchronized = 0; }
 };
 DeviceTraffic& TrafficOfHostDevice();
