@@ -19,7 +19,10 @@ def read_events(path):
     except OSError:
         return tests, ["no events from Bazel"]
     for line in lines:
-        event = json.loads(line)
+        try:
+            event = json.loads(line)
+        except ValueError:  # Bazel ended while it wrote
+            return tests, broken + ["events from Bazel that end early"]
         kind, place = next(iter(event["id"].items()))
         if kind == "testSummary":
             summary = event.get("testSummary", {})  # none of a test that was not reached
@@ -45,6 +48,8 @@ def main():
             failed.append(name)
     if not tests:
         failed.append("no test ran")
+    for label in sorted(label for label, test in tests.items() if test[0] == "FLAKY"):
+        print("FLAKY: %s failed once, then passed" % label)
     for label in failed:
         print("FAILED: %s%s" % (label, " (%s)" % tests[label][0] if label in tests else ""))
     good_phases = sum(1 for name, _, status in phases if name == "check" and status == "0")

@@ -38,12 +38,12 @@ os._exit(0)' ;;
       say "rank $guilty hangs" >&2
       rest
     fi
-    sleep 0.5
+    sleep 2
     exit 70
     ;;
   hang)
     say "start $rank"
-    sleep "0.$((rank + 1))"
+    sleep "$((rank / 2)).$((rank % 2 * 5 + 1))"
     say "last of $rank"
     rest
     ;;

@@ -116,33 +116,33 @@ class FailureTest(launches.LaunchTest):
 
 class TimeoutTest(launches.LaunchTest):
     def test_idle_output(self):
-        run = self.ranks(3, "hang", flags=["--idle-timeout=1.5s"], code=124)
+        run = self.ranks(3, "hang", flags=["--idle-timeout=5s"], code=124)
         self.assertEqual([line for line in run.lines if "last" in line], ["last of 0", "last of 1", "last of 2"])
-        self.assertIn("launch: no output for 1.5 s; ending the job (SIGTERM, SIGKILL after 10 s)", run.errors)
+        self.assertIn("launch: no output for 5 s; ending the job (SIGTERM, SIGKILL after 10 s)", run.errors)
         who = r"rank {} at \d\d:\d\d:\d\d \(\d+\.\d s ago\)"
-        self.assert_last_lines(run, r"launch: ended after 1\.5 s without output \(--idle-timeout\); last wrote: " +
+        self.assert_last_lines(run, r"launch: ended after 5 s without output \(--idle-timeout\); last wrote: " +
                                ", ".join(who.format(rank) for rank in (2, 1, 0)))
         self.assert_nothing_left()
 
     def test_output_keeps_a_job_alive(self):
-        self.ranks(2, "slow", flags=["--idle-timeout=3s"])
+        self.ranks(2, "slow", flags=["--idle-timeout=4s"])
 
     def test_silent_ranks_are_named(self):
         run = self.ranks(2, "silent", flags=["--idle-timeout=1"], code=124)
         self.assertRegex(run.errors[-1], "last wrote: nothing from any rank$")
 
     def test_ranks_that_ignore_sigterm(self):
-        run = self.ranks(2, "tough", flags=["--idle-timeout=1", "--grace=1"], code=124)
+        run = self.ranks(2, "tough", flags=["--idle-timeout=5", "--grace=3"], code=124)
         self.assertIn("term 0", run.lines)
         self.assertIn("term 1", run.lines)
         self.assert_nothing_left()
 
     def test_whole_run(self):
-        process = self.start("--nproc=2", "--timeout=1s", "--", launches.BEHAVE, "chatter", "", self.mark,
+        process = self.start("--nproc=2", "--timeout=5s", "--", launches.BEHAVE, "chatter", "", self.mark,
                              stdout=subprocess.DEVNULL)
         run = Ended(process)
         self.assertEqual(run.code, 124)
-        self.assertRegex(run.err.splitlines()[-1], r"^launch: ended after 1 s \(--timeout\); last wrote: rank ")
+        self.assertRegex(run.err.splitlines()[-1], r"^launch: ended after 5 s \(--timeout\); last wrote: rank ")
         self.assert_nothing_left()
 
 
@@ -190,7 +190,7 @@ class SignalTest(launches.LaunchTest):
         self.assert_nothing_left()
 
     def test_grace_runs_out(self):
-        process = self.started(2, "tough", flags=["--grace=0.5s"])
+        process = self.started(2, "tough", flags=["--grace=3s"])
         process.send_signal(signal.SIGINT)
         run = self.ended(process, 130)
         self.assertEqual(sorted(run.lines), ["int 0", "int 1", "term 0", "term 1"])

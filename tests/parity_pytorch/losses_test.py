@@ -37,7 +37,7 @@ class LossesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="parity")
         cls.initial = os.path.join(cls.folder, "initial.safetensors")
-        cls.environment = dict(os.environ, OMP_NUM_THREADS="1", TMPDIR="/tmp")
+        cls.environment = dict(os.environ, OMP_NUM_THREADS="1", TMPDIR="/tmp", GLOO_SOCKET_IFNAME="lo")
         cls.single = cls.ours("--nproc=1", "--write-initial=" + cls.initial)
 
     @classmethod

@@ -8,7 +8,7 @@
     )
 """
 
-def program_test(name, programs, data = ["runs.py"], size = "medium", tags = ["cpu:2"]):
+def program_test(name, programs, data = ["runs.py"], size = "large", tags = ["cpu:2"]):
     """`programs`: the test's first arguments; `data`: further files that it reads."""
     native.sh_test(
         name = name,

@@ -20,11 +20,13 @@ class Run(program_runs.Run):
 
 class TrainTest(program_runs.ProgramTest):
     run_class = Run
+    variables = {}
 
     def environment(self):
         # An empty cache: the synthetic stand-in, whatever this machine has.
         environment = dict(os.environ, XDG_CACHE_HOME=self.shared, OMP_NUM_THREADS="1", TMPDIR="/tmp")
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", CUDA_VISIBLE_DEVICES="")
+        environment.update(self.variables)
         return environment
 
     def command(self, ranks, flags):
