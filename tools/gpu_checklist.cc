@@ -27,7 +27,7 @@
 ABSL_FLAG(std::string, checks, "", "comma-separated names of the checks to run (default: all)");
 ABSL_FLAG(bool, list, false, "list the checks and exit");
 ABSL_FLAG(std::string, programs, "",
-          "directory with test_dist, doctor and conformance_nccl_test (default: that of gpu_checklist)");
+          "directory with test_dist, train_gpt, train_cnn, train_gru, doctor and conformance_nccl_test (default: that of gpu_checklist)");
 ABSL_FLAG(std::string, report, "gpu_report.txt", "file for the report");
 
 namespace plait::gpu_checks {
@@ -85,8 +85,9 @@ absl::Status RunChecks(const std::vector<Check>& checks, const comm::Session& se
     std::fflush(stdout);
   }
   const std::string path = base::FromUser(absl::GetFlag(FLAGS_report));
-  PLAIT_RETURN_IF_ERROR(WriteReport(path, Report(Facts(context.programs, host), finished)));
+  const absl::Status written = WriteReport(path, Report(Facts(context.programs, host), finished));
   base::RemoveTree(scratch);
+  PLAIT_RETURN_IF_ERROR(written);
   std::printf("%s; report in %s\n", Summary(finished).c_str(), path.c_str());
   return absl::OkStatus();
 }

@@ -11,12 +11,12 @@ set style fill solid border lc rgb "#0b6fa4"
 $ratios << EOD
 7 0.15 "TorchBraid, MNIST, layer-parallel, 2 ranks"
 6 0.25 "PyTorch DTensor, Llama 33.6 M, tp=2"
-5 0.35 "PyTorch FSDP2, Llama 33.6 M, 2 ranks"
+5 0.31 "PyTorch FSDP2, Llama 33.6 M, 2 ranks"
 4 0.39 "torch.nn.GRU, one process"
 3 0.40 "TorchBraid, GRU, layer-parallel, 2 ranks"
-2 0.55 "PyTorch DDP, Llama 33.6 M, 2 ranks"
+2 0.49 "PyTorch DDP, Llama 33.6 M, 2 ranks"
 1 0.59 "PyTorch Schedule1F1B, Llama 33.6 M, pp=2"
-0 0.72 "nanoGPT's setting, PyTorch eager, float32"
+0 0.74 "nanoGPT's setting, PyTorch eager, float32"
 EOD
 plot $ratios using ($2/2):1:($2/2):(0.36):ytic(3) with boxxyerror lc rgb "#3d94c4", \
      "" using ($2+0.015):1:(sprintf("%.2f", $2)) with labels left

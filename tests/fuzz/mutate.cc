@@ -33,9 +33,13 @@ void Change(std::string& bytes, std::mt19937_64& random) {
       break;
     case 3:
     case 4:
-      Overwrite(bytes, place, random() % 2 == 0 ? 4 : 8, kExtremes[random() % kExtremes.size()],
-                random() % 2 == 0);
+    {
+      // One after the other: the order of a call's arguments is the compiler's.
+      const bool narrow = random() % 2 == 0;
+      const auto extreme = kExtremes[random() % kExtremes.size()];
+      Overwrite(bytes, place, narrow ? 4 : 8, extreme, random() % 2 == 0);
       break;
+    }
     case 5:
       bytes.resize(place);
       break;

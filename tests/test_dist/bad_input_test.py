@@ -33,6 +33,9 @@ class BadInputTest(runs.DistTest):
     def test_variables(self):
         self.fails("environment variable TRAIN_ITERS=many: .*; unset it or correct it", variables={"TRAIN_ITERS": "many"})
 
+    def test_fault_behind_the_last_step(self):
+        self.fails("--fault-iter=12: there are 12 steps; expected 0 to 11", "--fault=exit", "--train-iters=12", "--fault-iter=12")
+
     def test_fault_on_a_rank_that_is_not_there(self):
         self.fails("--fault-rank=2: there are 2 ranks; expected 0 to 1", "--nproc=2", "--fault=exit", "--fault-rank=2", code=1)
 

@@ -329,6 +329,8 @@ absl::Status CheckOptions(const SweepOptions& options) {
   }
   if (options.factor < 2)
     return Invalid(absl::StrCat("sweep: factor ", options.factor, "; expected 2 or more"));
+  if (options.repetitions < 1)
+    return Invalid(absl::StrCat("sweep: ", options.repetitions, " repetitions; expected 1 or more"));
   return absl::OkStatus();
 }
 

@@ -210,6 +210,11 @@ absl::Status CheckNumbers(const Config& config) {
                                                    ": no step is left after --warmup=", config.warmup,
                                                    "; steps 0 to ", config.warmup, " are not recorded"));
   }
+  if (config.fault != "none" && config.fault_iter >= config.train_iters) {
+    return absl::InvalidArgumentError(absl::StrCat("--fault-iter=", config.fault_iter, ": there are ",
+                                                   config.train_iters, " steps; expected 0 to ",
+                                                   config.train_iters - 1));
+  }
   return config.lr > 0 ? absl::OkStatus() : Wrong("lr", absl::StrCat(config.lr), "more than 0");
 }
 

@@ -39,7 +39,7 @@ Finding CheckNccl(const Ranks& ranks) {
                        "libnccl.so.2 does not load: messages between devices go through the hosts",
                        "install NCCL or put its folder on LD_LIBRARY_PATH"};
     }
-    if (rank.nccl_version == version) return std::nullopt;
+    if (rank.nccl_version == version || version.empty()) return std::nullopt;  // what rank 0 lacks is its own line
     return Complaint{Severity::kError, absl::StrCat("version ", rank.nccl_version, ", rank 0 has ", version),
                      "install one version of NCCL on all hosts"};
   });

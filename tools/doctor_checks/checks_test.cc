@@ -192,6 +192,10 @@ const Case kCases[] = {
      "WARNING  NCCL: rank 3 (node2): libnccl.so.2 does not load: messages between devices go through the "
      "hosts; "
      "install NCCL or put its folder on LD_LIBRARY_PATH"},
+    {"NoNcclOnRank0", [](Ranks& ranks) { ranks[0].nccl_version = ""; },
+     "WARNING  NCCL: rank 0 (node1): libnccl.so.2 does not load: messages between devices go through the "
+     "hosts; "
+     "install NCCL or put its folder on LD_LIBRARY_PATH"},
     {"TwoNccls", [](Ranks& ranks) { ranks[3].nccl_version = "2.20.5"; },
      "ERROR    NCCL: rank 3 (node2): version 2.20.5, rank 0 has 2.28.9; install one version of NCCL on all "
      "hosts"},

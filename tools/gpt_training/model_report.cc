@@ -35,7 +35,11 @@ std::vector<std::string> ParameterLines(const models::BlockModel& model, std::in
 }
 
 std::string OptimizerText(const parallel::ShardedOptimizerOptions& options) {
-  std::string text = "AdamW (\n";
+  // Muon takes the matrices of blocks out of group 0, with its own momentum and this learning rate.
+  std::string text = options.kind == parallel::OptimizerKind::kMuon
+                         ? absl::StrFormat("Muon (momentum: %g, lr: %g, weight_decay: %g), AdamW (\n",
+                                           options.momentum, options.lr, options.weight_decay)
+                         : "AdamW (\n";
   for (const int group : {0, 1}) {
     absl::StrAppendFormat(
         &text,

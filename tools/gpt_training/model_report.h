@@ -20,8 +20,8 @@ namespace plait::gpt_training {
 // buffers excluded. Local.
 std::vector<std::string> ParameterLines(const models::BlockModel& model, std::int64_t quoted);
 
-// "AdamW (\nParameter Group 0\n    betas: ...": the groups with and without weight decay. The text says AdamW whatever
-// options.kind is.
+// "AdamW (\nParameter Group 0\n    betas: ...": the groups with and without weight decay; Muon's settings first, where
+// options.kind is kMuon.
 std::string OptimizerText(const parallel::ShardedOptimizerOptions& options);
 
 }  // namespace plait::gpt_training

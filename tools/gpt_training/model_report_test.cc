@@ -23,6 +23,14 @@ TEST(OptimizerTextTest, HasTwoGroups) {
   EXPECT_THAT(text, testing::HasSubstr("Parameter Group 0\n    betas: (0.9, 0.95)\n"));
   EXPECT_THAT(text, testing::HasSubstr("lr: 0.0006\n    weight_decay: 0.1\n\nParameter Group 1\n"));
   EXPECT_THAT(text, testing::EndsWith("weight_decay: 0\n)"));
+  EXPECT_THAT(text, testing::StartsWith("AdamW (\n"));
+}
+
+TEST(OptimizerTextTest, NamesMuon) {
+  const std::string text =
+      OptimizerText({.kind = parallel::OptimizerKind::kMuon, .lr = 0.02, .momentum = 0.95, .weight_decay = 0.1});
+  EXPECT_THAT(text, testing::StartsWith(
+                        "Muon (momentum: 0.95, lr: 0.02, weight_decay: 0.1), AdamW (\nParameter Group 0\n"));
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include <torch/library.h>
 
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,11 +49,34 @@ class PinnedMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     void* data = c10::alloc_cpu(bytes);
-    return {data, data, &c10::free_cpu, at::Device(at::kCPU)};
+    const std::lock_guard lock(Mutex());
+    Blocks().insert(data);
+    return {data, data, &Free, at::Device(at::kCPU)};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &c10::free_cpu; }
+  c10::DeleterFnPtr raw_deleter() const override { return &Free; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memcpy(to, from, bytes);
+  }
+  static bool Holds(const at::Tensor& tensor) {
+    const std::lock_guard lock(Mutex());
+    return Blocks().contains(tensor.storage().data());
+  }
+
+ private:
+  static std::mutex& Mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  static std::set<const void*>& Blocks() {
+    static auto& blocks = *new std::set<const void*>();  // longer than every tensor
+    return blocks;
+  }
+  static void Free(void* data) {
+    {
+      const std::lock_guard lock(Mutex());
+      Blocks().erase(data);
+    }
+    c10::free_cpu(data);
   }
 };
 
@@ -137,7 +162,7 @@ at::Tensor Moved(const at::Tensor& host) {
 at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   DeviceTraffic& traffic = TrafficOfHostDevice();
   if (!IsOnDevice(to)) ++traffic.to_host;
-  if (!IsOnDevice(from)) ++(non_blocking ? traffic.pinned : traffic.pageable);
+  if (!IsOnDevice(from)) ++(non_blocking && PinnedMemory::Holds(from) ? traffic.pinned : traffic.pageable);
   (IsOnDevice(to) ? Alias(to) : to).copy_(IsOnDevice(from) ? Alias(from) : from);
   return to;
 }
