@@ -38,7 +38,7 @@ base::ToolUsage Usage() {
   return {
       .name = "doctor",
       .summary =
-          "Looks for what would go wrong with a run here. Each line is OK, WARNING or ERROR with what was "
+          "Diagnoses problems of runs on these ranks and suggests fixes. Each line is OK, WARNING or ERROR with what was "
           "found and what to do. The exit code is 1 if there is an ERROR.",
       .examples = {"doctor --nproc=4 --folder=/scratch/runs", "srun -n 16 doctor --nproc=16",
                    "mpirun -n 8 doctor --json"},

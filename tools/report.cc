@@ -25,9 +25,9 @@ ABSL_FLAG(std::string, plots, "",
           "metrics to plot in the terminal, comma-separated; all, none; default: loss, times, speed");
 ABSL_FLAG(std::string, html, "", "write one HTML page with charts, tables and timeline to this file");
 ABSL_FLAG(std::string, mlflow, "",
-          "write the runs into this directory as MLflow's file store has them (mlruns)");
-ABSL_FLAG(bool, follow, false, "serve the page on this machine, growing while the runs go on");
-ABSL_FLAG(int, port, 0, "of --follow; 0: a free one, which is printed");
+          "write the runs into this directory in the layout of MLflow's file store (mlruns)");
+ABSL_FLAG(bool, follow, false, "serve the page on this machine, updated while the runs continue");
+ABSL_FLAG(int, port, 0, "port of --follow; 0: a free port, which is printed");
 ABSL_FLAG(int, columns, 0, "width of the text; 0: the terminal's");
 
 namespace plait::report {

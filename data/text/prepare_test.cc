@@ -211,7 +211,7 @@ TEST_F(PrepareTextTest, DefaultTextLeavesOutLinks) {
   const auto text = DefaultText(folder_);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->text, "art three ");
-  EXPECT_THAT(text->source, StartsWith("2 licences of "));
+  EXPECT_THAT(text->source, StartsWith("2 license texts of "));
   EXPECT_EQ(DefaultText(In("absent")).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -43,9 +43,9 @@ absl::StatusOr<TextInput> DefaultText(const std::string& folder) {
   PLAIT_ASSIGN_OR_RETURN(std::string text, Joined(files));
   if (text.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(folder, ": no licences here to take as the default text; name a text file"));
+        absl::StrCat(folder, ": no license texts here to take as the default text; name a text file"));
   }
-  const std::string source = absl::StrCat(files.size(), " licences of ", folder, ", ", Bytes(text));
+  const std::string source = absl::StrCat(files.size(), " license texts of ", folder, ", ", Bytes(text));
   return TextInput{std::move(text), source};
 }
 

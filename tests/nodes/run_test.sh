@@ -15,7 +15,7 @@ as_root=
 namespaces="$as_root --net --mount --ipc --pid --fork --kill-child --mount-proc"
 # shellcheck disable=SC2086  # several options
 unshare $namespaces true 2>/dev/null || {
-  echo "tests/nodes: this machine lets $(id -un) make no namespaces; run as root, or leave these tests out with" \
+  echo "tests/nodes: user $(id -un) may not create namespaces here; run as root, or leave these tests out with" \
     "--test_tag_filters=-needs-namespaces" >&2
   exit 1
 }

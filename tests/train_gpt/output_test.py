@@ -131,7 +131,7 @@ class OutputTest(runs.TrainTest):
         if not os.path.isdir("/usr/share/common-licenses"):
             self.train("--prepare-only", outputs=None, data=None, code=1)
             return
-        self.assertRegex(self.train("--prepare-only", outputs=None, data=None).out, r"\d+ licences of /usr/share")
+        self.assertRegex(self.train("--prepare-only", outputs=None, data=None).out, r"\d+ license texts of /usr/share")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ Finding CheckDevices(const Ranks& ranks) {
     }
     if (!rank.built_with_cuda) {
       return Complaint{Severity::kWarning,
-                       absl::StrCat(rank.devices, " devices that this build leaves alone"),
+                       absl::StrCat(rank.devices, " devices, but this build has no CUDA"),
                        "install nvcc and build again"};
     }
     return std::nullopt;

@@ -187,7 +187,7 @@ const Case kCases[] = {
     {"NoDevicesOnOneHost", [](Ranks& ranks) { ranks[2].devices = ranks[3].devices = 0; },
      "ERROR    GPU: ranks 2-3 (node2): no GPU here, but on other hosts; give the job hosts of one kind"},
     {"BuildWithoutCuda", [](Ranks& ranks) { ranks[3].built_with_cuda = false; },
-     "WARNING  GPU: rank 3 (node2): 2 devices that this build leaves alone; install nvcc and build again"},
+     "WARNING  GPU: rank 3 (node2): 2 devices, but this build has no CUDA; install nvcc and build again"},
     {"NoNccl", [](Ranks& ranks) { ranks[3].nccl_version = ""; },
      "WARNING  NCCL: rank 3 (node2): libnccl.so.2 does not load: messages between devices go through the "
      "hosts; "

@@ -83,7 +83,7 @@ void GruSettings::Bind(training::SettingsTable& table) {
             OnResume::kAdopt);
   table.Add(
       "lp_coarse_hold", &lp_coarse_hold,
-      "for how many items the gates of a coarse step stand still, from the first coarse level on; a step "
+      "number of items for which a coarse step keeps its gates fixed, for each level from the first coarse one on; a step "
       "over more is done in parts; 0: never",
       OnResume::kAdopt);
   BindParallel(table);

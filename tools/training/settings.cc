@@ -133,7 +133,7 @@ void Settings::BindParallel(SettingsTable& table) {
   table.Add(
       "dry_run", &dry_run,
       "runs a step of the mesh in this process, without memory and messages, prints what each rank takes and "
-      "sends, and ends");
+      "sends, and exits");
 }
 
 void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
@@ -161,7 +161,7 @@ void Settings::BindFiles(SettingsTable& table, const std::string& draws) {
       "checkpoint, or directory of checkpoints, to resume from; auto: from --checkpoint-dir if it has a "
       "checkpoint, else from the start");
   table.Add("eval_only", &eval_only,
-            "evaluates the model of --resume, prints what training prints of an evaluation, and ends");
+            "evaluates the model of --resume, prints what training prints of an evaluation, and exits");
 }
 
 at::ScalarType Settings::master_type() const { return dtype == "float64" ? at::kDouble : at::kFloat; }

@@ -61,7 +61,7 @@ void VitSettings::Bind(training::SettingsTable& table) {
   table.Add("head_dim", &head_dim, "width of an attention head", OnResume::kSame);
   table.Add("mlp_dim", &mlp_dim, "width of the hidden layer of a block's MLP", OnResume::kSame);
   table.Add("classes", &classes,
-            "outputs of the head; of other than fake data, as many as there are if not given");
+            "outputs of the head; default, except for fake data: the classes of the data");
   table.Add("pool", &pool, "what the head sees: mean (of the patches) or class (a token of its own)",
             OnResume::kSame);
   table.Add("qkv_bias", &qkv_bias, "biases of queries, keys and values", OnResume::kSame);
@@ -77,9 +77,9 @@ void VitSettings::Bind(training::SettingsTable& table) {
       "fake (synthetic), or a directory: CIFAR-10's binary version, IDX files (MNIST), or image files in "
       "train/CLASS and val/CLASS, or in CLASS");
   table.Add("fake_samples", &fake_samples, "fake data: number of training images");
-  table.Add("max_samples", &max_samples, "train and test on the first so many images; 0: all");
+  table.Add("max_samples", &max_samples, "train and test on the first N images; 0: all");
   table.Add("augment", &augment,
-            "of training images, mirrored half of the time: none (not mirrored), pad-crop (moved by up to an "
+            "augmentation of training images, flipped with probability 1/2: none (not flipped), pad-crop (moved by up to an "
             "eighth), "
             "resized-crop (8 to 100 % of the area, resized)",
             OnResume::kSame);
