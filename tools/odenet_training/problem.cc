@@ -54,7 +54,7 @@ absl::StatusOr<data::VectorSets> OpenVectors(const OdeNetSettings& s) {
   }
   if (s.data.empty()) {
     return absl::InvalidArgumentError(
-        "expected a directory with Indian_pines_gt.mat and Indian_pines_corrected.mat");
+        "expected a directory with Indian_pines_gt.mat, and Indian_pines_corrected.mat for the real cube");
   }
   return data::OpenIndianPines(
       {.folder = base::FromUser(s.data), .train_fraction = s.train_fraction, .seed = s.seed});
