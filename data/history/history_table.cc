@@ -143,7 +143,7 @@ double FillValueOf(const Handle& array) {
   return value;
 }
 
-// netCDF-4 writes a dimension without coordinates as an array that nobody is to read.
+// netCDF-4 writes a dimension without coordinates as an array whose values have no meaning.
 bool IsBareDimension(const Handle& array) {
   return absl::StartsWith(AttributeAsText(array.id(), "NAME"), "This is a netCDF dimension but not");
 }
