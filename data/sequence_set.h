@@ -28,7 +28,7 @@ struct SequenceSplit {
 struct SequenceSet {
   SequenceSplit train, test;
   std::vector<std::string> class_names;
-  std::string source;  // where the numbers come from, for people
+  std::string source;  // where the data come from, human-readable
   bool synthetic = false;
 
   // The source, prefixed with "synthetic" if the data are generated. Programs print it wherever they name their

@@ -35,7 +35,7 @@ absl::StatusOr<FfmpegOwned<AVFrame>> FrameOf(absl::string_view bytes, AVCodecID 
   if (context == nullptr || packet == nullptr || frame == nullptr) return OutOfMemory();
   context->thread_count = 1;
   context->max_pixels = kSmall + kMostPixelsPerByte * static_cast<std::int64_t>(bytes.size());
-  // Else a file that is cut short gives the part that is there.
+  // Otherwise a truncated file would be decoded as far as it goes.
   context->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK | AV_EF_BUFFER | AV_EF_BITSTREAM;
   if (avcodec_open2(context.get(), nullptr, nullptr) < 0) return OutOfMemory();
   // Decoders read some bytes beyond the end.

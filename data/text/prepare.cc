@@ -32,7 +32,7 @@ absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& 
   return std::optional<BytePairTokenizer>(std::move(tokenizer));
 }
 
-// Whether the prepared file can be used as it is; why not goes into the notes.
+// Whether the prepared file can be used as it is; adds a note if it is damaged.
 bool IsUsable(const std::string& path, const std::string& key, std::vector<std::string>& notes) {
   if (!std::filesystem::exists(path)) return false;
   const absl::StatusOr<std::string> found = ReadPreparedTextKey(path);
