@@ -1,5 +1,5 @@
-// A read-only memory-mapped file, which may be larger than memory. If the file is truncated while it is mapped, the next
-// access beyond its end kills the process (SIGBUS).
+// A read-only memory-mapped file, which may be larger than memory. If the file is truncated while it is mapped, the
+// next access beyond its end kills the process (SIGBUS).
 #ifndef PLAIT_DATA_MAPPED_FILE_H_
 #define PLAIT_DATA_MAPPED_FILE_H_
 

@@ -1,5 +1,5 @@
-// A table of array addresses, appended to an HDF5 file, with which arrays are read without the HDF5 library. That library
-// can crash on a damaged file, is not thread-safe, and does not check the elements.
+// A table of array addresses, appended to an HDF5 file, with which arrays are read without the HDF5 library. That
+// library can crash on a damaged file, is not thread-safe, and does not check the elements.
 //
 //   FileImage image;
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
@@ -12,8 +12,8 @@
 //   {"format": "plait checkpoint", "integers": {"format_version": 3, "step": 12},
 //    "arrays": {"/plait/pieces": [offset, bytes, crc32], "/model/x[0:12]": [offset, bytes], ...},
 //    "structure_crc32": 305419896}
-// padded with spaces so that its size does not depend on the last number, then a footer of 20 bytes: CRC-32 (uint32) and
-// size (uint64) of that text, little-endian, and "plaitad1".
+// padded with spaces so that its size does not depend on the last number, then a footer of 20 bytes: CRC-32 (uint32)
+// and size (uint64) of that text, little-endian, and "plaitad1".
 #ifndef PLAIT_DATA_HDF5_ADDRESS_TABLE_H_
 #define PLAIT_DATA_HDF5_ADDRESS_TABLE_H_
 
@@ -49,8 +49,8 @@ struct AddressTable {
 // Size of the footer after the table.
 inline constexpr std::int64_t kAddressFooterBytes = 20;
 
-// Builds the table of an open file through HDF5, without structure_crc32. Does not follow links. DATA_LOSS if an array is
-// not inside the file. Local.
+// Builds the table of an open file through HDF5, without structure_crc32. Does not follow links. DATA_LOSS if an
+// array is not inside the file. Local.
 absl::StatusOr<AddressTable> AddressesOf(const File& file);
 
 // Closes `file`, which was created in `image`, and appends its table. INVALID_ARGUMENT if a name is not UTF-8. Local.

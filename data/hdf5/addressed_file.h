@@ -40,8 +40,8 @@ class AddressedFile {
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 32;
   absl::StatusOr<std::string> ReadBytes(const std::string& array) const;
 
-  // The array as numbers of type T, little-endian; the stored type is not checked. Errors of ReadBytes; DATA_LOSS if the
-  // size is not a multiple of sizeof(T).
+  // The array as numbers of type T, little-endian; the stored type is not checked. Errors of ReadBytes; DATA_LOSS if
+  // the size is not a multiple of sizeof(T).
   template <typename T>
   absl::StatusOr<std::vector<T>> Read(const std::string& array) const;
 

@@ -8,8 +8,8 @@
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("run.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(std::vector<float> some, ReadRows<float>(file, "/train/x", first_row, row_count));
 //
-// Shapes are checked against the size of the file before memory is allocated. Soft and external links are ignored, as if
-// they did not exist.
+// Shapes are checked against the size of the file before memory is allocated. Soft and external links are ignored,
+// as if they did not exist.
 //
 // Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack
 // is never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5
@@ -44,8 +44,8 @@ class File {
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
   // For reading and writing through `image` (FileImage::On(path)), which must outlive the file.
   static absl::StatusOr<File> Open(const std::string& path, FileImage& image);
-  // For reading untrusted files: first walks the file in a child process (trial.h), so that a file on which HDF5 crashes or
-  // does not terminate is DataLoss. Takes milliseconds, more for large chunked arrays.
+  // For reading untrusted files: first walks the file in a child process (trial.h), so that a file on which HDF5
+  // crashes or does not terminate is DataLoss. Takes milliseconds, more for large chunked arrays.
   static absl::StatusOr<File> OpenForeign(const std::string& path);
 
   // Flushes and closes. May be called twice.
@@ -114,8 +114,9 @@ absl::Status Resize(File& file, const std::string& name, std::int64_t rows);
 template <typename T>
 absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, absl::Span<const T> values);
 
-// Scalar attributes of the array or group named `object` ("/": the root). Set replaces an existing one. Text is stored as
-// a UTF-8 string of fixed length; TextAttribute reads fixed-length strings only. InvalidArgument for another type.
+// Scalar attributes of the array or group named `object` ("/": the root). Set replaces an existing one. Text is
+// stored as a UTF-8 string of fixed length; TextAttribute reads fixed-length strings only. InvalidArgument for
+// another type.
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
                           const std::string& text);
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, std::int64_t value);

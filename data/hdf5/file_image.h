@@ -4,10 +4,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Create("a.h5", image));    // the name is for messages only
 //   ...
 //   PLAIT_RETURN_IF_ERROR(file.Close());
-//   image.ForEachPart([&](std::int64_t offset, absl::Span<const char> bytes) { pwrite ... });
+//   image.ForEachPart([&](std::int64_t offset, absl::Span<const char> bytes) { pwrite ...; return true; });
 //
-// Or an existing file, modified in place on disk; after the first failed write, writes are kept in memory, so that HDF5 can
-// close the file:
+// Or an existing file, modified in place on disk; after the first failed write, writes are kept in memory, so that
+// HDF5 can close the file:
 //
 //   PLAIT_ASSIGN_OR_RETURN(FileImage image, FileImage::On("a.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("a.h5", image));

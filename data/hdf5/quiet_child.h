@@ -6,8 +6,8 @@
 
 namespace plait::data {
 
-// Redirects stdout and stderr to /dev/null, restores the default action of fault signals, disables core files, and limits
-// the address space to its current size plus `memory_bytes`.
+// Redirects stdout and stderr to /dev/null, restores the default action of fault signals, disables core files, and
+// limits the address space to its current size plus `memory_bytes`.
 void BecomeQuietChild(std::int64_t memory_bytes);
 
 }  // namespace plait::data

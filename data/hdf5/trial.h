@@ -8,9 +8,9 @@
 
 namespace plait::data {
 
-// Runs WalkFile (walk.h) in a forked child with limits on memory (1 GiB + 4 x file size) and CPU time (10 s + 1 s per
-// 10 MiB). OK if the child exits normally, even after errors of HDF5, which the caller's own calls will return; DATA_LOSS
-// if it crashes or reaches a limit. OK also if fork() fails. Blocks until the child exits. Local.
+// Runs WalkFile (walk.h) in a forked child with limits on memory (1 GiB + 4 x file size) and CPU time (10 s + 1 s
+// per 10 MiB). OK if the child exits normally, even after errors of HDF5, which the caller's own calls will return;
+// DATA_LOSS if it crashes or reaches a limit. OK also if fork() fails. Blocks until the child exits. Local.
 absl::Status TryInChild(const std::string& path);
 
 }  // namespace plait::data

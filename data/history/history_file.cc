@@ -54,7 +54,7 @@ bool IsDimension(const File& file, const std::string& name) {
   return array.ok() && H5DSis_scale(array.id()) > 0;
 }
 
-// The dimension that a vector's second place lies along; empty if none is attached.
+// The dimension scale of a vector's second axis; empty if none is attached.
 std::string SecondDimension(const File& file, const std::string& name) {
   QuietHdf5 quiet;
   const Handle array(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
@@ -94,7 +94,7 @@ absl::StatusOr<Metric> MetricNamed(const File& file, const std::string& name) {
   return metric;
 }
 
-// Some draws, column by column; what is not given is NaN.
+// Consecutive draws, by column; missing values are NaN.
 struct Block {
   std::int64_t first = 0;
   std::int64_t draws = 0;

@@ -15,9 +15,10 @@ namespace plait::data {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// Returns names and values in order, from Python's Namespace(...) or from flags: name=value pairs separated by
-// commas or spaces, "--name value", or "--name" ("true"). Leading dashes and quotes around values are removed, other
-// dashes in names become underscores. A repeated name keeps its first place and last value. Other words are skipped.
+// Returns names and values in order, from Python's Namespace(...) or from flags: name=value pairs separated by a
+// space or a comma and a space, "--name value", or "--name" ("true"). Leading dashes and quotes around values are
+// removed, other dashes in names become underscores. A repeated name keeps its first place and last value. Other
+// words are skipped.
 NamedTexts ParseSettings(const std::string& line);
 
 // Replaces the value of `name`, or appends it.

@@ -15,8 +15,8 @@
 namespace plait::data {
 namespace {
 
-// The shortest decimal that reads back as the same double; whole numbers without exponent (pandas does not read 1e+05 as
-// an integer); "nan" without a sign.
+// The shortest decimal that reads back as the same double; whole numbers without exponent (pandas does not read
+// 1e+05 as an integer); "nan" without a sign.
 void AppendNumber(double value, std::string& out) {
   char text[32];
   if (IsWhole(value) && !(value == 0 && std::signbit(value))) {

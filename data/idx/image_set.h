@@ -1,4 +1,5 @@
-// Labelled greyscale images in memory, as the readers return them; FromGreyImages (data/images) adapts them for training.
+// Labelled greyscale images in memory, as the readers return them; FromGreyImages (data/images) adapts them for
+// training.
 //
 //   const PixelScale scale = ScaleOf(set.train);                           // MNIST: 0.1307, 0.3081
 #ifndef PLAIT_DATA_IDX_IMAGE_SET_H_

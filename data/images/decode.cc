@@ -15,8 +15,8 @@ extern "C" {
 namespace plait::data {
 namespace {
 
-// Deflate gives at most 1032 bytes for one, which PNG may fill with 8 pixels each; JPEG's blocks of 64 pixels take 2 bits
-// or more. Held against what the header says.
+// Bound on the size that the header may claim: deflate expands at most 1032:1, and a PNG byte holds at most 8 pixels; a
+// JPEG block of 64 pixels takes at least 2 bits.
 constexpr std::int64_t kMostPixelsPerByte = std::int64_t{8} * 1032, kSmall = 1 << 16;
 
 absl::Status OutOfMemory() { return absl::ResourceExhaustedError("no memory to decode the image"); }

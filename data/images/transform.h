@@ -56,8 +56,8 @@ class ImageTransform {
   explicit ImageTransform(TransformOptions options);
 
   const TransformOptions& options() const { return options_; }
-  // Writes `x` (channels, size, size), or (channels, rows, columns) of the image if size is 0. CHECK-fails if the image's
-  // channels differ from the scale's, or `x` has another size.
+  // Writes `x` (channels, size, size), or (channels, rows, columns) of the image if size is 0. CHECK-fails if the
+  // image's channels differ from the scale's, or `x` has another size.
   void Apply(const Image& image, std::int64_t epoch, std::int64_t index, absl::Span<float> x) const;
   // The same for a given crop.
   void Resample(const Image& image, const Crop& crop, absl::Span<float> x) const;

@@ -5,10 +5,10 @@
 //   cube.values[i + 145 * (j + 145 * k)]   // element (i, j, k): MATLAB's order, the first index fastest
 //
 // Format: MathWorks, "MAT-File Format" (version 5); version 7.3 is HDF5 with an attribute MATLAB_class and dimensions in
-// reverse. Errors are one line, "FILE: what": NotFound for the file or a variable; DataLoss for truncated or damaged files,
-// and sizes that do not fit the file; InvalidArgument for another format (MATLAB 4 included) and for variables that are not
-// real numeric arrays: cells, structures, objects, text, sparse, complex and, in version 7.3, empty ones. Sizes are checked
-// against the file before memory is allocated. Local.
+// reverse. Errors are one line, "FILE: what": NotFound for the file or a variable; DataLoss for truncated or damaged
+// files, and sizes that do not fit the file; InvalidArgument for another format (MATLAB 4 included) and for
+// variables that are not real numeric arrays: cells, structures, objects, text, sparse, complex and, in version 7.3,
+// empty ones. Sizes are checked against the file before memory is allocated. Local.
 #ifndef PLAIT_DATA_MATLAB_MATLAB_H_
 #define PLAIT_DATA_MATLAB_MATLAB_H_
 

@@ -21,9 +21,9 @@ struct GnuplotPage {
   std::string commands;  // settings and one plot; run after gnuplot's `reset`
 };
 
-// Returns the contents of each picture, in order. FAILED_PRECONDITION: `program` is not installed (names the package);
-// INTERNAL: it failed or drew nothing (with its first message); DEADLINE_EXCEEDED: it took more than a minute; errors of
-// the temporary folder.
+// Returns the contents of each picture, in order. FAILED_PRECONDITION: `program` is not installed (names the
+// package); INTERNAL: it failed or drew nothing (with its first message); DEADLINE_EXCEEDED: it took more than a
+// minute; errors of the temporary folder.
 absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
                                                     const std::string& program = "gnuplot");
 

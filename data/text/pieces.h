@@ -1,4 +1,5 @@
-// GPT-2's pre-tokenization: splits a text into pieces (words, numbers, punctuation, white space) that merges never cross.
+// GPT-2's pre-tokenization: splits a text into pieces (words, numbers, punctuation, white space) that merges never
+// cross.
 //
 //   while (!text.empty()) {
 //     const absl::string_view piece = NextPiece(text);

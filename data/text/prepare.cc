@@ -21,7 +21,7 @@ namespace {
 constexpr char kCharacters[] = "characters";
 constexpr char kGpt2[] = "gpt2";
 
-// None for characters: their vocabulary is the text's.
+// nullopt for "characters", whose vocabulary is the text's.
 absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& options) {
   if (options.tokenizer == kCharacters) return std::nullopt;
   if (options.tokenizer != kGpt2) {
@@ -48,7 +48,7 @@ absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
   PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
   const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
-  // A file for each text and tokenizer: two programs with two texts do not take the cache from each other.
+  // One file per text and tokenizer, so that programs with different texts do not overwrite each other's cache.
   const std::uint32_t name = Crc32(key.data(), std::ssize(key));
   PreparedTextFile file{absl::StrFormat("%s/text_%08x.h5", cache, name), {}};
   if (IsUsable(file.path, key, file.notes)) return file;

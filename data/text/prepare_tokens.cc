@@ -156,7 +156,8 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
   made.vocabulary_size = tokenizer.vocabulary_size();
   made.has_end_of_text = tokenizer.end_of_text().has_value();
   const TokenType type = made.vocabulary_size <= 1 << 16 ? TokenType::kUint16 : TokenType::kInt32;
-  // The .bin files are renamed last: without them there is no corpus, and those of an earlier one do not match the index.
+  // The .bin files are renamed last: without them there is no corpus, and those of an earlier one do not match the
+  // index.
   const auto file = [&](const char* name) { return absl::StrCat(options.out, "/", name); };
   const auto fill = [&](const std::vector<std::string>& partial) -> absl::Status {
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_train, TokenFileWriter::Create(partial[0], type));
@@ -172,7 +173,7 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
     PLAIT_RETURN_IF_ERROR(writers.train.Finish(partial[2]));
     return writers.validation.Finish(partial[3]);
   };
-  absl::Status filled;  // without the names of the four files in front
+  absl::Status filled;  // without the prefixes that WriteAtomically adds
   const absl::Status written =
       WriteTogether({file("train.bin"), file("val.bin"), file("train.idx"), file("val.idx")},
                     [&](const auto& partial) { return filled = fill(partial); });

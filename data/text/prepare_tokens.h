@@ -41,9 +41,9 @@ struct PreparedTokens {
   bool has_end_of_text = false;
 };
 
-// `progress` is called with the bytes read and the total (0: unknown). Errors of DocumentReader, of the tokenizer and of the
-// disk; InvalidArgument if training or validation gets no documents, or the share is out of range. On an error existing
-// token files are unchanged.
+// `progress` is called with the bytes read and the total (0: unknown). Errors of DocumentReader, of the tokenizer
+// and of the disk; InvalidArgument if training or validation gets no documents, or the share is out of range. On an
+// error existing token files are unchanged.
 absl::StatusOr<PreparedTokens> PrepareTokens(
     const TokenOptions& options,
     const std::function<void(std::int64_t read, std::int64_t total)>& progress = {});

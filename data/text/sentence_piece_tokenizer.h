@@ -3,9 +3,10 @@
 //   PLAIT_ASSIGN_OR_RETURN(const SentencePieceTokenizer tokenizer, SentencePieceTokenizer::Load(folder));
 //   tokenizer.Encode("Hello world");             // {1, 15043, 3186} with Llama 2's file: 1 begins a text
 //
-// Encode prepends the model's BOS token, if it has one, and a space if the model asks for it (add_dummy_prefix). Decode
-// removes both if the ids begin with BOS. A byte that is not UTF-8 becomes U+FFFD; extra spaces are removed if the model
-// asks for it (remove_extra_whitespaces). Control tokens such as "<s>" in the input are encoded as ordinary text.
+// Encode prepends the model's BOS token, if it has one, and a space if the model asks for it (add_dummy_prefix).
+// Decode removes both if the ids begin with BOS. A byte that is not UTF-8 becomes U+FFFD; extra spaces are removed
+// if the model asks for it (remove_extra_whitespaces). Control tokens such as "<s>" in the input are encoded as
+// ordinary text.
 #ifndef PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 #define PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 
@@ -37,8 +38,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string name() const override { return "SentencePiece"; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
-  // Never fails: a character without a piece is encoded as its bytes, or, in models without byte fallback, a run of such
-  // characters as the unknown token.
+  // Never fails: a character without a piece is encoded as its bytes, or, in models without byte fallback, a run of
+  // such characters as the unknown token.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
   absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const override;
 

@@ -9,8 +9,9 @@
 // A .bin file is an array of ids, little-endian. FILE.idx beside it, Megatron-LM's index (document_index.h), gives the
 // documents and the type of ids, uint16 or int32. Without it ids are uint16, and documents are unknown.
 //
-// Neither format has checksums or a vocabulary: ids are checked when they are used (tools/text_training/block_batches.h).
-// If a file is truncated while it is mapped, reading it kills the process. Local.
+// Neither format has checksums or a vocabulary: ids are checked when they are used
+// (tools/text_training/block_batches.h). If a file is truncated while it is mapped, reading it kills the process.
+// Local.
 #ifndef PLAIT_DATA_TEXT_TOKEN_FILE_H_
 #define PLAIT_DATA_TEXT_TOKEN_FILE_H_
 
@@ -30,8 +31,8 @@ namespace plait::data {
 
 class TokenFile {
  public:
-  // NotFound and other errors of the system name the file; DataLoss if the file is not whole ids, or the index is damaged or
-  // does not match.
+  // NotFound and other errors of the system name the file; DataLoss if the file is not whole ids, or the index is
+  // damaged or does not match.
   static absl::StatusOr<std::shared_ptr<const TokenFile>> Open(const std::string& path);
 
   const std::string& path() const { return path_; }

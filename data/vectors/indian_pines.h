@@ -23,9 +23,9 @@ struct IndianPinesOptions {
   std::uint64_t seed = 1;
 };
 
-// Bands are normalized by mean and standard deviation of the training part. Errors of ReadMatlabArray; InvalidArgument,
-// naming the files, if cube and ground truth differ in rows or columns, labels are not integers from 0 to 255, or a part
-// would be empty.
+// Bands are normalized by mean and standard deviation of the training part. Errors of ReadMatlabArray;
+// InvalidArgument, naming the files, if cube and ground truth differ in rows or columns, labels are not integers
+// from 0 to 255, or a part would be empty.
 absl::StatusOr<VectorSets> OpenIndianPines(const IndianPinesOptions& options);
 
 // Generates a cube (rows, columns, bands), column-major, for a ground truth (rows, columns).

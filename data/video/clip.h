@@ -11,8 +11,8 @@
 
 namespace plait::data {
 
-// Longer videos are truncated after `frames` frames; shorter ones are padded with black at the beginning, as a recurrent
-// network remembers the last frames best.
+// Longer videos are truncated after `frames` frames; shorter ones are padded with black at the beginning, as a
+// recurrent network remembers the last frames best.
 struct ClipOptions {
   std::int64_t frames = 128;
   std::int64_t step = 1;    // every `step`-th frame of the video, from the first on

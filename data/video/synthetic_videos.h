@@ -14,10 +14,10 @@ struct SyntheticVideoOptions {
   std::uint64_t seed = 1;
 };
 
-// Classes are directions, multiples of an eighth of a turn: right, down, left, up for four classes. The disc reveals the
-// scene's colours, red to the right and green to the bottom, plus noise; it passes near the middle. A video has between
-// half and all of ClipOptions::frames; its frames are functions of seed, split, index and ClipOptions. `synthetic` is
-// set. CHECK-fails unless 1 <= classes <= 8.
+// Classes are directions, multiples of an eighth of a turn: right, down, left, up for four classes. The disc reveals
+// the scene's colours, red to the right and green to the bottom, plus noise; it passes near the middle. A video has
+// between half and all of ClipOptions::frames; its frames are functions of seed, split, index and ClipOptions.
+// `synthetic` is set. CHECK-fails unless 1 <= classes <= 8.
 VideoSets SyntheticVideos(const SyntheticVideoOptions& options);
 
 }  // namespace plait::data

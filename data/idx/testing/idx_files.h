@@ -10,7 +10,8 @@
 
 namespace plait::data {
 
-// Seven images for training and five for testing, of 6 x 4 pixels, which together have all grey levels; labels cover 0..9.
+// Seven images for training and five for testing, of 6 x 4 pixels, which together have all grey levels; labels cover
+// 0..9.
 ImageSet SmallImageSet();
 
 // A whole IDX file.
