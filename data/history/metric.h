@@ -21,9 +21,8 @@ struct Metric {
   std::string long_name = "";  // "time of a step"
   std::string statistic = "";  // "mean over ranks"; empty for a plain value
 
-  // A vector of `length` > 0 lies along (draw, dimension); the dimension may be shared by vectors of one
-  // length and has a coordinate of its own name, 0 ... length - 1. Empty: NAME_index. A number has length
-  // 0.
+  // A vector has `length` > 0 and shape (draw, dimension); the dimension may be shared by vectors of the same length
+  // and has a coordinate of its name, 0 ... length - 1. Empty: NAME_index. A scalar has length 0.
   std::string dimension = "";
   std::int64_t length = 0;
 
