@@ -23,10 +23,10 @@ namespace plait::data {
 
 enum class Augmentation {
   kNone,         // the centre square
-  kPadCrop,      // that square, shifted by up to an eighth of its side (black outside of the image) and flipped
+  kPadCrop,      // that square, shifted by up to an eighth of its side (black outside of the image), flipped
                  // with probability 1/2: He et al., arXiv:1512.03385, section 4.2
-  kResizedCrop,  // a random crop of 8 to 100 % of the area and aspect ratio 3/4 to 4/3, flipped with probability
-                 // 1/2 (torchvision's RandomResizedCrop): Szegedy et al., arXiv:1409.4842, section 6
+  kResizedCrop,  // torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio 3/4 to 4/3, flipped
+                 // with probability 1/2: Szegedy et al., arXiv:1409.4842, section 6
 };
 
 // Parses "none", "pad-crop" or "resized-crop"; InvalidArgument lists them.

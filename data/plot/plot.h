@@ -77,8 +77,8 @@ TextStyle TextStyleOf(int file_descriptor);
 absl::StatusOr<std::string> RenderText(const Plot& plot, const TextStyle& style);
 absl::StatusOr<std::vector<std::string>> RenderTexts(absl::Span<const Plot> plots, const TextStyle& style);
 
-// Each row is a line of block characters of increasing height; with colour, of colours; without UTF-8, of ASCII
-// characters.
+// Each row is a line of block characters whose height shows the value; with colour, of colours; without UTF-8, of
+// ASCII characters.
 absl::StatusOr<std::string> RenderText(const HeatMap& map, const TextStyle& style);
 
 // A heat map for an HTML page: an <svg class="heat"> whose aria-label is the map's title, in the page's colours (CSS

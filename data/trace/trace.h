@@ -40,7 +40,7 @@ struct TraceArguments {
   // The trace draws arrows between the spans of a link.
   std::uint64_t link = 0;
   std::int32_t stage = -1, micro_batch = -1;  // of a pipeline
-  std::int32_t unit = -1;                     // parameter unit: index into RankEvents::units, which must be set
+  std::int32_t unit = -1;                     // parameter unit: an index into RankEvents::units
   bool sends = false;                         // the link is a message from this rank to the other
 };
 

@@ -23,8 +23,8 @@ struct ClipOptions {
 std::string TextOf(const ClipOptions& options);
 
 struct Clip {
-  std::int64_t frames = 0;  // without padding: at most ClipOptions::frames
-  std::int64_t size = 0;    // rows and columns
+  std::int64_t frames = 0;           // without padding: at most ClipOptions::frames
+  std::int64_t size = 0;             // rows and columns
   std::vector<std::uint8_t> pixels;  // (frames, size, size, 3): red, green, blue
 };
 
