@@ -46,7 +46,7 @@ Crop DrawCrop(Augmentation augmentation, const Image& image, double fraction, ba
 struct TransformOptions {
   std::int64_t size = 224;  // output rows and columns; 0: no crop, resizing or augmentation
   Augmentation augmentation = Augmentation::kNone;
-  double centre_fraction = 1;  // side of the centre square, relative to the shorter side; not for kResizedCrop
+  double centre_fraction = 1;  // side of the square / shorter side of the image; not for kResizedCrop
   std::uint64_t seed = 0;
   ChannelScale scale;
 };
