@@ -1,4 +1,4 @@
-// Where prepared data is kept: a folder that the caller names, or the user's cache.
+// The directory for prepared data: one given by the caller, or the user's cache.
 #ifndef PLAIT_DATA_CACHE_FOLDER_H_
 #define PLAIT_DATA_CACHE_FOLDER_H_
 
@@ -9,10 +9,10 @@
 
 namespace plait::data {
 
-// `named`, or data/ in base::CacheFolder() if it is empty; made where it is missing.
+// Returns `named`, or base::CacheFolder() + "/data" if it is empty. Creates the directory. Local.
 absl::StatusOr<std::string> MadeCacheFolder(const std::string& named);
 
-// An error of writing there says which variable names another folder, unless the caller has named it.
+// Adds to an error of writing there that XDG_CACHE_HOME selects another directory, unless the caller gave `named`.
 absl::Status CacheError(const absl::Status& status, const std::string& named);
 
 }  // namespace plait::data

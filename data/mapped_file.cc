@@ -31,7 +31,7 @@ absl::StatusOr<absl::string_view> Map(int descriptor, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  // Without O_NONBLOCK a pipe of that name would be waited for.
+  // Without O_NONBLOCK, open() of a named pipe would block.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   const absl::StatusOr<absl::string_view> bytes = Map(descriptor, path);

@@ -1,5 +1,5 @@
-// A file's bytes in memory, read from the disk as they are looked at: it may be larger than the memory. Whoever makes the
-// file shorter meanwhile ends the process.
+// A read-only memory-mapped file, which may be larger than memory. If the file is truncated while it is mapped, the
+// next access beyond its end kills the process (SIGBUS).
 #ifndef PLAIT_DATA_MAPPED_FILE_H_
 #define PLAIT_DATA_MAPPED_FILE_H_
 
@@ -12,14 +12,15 @@ namespace plait::data {
 
 class MappedFile {
  public:
-  // An error of the system names the path; FailedPrecondition for what is no ordinary file. May be empty.
+  // FailedPrecondition if the path is not a regular file, else the system's error; both name the path. The file may be
+  // empty.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
 
   MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  // Begins at a page; stays where it is when the MappedFile is moved.
+  // Page-aligned. Stays valid when the MappedFile is moved.
   absl::string_view bytes() const { return bytes_; }
 
  private:

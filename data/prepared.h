@@ -10,8 +10,9 @@
 //   root attributes: format = "plait sequences", format_version = 1, key (names the input it was made from),
 //   source (text for people), synthetic (0 or 1), classes (names, one a line), created (UTC)
 //
-// Errors, one line each: NotFound; DataLoss where the file is not HDF5, is cut short, is of another format or
-// version, lacks an array, has shapes that do not agree, a label out of range or a wrong checksum.
+// Errors, one line each: NotFound; DataLoss if the file is not HDF5, is truncated, has another format or
+// version, lacks an array, has inconsistent shapes, a label out of range or a wrong checksum; InvalidArgument
+// if first_step and steps are not within the sequences.
 #ifndef PLAIT_DATA_PREPARED_H_
 #define PLAIT_DATA_PREPARED_H_
 
@@ -24,23 +25,24 @@
 
 namespace plait::data {
 
-// Atomic: a file that was there stays until the new one is complete.
+// Atomic: an existing file is replaced only once the new one is complete. Errors of WriteAtomically.
 absl::Status WritePrepared(const std::string& path, const SequenceSet& set, const std::string& key);
 
 struct ReadPreparedOptions {
-  // As Subsampled: this share of the samples of both splits.
+  // The fraction of samples to keep of each split, see Subsampled: above 0; 1 or more: all.
   double fraction = 1.0;
-  // Only these steps of every sequence, for a rank that owns part of the time axis; -1: all from first_step
-  // on.
+  // Reads only steps [first_step, first_step + steps) of each sequence, for a rank that owns part of the time
+  // axis; steps = -1: all from first_step.
   std::int64_t first_step = 0;
   std::int64_t steps = -1;
-  // Checksums cover whole arrays, so they are compared only where all steps are read.
+  // Compares checksums. They cover whole arrays, so that of x is compared only if all steps are read.
   bool verify = true;
 };
 
 absl::StatusOr<SequenceSet> ReadPrepared(const std::string& path, const ReadPreparedOptions& options);
 
-// The key of a prepared file, without reading its arrays; errors as ReadPrepared.
+// Returns the key of a prepared file without reading its arrays. Errors of ReadPrepared; NotFound also if the
+// attribute is missing.
 absl::StatusOr<std::string> PreparedKey(const std::string& path);
 
 }  // namespace plait::data

@@ -8,10 +8,11 @@
 //   SamplerState state = sampler.state();     // three integers for a checkpoint
 //   sampler.Restore(state);
 //
-// The order of epoch e is Fisher and Yates over 0..samples-1 with the stream DeriveSeed(seed, "sampler", e)
-// of base/seed.h: integer arithmetic only, so every compiler and machine gives the same one. The last batch
-// of an epoch is as short as it comes out; no sample is left out or repeated. Local, no messages; ranks that
-// give the same (samples, batch_size, seed) get the same batches and take their part of each with ShareOf.
+// Epoch e is a Fisher-Yates shuffle of 0..samples-1 with the random stream DeriveSeed(seed, "sampler", e)
+// (base/seed.h): integer arithmetic only, so the order is the same on every platform. The last batch of an
+// epoch may be smaller (as drop_last=False in PyTorch); no sample is dropped or repeated. Local, no
+// communication: ranks with the same (samples, batch_size, seed) get the same batches, and take their part of
+// each with ShareOf.
 #ifndef PLAIT_DATA_SAMPLER_H_
 #define PLAIT_DATA_SAMPLER_H_
 
@@ -31,8 +32,8 @@ struct SamplerOptions {
   bool shuffle = true;  // false: 0, 1, 2, ... in every epoch, as for testing
 };
 
-// Where the sampler stands. Restoring on the same samples continues with the same batch, also in the midst of
-// an epoch, whatever the number of ranks.
+// The sampler's position. Restoring it on the same samples continues with the next batch, also in the middle of
+// an epoch and on another number of ranks.
 struct SamplerState {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;     // from 0
@@ -47,7 +48,7 @@ class Sampler {
 
   // Indices of the next batch; none at the end of the epoch.
   std::optional<std::vector<std::int64_t>> Next();
-  // To the beginning of the next epoch, whether this one is finished or not.
+  // Moves to the start of the next epoch, whether or not this one is finished.
   void NextEpoch();
 
   std::int64_t epoch() const { return state_.epoch; }
@@ -55,7 +56,7 @@ class Sampler {
   std::int64_t batches_per_epoch() const;
 
   SamplerState state() const { return state_; }
-  // InvalidArgument where the state cannot belong to this number of samples.
+  // Takes the state's seed too. InvalidArgument if the state is not possible with this number of samples.
   absl::Status Restore(const SamplerState& state);
 
  private:
@@ -66,8 +67,8 @@ class Sampler {
   std::vector<std::int64_t> order_;
 };
 
-// The part of a batch that rank `rank` of `size` takes: contiguous, sizes differ by at most one, may be
-// empty; the parts of all ranks in order are the batch.
+// Returns the part of a batch for rank `rank` of `size`: contiguous, possibly empty. Sizes differ by at most one;
+// the parts of all ranks, concatenated, are the batch.
 absl::Span<const std::int64_t> ShareOf(absl::Span<const std::int64_t> batch, std::int64_t rank,
                                        std::int64_t size);
 

@@ -16,8 +16,8 @@ std::vector<std::int64_t> Epoch(Sampler& sampler) {
   return all;
 }
 
-// Pinned: these numbers may never change, or old checkpoints would resume another run. Computed apart in
-// Python from the definitions (FNV-1a, SplitMix64, Lemire's bounded numbers, Fisher and Yates).
+// Pinned: these numbers must never change, or old checkpoints would resume with other batches. Computed
+// independently in Python from the definitions (FNV-1a, SplitMix64, Lemire's bounded numbers, Fisher-Yates).
 TEST(Sampler, OrderIsPinned) {
   Sampler sampler({.samples = 7352, .batch_size = 8, .seed = 1234});
   EXPECT_THAT(*sampler.Next(), ElementsAre(4276, 4362, 3891, 3165, 5095, 6490, 620, 2959));

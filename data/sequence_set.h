@@ -1,4 +1,4 @@
-// Labelled sequences in memory: what the readers make and what a training program takes its batches from.
+// Labelled sequences in memory: the readers return them, training programs take batches from them.
 //
 //   std::vector<float> x(indices.size() * set.train.steps * set.train.channels);
 //   std::vector<std::int64_t> y(indices.size());
@@ -28,21 +28,21 @@ struct SequenceSplit {
 struct SequenceSet {
   SequenceSplit train, test;
   std::vector<std::string> class_names;
-  std::string source;  // where the numbers come from, for people
+  std::string source;  // where the data come from, human-readable
   bool synthetic = false;
 
-  // The source; begins with "synthetic" where the data are made up. Belongs into every line that names the
+  // The source, prefixed with "synthetic" if the data are generated. Programs print it wherever they name their
   // data.
   std::string description() const;
 };
 
-// Copies the samples named by `indices` into x (indices.size(), steps, channels) and y (indices.size()).
-// Sizes must fit and indices be valid: a programming error otherwise.
+// Copies the samples at `indices` into x (indices.size(), steps, channels) and y (indices.size()). CHECK-fails
+// if a size does not fit or an index is out of range.
 void Gather(const SequenceSplit& split, absl::Span<const std::int64_t> indices, absl::Span<float> x,
             absl::Span<std::int64_t> y);
 
-// floor(samples * fraction) samples, at least one, evenly spaced over the split, so that every subject and
-// label keeps its share; 0 < fraction <= 1.
+// Returns floor(samples * fraction) samples, at least one, evenly spaced over the split, which roughly keeps
+// the shares of subjects and labels. CHECK-fails unless 0 < fraction <= 1.
 SequenceSplit Subsampled(const SequenceSplit& split, double fraction);
 
 }  // namespace plait::data

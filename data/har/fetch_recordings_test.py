@@ -1,4 +1,4 @@
-"""The converter on a package made here: no network, no pandas. What it writes is read back by its own definition."""
+"""Tests the converter on a generated package, without network or pandas, and reads its output back."""
 
 import array
 import contextlib

@@ -1,4 +1,4 @@
-// The filters of the archive's description: median of three, and Butterworth low-pass run forward in time.
+// The filters of the UCI HAR archive's description: median of three, and causal Butterworth low-pass.
 //
 //   const Filter low_pass = ButterworthLowPass(3, 20.0, 50.0);
 //   std::vector<double> smooth = Apply(low_pass, MedianOfThree(signal));
@@ -21,10 +21,10 @@ struct Filter {
 // Discrete-Time Signal Processing, section 7.2). 0 < cutoff_hz < sample_rate_hz / 2.
 Filter ButterworthLowPass(int order, double cutoff_hz, double sample_rate_hz);
 
-// The causal filter at rest before the first value; direct form II transposed.
+// Applies the causal filter, with zero initial state, as scipy.signal.lfilter(b, a, signal).
 std::vector<double> Apply(const Filter& filter, absl::Span<const double> signal);
 
-// y[i] = median(x[i-1], x[i], x[i+1]), with zeros outside the signal.
+// y[i] = median(x[i-1], x[i], x[i+1]), zero-padded, as scipy.signal.medfilt(x, 3).
 std::vector<double> MedianOfThree(absl::Span<const double> signal);
 
 }  // namespace plait::data

@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 constexpr char kRecordingsFile[] = "hapt_recordings.bin";
 constexpr char kDerivedFile[] = "har_from_recordings.h5";
 
-// One way to get the data: the file that keeps it, what names the input, and how to make it.
+// A source of data: path of the prepared file, key of the input, and how to prepare it.
 struct Source {
   std::string path;
   std::string key;
   std::function<absl::StatusOr<SequenceSet>()> make;
 };
 
-// Names, sizes and times of change: cheap, and different when a file was exchanged.
+// Names, sizes and modification times: cheap, and different if a file is replaced.
 std::string TextKey(const std::string& folder) {
   std::string key = absl::StrCat("text ", fs::weakly_canonical(folder).string());
   for (const std::string& file : HarTextFiles(folder)) {
@@ -73,7 +73,7 @@ Source SyntheticSource(const std::string& cache) {
                 [] { return absl::StatusOr<SequenceSet>(SyntheticHar(kTrain, kTest, kSeed)); }};
 }
 
-// Whether the prepared file can be used as it is; why not goes into the notes.
+// Whether the prepared file can be used as it is; adds a note if it is damaged.
 bool IsUsable(const Source& source, std::vector<std::string>& notes) {
   if (!fs::exists(source.path)) return false;
   const absl::StatusOr<std::string> key = PreparedKey(source.path);
@@ -128,7 +128,7 @@ absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options) {
   const absl::StatusOr<base::FileDescriptor> lock =
       base::FileDescriptor::Open(cache + "/.lock", base::FileDescriptor::Mode::kOpenOrCreate);
   PLAIT_RETURN_IF_ERROR(CacheError(lock.status(), options.cache_dir));
-  // A file system without locks leaves the writes atomic all the same; only work may be done twice.
+  // Without locks in the file system, writes are still atomic, only work may be done twice.
   lock->WaitForLock();
   if (options.synthetic) return UseOrMake(SyntheticSource(cache));
   if (options.data_dir.empty()) return FromCache(cache);

@@ -1,6 +1,6 @@
 // Human-activity data ready for training: found, prepared once, kept in a cache, opened by all ranks.
 //
-//   // rank 0 alone (or every rank: a lock lets one prepare while the others wait):
+//   // rank 0 only (or every rank: a lock lets one prepare while the others wait):
 //   PLAIT_ASSIGN_OR_RETURN(PreparedHar har, PrepareHar({.data_dir = flag}));
 //   // every rank, after the caller's barrier and a broadcast of har.path:
 //   PLAIT_ASSIGN_OR_RETURN(SequenceSet set, ReadPrepared(har.path, {.fraction = 0.5}));    // data/prepared.h
@@ -9,14 +9,11 @@
 //   PLAIT_ASSIGN_OR_RETURN(SequenceSet set, OpenHar({}, {}));
 //   std::cout << "Data: " << set.description() << "\n";       // says "synthetic" where it is
 //
-// What is taken, in this order:
-//   1. data_dir, when given: a folder in the UCI HAR text layout, or a prepared .h5 file. Nothing else is
-//   tried.
-//   2. the raw recordings in the cache folder (data/har/fetch_recordings.py puts them there) and what was
-//   prepared
-//      from them before;
-//   3. what was prepared from recordings that are gone now;
-//   4. a synthetic stand-in.
+// Sources, in this order:
+//   1. data_dir, if given: a folder in the UCI HAR text layout, or a prepared .h5 file. Nothing else is tried;
+//   2. the raw recordings in the cache folder (from data/har/fetch_recordings.py), or the file prepared from them;
+//   3. a file prepared from recordings that have been removed since;
+//   4. synthetic data.
 #ifndef PLAIT_DATA_HAR_PREPARE_H_
 #define PLAIT_DATA_HAR_PREPARE_H_
 
@@ -33,19 +30,19 @@ struct HarOptions {
   std::string data_dir = "";
   std::string cache_dir =
       "";                  // empty: base::CacheFolder() + "/data", where fetch_recordings.py puts its file
-  bool synthetic = false;  // take the stand-in in any case; not with data_dir
+  bool synthetic = false;  // always use synthetic data; not with data_dir
 };
 
 struct PreparedHar {
   std::string path;  // of the prepared HDF5 file
   std::vector<std::string>
-      notes;  // what was done, a line each: "Prepared ... in 1.2 s", "... damaged: made anew"
+      notes;  // what was done, one line each: "Prepared ... in 1.2 s", "... damaged: made anew"
 };
 
-// Reuses a prepared file whose key names the present input and whose checksums hold; otherwise makes it,
-// under a file lock in the cache folder and atomically. A damaged or foreign file under the cache's own name
-// is replaced, with a note; one that the user names in data_dir is an error. Errors of the readers,
-// PermissionDenied and ResourceExhausted for the cache folder. Local.
+// Reuses a prepared file if its key matches the input (paths, sizes, modification times) and its checksums are correct;
+// otherwise prepares it atomically, under a file lock in the cache folder. A damaged file in the cache is replaced,
+// with a note; one given as data_dir is an error. Errors of the readers; InvalidArgument if data_dir and synthetic are
+// both given; PermissionDenied and ResourceExhausted for the cache folder. Local.
 absl::StatusOr<PreparedHar> PrepareHar(const HarOptions& options);
 
 // PrepareHar, then ReadPrepared.

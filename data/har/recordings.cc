@@ -58,7 +58,7 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
     return Damaged(path, absl::StrCat("recordings format ", header.version, ", expected ", kVersion));
   }
   const std::uint64_t table = sizeof(header) + header.recordings * sizeof(Entry);
-  // Compared by rows: their bytes may leave 64 bits.
+  // Compares rows, as the number of bytes might overflow 64 bits.
   if (bytes.size() < table || (bytes.size() - table) % sizeof(Row) != 0 ||
       (bytes.size() - table) / sizeof(Row) != header.rows) {
     return Damaged(path, absl::StrCat("expected ", header.recordings, " recordings of ", header.rows,

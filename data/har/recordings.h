@@ -43,16 +43,17 @@ struct Recordings {
   std::vector<Recording> all;
 };
 
-// NotFound: no such file; DataLoss: not such a file, another version, cut short, or a wrong checksum. One
-// line.
+// NotFound: no such file; DataLoss: another format, version, unit or sample rate, truncated, or a wrong checksum.
+// One line.
 absl::StatusOr<Recordings> ReadRecordings(const std::string& path);
 
-// The inverse, for tests and other sources; values are rounded to counts, of 50 samples a second.
+// The inverse, for tests and other sources. Values are rounded to counts; sample_rate_hz must be 50 for
+// ReadRecordings to accept the file. Errors of WriteWholeFile.
 absl::Status WriteRecordings(const std::string& path, const Recordings& recordings);
 
-// The nine signals of a whole recording in the archive's order (HarChannelNames): each raw channel through
-// the median of three and a causal Butterworth low-pass of order 3 at 20 Hz; body acceleration is that minus
-// its own causal low-pass of order 3 at 0.3 Hz.
+// The nine signals of a recording, in the archive's order (HarChannelNames): each raw channel is filtered by the
+// median of three and a causal Butterworth low-pass of order 3 at 20 Hz; body acceleration is the result minus its
+// causal low-pass of order 3 at 0.3 Hz (gravity).
 std::array<std::vector<double>, 9> HarSignals(const Recording& recording, double sample_rate_hz);
 
 // Windows of 128 rows, every 64, inside each labelled segment 1..6 of each recording, in order; subjects

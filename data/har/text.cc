@@ -76,7 +76,7 @@ absl::StatusOr<std::int64_t> ParseNumbers(const LineReader& lines, absl::string_
   }
 }
 
-// One signal file into channel `channel` of x, which grows with the first file and must fit the others.
+// Reads a signal file into channel `channel` of x, which is sized by the first file and must match the others.
 absl::Status ReadSignal(LineReader lines, std::int64_t channel, SequenceSplit& split) {
   constexpr std::int64_t kSample = kHarSteps * kHarChannels;
   absl::string_view line;

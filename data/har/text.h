@@ -12,8 +12,9 @@
 // begin with blanks and end with \r\n; empty lines at the end are ignored. Channels of x: body_acc x, y, z
 // (g), body_gyro x, y, z (rad/s), total_acc x, y, z (g). Labels become 0..5.
 //
-// Errors are one line, "FILE:LINE: expected ..., found ...": a missing file (NotFound), a line without 128
-// finite numbers, a label outside 1..6, files with different numbers of lines (InvalidArgument). Local.
+// Errors are one line, "FILE:LINE: expected ..., found ...": a missing file (NotFound); a line without 128
+// finite numbers, a label outside 1..6, a subject outside 1..30, files with different numbers of lines
+// (InvalidArgument). Local.
 #ifndef PLAIT_DATA_HAR_TEXT_H_
 #define PLAIT_DATA_HAR_TEXT_H_
 
@@ -37,16 +38,16 @@ const std::vector<std::string>& HarClassNames();
 
 absl::StatusOr<SequenceSet> ReadHarText(const std::string& folder);
 
-// "train" or "test" of a folder as FindHarFolder gives it. `read` gives the text of a file, NotFound where there is none.
+// Reads split `name`, "train" or "test", of a folder returned by FindHarFolder. `read` returns the text of a file, or
+// NotFound.
 using ReadText = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 absl::StatusOr<SequenceSplit> ReadHarSplit(const std::string& folder, const std::string& name,
                                            const ReadText& read);
 
-// The folder itself, or "UCI HAR Dataset" in it, whichever has train/ and test/; NotFound says what was
-// looked for.
+// Returns `folder`, or "UCI HAR Dataset" in it, whichever has train/ and test/; else NotFound.
 absl::StatusOr<std::string> FindHarFolder(const std::string& folder);
 
-// Every file that ReadHarText would read from `folder` (as FindHarFolder gives it), whether present or not.
+// All files that ReadHarText reads from `folder` (as returned by FindHarFolder), whether or not they exist.
 std::vector<std::string> HarTextFiles(const std::string& folder);
 
 }  // namespace plait::data

@@ -3,7 +3,7 @@
 //   PLAIT_ASSIGN_OR_RETURN(AddressedFile file, AddressedFile::Open("index.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int64_t> pieces, file.Read<std::int64_t>("/plait/pieces"));
 //
-// Errors are one line that begins with the path. Local; any thread.
+// Errors are one line that begins with the path. Local; may be called from any thread once opened.
 #ifndef PLAIT_DATA_HDF5_ADDRESSED_FILE_H_
 #define PLAIT_DATA_HDF5_ADDRESSED_FILE_H_
 
@@ -23,8 +23,8 @@ namespace plait::data {
 
 class AddressedFile {
  public:
-  // A file without a table is listed by HDF5, in a process of its own first (File::OpenForeign): then one thread at a
-  // time. NOT_FOUND, PERMISSION_DENIED; DATA_LOSS: a damaged table, or no HDF5 file.
+  // A file without a table is listed through HDF5 (File::OpenForeign): then one thread at a time. NOT_FOUND,
+  // PERMISSION_DENIED; DATA_LOSS if the table is damaged, or the file is not HDF5 or damaged.
   static absl::StatusOr<AddressedFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -32,20 +32,21 @@ class AddressedFile {
   bool has_table() const { return table_.structure_crc32.has_value(); }
   const base::FileDescriptor& bytes() const { return bytes_; }
 
-  // Null where there is no such array, or one that lies in parts.
+  // nullptr if there is no such array, or it is not contiguous.
   const AddressTable::Array* Find(const std::string& array) const;
 
-  // All bytes of the array, kMostBytes at most, as they stand in the file. DATA_LOSS: no such array, it has no checksum,
-  // or another one.
+  // Returns the bytes of the array as stored. DATA_LOSS if there is no such array, it has more than kMostBytes, or its
+  // checksum is missing or differs.
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 32;
   absl::StatusOr<std::string> ReadBytes(const std::string& array) const;
 
-  // Numbers of type T, little-endian in the file as here. Errors of ReadBytes; DATA_LOSS where they are no whole number
-  // of T.
+  // The array as numbers of type T, little-endian; the stored type is not checked. Errors of ReadBytes; DATA_LOSS if
+  // the size is not a multiple of sizeof(T).
   template <typename T>
   absl::StatusOr<std::vector<T>> Read(const std::string& array) const;
 
-  // That not one bit differs outside of the arrays; reads those bytes. OK for files without a table.
+  // Verifies the checksum of all bytes outside of the arrays, which it reads: DATA_LOSS if it differs. OK for files
+  // without a table.
   absl::Status CheckStructure() const;
 
  private:

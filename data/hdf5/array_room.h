@@ -1,4 +1,4 @@
-// What a file has room for.
+// Upper bound on the size of an array, from the size of its file.
 #ifndef PLAIT_DATA_HDF5_ARRAY_ROOM_H_
 #define PLAIT_DATA_HDF5_ARRAY_ROOM_H_
 
@@ -8,8 +8,8 @@
 
 namespace plait::data {
 
-// The most bytes that an array of an open file may be said to have: deflate packs at most 1032 : 1, and chunks that were
-// never written take no room.
+// Upper bound on the bytes of an array of an open file: the file size for contiguous arrays; else 1032 times that
+// (deflate's best ratio) and 64 MiB for chunks that were never written.
 std::int64_t MostBytes(hid_t file, hid_t array);
 
 }  // namespace plait::data

@@ -1,12 +1,12 @@
-// Files that appear whole or not at all.
+// Atomic file writes: a file appears complete or not at all.
 //
 //   absl::Status saved = WriteAtomically("model.h5", bytes, [&](const std::string& partial) {
 //     return Fill(partial);        // writes and closes the file named `partial`
 //   });
 //
-// The writer fills a file beside the target; only when that went well, is it flushed to the disk (fsync) and
-// renamed over the target. On any error, or when the process is killed, the target stays as it was. What a
-// killed process of this host left beside the target is removed by the next write to it.
+// The writer fills a temporary file beside the target, which is flushed to disk (fsync) and renamed over the
+// target. On an error, or if the process is killed, the target stays as it was. Temporary files that killed
+// processes on this host left behind are removed by the next write to the same target.
 #ifndef PLAIT_DATA_HDF5_ATOMIC_FILE_H_
 #define PLAIT_DATA_HDF5_ATOMIC_FILE_H_
 
@@ -22,21 +22,21 @@
 
 namespace plait::data {
 
-// `expected_bytes` (0: unknown) lets a disk that is too small be reported before anything is written:
-// ResourceExhausted, naming the folder, what is needed and what is free. PermissionDenied for an unwritable
-// folder, NotFound for a missing one; else the writer's own error. Local; one writer per target at a time.
+// ResourceExhausted, before anything is written, if the disk has less than `expected_bytes` (0: unknown) free;
+// PermissionDenied if the directory is not writable, NotFound if it does not exist; else the error of `write`,
+// prefixed with the path. Local; one writer per target at a time.
 absl::Status WriteAtomically(const std::string& path, std::int64_t expected_bytes,
                              const std::function<absl::Status(const std::string& partial)>& write);
 
 // The same for contents that are in memory.
 absl::Status WriteWholeFile(const std::string& path, absl::string_view contents);
 
-// The folder part of a path: "." where there is none.
+// The directory part of a path, "." if it has none.
 std::string FolderOf(const std::string& path);
 
 using base::MakeFolders;
 
-// The whole file as bytes. DataLoss where it has more than `at_most`.
+// Returns the contents of the file. DataLoss if it has more than `at_most` bytes; else the system's error.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path,
                                           std::int64_t at_most = std::numeric_limits<std::int64_t>::max());
 

@@ -1,5 +1,5 @@
-// Arrays with their CRC-32 (zlib's, of the bytes as they stand in the file) in an attribute `crc32`: HDF5
-// guards its own structures, not the elements.
+// Arrays with their CRC-32 (zlib's, of the stored bytes) in an attribute `crc32`: HDF5's own checksums cover its
+// metadata, not the elements.
 #ifndef PLAIT_DATA_HDF5_CHECKED_ARRAY_H_
 #define PLAIT_DATA_HDF5_CHECKED_ARRAY_H_
 
@@ -19,7 +19,7 @@ namespace plait::data {
 
 inline constexpr char kChecksumAttribute[] = "crc32", kFormatAttribute[] = "format";
 
-// zlib's CRC-32, starting from `so_far` where bytes come in parts.
+// zlib's CRC-32; pass the result for the preceding bytes as `so_far` to continue it.
 std::uint32_t Crc32(const void* data, std::int64_t bytes, std::uint32_t so_far = 0);
 
 template <typename T>
@@ -38,7 +38,7 @@ absl::Status WriteChecked(File& file, const std::string& name, absl::Span<const 
   return SetChecksum(file, name, Crc32(values));
 }
 
-// Errors of CheckChecksum, else as ReadArray's.
+// Errors of CheckChecksum and ReadArray.
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadChecked(const File& file, const std::string& name) {
   PLAIT_ASSIGN_OR_RETURN(std::vector<T> values, ReadArray<T>(file, name));
@@ -46,14 +46,14 @@ absl::StatusOr<std::vector<T>> ReadChecked(const File& file, const std::string& 
   return values;
 }
 
-// Root attributes `format` and `format_version`, which say what a file is.
+// Sets the root attributes `format` and `format_version`, which identify the kind of file.
 absl::Status SetFormat(File& file, const std::string& format, std::int64_t version);
-// DATA_LOSS where they are missing or others: "PATH: an HDF5 file, but not WHAT", "PATH: WHAT of format 3,
-// expected 1", with `advice` behind it.
+// Opens a file (File::OpenForeign) and checks these attributes. DATA_LOSS if they are missing or differ: "PATH: an
+// HDF5 file, but not WHAT", or "PATH: WHAT of format 3, expected 1" followed by `advice`.
 absl::StatusOr<File> OpenFormat(const std::string& path, const std::string& format, std::int64_t version,
                                 absl::string_view what, absl::string_view advice = "");
 
-// What a sound file of another kind lacks is DATA_LOSS too.
+// Turns any error into DATA_LOSS: for objects that every sound file of the format has.
 inline absl::Status AsDamage(const absl::Status& status) {
   return status.ok() ? status : absl::DataLossError(status.message());
 }

@@ -1,4 +1,4 @@
-// Dimensions with coordinates, which netCDF-4 and xarray know arrays by: HDF5's dimension scales.
+// HDF5 dimension scales: named dimensions with coordinates, as netCDF-4 and xarray read them.
 //
 //   PLAIT_RETURN_IF_ERROR(WriteArray<std::int64_t>(file, "/frame", numbers, {frames}));
 //   PLAIT_RETURN_IF_ERROR(MakeDimension(file, "frame"));
@@ -14,11 +14,11 @@
 
 namespace plait::data {
 
-// Array /NAME, of one dimension, becomes the coordinate of dimension NAME.
+// Makes the one-dimensional array /NAME the coordinate of dimension NAME, and sets its long_name.
 absl::Status MakeDimension(File& file, const std::string& name);
-// The same with a new array 0, 1, ..., length - 1.
+// The same with a new int64 array 0, 1, ..., length - 1.
 absl::Status MakeNumberedDimension(File& file, const std::string& name, std::int64_t length);
-// Place `place` of array `variable` lies along the dimension whose array is `dimension`: full paths.
+// Attaches the dimension scale `dimension` to axis `place` of array `variable`; both are full paths.
 absl::Status AttachDimension(File& file, const std::string& variable, const std::string& dimension,
                              unsigned place);
 

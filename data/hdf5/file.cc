@@ -42,7 +42,7 @@ std::int64_t Elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// False where that leaves 63 bits.
+// False on overflow of 63 bits.
 bool MultiplyAll(const Shape& shape, std::int64_t& product) {
   return std::all_of(shape.begin(), shape.end(), [&](std::int64_t size) {
     return size >= 0 && !__builtin_mul_overflow(product, size, &product);
@@ -51,7 +51,7 @@ bool MultiplyAll(const Shape& shape, std::int64_t& product) {
 
 std::vector<hsize_t> Extents(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
-// Open for reading tells apart missing, unreadable and foreign files better than HDF5's messages do.
+// open() distinguishes missing, unreadable and non-HDF5 files better than HDF5's messages do.
 absl::Status CheckReadable(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
@@ -63,7 +63,7 @@ absl::Status CheckReadable(const std::string& path) {
   return absl::DataLossError(absl::StrCat(path, ": not an HDF5 file"));
 }
 
-// A link to another place may lead to a file that nobody has looked at.
+// Only hard links: an external link may lead to a file that was not checked.
 bool HasLink(hid_t file, const std::string& path) {
   H5L_info_t about;
   return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0 &&

@@ -8,14 +8,14 @@
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("run.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(std::vector<float> some, ReadRows<float>(file, "/train/x", first_row, row_count));
 //
-// A shape is held against the file's size before memory is taken; links to other places are as if they were not there.
+// Shapes are checked against the size of the file before memory is allocated. Soft and external links are ignored,
+// as if they did not exist.
 //
 // Errors are one line: file, object, cause ("a.h5: truncated file: eof = 96, ..."); HDF5's own error stack
 // is never printed. NotFound: no such file, array or attribute; PermissionDenied; DataLoss: not an HDF5
 // file, or a damaged one; InvalidArgument: shape or type other than asked; ResourceExhausted: disk full;
 // Unavailable: other input/output errors. Everything is local; for parallel reads every rank opens the file
-// read-only and reads its own rows. HDF5 is not thread-safe as Debian builds it: one thread at a time in a
-// process.
+// read-only and reads its own rows. Debian's HDF5 is not thread-safe: use it from one thread at a time.
 #ifndef PLAIT_DATA_HDF5_FILE_H_
 #define PLAIT_DATA_HDF5_FILE_H_
 
@@ -31,30 +31,30 @@
 
 namespace plait::data {
 
-// An open file. Movable; the destructor closes without telling of errors, so call Close() after writing.
+// An open file. Movable. The destructor ignores errors, so call Close() after writing.
 class File {
  public:
   enum class Mode { kRead, kReadWrite };
 
-  // A new file in place of what was there. Links and attributes keep their order of creation, as netCDF-4
-  // asks. To write a file that must appear whole or not at all, use WriteAtomically (atomic_file.h).
+  // Creates a file, truncating an existing one. Creation order of links and attributes is tracked, as netCDF-4
+  // requires. For atomic writes use WriteAtomically (atomic_file.h).
   static absl::StatusOr<File> Create(const std::string& path);
-  // The same in memory: `path` is for messages alone. `image` outlives the file.
+  // The same in memory; `path` appears in messages only. `image` must outlive the file.
   static absl::StatusOr<File> Create(const std::string& path, FileImage& image);
   static absl::StatusOr<File> Open(const std::string& path, Mode mode = Mode::kRead);
-  // For reading and writing by way of `image`, FileImage::On(path), which outlives this.
+  // For reading and writing through `image` (FileImage::On(path)), which must outlive the file.
   static absl::StatusOr<File> Open(const std::string& path, FileImage& image);
-  // For reading what a stranger may have written: looked at in a process of its own first (trial.h), so that one over
-  // which HDF5 crashes, or never ends, is DataLoss. Takes milliseconds.
+  // For reading untrusted files: first walks the file in a child process (trial.h), so that a file on which HDF5
+  // crashes or does not terminate is DataLoss. Takes milliseconds, more for large chunked arrays.
   static absl::StatusOr<File> OpenForeign(const std::string& path);
 
-  // Writes out what is buffered, then closes. Safe to call twice.
+  // Flushes and closes. May be called twice.
   absl::Status Close();
 
   const std::string& path() const { return path_; }
   hid_t id() const { return handle_.id(); }
 
-  // Names of the arrays and groups directly in `group`, in order of creation where the file keeps it.
+  // Names of the arrays and groups directly in `group`, in creation order if the file tracks it, else by name.
   absl::StatusOr<std::vector<std::string>> Names(const std::string& group) const;
   bool Has(const std::string& object) const;
 
@@ -73,21 +73,23 @@ class File {
 // The shape of array `name`; empty for a scalar.
 absl::StatusOr<std::vector<std::int64_t>> ArrayShape(const File& file, const std::string& name);
 
-// DataLoss where a block of such a shape is more than the file can hold, also packed: for who takes memory for parts of
-// array `name` himself.
+// DataLoss if a block of this shape of array `name` is larger than the file can hold, even compressed: for callers that
+// allocate memory before they read.
 absl::Status CheckRoom(const File& file, const std::string& name, const std::vector<std::int64_t>& extent);
 
-// A new array, row-major; missing groups on the way are made. values.size() must be the product of `shape`.
+// Creates an array, row-major, and missing groups on its path. InvalidArgument unless values.size() is the product of
+// `shape`.
 template <typename T>
 absl::Status WriteArray(File& file, const std::string& name, absl::Span<const T> values,
                         const std::vector<std::int64_t>& shape);
 
-// The whole array. HDF5 converts between number types of the same class, float to double for example;
-// reading integers as floating-point numbers or the reverse is InvalidArgument.
+// Reads the whole array. HDF5 converts between number types of the same class, such as float to double;
+// InvalidArgument for integers read as floating-point numbers or the reverse.
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadArray(const File& file, const std::string& name);
 
-// Rows [first, first + count) along the first dimension into `out`, whose size must fit.
+// Reads rows [first, first + count) along the first dimension into `out`. InvalidArgument if they are not inside the
+// array or do not fill `out`.
 template <typename T>
 absl::Status ReadRowsInto(const File& file, const std::string& name, std::int64_t first, std::int64_t count,
                           absl::Span<T> out);
@@ -95,24 +97,26 @@ template <typename T>
 absl::StatusOr<std::vector<T>> ReadRows(const File& file, const std::string& name, std::int64_t first,
                                         std::int64_t count);
 
-// A block given by its corner and extent in every dimension.
+// Reads a block given by its corner and extent in every dimension. InvalidArgument if it is not inside the array.
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadBlock(const File& file, const std::string& name,
                                          const std::vector<std::int64_t>& offset,
                                          const std::vector<std::int64_t>& extent);
 
-// An array of `rows` rows that can grow, in chunks; elements never written read as `fill`. A row is a
-// number, or has `row_shape`.
+// Creates a chunked array of shape (rows, row_shape...) that can grow along its first dimension; elements never
+// written read as `fill`. Its group must exist.
 template <typename T>
 absl::Status CreateGrowing(File& file, const std::string& name, std::int64_t rows, std::int64_t chunk_rows,
                            T fill, const std::vector<std::int64_t>& row_shape = {});
-// Makes it `rows` long (shorter is allowed).
+// Sets the number of rows, up or down.
 absl::Status Resize(File& file, const std::string& name, std::int64_t rows);
-// Writes whole rows from `first` on; they must exist.
+// Writes whole rows starting at `first`. InvalidArgument unless the rows exist (Resize) and `values` is whole rows.
 template <typename T>
 absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, absl::Span<const T> values);
 
-// Attributes of the object (array, group, or "/") named `object`; an existing one is replaced.
+// Scalar attributes of the array or group named `object` ("/": the root). Set replaces an existing one. Text is
+// stored as a UTF-8 string of fixed length; TextAttribute reads fixed-length strings only. InvalidArgument for
+// another type.
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name,
                           const std::string& text);
 absl::Status SetAttribute(File& file, const std::string& object, const std::string& name, std::int64_t value);

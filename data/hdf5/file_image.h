@@ -1,12 +1,13 @@
-// The bytes of an HDF5 file, kept in memory while HDF5 makes it; the caller writes them to the disk.
+// The bytes of an HDF5 file, kept in memory while HDF5 builds it; the caller writes them to disk.
 //
 //   FileImage image;
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Create("a.h5", image));    // the name is for messages only
 //   ...
 //   PLAIT_RETURN_IF_ERROR(file.Close());
-//   image.ForEachPart([&](std::int64_t offset, absl::Span<const char> bytes) { pwrite ... });
+//   image.ForEachPart([&](std::int64_t offset, absl::Span<const char> bytes) { pwrite ...; return true; });
 //
-// Or a file that is there and is changed on the disk, with the writes that fail kept in memory, so that HDF5 can close it:
+// Or an existing file, modified in place on disk; after the first failed write, writes are kept in memory, so that
+// HDF5 can close the file:
 //
 //   PLAIT_ASSIGN_OR_RETURN(FileImage image, FileImage::On("a.h5"));
 //   PLAIT_ASSIGN_OR_RETURN(File file, File::Open("a.h5", image));
@@ -14,9 +15,9 @@
 //   PLAIT_RETURN_IF_ERROR(file.Close());
 //   PLAIT_RETURN_IF_ERROR(image.Finish());
 //
-// For files whose disk may be full: HDF5 1.10 does not survive every write that fails (it crashes when it
-// closes the file). Only what HDF5 writes takes memory: arrays whose elements are never written, or written
-// later by somebody else at H5Dget_offset(), take none, and are no part.
+// For disks that may be full: HDF5 1.10 can crash on closing a file after a failed write. Only what HDF5 writes takes
+// memory: arrays whose elements are never written, or are written later by the caller at H5Dget_offset(), take none
+// and are not part of ForEachPart.
 #ifndef PLAIT_DATA_HDF5_FILE_IMAGE_H_
 #define PLAIT_DATA_HDF5_FILE_IMAGE_H_
 
@@ -34,22 +35,22 @@
 
 namespace plait::data {
 
-// An open file points to it: it outlives the file and is not moved meanwhile.
+// Must outlive the open file, which points to it, and not be moved meanwhile.
 class FileImage {
  public:
   FileImage() = default;
   static absl::StatusOr<FileImage> On(const std::string& path);
 
-  // Of the file, once HDF5 has closed it; with the room of arrays never written.
+  // Size of the file once HDF5 has closed it, including arrays never written.
   std::int64_t size_bytes() const { return size_bytes_; }
-  // The parts that HDF5 wrote, in ascending order; between them the file has zeros. Until `part` returns
-  // false. Of a file on the disk: those that could not be written there.
+  // Calls `part` for the parts that HDF5 wrote, in ascending order, until it returns false; between them the file
+  // has zeros. For a file on disk: the parts that could not be written there.
   void ForEachPart(const std::function<bool(std::int64_t offset, absl::Span<const char> bytes)>& part) const;
 
-  // Of a file on the disk, once HDF5 has closed it: cuts it to its size. The error of the first write that failed.
+  // For a file on disk, once HDF5 has closed it: truncates it to its size. Returns the error of the first failed write.
   absl::Status Finish() const;
 
-  // For HDF5's driver: it reads what was never written as zeros. False where the disk cannot be read.
+  // For HDF5's driver. Bytes never written read as zeros. False if the disk cannot be read.
   bool Read(std::int64_t offset, absl::Span<char> to) const;
   bool Write(std::int64_t offset, absl::Span<const char> from);
   void Resize(std::int64_t bytes) { size_bytes_ = bytes; }
@@ -60,11 +61,11 @@ class FileImage {
   std::optional<base::FileDescriptor> disk_;
   std::int64_t size_on_disk_ = 0;
   absl::Status written_;
-  std::map<std::int64_t, std::vector<char>> pages_;  // by number; those that were touched
+  std::map<std::int64_t, std::vector<char>> pages_;  // by page number; those written to
   std::int64_t size_bytes_ = 0;
 };
 
-// FileAccess() for a file that lives in `image`.
+// FileAccess() for a file in `image`.
 Handle ImageAccess(FileImage& image);
 
 }  // namespace plait::data

@@ -151,7 +151,7 @@ TEST(File, ForeignAndTruncatedFilesAreDataLoss) {
   EXPECT_THAT(std::string(File::Open(cut).status().message()), HasSubstr("truncated"));
 }
 
-// Whatever a file says, memory is held against its size, and what an attribute holds against its place.
+// Memory is bounded by the size of the file, whatever shape it claims; attributes must be scalars.
 TEST(File, SizesThatTheFileDoesNotHave) {
   const std::string path = TestPath("sizes.h5");
   {

@@ -45,7 +45,7 @@ Handle FileAccess() {
   H5Pset_fclose_degree(list.id(), H5F_CLOSE_STRONG);
   // The formats since 1.8 have checksums over their own structures, so that damage there is found as well.
   H5Pset_libver_bounds(list.id(), H5F_LIBVER_V18, H5F_LIBVER_V110);
-  // Folders without locks (some network and parallel file systems) must not make a file unreadable.
+  // Files must be readable on file systems without locks (some network and parallel file systems).
   H5Pset_file_locking(list.id(), true, true);
   return list;
 }

@@ -12,7 +12,7 @@
 
 namespace plait::data {
 
-// Releases the identifier (file, array, space, type, list, attribute) when it goes. Move-only.
+// Releases the identifier (file, array, space, type, list, attribute) on destruction. Move-only.
 class Handle {
  public:
   Handle() = default;
@@ -32,10 +32,10 @@ class Handle {
   hid_t id_ = H5I_INVALID_HID;
 };
 
-// How files are opened and made: strictly closed, in the formats since HDF5 1.8.
+// File access properties: H5F_CLOSE_STRONG, formats of HDF5 1.8 to 1.10, no failure on file systems without locks.
 Handle FileAccess();
 
-// While it lives HDF5 prints no errors; they stay on its stack for Hdf5Error().
+// Keeps HDF5 from printing errors during its lifetime; they stay on HDF5's error stack for Hdf5Error().
 class QuietHdf5 {
  public:
   QuietHdf5();
@@ -48,9 +48,9 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-// "where: innermost cause that HDF5 reports", with a code that fits it (disk full, permission, damaged,
-// other). Call right after the failed call, while a QuietHdf5 lives: any other call, also a Handle's
-// destructor, clears it.
+// "WHERE: DOING: innermost cause that HDF5 reports", with a matching code: RESOURCE_EXHAUSTED, PERMISSION_DENIED,
+// NOT_FOUND, DATA_LOSS or UNAVAILABLE. Call it right after the failed call, while a QuietHdf5 is alive: any other HDF5
+// call, including a Handle's destructor, clears the stack.
 absl::Status Hdf5Error(absl::string_view where, absl::string_view doing);
 
 }  // namespace plait::data

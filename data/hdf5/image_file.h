@@ -1,5 +1,4 @@
-// A FileImage as a file on the disk: written by our own calls, whose errors are told, where HDF5
-// would not survive them.
+// Writes a FileImage to disk with POSIX calls, whose errors are returned, where HDF5 might crash.
 //
 //   FileImage image;
 //   ...                                                     // HDF5 makes a file in it and closes it
@@ -18,9 +17,8 @@
 
 namespace plait::data {
 
-// A new file in place of what was there. Its room is taken first, where the file system can do that, so that
-// a full disk is known before anything is written: ResourceExhausted, also for a quota or a limit on the size
-// of files.
+// Creates the file, replacing an existing one. Reserves its space first if the file system can (fallocate), so that a
+// full disk is detected before anything is written. ResourceExhausted: disk full, quota, or limit on file size.
 absl::Status WriteImage(const FileImage& image, const std::string& path);
 
 }  // namespace plait::data

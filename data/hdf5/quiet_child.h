@@ -1,4 +1,4 @@
-// What a child process does before it looks at a file that may end it.
+// Sets up a child process for opening a file that may crash it.
 #ifndef PLAIT_DATA_HDF5_QUIET_CHILD_H_
 #define PLAIT_DATA_HDF5_QUIET_CHILD_H_
 
@@ -6,8 +6,8 @@
 
 namespace plait::data {
 
-// Prints nothing from now on, ends by the signals that faults send, without a core file, and takes no more than so much
-// memory beside what it has.
+// Redirects stdout and stderr to /dev/null, restores the default action of fault signals, disables core files, and
+// limits the address space to its current size plus `memory_bytes`.
 void BecomeQuietChild(std::int64_t memory_bytes);
 
 }  // namespace plait::data

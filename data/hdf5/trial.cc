@@ -19,7 +19,7 @@ namespace {
 [[noreturn]] void RunChild(const std::string& path, std::int64_t file_bytes) {
   constexpr std::int64_t kMegabyte = std::int64_t{1} << 20;
   BecomeQuietChild(1024 * kMegabyte + 4 * file_bytes);
-  // At the hard limit of processor time the kernel kills, a second after it has said so.
+  // SIGXCPU at the soft limit; SIGKILL at the hard limit, one second later.
   const auto seconds = static_cast<rlim_t>(10 + file_bytes / (10 * kMegabyte));
   const rlimit time = {seconds, seconds + 1};
   setrlimit(RLIMIT_CPU, &time);

@@ -1,4 +1,4 @@
-// A look at a whole HDF5 file in a process of its own: HDF5 1.10 can crash, or never end, over a damaged file.
+// Walks an HDF5 file in a child process: HDF5 1.10 can crash, or fail to terminate, on a damaged file.
 #ifndef PLAIT_DATA_HDF5_TRIAL_H_
 #define PLAIT_DATA_HDF5_TRIAL_H_
 
@@ -8,9 +8,9 @@
 
 namespace plait::data {
 
-// WalkFile (walk.h) in a child process that has a limit of memory and of processor time, each in proportion to the file,
-// prints nothing and leaves nothing. OK where it ends by itself, also with errors of HDF5's, which the caller then meets;
-// DATA_LOSS where it crashes or reaches a limit. OK, too, where the system has no room for the process. Local.
+// Runs WalkFile (walk.h) in a forked child with limits on memory (1 GiB + 4 x file size) and CPU time (10 s + 1 s
+// per 10 MiB). OK if the child exits normally, even after errors of HDF5, which the caller's own calls will return;
+// DATA_LOSS if it crashes or reaches a limit. OK also if fork() fails. Blocks until the child exits. Local.
 absl::Status TryInChild(const std::string& path);
 
 }  // namespace plait::data

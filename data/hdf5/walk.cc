@@ -13,7 +13,7 @@
 namespace plait::data {
 namespace {
 
-// Deeper groups would take the stack; nothing of Plait's is read there.
+// Deeper recursion could overflow the stack; Plait's files are not nested that deeply.
 constexpr int kDeepest = 64;
 
 herr_t ReadAttribute(hid_t object, const char* name, const H5A_info_t* about, void*) {

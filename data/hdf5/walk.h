@@ -1,4 +1,4 @@
-// All that HDF5 does with the structures of a file.
+// Makes HDF5 parse all structures of a file.
 #ifndef PLAIT_DATA_HDF5_WALK_H_
 #define PLAIT_DATA_HDF5_WALK_H_
 
@@ -6,9 +6,9 @@
 
 namespace plait::data {
 
-// Lists every group and attribute and reads every array that lies in chunks, of the others the first and the last
-// element. Links to other files are not followed. Over a damaged file HDF5 1.10 may end the process, or never come to an
-// end: trial.h does it in a process of its own.
+// Lists all groups (to a depth of 64) and attributes, reads chunked arrays completely and the first and last element of
+// others. Soft and external links are not followed. On a damaged file HDF5 1.10 may crash the process or not terminate:
+// trial.h runs this in a child process.
 void WalkFile(const std::string& path);
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// A file that grows by complete records, and moving the files of earlier runs aside.
+// A file that grows by complete records; and renaming the files of earlier runs.
 #ifndef PLAIT_DATA_HISTORY_APPEND_FILE_H_
 #define PLAIT_DATA_HISTORY_APPEND_FILE_H_
 
@@ -14,13 +14,13 @@ namespace plait::data {
 
 class AppendFile {
  public:
-  // A new file. AlreadyExists if there is one, unless it is to be moved aside.
+  // Creates the file. If it exists: AlreadyExists, or with `move_old_aside` it is renamed (MoveAside).
   static absl::StatusOr<AppendFile> Create(const std::string& path, bool move_old_aside);
-  // Continues at the end of the file, which is created if it is missing.
+  // Appends to the file, which is created if it does not exist.
   static absl::StatusOr<AppendFile> OpenAtEnd(const std::string& path);
 
-  // Each record is one write. ResourceExhausted (disk full) and others; the file then ends with the previous
-  // record.
+  // Writes one record, unbuffered. ResourceExhausted (disk full, quota, file size limit) or other errors, after which
+  // the file ends with the previous record.
   absl::Status Write(absl::string_view record);
   absl::Status Clear();
   // See FileDescriptor.
@@ -38,7 +38,7 @@ class AppendFile {
   std::int64_t size_;
 };
 
-// Renames an existing file to FILE.1, FILE.2, ..., the first that is free.
+// Renames an existing file or directory to PATH.1, PATH.2, ..., the first name that is free. OK if there is none.
 absl::Status MoveAside(const std::string& path);
 
 }  // namespace plait::data

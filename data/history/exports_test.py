@@ -1,4 +1,4 @@
-"""What other programs read from the files of a history: exports_test.py WRITE_EXPORTS."""
+"""Reads a history and its exports with other programs: exports_test.py WRITE_EXPORTS."""
 
 import json
 import math

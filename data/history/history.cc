@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 std::string JournalPath(const std::string& path) { return path + ".journal"; }
 
-// Does `edit` on a copy and puts that in the file's place. HDF5 does not survive every write that fails.
+// Applies `edit` to a copy, which then replaces the file. Through a FileImage, as HDF5 can crash after a failed write.
 absl::Status EditCopy(const std::string& path, const std::function<absl::Status(File&)>& edit) {
   std::error_code ignored;
   const std::int64_t bytes = fs::file_size(path, ignored);
@@ -117,7 +117,7 @@ absl::Status History::Recover(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Metrics and draws of the file, for a history that goes on with it.
+// Loads metrics and number of draws of the file, for a history that is resumed.
 absl::Status History::Load() {
   PLAIT_ASSIGN_OR_RETURN(const File file, OpenHistoryFile(path_));
   PLAIT_ASSIGN_OR_RETURN(metrics_, MetricsOf(file));
@@ -130,7 +130,7 @@ absl::Status History::Load() {
   return journal_.Restart(metrics_);
 }
 
-// A sink that failed is let go, so that it does not hold the run up again.
+// Drops a sink that fails, so that it cannot delay the run again.
 void History::TellSinks(const std::function<absl::Status(HistorySink&)>& tell) {
   for (std::unique_ptr<HistorySink>& sink : sinks_) {
     if (sink == nullptr) continue;
@@ -150,7 +150,7 @@ void History::AddSink(std::unique_ptr<HistorySink> sink) {
   sinks_.push_back(std::move(sink));
 }
 
-// That the metric fits those which are there.
+// Checks the metric against the existing ones.
 absl::Status History::CheckShape(const Metric& metric) const {
   const auto refuse = [&](auto... words) {
     return absl::InvalidArgumentError(absl::StrCat(path_, ": ", metric.name, ": ", words...));
@@ -197,7 +197,7 @@ absl::StatusOr<std::uint32_t> History::IdOf(absl::string_view name, std::int64_t
   return static_cast<std::uint32_t>(metrics_.size() - 1);
 }
 
-// That integers are given whole numbers; ids_of_draw_ are those of the draw.
+// Checks that values of integer metrics are whole; ids_of_draw_ are the metrics of the draw.
 absl::Status History::CheckValues(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) const {
   const auto check = [&](const Metric& metric, double value) {
     if (!metric.integer || std::isnan(value) || IsWhole(value)) return absl::OkStatus();
@@ -215,7 +215,7 @@ absl::Status History::CheckValues(absl::Span<const Scalar> scalars, absl::Span<c
 }
 
 absl::Status History::WriteToJournal(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors) {
-  // All names first: a metric's own record must not end up inside the draw's.
+  // All names first: a new metric's record must not end up inside the record of the draw.
   ids_of_draw_.clear();
   for (const Scalar& scalar : scalars) {
     PLAIT_ASSIGN_OR_RETURN(const std::uint32_t id, IdOf(scalar.name, 0));
@@ -247,8 +247,8 @@ absl::Status History::Append(absl::Span<const Scalar> scalars, absl::Span<const 
   return CommitIfDue();
 }
 
-// The draw is safe in the journal by now, so a file that cannot be written (disk full) is tried again
-// later; the last Commit or Close tells.
+// The draw is already in the journal, so if the file cannot be written (disk full), this is tried again later; errors
+// are returned by Commit and Close.
 absl::Status History::CommitIfDue() {
   constexpr double kShareOfTime = 0.02;
   const absl::Time begin = absl::Now();

@@ -1,4 +1,4 @@
-// Named scalars per step of a run, in a netCDF-4 file that xarray, ncdump and h5py open.
+// Named scalars and small vectors per step of a run, in a netCDF-4 file that xarray, ncdump and h5py open.
 //
 //   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<History> history,
 //                          History::Create("run.h5", {.attributes = RunAttributes(run)}));
@@ -10,17 +10,16 @@
 //
 // File: a dimension scale `draw` (0, 1, 2, ...), one variable per metric along it, float64 or int64, with `units`,
 // `long_name` and `statistic`, the run's attributes on the root (run_attributes.h). A small vector per draw
-// is a variable (draw, dimension), with a dimension scale of its own (0, 1, ... length - 1) that vectors of
-// the same length may share. A metric that appears late is NaN before, one that is left out of a draw is
-// NaN there (of integers: _FillValue, which xarray shows as NaN); NaN and infinities given are kept.
+// is a variable (draw, dimension), with its own dimension scale (0, 1, ... length - 1), which vectors of the
+// same length may share. A draw that does not give a metric, or precedes its first value, has NaN (integers:
+// _FillValue, which xarray shows as NaN); NaN and infinities that are given are kept.
 //
-// A killed process loses nothing: every Append goes to FILE.journal first, and FILE itself is only ever
-// replaced whole (a copy with the new draws, renamed over it), so that it opens at any moment, also for
-// readers while the run goes on. Bringing FILE up to date takes at most about 2 % of the time and happens
-// at most every `commit_seconds`; what the file lacks after a kill is added by Recover or Resume. Memory
-// does not grow with the number of draws.
+// A killed process loses nothing: Append writes to FILE.journal first, and FILE is only ever replaced
+// atomically by a copy with the new draws, so that it can be opened at any time, also while the run is
+// writing. Commits take at most about 2 % of the time and happen at most every `commit_seconds`; draws that
+// FILE lacks after a kill are added by Recover or Resume. Memory does not grow with the number of draws.
 //
-// One process writes a history; local, no messages.
+// One process writes a history. Local, no communication.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_H_
 #define PLAIT_DATA_HISTORY_HISTORY_H_
 
@@ -44,51 +43,55 @@
 namespace plait::data {
 
 struct HistoryOptions {
-  // Of the run: command, host, version, seed, configuration.
+  // Root attributes that describe the run: RunAttributes (run_attributes.h).
   std::map<std::string, std::string> attributes = {};
-  // A file of this name that is there: an error, or renamed to FILE.1, FILE.2, ... out of the way.
+  // An existing file of this name: AlreadyExists, or if true it is renamed to FILE.1, FILE.2, ...
   bool move_old_aside = false;
-  double commit_seconds = 5;
+  double commit_seconds = 5;  // least time between two commits by Append
 };
 
 class History {
  public:
-  // A new history; its file is there on return. AlreadyExists where there is a file of this name (or the
-  // journal of a killed run) and it is not to be moved: an old run is never appended to silently.
-  // FailedPrecondition where another process writes it.
+  // Creates a history and its file. AlreadyExists if there is a file of this name, or the journal of a killed
+  // run, unless `move_old_aside`: an old run is never appended to silently. FailedPrecondition if another
+  // process writes it.
   static absl::StatusOr<std::unique_ptr<History>> Create(const std::string& path,
                                                          const HistoryOptions& options);
 
-  // Goes on with an old one after its first `draws` draws, as a checkpoint knows them; later ones are cut
-  // off. Draws that were lost (with the power, say) are NaN. The file notes it: attribute resumed_at_draw.
+  // Continues an existing history after its first `draws` draws (a number that the checkpoint stores); later
+  // ones are removed. Missing draws (lost in a power failure) become NaN. Sets the attribute resumed_at_draw.
+  // NotFound; DataLoss if the file is damaged or not a history; FailedPrecondition if another process writes it.
   static absl::StatusOr<std::unique_ptr<History>> Resume(const std::string& path, std::int64_t draws,
                                                          const HistoryOptions& options);
 
-  // Brings the draws that a killed run left in its journal into the file. Nothing to do is no error.
+  // Adds the draws that a killed run left in its journal to the file. OK if there is no journal.
   static absl::Status Recover(const std::string& path);
 
-  // As Commit, errors ignored. The run counts as unfinished: only Close sets the attribute `complete` to 1.
+  // Commits and removes the journal, ignoring errors. The run counts as unfinished: only Close sets the attribute
+  // `complete` to 1.
   ~History();
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Fed with every draw from now on. Its errors do not disturb the history: Close tells the first one.
+  // Sends every draw from now on to `sink`. A sink is dropped at its first error, which Close returns.
   void AddSink(std::unique_ptr<HistorySink> sink);
 
-  // Words and length of a metric, before its first value; needed for vectors whose dimension is to have a
-  // name or to be shared. InvalidArgument for a bad name, a length above kLongestVector, or a length other
-  // than that which the metric or its dimension has already (also in the file of a resumed run).
+  // Describes a metric before its first value: units, names, length. Required for integers, and for vectors whose
+  // dimension has a given name or is shared. No effect if the metric exists with that length. InvalidArgument for a
+  // bad name, a length above kLongestVector, or one that differs from the existing length of the metric or its
+  // dimension (also in the file of a resumed run).
   absl::Status Declare(const Metric& metric);
 
-  // One draw. InvalidArgument for a bad name, a vector of another length than before, or a fraction for an integer; ResourceExhausted
-  // or others where the journal cannot be written. After an error the draw is not taken and the history can
-  // go on.
+  // Appends one draw. InvalidArgument for a bad name, an empty vector or one of another length than before, a
+  // value that is not whole for an integer metric, or more than 16 MiB; ResourceExhausted or other errors if the
+  // journal cannot be written. After an error the draw is not part of the history, which remains usable.
   absl::Status Append(absl::Span<const Scalar> scalars, absl::Span<const Vector> vectors = {});
 
-  // Brings the file up to date now.
+  // Writes all draws to the file now.
   absl::Status Commit();
 
-  // Commit, mark as complete, remove the journal, close the sinks. Append must not follow.
+  // Commits, marks the run as complete, removes the journal and closes the sinks. Returns the first error of the
+  // file, else of a sink. Append must not be called afterwards.
   absl::Status Close();
 
   std::int64_t draws() const { return draws_; }

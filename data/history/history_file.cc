@@ -23,7 +23,7 @@ constexpr char kConventions[] = "CF-1.8";
 constexpr char kDraw[] = "/draw";
 constexpr std::int64_t kChunkDraws = 1024;
 constexpr std::int64_t kChunkNumbers = 8 * kChunkDraws;
-// A block is written once it holds so many draws, or so many numbers.
+// A block is written once it holds that many draws, or numbers.
 constexpr std::int64_t kBlockDraws = 4 * kChunkDraws;
 constexpr std::int64_t kBlockNumbers = 1 << 20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -54,7 +54,7 @@ bool IsDimension(const File& file, const std::string& name) {
   return array.ok() && H5DSis_scale(array.id()) > 0;
 }
 
-// The dimension that a vector's second place lies along; empty if none is attached.
+// The dimension scale of a vector's second axis; empty if none is attached.
 std::string SecondDimension(const File& file, const std::string& name) {
   QuietHdf5 quiet;
   const Handle array(H5Dopen2(file.id(), PathOf(name).c_str(), H5P_DEFAULT));
@@ -94,7 +94,7 @@ absl::StatusOr<Metric> MetricNamed(const File& file, const std::string& name) {
   return metric;
 }
 
-// Some draws, column by column; what is not given is NaN.
+// Consecutive draws, by column; missing values are NaN.
 struct Block {
   std::int64_t first = 0;
   std::int64_t draws = 0;
@@ -122,7 +122,7 @@ bool IsFull(const Block& block, std::int64_t next_draw) {
   return block.draws > 0 && (next_draw >= block.first + kBlockDraws || block.numbers >= kBlockNumbers);
 }
 
-// For readers: elements of the fill value are no numbers.
+// Marks elements that have the fill value as missing, for readers.
 absl::Status NameFillValue(File& file, const std::string& path) {
   return HasAttribute(file, path, kFillValue) ? absl::OkStatus()
                                               : SetAttribute(file, path, kFillValue, kNoInteger);
@@ -131,7 +131,7 @@ absl::Status NameFillValue(File& file, const std::string& path) {
 absl::Status WriteColumn(File& file, const Metric& metric, std::int64_t first,
                          absl::Span<const double> column) {
   const std::string path = PathOf(metric);
-  // A file that is gone on with may have the metric as float64.
+  // A resumed file may have the metric as float64.
   if (!HoldsIntegers(file, metric.name)) return WriteRows<double>(file, path, first, column);
   std::vector<std::int64_t> whole;
   whole.reserve(column.size());
@@ -191,7 +191,7 @@ absl::Status CheckFormat(const File& file) {
 
 absl::Status CreateHistoryFile(const std::string& path,
                                const std::map<std::string, std::string>& attributes) {
-  FileImage image;  // HDF5 does not survive every write that fails
+  FileImage image;  // HDF5 can crash after a failed write
   PLAIT_ASSIGN_OR_RETURN(File file, File::Create(path, image));
   PLAIT_RETURN_IF_ERROR(SetFormat(file, kFormat, kVersion));
   PLAIT_RETURN_IF_ERROR(SetAttribute(file, "/", "Conventions", kConventions));
@@ -276,7 +276,7 @@ absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journa
   std::int64_t next = held;
   for (JournalDraw draw; journal.Next(draw);) {
     if (draw.draw < held) continue;
-    if (block.draws == 0 && draw.draw > next) break;  // draws that the file has given up
+    if (block.draws == 0 && draw.draw > next) break;  // a gap: the journal does not continue this file
     next = draw.draw + 1;
     if (IsFull(block, draw.draw)) PLAIT_RETURN_IF_ERROR(Write(file, journal.metrics(), block));
     Add(draw, journal.metrics(), block);

@@ -1,10 +1,10 @@
-// The HDF5 side of a history, laid out as netCDF-4 does: a dimension `draw`, a variable per metric along it,
-// float64 or, of whole numbers, int64; a vector per draw has a second dimension, whose coordinate is 0, 1, ...
-// length - 1. What a draw does not have is NaN or netCDF's fill value for int64, which the attribute _FillValue names
-// where it occurs: xarray then shows NaN, and integers otherwise.
+// The HDF5 layout of a history, as netCDF-4 defines it: a dimension `draw`, a variable per metric along it (float64, or
+// int64 for integer metrics); vectors have a second dimension with coordinate 0, 1, ... length - 1. Missing values are
+// NaN, or netCDF's fill value for int64; the attribute _FillValue is set only where it occurs, so that xarray keeps
+// complete integer variables as integers.
 //
-// Root attributes: format "plait history", format_version 3 (2 had no integers, 1 numbers only; both are read and gone
-// on with), Conventions "CF-1.8", those of the run, complete (1: closed as it should), resumed_at_draw.
+// Root attributes: format "plait history", format_version 3 (2 had no integers, 1 no vectors either; both can be
+// read and resumed), Conventions "CF-1.8", those of the run, complete (1: closed normally), resumed_at_draw.
 // Variables have units, long_name and statistic where they are known.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_FILE_H_
 #define PLAIT_DATA_HISTORY_HISTORY_FILE_H_
@@ -21,29 +21,29 @@
 
 namespace plait::data {
 
-// A new file without draws or metrics; the attributes describe the run.
+// Creates a file without draws or metrics; `attributes` describe the run.
 absl::Status CreateHistoryFile(const std::string& path, const std::map<std::string, std::string>& attributes);
 
-// Opens one for reading, or for changes by way of `image` (FileImage::On). DataLoss where it is no history or one of a newer
-// format version.
+// Opens a history for reading, or for writing through `image` (FileImage::On). DataLoss if the file is not a
+// history, or has a newer format version.
 absl::StatusOr<File> OpenHistoryFile(const std::string& path);
 absl::StatusOr<File> OpenHistoryFile(const std::string& path, FileImage& image);
 
 absl::StatusOr<std::int64_t> DrawCount(const File& file);
 absl::StatusOr<std::vector<Metric>> MetricsOf(const File& file);
 
-// The format is marked as this version's, before new draws go into a file of an older one.
+// Sets the current format version, before draws are added to a file of an older one.
 absl::Status MarkVersion(File& file);
 
-// A variable along `draw`, without values so far. FailedPrecondition where a vector's dimension is there with another
+// Adds a variable along `draw`, without values. FailedPrecondition if the vector's dimension exists with another
 // length.
 absl::Status AddMetric(File& file, const Metric& metric);
 
-// Makes the file `draws` long: cuts, or adds draws without values.
+// Sets the number of draws: truncates, or adds draws without values.
 absl::Status SetDrawCount(File& file, std::int64_t draws);
 
-// Adds the draws of the journal that the file does not hold yet, a few thousand at a time; metrics that the
-// file does not know are added. Returns the number of draws that it then has.
+// Adds those draws of the journal that the file lacks, at most 4096 at a time, and their metrics. Returns the new
+// number of draws.
 absl::StatusOr<std::int64_t> AppendJournal(File& file, const std::string& journal_path);
 
 }  // namespace plait::data

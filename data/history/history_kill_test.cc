@@ -1,6 +1,5 @@
-// A process that appends and commits all the time is killed at many moments; the file opens each time,
-// without help, and after recovery holds every draw that the process had been told was taken. So do the
-// exports beside it, apart from the record that was being written.
+// A process that appends and commits continuously is killed many times. The file opens each time, and after Recover
+// holds every draw whose Append had returned. So do the exports, apart from the record that was being written.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,6 +1,5 @@
-// A history whose machine loses its power at any point: the file opens, and holds every draw up to the last
-// Commit that returned, without help and after Recover; never a draw of the run before it was resumed behind
-// one of the run after that.
+// Power failure at any point: the file opens and holds every draw up to the last Commit that returned, before and after
+// Recover; draws from before a resume never follow draws from after it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

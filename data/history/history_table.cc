@@ -56,7 +56,7 @@ std::string Numbers(const Handle& attribute, hid_t type, hssize_t elements) {
   return absl::StrJoin(values, ", ");
 }
 
-// Whether there is a text for it, and which.
+// The attribute as text; false if it has none.
 std::pair<bool, std::string> Text(const Handle& attribute) {
   const Handle type(H5Aget_type(attribute.id()));
   const Handle space(H5Aget_space(attribute.id()));
@@ -109,10 +109,10 @@ std::string AttributeAsText(hid_t object, const std::string& name) {
 
 constexpr char kFormat[] = "plait history";
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// A run that commits just now replaces the file and empties the journal in turn.
+// A run that commits meanwhile replaces the file, then truncates the journal.
 constexpr int kAttempts = 5;
 constexpr int kDeepestGroup = 4;
-// In memory at once, 8 GiB.
+// Most numbers in memory at once: 8 GiB.
 constexpr std::int64_t kMostNumbers = std::int64_t{1} << 30;
 
 Handle OpenArray(const File& file, const std::string& name) {
@@ -143,7 +143,7 @@ double FillValueOf(const Handle& array) {
   return value;
 }
 
-// netCDF-4 writes a dimension without coordinates as an array that nobody is to read.
+// netCDF-4 writes a dimension without coordinates as an array whose values have no meaning.
 bool IsBareDimension(const Handle& array) {
   return absl::StartsWith(AttributeAsText(array.id(), "NAME"), "This is a netCDF dimension but not");
 }
@@ -188,7 +188,8 @@ std::string ScaleOf(const Handle& array, int dimension) {
   return name;
 }
 
-// The array that numbers the draws: `draw`, or the scale of what the first array is along. "" for none.
+// The array that numbers the draws: `draw`, else the dimension scale of the first array that has one. "" if there is
+// none.
 std::string CoordinateOf(const File& file, const std::vector<std::string>& arrays) {
   std::string coordinate;
   if (std::count(arrays.begin(), arrays.end(), "draw") > 0) coordinate = "draw";
@@ -288,7 +289,7 @@ bool HistoryTable::ReadJournal() {
   return true;
 }
 
-// Values of the latest draw. False where they are not of the metric's width, or too many.
+// Adds values of the latest draw. False if they do not have the metric's width, or are too many.
 bool HistoryTable::AddToTail(const Metric& metric, absl::Span<const double> values) {
   const auto width = static_cast<std::int64_t>(values.size());
   const TableMetric* known = Find(metric.name);

@@ -6,13 +6,13 @@
 //     ...                               // values[draw]; NaN: not given, or given as NaN
 //   }
 //
-// Reads what History writes, and also other HDF5 files of metrics per step: those that xarray, netCDF-4 or
-// h5py wrote, with or without a coordinate `draw`, integers (those of their _FillValue are NaN)
-// and floating-point numbers of any width, in groups ("loss/mean") or not. Every array of numbers of one dimension is a metric, one of two dimensions
-// a vector per draw. Arrays that are shorter than the longest end in NaN.
+// Reads what History writes, and other HDF5 files of metrics per step, written by xarray, netCDF-4 or h5py: with
+// or without a coordinate, integers (_FillValue reads as NaN) and floating-point numbers of any width, in groups
+// ("loss/mean", up to four levels) or not. Every one-dimensional array of numbers that is not a dimension scale is a
+// metric, every two-dimensional one a vector per draw. Shorter arrays are padded with NaN.
 //
-// Nothing is modified. Draws of a run that goes on, or was killed, are read from its journal too, and counted
-// by journal_draws(); the file keeps the state of the moment when it was opened.
+// Nothing is modified. Draws of a running or killed run are also read from its journal (journal_draws()). The table
+// shows the state at Open, also if the run replaces the file later.
 //
 // Memory: one column at a time, and the journal's draws. Local.
 #ifndef PLAIT_DATA_HISTORY_HISTORY_TABLE_H_
@@ -44,8 +44,8 @@ struct TableMetric {
 
 class HistoryTable {
  public:
-  // NotFound: no such file. DataLoss: not HDF5, truncated, of a newer format version, or without any array
-  // of numbers. FailedPrecondition: without a single draw. Each is one line that begins with the path.
+  // NotFound: no such file. DataLoss: not HDF5, damaged, of a newer format version, or without any array of
+  // numbers. FailedPrecondition: no draws. Each is one line that begins with the path.
   static absl::StatusOr<HistoryTable> Open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
@@ -65,14 +65,16 @@ class HistoryTable {
   // "" where there is none.
   std::string Attribute(const std::string& name) const;
 
-  // The number that the program gave each draw: the coordinate `draw` where the file has one, else 0, 1, ...
+  // The number of each draw: the coordinate `draw`, else the dimension scale of the first array that has one
+  // ("step", say), else 0, 1, ... Draws beyond the coordinate, as those of the journal, have their index.
   absl::StatusOr<std::vector<double>> DrawNumbers() const;
 
-  // `draws()` values of a scalar metric, or of entry `entry` of a vector. NotFound; InvalidArgument for an
-  // entry outside the vector.
+  // Returns the draws() values of a scalar metric, or of entry `entry` of a vector. NotFound: no such metric;
+  // InvalidArgument: no such entry.
   absl::StatusOr<std::vector<double>> Column(const std::string& name, std::int64_t entry = 0) const;
 
-  // Vectors of draws [first, first + count), row-major (draw, entry).
+  // Returns the values of draws [first, first + count), row-major (draw, entry). NotFound: no such metric;
+  // InvalidArgument: no such draws; ResourceExhausted: more than 2^30 values.
   absl::StatusOr<std::vector<double>> Rows(const std::string& name, std::int64_t first,
                                            std::int64_t count) const;
 

@@ -130,7 +130,7 @@ TEST(HistoryTable, ReadsTheJournalOfAKilledRunAndChangesNothing) {
   EXPECT_EQ(*ReadWholeFile(path + ".journal"), journal);
 }
 
-// Records whose checksums are right and whose numbers are not: what comes before them is there.
+// Records with valid checksums but invalid contents: the draws before them are read.
 TEST(HistoryTable, StopsAtWhatAJournalCannotSay) {
   const auto record = [](const std::string& payload) {
     const std::uint32_t prefix[] = {static_cast<std::uint32_t>(payload.size()),

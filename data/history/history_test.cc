@@ -108,7 +108,7 @@ TEST(History, IntegersAreIntegersInTheFile) {
     EXPECT_TRUE(HasAttribute(file, "/level", "_FillValue"));
     EXPECT_TRUE(HasAttribute(file, "/rows", "_FillValue"));
   }
-  // Gone on with behind draws that were lost, and with a metric that comes late.
+  // Resumed after lost draws, and with a new metric.
   auto resumed = *History::Resume(path, 4, {.commit_seconds = kNever});
   ASSERT_TRUE(resumed->Declare(Count("late", "from here on")).ok());
   ASSERT_TRUE(resumed->Append({{"step", 5}, {"late", 2}}).ok());
@@ -328,7 +328,7 @@ TEST(History, AFullDiskAtTheBeginningIsOneLineAndLeavesNothing) {
   ASSERT_TRUE(History::Create(path, {}).ok());
 }
 
-// Wherever in the commit the disk is full: an error, with which the process goes on to its end.
+// Wherever in the commit the disk is full: an error, after which the process can continue.
 TEST(History, FullDiskAtACommit) {
   int errors = 0;
   for (rlim_t bytes = 6000; bytes < 24000; bytes += 1000) {
@@ -372,7 +372,7 @@ TEST(History, FullDiskIsReportedAndLosesNothingTaken) {
     absl::Status status;
     for (int i = 0; i < 5000 && status.ok(); ++i) status = history->Append({{"loss", 1.0 * i}});
     const std::int64_t taken = history->draws();
-    // EFBIG of the limit is OutOfRange, ENOSPC of a full disk ResourceExhausted.
+    // The limit (EFBIG) is ResourceExhausted, as a full disk (ENOSPC) is; from absl::ErrnoToStatus it is OutOfRange.
     const bool told = absl::IsOutOfRange(status) || absl::IsResourceExhausted(status);
     [[maybe_unused]] const ssize_t sent = write(pipe_ends[1], &taken, sizeof(taken));
     _exit(!status.ok() && told ? 0 : 1);

@@ -1,12 +1,16 @@
-// What a history has taken since its file was last brought up to date: a log beside the file, written
-// record by record, so that a killed process loses nothing that was appended.
+// Write-ahead log of a history: the draws since its last commit, written record by record beside the file, so
+// that a killed process loses nothing that was appended.
 //
-// Format: "PLTJRNL2", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. A record
-// begins with its kind: 'M' { uint32 id, name \0 units \0 long_name \0 statistic \0 dimension \0 length \0
-// kind \0 } names a metric, in the order of ids, of kind "i" where it is of whole numbers; 'D' { int64 draw, (uint32 id, float64[max(length, 1)])* } is a draw, one more than the
-// draw before. The reader stops
-// at the first record that is cut short, damaged or out of order. "PLTJRNL1" had numbers only, without the last four
-// texts; it is read, and so are records without the kind.
+// Format: "PLTJRNL2", then records { uint32 length, uint32 crc32, byte[length] }, little-endian. The first
+// byte of a record is its type:
+//
+//   'M' { uint32 id; name \0 units \0 long_name \0 statistic \0 dimension \0 length \0 kind \0 }
+//       a metric, in the order of ids; kind "i": integers
+//   'D' { int64 draw; (uint32 id, float64[max(length, 1)])* }
+//       a draw; numbers of draws are consecutive
+//
+// The reader stops at the first record that is truncated, damaged or out of order. It also reads "PLTJRNL1", which
+// had scalars only, without the last four texts, and metrics without kind.
 #ifndef PLAIT_DATA_HISTORY_JOURNAL_H_
 #define PLAIT_DATA_HISTORY_JOURNAL_H_
 
@@ -31,18 +35,17 @@ struct JournalDraw {
   std::vector<double> numbers;     // those of all ids, one after the other: max(length, 1) of each
 };
 
-// Owns the open journal and an exclusive lock on it, which ends with the process.
+// Owns the open journal and an exclusive lock on it (flock), released at the latest when the process ends.
 class JournalWriter {
  public:
-  // Opens or creates; keeps what is there. FailedPrecondition if another process writes it.
+  // Opens the journal for appending, or creates it. FailedPrecondition if another process writes it.
   static absl::StatusOr<JournalWriter> Open(const std::string& path);
 
-  // Empties it and names the metrics, whose indices later draws use; on the disk when it returns, or else old records
-  // could come back between new ones after a loss of power.
+  // Truncates the journal and writes the metrics, whose indices are the ids of later draws. Flushes to disk (fsync), as
+  // otherwise old records could reappear between new ones after a power failure.
   absl::Status Restart(absl::Span<const Metric> metrics);
   absl::Status AddMetric(std::uint32_t id, const Metric& metric);
-  // A draw, entry by entry: Begin, Add for each metric, End. InvalidArgument from End where it is too large
-  // (16 MB).
+  // Writes a draw: Begin, Add for each metric, End. InvalidArgument from End if it has more than 16 MiB.
   void BeginDraw(std::int64_t draw);
   void AddToDraw(std::uint32_t id, absl::Span<const double> numbers);
   absl::Status EndDraw();

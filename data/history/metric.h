@@ -1,4 +1,4 @@
-// What a history holds per draw: metrics, each a number or a small vector.
+// The metrics of a history: numbers or small vectors per draw.
 #ifndef PLAIT_DATA_HISTORY_METRIC_H_
 #define PLAIT_DATA_HISTORY_METRIC_H_
 
@@ -12,7 +12,7 @@
 
 namespace plait::data {
 
-// The longest vector; longer ones belong in files of their own.
+// The longest vector; longer ones belong in separate files.
 inline constexpr std::int64_t kLongestVector = 1 << 16;
 
 struct Metric {
@@ -21,22 +21,21 @@ struct Metric {
   std::string long_name = "";  // "time of a step"
   std::string statistic = "";  // "mean over ranks"; empty for a plain value
 
-  // A vector of `length` > 0 lies along (draw, dimension); the dimension may be shared by vectors of one
-  // length and has a coordinate of its own name, 0 ... length - 1. Empty: NAME_index. A number has length
-  // 0.
+  // A vector has `length` > 0 and shape (draw, dimension); the dimension may be shared by vectors of the same length
+  // and has a coordinate of its name, 0 ... length - 1. Empty: NAME_index. A scalar has length 0.
   std::string dimension = "";
   std::int64_t length = 0;
 
-  // Whole numbers, within 2^53 of 0: integers in the file. NaN is "not given", as everywhere.
+  // Stored as int64 in the file; values must be whole numbers of magnitude at most 2^53, or NaN: missing.
   bool integer = false;
 };
 
-// A counter or a number of things: Count("step", "steps done").
+// An integer metric without unit, for counters: Count("step", "steps done").
 inline Metric Count(std::string name, std::string long_name) {
   return {.name = std::move(name), .units = "1", .long_name = std::move(long_name), .integer = true};
 }
 
-// Whether it is a whole number within 2^53 of 0, where doubles hold all of them.
+// Whether `value` is a whole number of magnitude at most 2^53, the range in which a double represents all of them.
 bool IsWhole(double value);
 
 struct Scalar {
@@ -44,13 +43,13 @@ struct Scalar {
   double value;
 };
 
-// Does not own its values: a braced list of them holds only within the call that it is an argument of.
+// Does not own its values: a braced list lives only until the end of the call that it is passed to.
 struct Vector {
   absl::string_view name;
   absl::Span<const double> values;
 };
 
-// One draw, as the history took it; the views hold until the call that brings it returns.
+// One draw, as passed to the sinks; the views are valid during that call only.
 struct Draw {
   std::int64_t draw = 0;
   double unix_seconds = 0;  // when it was appended
@@ -58,10 +57,10 @@ struct Draw {
   absl::Span<const Vector> vectors = {};
 };
 
-// InvalidArgument unless it may be the name of a metric or a dimension.
+// InvalidArgument unless `name` is allowed as the name of a metric or dimension.
 absl::Status CheckMetricName(absl::string_view name);
 
-// Of a vector, with the default filled in; empty for a number.
+// The dimension of a vector, by default NAME_index; empty for a number.
 std::string DimensionOf(const Metric& metric);
 
 // How many numbers a metric has per draw.

@@ -1,4 +1,4 @@
-// What a file should say about the run that wrote it.
+// Attributes that describe the run that wrote a file.
 //
 //   data::RunFacts run = {.program = "test_dist", .revision = Revision(), .seed = "1234", .ranks = 8};
 //   run.settings = "--batch-size=64 --dtype=float32";

@@ -1,8 +1,9 @@
 // The settings of a run, one by one, from the line that a history keeps of them (attribute `settings`).
 //
-//   ParseSettings("Namespace(lr=0.1, hosts=['a', 'b'], data='x y')");  // lr: 0.1, hosts: ['a', 'b'], data: x
-//   y ParseSettings("--lr=0.1 --layer-sizes 8,4 --compile");             // lr: 0.1, layer_sizes: 8,4,
-//   compile: true
+//   ParseSettings("Namespace(lr=0.1, hosts=['a', 'b'], data='x y')");
+//       // lr: 0.1, hosts: ['a', 'b'], data: x y
+//   ParseSettings("--lr=0.1 --layer-sizes 8,4 --compile");
+//       // lr: 0.1, layer_sizes: 8,4, compile: true
 #ifndef PLAIT_DATA_HISTORY_SETTINGS_LINE_H_
 #define PLAIT_DATA_HISTORY_SETTINGS_LINE_H_
 
@@ -14,12 +15,13 @@ namespace plait::data {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// Names and values, in their order: name=value pairs, separated by commas or blanks, as Python's Namespace
-// and as flags. Dashes before a name go, within it they become underscores; quotes around a value go. Of a
-// name that comes twice the last value counts. What is no setting is left out.
+// Returns names and values in order, from Python's Namespace(...) or from flags: name=value pairs separated by a
+// space or a comma and a space, "--name value", or "--name" ("true"). Leading dashes and quotes around values are
+// removed, other dashes in names become underscores. A repeated name keeps its first place and last value. Other
+// words are skipped.
 NamedTexts ParseSettings(const std::string& line);
 
-// Sets or adds.
+// Replaces the value of `name`, or appends it.
 void PutSetting(NamedTexts& settings, std::string name, std::string value);
 
 }  // namespace plait::data

@@ -1,12 +1,11 @@
-// What a history feeds with its draws beside its own file: CSV, JSON lines, TensorBoard.
+// Exports of a history while it is written: CSV, JSON lines, TensorBoard.
 //
 //   PLAIT_ASSIGN_OR_RETURN(auto csv, MakeCsvSink("run.csv"));
 //   history->AddSink(std::move(csv));
 //
-// Each draw is one write without a buffer, so that a kill loses nothing and others can read along. A sink
-// that fails takes nothing more; the history continues and Close returns the error. Factories return
-// AlreadyExists if the file of an earlier run is there, or with `move_old_aside` rename it to FILE.1, FILE.2,
-// ...
+// Each draw is one unbuffered write, so that a killed process loses nothing and other programs can follow. A sink
+// is dropped at its first error; the history continues and its Close returns that error. If the file of an earlier
+// run exists, factories return AlreadyExists, or with `move_old_aside` rename it to FILE.1, FILE.2, ...
 #ifndef PLAIT_DATA_HISTORY_SINKS_H_
 #define PLAIT_DATA_HISTORY_SINKS_H_
 
@@ -28,7 +27,7 @@ class HistorySink {
   // Called before the first draw that has the metric.
   virtual absl::Status Declare(const Metric&) { return absl::OkStatus(); }
   virtual absl::Status Add(const Draw& draw) = 0;
-  // The last call. `complete`: the run finished.
+  // The last call. `complete`: the run called History::Close.
   virtual absl::Status Close(bool /*complete*/) { return absl::OkStatus(); }
 };
 
@@ -39,8 +38,8 @@ class HistorySink {
 //   1,nan,,,
 //
 // A column per number, in the order of the metrics; units are in the history's own file. Numbers read back as the same
-// doubles, whole ones as integers; nan, inf and -inf are values, an empty cell is a metric that the draw does not have. A new metric gets columns at the right: the file is rewritten
-// atomically, with empty cells in earlier rows. A vector keeps the columns of its first length.
+// doubles, whole numbers as integers; nan, inf and -inf are values, an empty cell is a metric that the draw does not
+// give. A new metric adds columns on the right: the file is rewritten atomically, with empty cells in earlier rows.
 absl::StatusOr<std::unique_ptr<HistorySink>> MakeCsvSink(const std::string& path,
                                                          bool move_old_aside = false);
 
@@ -66,10 +65,10 @@ struct TensorboardOptions {
 //   metrics          scalars, float32 as TensorBoard stores them; NaN and infinities are kept
 //   vectors          histograms of their finite values, in 30 buckets of equal width
 //   attributes       a text named "run", as a table
-//   hyperparameters  for the HPARAMS page, with the end of the run as success or failure; values that parse
-//                    as numbers are numbers, "true" and "false" are bool
-// TensorBoard takes all files of a folder for one run: a folder with event files is refused, moved aside, or,
-// for a resumed run, gets another file. Makes the folder.
+//   hyperparameters  for the HPARAMS page, with the status success or failure; values that parse as numbers are
+//                    numbers, "true", "True", "false" and "False" are bool
+// TensorBoard takes all files of a folder for one run: for a folder that has event files, the result is AlreadyExists;
+// with `move_old_aside` the folder is renamed, with `resume` it gets another file. Creates the folder.
 absl::StatusOr<std::unique_ptr<HistorySink>> MakeTensorboardSink(const std::string& folder,
                                                                  const TensorboardOptions& options);
 

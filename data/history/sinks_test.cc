@@ -86,7 +86,7 @@ TEST(Sinks, NeverTouchAnOldRun) {
             absl::StatusCode::kNotFound);
 }
 
-// A sink that cannot write lets the history go on, and the end tells.
+// The history continues without a sink that fails; Close returns the error.
 TEST(Sinks, AFullDiskForASinkDoesNotDisturbTheHistory) {
   const std::string path = NewPath("full_sink.h5"), csv = NewPath("full_sink.csv");
   const pid_t child = fork();

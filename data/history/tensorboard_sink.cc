@@ -32,8 +32,7 @@ constexpr int kBuckets = 30;
 
 double UnixSeconds() { return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()); }
 
-// The least significant part of a double must not be lost where nothing asks for it: only on the way into
-// the file.
+// TensorBoard stores scalars as float32: the only place where values are rounded.
 float Narrowed(double value) { return static_cast<float>(value); }
 
 bool HasEvents(const std::string& folder) {
@@ -102,7 +101,7 @@ tensorboard::Value ValueOf(const std::string& text) {
   return value;
 }
 
-// Data of a plugin hang on a value without content of its own.
+// A plugin's data are the metadata of a summary value, whose tensor is empty.
 void AddPluginValue(const std::string& tag, const tensorboard::HyperparameterData& data,
                     tensorboard::Summary& summary) {
   tensorboard::SummaryValue& value = *summary.add_value();

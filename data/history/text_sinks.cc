@@ -15,8 +15,8 @@
 namespace plait::data {
 namespace {
 
-// The shortest decimal that reads back as the same double, whole numbers without exponent (pandas takes 1e+05 for no
-// integer); "nan" without a sign.
+// The shortest decimal that reads back as the same double; whole numbers without exponent (pandas does not read
+// 1e+05 as an integer); "nan" without a sign.
 void AppendNumber(double value, std::string& out) {
   char text[32];
   if (IsWhole(value) && !(value == 0 && std::signbit(value))) {
@@ -80,7 +80,7 @@ absl::Status CsvSink::WriteHeader() {
   return absl::OkStatus();
 }
 
-// The file with the header of now, and empty cells at the end of its rows.
+// Rewrites the file with the current header, and empty cells appended to its rows.
 absl::Status CsvSink::Widen() {
   const std::string more(columns_ - written_columns_, ',');
   PLAIT_RETURN_IF_ERROR(WriteAtomically(file_.path(), file_.size(), [&](const std::string& partial) {

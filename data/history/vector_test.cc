@@ -210,7 +210,7 @@ TEST(BadFiles, TruncatedHistoryIsNamed) {
   }
 }
 
-// As the first version of the format wrote them: numbers only, journal and all.
+// As the first version of the format wrote them: scalars only, also in the journal.
 TEST(BadFiles, HistoriesOfTheFirstVersionAreGoneOnWith) {
   const std::string path = NewPath("first_version.h5");
   auto history = Started(path);

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint32_t kImages = 2051, kLabels = 2049;
 constexpr std::uint64_t kLargestSide = 65535;
-// Deflate's limit: bytes for each one that gzip data have.
+// Deflate's highest compression ratio.
 constexpr std::uint64_t kMostPacked = 1032;
 
-// Sample count first; 4 bytes of magic number and 4 for each of these lie before the samples.
+// Number of samples, then their shape. The header has 4 bytes of magic number and 4 for each of these.
 using Shape = std::vector<std::uint64_t>;
 
 std::size_t HeaderBytes(std::uint32_t magic) { return 4 + 4 * (magic & 0xff); }
@@ -99,7 +99,7 @@ absl::StatusOr<Contents> Parse(std::string bytes, std::uint32_t magic) {
   Contents contents;
   PLAIT_ASSIGN_OR_RETURN(contents.shape, ParseHeader(head, magic));
   const std::uint64_t expected = SizeOf(contents.shape, magic);
-  // One byte more than expected shows that there are more.
+  // One byte more than expected, to detect excess data.
   if (gzip) {
     if (expected / kMostPacked > bytes.size()) return CheckSize(contents.shape, expected, bytes.size());
     PLAIT_ASSIGN_OR_RETURN(bytes, Gunzip(bytes, expected + 1));

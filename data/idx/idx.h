@@ -1,4 +1,4 @@
-// Reader of IDX files, the format of MNIST (LeCun, Cortes, Burges) and of the sets made in its image.
+// Reader of IDX files, the format of MNIST (LeCun, Cortes, Burges) and of data sets modelled on it.
 //
 //   PLAIT_ASSIGN_OR_RETURN(ImageSplit train, ReadIdxSplit("train-images-idx3-ubyte.gz",
 //                                                         "train-labels-idx1-ubyte.gz"));
@@ -9,10 +9,10 @@
 //        8  2 x uint32       rows, columns
 //           uint8            samples x rows x columns, or samples
 //
-// Files may be plain or gzip; their first bytes tell, not their names. Errors, one line each, "FILE: what;
-// what to do": NotFound; InvalidArgument where it is no IDX file or one of another type, where it has no
-// samples or sizes outside 1..65535, or where images and labels do not match; DataLoss where it is cut short,
-// longer than its header says, or its gzip data are damaged. Local.
+// Files may be plain or gzip, which is detected from their first bytes. Errors, one line each, "FILE: what;
+// what to do": NotFound; InvalidArgument if the file is not IDX or has another type, no samples or sizes outside
+// 1..65535, or if images and labels differ in number; DataLoss if it is truncated, longer than its header says, or
+// its gzip data are damaged. Local.
 #ifndef PLAIT_DATA_IDX_IDX_H_
 #define PLAIT_DATA_IDX_IDX_H_
 
@@ -34,7 +34,7 @@ absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path);
 // One unsigned byte per label.
 absl::StatusOr<std::string> ReadIdxLabels(const std::string& path);
 
-// Both, of the same number of samples.
+// Reads images and their labels.
 absl::StatusOr<ImageSplit> ReadIdxSplit(const std::string& images_path, const std::string& labels_path);
 
 }  // namespace plait::data

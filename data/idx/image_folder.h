@@ -5,8 +5,8 @@
 //   DIR/train-images-idx3-ubyte     DIR/train-labels-idx1-ubyte
 //   DIR/t10k-images-idx3-ubyte      DIR/t10k-labels-idx1-ubyte       each also with .gz
 //
-// "train-images.idx3-ubyte" and the like are taken too. DIR may also be a folder with these files in raw/ or
-// MNIST/raw/.
+// "train-images.idx3-ubyte" and the like are accepted too. The files may also be in DIR/raw or DIR/MNIST/raw, where
+// torchvision puts them.
 #ifndef PLAIT_DATA_IDX_IMAGE_FOLDER_H_
 #define PLAIT_DATA_IDX_IMAGE_FOLDER_H_
 
@@ -18,9 +18,8 @@
 
 namespace plait::data {
 
-// Classes are named by their numbers: ten, or as many as the labels need. Errors of ReadIdxSplit; NotFound
-// where a file is missing, with the names that were looked for; InvalidArgument where training and test
-// images differ in size. Local.
+// Class names are numbers: ten, or as many as the labels need. Errors of ReadIdxSplit; NotFound, listing the
+// expected names, if a file is missing; InvalidArgument if training and test images differ in size. Local.
 absl::StatusOr<ImageSet> ReadImageFolder(const std::string& folder);
 
 // "T-shirt/top", "Trouser", ...: the ten of Xiao, Rasul, Vollgraf, arXiv:1708.07747.

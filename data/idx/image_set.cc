@@ -10,7 +10,7 @@ std::string ImageSet::description() const { return synthetic ? "synthetic stand-
 
 PixelScale ScaleOf(const ImageSplit& split) {
   PLAIT_CHECK(!split.images.empty()) << "no images";
-  // Whole numbers: exact for up to 2^47 pixels.
+  // Integer sums: exact for up to 2^47 pixels.
   std::uint64_t sum = 0, squares = 0;
   for (const std::uint64_t pixel : split.images) {
     sum += pixel;

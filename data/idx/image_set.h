@@ -1,4 +1,5 @@
-// Labelled grey images in memory: what the readers make. data/images hands them to training programs.
+// Labelled greyscale images in memory, as the readers return them; FromGreyImages (data/images) adapts them for
+// training.
 //
 //   const PixelScale scale = ScaleOf(set.train);                           // MNIST: 0.1307, 0.3081
 #ifndef PLAIT_DATA_IDX_IMAGE_SET_H_
@@ -23,10 +24,10 @@ struct ImageSplit {
 struct ImageSet {
   ImageSplit train, test;  // images of the same size
   std::vector<std::string> class_names;
-  std::string source;  // where the images come from, for people
+  std::string source;  // where the images come from, human-readable
   bool synthetic = false;
 
-  // The source; begins with "synthetic" where the images are made up. Belongs into every line that names the
+  // The source, prefixed with "synthetic" if the images are generated. Programs print it wherever they name their
   // data.
   std::string description() const;
 };
@@ -37,8 +38,8 @@ struct PixelScale {
   double standard_deviation = 1;
 };
 
-// Mean and (population) standard deviation of pixel / 255 over all pixels of a split with samples; the
-// deviation of images of one single grey is given as 1.
+// Mean and (population) standard deviation of pixel / 255 over all pixels of a split; a deviation of zero becomes 1.
+// CHECK-fails without images.
 PixelScale ScaleOf(const ImageSplit& split);
 
 }  // namespace plait::data

@@ -4,9 +4,9 @@
 //   std::cout << "Data: " << set.description() << "\n";       // says "synthetic" where it is
 //
 // What is taken, in this order:
-//   1. data_dir, when given: a folder of IDX files (image_folder.h). Nothing else is tried.
-//   2. Fashion-MNIST of Debian's package dataset-fashion-mnist, where it is installed;
-//   3. a synthetic stand-in (synthetic_images.h).
+//   1. data_dir, if given: a folder of IDX files (image_folder.h). Nothing else is tried;
+//   2. Fashion-MNIST from Debian's package dataset-fashion-mnist, if it is installed;
+//   3. synthetic images (synthetic_images.h).
 #ifndef PLAIT_DATA_IDX_OPEN_IMAGES_H_
 #define PLAIT_DATA_IDX_OPEN_IMAGES_H_
 
@@ -24,14 +24,13 @@ inline constexpr char kFashionMnistFolder[] = "/usr/share/datasets/fashion-mnist
 struct ImageOptions {
   std::string data_dir = "";
   std::string package_dir = kFashionMnistFolder;
-  bool synthetic = false;  // take the stand-in in any case; not with data_dir
+  bool synthetic = false;  // always use synthetic images; not with data_dir
   std::int64_t synthetic_train_samples = 6000;
   std::int64_t synthetic_test_samples = 1000;
 };
 
-// Each rank may call it on its own: the same files give the same set. Errors of ReadImageFolder, also for a
-// package folder that is there but damaged; InvalidArgument where data_dir and synthetic are both given.
-// Local.
+// Every rank calls it independently; the same files give the same set. Errors of ReadImageFolder, also if the package's
+// folder exists but is damaged; InvalidArgument if data_dir and synthetic are both given. Local.
 absl::StatusOr<ImageSet> OpenImages(const ImageOptions& options);
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// A synthetic stand-in for images of digits, for machines that have no image data.
+// Synthetic images of digits, for machines that have no image data.
 #ifndef PLAIT_DATA_IDX_SYNTHETIC_IMAGES_H_
 #define PLAIT_DATA_IDX_SYNTHETIC_IMAGES_H_
 
@@ -9,8 +9,8 @@
 namespace plait::data {
 
 // Images of 28 x 28: the digits of a seven-segment display, light on dark, moved, slanted, of varying size,
-// stroke and brightness, with noise; ten classes in equal parts, in turn. Learnable, and no more: results on
-// it say nothing about handwriting. The same for the same seed. `synthetic` is set.
+// stroke and brightness, with noise; sample i has class i mod 10. Learnable, but no benchmark of accuracy: results
+// say nothing about handwriting. Deterministic for a given seed. `synthetic` is set.
 ImageSet SyntheticImages(std::int64_t train_samples, std::int64_t test_samples, std::uint64_t seed);
 
 }  // namespace plait::data

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPlane = kCifarSide * kCifarSide, kRecord = 1 + 3 * kPlane;
 constexpr int kClasses = 10;
-// Of one file, unpacked: a million images.
+// Limit on the decompressed size of one file: a million images.
 constexpr std::size_t kLargestFile = kRecord * 1'000'000;
 
 class Cifar10 final : public ImageSource {

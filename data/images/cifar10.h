@@ -17,12 +17,12 @@ namespace plait::data {
 
 inline constexpr std::int64_t kCifarSide = 32;
 
-// Whether the folder, or cifar-10-batches-bin in it, has files named data_batch_*.bin.
+// Whether the folder, or cifar-10-batches-bin in it, has files data_batch_*.bin or data_batch_*.bin.gz.
 bool HasCifar10(const std::string& folder);
 
-// All data_batch_*.bin in the order of their names, and test_batch*.bin; each may be gzip and end in .gz.
-// Classes are named by batches.meta.txt, else by their numbers. NotFound: no such files; DataLoss: a file that
-// is no whole number of records, or damaged; InvalidArgument: a label above 9. Local.
+// Reads all data_batch_*.bin, in order of their names, for training and test_batch*.bin for testing; each may be
+// gzip (.gz). Class names are from batches.meta.txt, else their numbers. NotFound: no such files; DataLoss: a file
+// is not a whole number of records, has more than a million, or is damaged; InvalidArgument: a label above 9. Local.
 absl::StatusOr<ImageSets> ReadCifar10(const std::string& folder);
 
 }  // namespace plait::data

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kTestParts = 10;  // one of so many
+constexpr std::uint64_t kTestParts = 10;  // one part of ten is for testing
 
 struct LabelledFile {
   std::string path;
@@ -118,7 +118,7 @@ absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder) {
   }
   sets.train = std::make_shared<ImageFiles>(std::move(train));
   sets.test = std::make_shared<ImageFiles>(std::move(test));
-  // Of ImageNet, as PyTorch's models have it.
+  // Mean and deviation of ImageNet, as torchvision's models use them.
   sets.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
   sets.source = absl::StrCat("image files in ", folder);
   return sets;

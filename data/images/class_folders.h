@@ -1,8 +1,8 @@
 // Folders of JPEG and PNG files, one per class.
 //
 //   DIR/train/CLASS/*.jpg    DIR/val/CLASS/*.jpg (or test/)
-//   DIR/CLASS/*.jpg                                one folder: a tenth of the files, by a hash of their names, is
-//                                                  for testing
+//   DIR/CLASS/*.jpg                                without a split: a tenth of the files, by a hash of CLASS/NAME,
+//                                                  is for testing
 #ifndef PLAIT_DATA_IMAGES_CLASS_FOLDERS_H_
 #define PLAIT_DATA_IMAGES_CLASS_FOLDERS_H_
 
@@ -13,9 +13,9 @@
 
 namespace plait::data {
 
-// Classes are the folders' names in order. Files are found now and decoded by Read; names that end neither in .jpg,
-// .jpeg nor .png, in any case, are left alone. The scale is ImageNet's. NotFound: no folders, no files;
-// InvalidArgument: a class of val that train lacks. Local.
+// Classes are the folders' names in order. Lists the files now; Read decodes them. Only names that end in .jpg, .jpeg
+// or .png, in upper or lower case, are used. The scale is ImageNet's mean and deviation. NotFound: no images for
+// training or none for testing; InvalidArgument: a class of val that train does not have. Local.
 absl::StatusOr<ImageSets> FindClassFolders(const std::string& folder);
 
 }  // namespace plait::data

@@ -15,8 +15,8 @@ extern "C" {
 namespace plait::data {
 namespace {
 
-// Deflate gives at most 1032 bytes for one, which PNG may fill with 8 pixels each; JPEG's blocks of 64 pixels take 2 bits
-// or more. Held against what the header says.
+// Bound on the size that the header may claim: deflate expands at most 1032:1, and a PNG byte holds at most 8 pixels; a
+// JPEG block of 64 pixels takes at least 2 bits.
 constexpr std::int64_t kMostPixelsPerByte = std::int64_t{8} * 1032, kSmall = 1 << 16;
 
 absl::Status OutOfMemory() { return absl::ResourceExhaustedError("no memory to decode the image"); }
@@ -35,7 +35,7 @@ absl::StatusOr<FfmpegOwned<AVFrame>> FrameOf(absl::string_view bytes, AVCodecID 
   if (context == nullptr || packet == nullptr || frame == nullptr) return OutOfMemory();
   context->thread_count = 1;
   context->max_pixels = kSmall + kMostPixelsPerByte * static_cast<std::int64_t>(bytes.size());
-  // Else a file that is cut short gives the part that is there.
+  // Otherwise a truncated file would be decoded as far as it goes.
   context->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK | AV_EF_BUFFER | AV_EF_BITSTREAM;
   if (avcodec_open2(context.get(), nullptr, nullptr) < 0) return OutOfMemory();
   // Decoders read some bytes beyond the end.

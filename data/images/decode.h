@@ -1,4 +1,4 @@
-// Images from the bytes of JPEG and PNG files, by FFmpeg's libavcodec.
+// Decodes JPEG and PNG files with FFmpeg's libavcodec.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
 //   absl::StatusOr<Image> image = DecodeImage(bytes);      // errors do not name the file
@@ -11,8 +11,9 @@
 
 namespace plait::data {
 
-// Red, green, blue, whatever the file has; transparency is dropped. InvalidArgument: neither JPEG nor PNG;
-// DataLoss: damaged or cut short. Local; on one thread. Silences FFmpeg's own messages in this process.
+// Always returns 3 channels, RGB; alpha is dropped. InvalidArgument: neither JPEG nor PNG, or an unsupported pixel
+// format; DataLoss: damaged or truncated; ResourceExhausted. Local; uses one thread. Silences FFmpeg's log in this
+// process.
 absl::StatusOr<Image> DecodeImage(absl::string_view bytes);
 
 }  // namespace plait::data

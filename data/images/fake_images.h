@@ -1,4 +1,4 @@
-// Made-up images of any number and size, for timing and for tests: nothing is kept in memory.
+// Synthetic images of any number and size, for benchmarks and tests: generated on Read, nothing is kept in memory.
 #ifndef PLAIT_DATA_IMAGES_FAKE_IMAGES_H_
 #define PLAIT_DATA_IMAGES_FAKE_IMAGES_H_
 
@@ -16,8 +16,8 @@ struct FakeImageOptions {
   std::uint64_t seed = 1;
 };
 
-// A class has a brightness of its own in each of 4 x 4 fields and channels, under noise: learnable, and no more.
-// Image and label are functions of seed, split and index. `synthetic` is set.
+// Each class has its own brightness in each of 4 x 4 fields and each channel, plus noise: learnable, but no
+// benchmark of accuracy. Image and label are functions of seed, split and index. `synthetic` is set.
 ImageSets FakeImages(const FakeImageOptions& options);
 
 }  // namespace plait::data

@@ -50,7 +50,7 @@ std::shared_ptr<const ImageSource> FirstOf(std::shared_ptr<const ImageSource> so
 }
 
 absl::StatusOr<ChannelScale> ScaleOf(const ImageSource& source, std::int64_t channels, std::int64_t at_most) {
-  // Whole numbers: exact for up to 2^47 pixels.
+  // Integer sums: exact for up to 2^47 pixels.
   std::vector<std::uint64_t> sums(channels, 0), squares(channels, 0);
   std::uint64_t count = 0;
   for (std::int64_t i = 0; i < std::min(source.samples(), at_most); ++i) {

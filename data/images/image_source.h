@@ -1,4 +1,4 @@
-// Labelled images by index, wherever they lie, and sets of them.
+// Labelled images by index, in memory or in files.
 //
 //   PLAIT_ASSIGN_OR_RETURN(ImageSets sets, OpenImageSets({.data = "cifar-10-batches-bin"}));
 //   PLAIT_ASSIGN_OR_RETURN(Image image, sets.train->Read(17));
@@ -22,13 +22,13 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // (rows, columns, channels)
 };
 
-// The same for any number of ranks; each reads what it needs. Local.
+// A map-style data set, as torch.utils.data.Dataset. The same on every rank; each reads the images it needs. Local.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
   virtual std::int64_t samples() const = 0;
   virtual std::int64_t label(std::int64_t index) const = 0;  // 0 <= label < classes
-  // Errors of the file, "FILE: what"; sets in memory have none.
+  // `index` must be in range. Errors of the file, "FILE: what"; none for sets in memory.
   virtual absl::StatusOr<Image> Read(std::int64_t index) const = 0;
 };
 
@@ -41,24 +41,24 @@ struct ImageSets {
   std::shared_ptr<const ImageSource> train, test;
   std::vector<std::string> class_names;
   std::int64_t channels = 3;
-  std::int64_t rows = 0, columns = 0;  // of every image; 0: of any size
+  std::int64_t rows = 0, columns = 0;  // of every image; 0: sizes differ
   ChannelScale scale;
-  std::string source;  // where the images come from, for people
+  std::string source;  // where the images come from, human-readable
   bool synthetic = false;
 
-  // The source; begins with "synthetic" where the images are made up. Belongs into every line that names the
+  // The source, prefixed with "synthetic" if the images are generated. Programs print it wherever they name their
   // data.
   std::string description() const;
 };
 
-// At most the first `samples` of a source.
+// The first `samples` images of a source, or all if it has fewer.
 std::shared_ptr<const ImageSource> FirstOf(std::shared_ptr<const ImageSource> source, std::int64_t samples);
 
-// Mean and (population) standard deviation of pixel / 255, by channel, over the first `at_most` images, to four
-// digits. A deviation of zero is given as 1. Errors of Read.
+// Mean and (population) standard deviation of pixel / 255 per channel, over the first `at_most` images, rounded to
+// four decimals. A deviation of zero becomes 1. Errors of Read; CHECK-fails without images.
 absl::StatusOr<ChannelScale> ScaleOf(const ImageSource& source, std::int64_t channels, std::int64_t at_most);
 
-// Grey images in memory (data/idx).
+// Wraps greyscale images in memory (data/idx); the scale is that of the training images.
 ImageSets FromGreyImages(ImageSet set);
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// Images ready for training, by one word: made up, or whatever a folder holds.
+// Opens image sets by name: synthetic ones, or a folder in any supported format.
 #ifndef PLAIT_DATA_IMAGES_OPEN_IMAGE_SETS_H_
 #define PLAIT_DATA_IMAGES_OPEN_IMAGE_SETS_H_
 
@@ -11,13 +11,13 @@
 namespace plait::data {
 
 struct ImageSetOptions {
-  std::string data = "fake";  // or a folder
+  std::string data = "fake";  // "fake" or a folder
   FakeImageOptions fake = {};
 };
 
 // "fake": FakeImages. A folder: CIFAR-10 (cifar10.h), IDX files (data/idx), else class folders (class_folders.h).
-// Each rank may call it on its own: the same files give the same sets. Errors of these; NotFound where there is no
-// such folder. Local.
+// Every rank calls it independently; the same files give the same sets. Errors of these readers; NotFound if there is
+// no such folder. Local.
 absl::StatusOr<ImageSets> OpenImageSets(const ImageSetOptions& options);
 
 }  // namespace plait::data

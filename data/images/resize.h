@@ -1,5 +1,5 @@
-// Resizing: bilinear and, where it shrinks, averaging over all pixels under a triangle, as PIL and torchvision's
-// antialias do. Local.
+// Bilinear resizing with antialiasing (a triangle filter, widened when shrinking), as in PIL and in torchvision with
+// antialias=True. Local.
 #ifndef PLAIT_DATA_IMAGES_RESIZE_H_
 #define PLAIT_DATA_IMAGES_RESIZE_H_
 
@@ -10,12 +10,12 @@
 
 namespace plait::data {
 
-// One channel: (rows, columns) to (to_rows, to_columns), not rounded.
+// Resizes one channel from (rows, columns) to (to_rows, to_columns); the values are not rounded.
 std::vector<double> ResizedPlane(const std::vector<std::uint8_t>& plane, std::int64_t rows,
                                  std::int64_t columns, std::int64_t to_rows, std::int64_t to_columns);
 
-// torchvision's Resize(size), by which the shorter side becomes `size`, and CenterCrop(size): (size, size). Pixels are
-// rounded to the nearest.
+// As torchvision's Resize(size), which makes the shorter side `size`, then CenterCrop(size). Pixels are rounded to the
+// nearest integer. CHECK-fails for an empty image or size < 1.
 Image MiddleSquare(const Image& image, std::int64_t size);
 
 }  // namespace plait::data

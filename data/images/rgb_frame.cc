@@ -7,7 +7,7 @@
 namespace plait::data {
 namespace {
 
-// JPEG's formats under the names that are not deprecated, and whether they use all of 0..255.
+// Maps the deprecated YUVJ formats of JPEG to the YUV ones, which then are full range (0..255).
 AVPixelFormat PlainFormat(AVPixelFormat format, bool* full_range) {
   constexpr std::pair<AVPixelFormat, AVPixelFormat> kFull[] = {{AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P},
                                                                {AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P},
@@ -35,7 +35,7 @@ absl::StatusOr<Image> RgbOf(const AVFrame& frame) {
       sws_getCoefficients(frame.colorspace == AVCOL_SPC_BT709 ? SWS_CS_ITU709 : SWS_CS_ITU601);
   sws_setColorspaceDetails(convert.get(), colours, full_range ? 1 : 0, colours, 1, 0, 1 << 16, 1 << 16);
   Image image = {frame.height, frame.width, 3, {}};
-  // Vectors of the conversion may write a little beyond a row.
+  // SIMD code of the conversion may write beyond the end of a row.
   const int stride = (3 * frame.width + 63) / 64 * 64;
   std::vector<std::uint8_t> rows(static_cast<std::size_t>(stride) * frame.height + 64);
   std::uint8_t* const to[] = {rows.data()};

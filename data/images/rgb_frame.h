@@ -1,4 +1,4 @@
-// Pixels of what FFmpeg decoded.
+// RGB pixels of decoded FFmpeg frames, and ownership of FFmpeg's objects.
 #ifndef PLAIT_DATA_IMAGES_RGB_FRAME_H_
 #define PLAIT_DATA_IMAGES_RGB_FRAME_H_
 
@@ -23,8 +23,8 @@ struct FreeFfmpeg {
 template <typename T>
 using FfmpegOwned = std::unique_ptr<T, FreeFfmpeg>;
 
-// Red, green, blue. Luma and chroma are those of ITU-R BT.601, as JFIF's, unless the frame says BT.709. InvalidArgument:
-// a format that cannot be converted. Local.
+// Converts a frame to RGB. YCbCr is taken as ITU-R BT.601, as in JFIF, unless the frame says BT.709. InvalidArgument:
+// unsupported pixel format. Local.
 absl::StatusOr<Image> RgbOf(const AVFrame& frame);
 
 }  // namespace plait::data

@@ -30,7 +30,7 @@ std::int64_t Draw(base::RandomStream& random, std::int64_t low, std::int64_t hig
   return low + static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
-// As torchvision's RandomResizedCrop: ten tries, then the middle.
+// As torchvision's RandomResizedCrop, except that after ten failed tries it takes the centre square.
 Crop DrawResizedCrop(const Image& image, base::RandomStream& random) {
   constexpr double kLeastArea = 0.08;
   const double widest = std::log(4.0 / 3.0), area = static_cast<double>(image.rows * image.columns);

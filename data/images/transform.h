@@ -1,14 +1,12 @@
-// From images of any size to the numbers that a network takes: a part of the image, resized, mirrored or not,
-// normalized.
+// Image preprocessing and augmentation: crop, resize, random horizontal flip, normalization.
 //
 //   const ImageTransform transform({.size = 224, .augmentation = Augmentation::kResizedCrop, .seed = 1,
 //                                   .scale = sets.scale});
 //   std::vector<float> x(3 * 224 * 224);
 //   transform.Apply(image, epoch, index, absl::MakeSpan(x));        // (channels, size, size)
 //
-// What is drawn is a function of (seed, epoch, index): the same for any number of ranks, and after a resume.
-// Resizing is bilinear and, where it shrinks, averages over all pixels under a triangle, as PIL and torchvision's
-// antialias do. Local.
+// Random choices are a function of (seed, epoch, index): the same for any number of ranks, and after a resume.
+// Resizing as in resize.h. Local.
 #ifndef PLAIT_DATA_IMAGES_TRANSFORM_H_
 #define PLAIT_DATA_IMAGES_TRANSFORM_H_
 
@@ -24,14 +22,14 @@
 namespace plait::data {
 
 enum class Augmentation {
-  kNone,         // the square in the middle
-  kPadCrop,      // that square, moved by up to an eighth of its side, black where there is no image; mirrored
+  kNone,         // the centre square
+  kPadCrop,      // that square, shifted by up to an eighth of its side (black outside of the image), flipped
                  // with probability 1/2: He et al., arXiv:1512.03385, section 4.2
-  kResizedCrop,  // 8 to 100 % of the area, sides 3/4 to 4/3, anywhere; mirrored with probability 1/2: Szegedy et
-                 // al., arXiv:1409.4842, section 6
+  kResizedCrop,  // torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio 3/4 to 4/3, flipped
+                 // with probability 1/2: Szegedy et al., arXiv:1409.4842, section 6
 };
 
-// "none", "pad-crop", "resized-crop". InvalidArgument that lists them.
+// Parses "none", "pad-crop" or "resized-crop"; InvalidArgument lists them.
 absl::StatusOr<Augmentation> ParseAugmentation(absl::string_view name);
 
 // A part of an image, in pixels; it may reach beyond the image.
@@ -40,14 +38,15 @@ struct Crop {
   bool mirrored = false;
 };
 
-// The square in the middle whose side is `fraction` of the shorter side, rounded.
+// The centre square whose side is `fraction` of the image's shorter side, rounded, at least 1.
 Crop CentreCrop(const Image& image, double fraction);
+// Draws a crop for `augmentation`; `fraction` as in CentreCrop, not used by kResizedCrop.
 Crop DrawCrop(Augmentation augmentation, const Image& image, double fraction, base::RandomStream& random);
 
 struct TransformOptions {
-  std::int64_t size = 224;  // rows and columns; 0: images stay as they are
+  std::int64_t size = 224;  // output rows and columns; 0: no crop, resizing or augmentation
   Augmentation augmentation = Augmentation::kNone;
-  double centre_fraction = 1;  // of the shorter side, but for kResizedCrop
+  double centre_fraction = 1;  // side of the square / shorter side of the image; not for kResizedCrop
   std::uint64_t seed = 0;
   ChannelScale scale;
 };
@@ -57,9 +56,10 @@ class ImageTransform {
   explicit ImageTransform(TransformOptions options);
 
   const TransformOptions& options() const { return options_; }
-  // `x` (channels, size, size), or as the image. An image of other channels than the scale's is a programming error.
+  // Writes `x` (channels, size, size), or (channels, rows, columns) of the image if size is 0. CHECK-fails if the
+  // image's channels differ from the scale's, or `x` has another size.
   void Apply(const Image& image, std::int64_t epoch, std::int64_t index, absl::Span<float> x) const;
-  // The same of a crop that is given.
+  // The same for a given crop.
   void Resample(const Image& image, const Crop& crop, absl::Span<float> x) const;
 
  private:
@@ -67,7 +67,7 @@ class ImageTransform {
   std::int64_t columns_of(const Crop& crop) const { return options_.size > 0 ? options_.size : crop.columns; }
 
   TransformOptions options_;
-  std::vector<float> values_;  // (channels, 256): of unresized pixels
+  std::vector<float> values_;  // (channels, 256): lookup table for crops that are not resized
 };
 
 }  // namespace plait::data

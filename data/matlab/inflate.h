@@ -9,8 +9,8 @@
 
 namespace plait::data::matlab {
 
-// Everything that is packed in `data`. DataLoss where it is damaged, cut short, or its checksum differs. Memory grows
-// with what is unpacked.
+// Decompresses `data`. DataLoss if it is damaged or truncated, or its checksum differs. Memory is proportional to the
+// decompressed size, which is not limited.
 absl::StatusOr<std::string> Inflate(absl::string_view data);
 
 }  // namespace plait::data::matlab

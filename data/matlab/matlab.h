@@ -5,10 +5,10 @@
 //   cube.values[i + 145 * (j + 145 * k)]   // element (i, j, k): MATLAB's order, the first index fastest
 //
 // Format: MathWorks, "MAT-File Format" (version 5); version 7.3 is HDF5 with an attribute MATLAB_class and dimensions in
-// reverse. Errors are one line, "FILE: what": NotFound for the file or a variable; DataLoss for files that are cut short or
-// damaged, and sizes that do not fit the file; InvalidArgument for another format (MATLAB 4 included) and for variables that
-// are no real numeric arrays: cells, structures, objects, text, sparse and complex ones. Sizes are compared with the file
-// before memory is taken. Local.
+// reverse. Errors are one line, "FILE: what": NotFound for the file or a variable; DataLoss for truncated or damaged
+// files, and sizes that do not fit the file; InvalidArgument for another format (MATLAB 4 included) and for
+// variables that are not real numeric arrays: cells, structures, objects, text, sparse, complex and, in version 7.3,
+// empty ones. Sizes are checked against the file before memory is allocated. Local.
 #ifndef PLAIT_DATA_MATLAB_MATLAB_H_
 #define PLAIT_DATA_MATLAB_MATLAB_H_
 
@@ -27,7 +27,7 @@ struct MatlabArray {
   std::vector<double> values;
 };
 
-// The variable `name`; empty: the only one of the file, InvalidArgument where it has several.
+// Reads variable `name`; if it is empty, the only variable of the file, InvalidArgument unless there is exactly one.
 absl::StatusOr<MatlabArray> ReadMatlabArray(const std::string& path, const std::string& name = "");
 
 }  // namespace plait::data

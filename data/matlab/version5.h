@@ -10,10 +10,10 @@
 
 namespace plait::data::matlab {
 
-// As ReadMatlabArray, of a file's bytes; errors have no file name.
+// As ReadMatlabArray, from the contents of a file; messages do not name the file.
 absl::StatusOr<MatlabArray> ReadVersion5Array(absl::string_view file, const std::string& name);
 
-// Which variable of `names` is meant by `name`. Errors of ReadMatlabArray.
+// Index of variable `name` in `names`, or of the only one if `name` is empty. Errors of ReadMatlabArray.
 absl::StatusOr<std::size_t> ChooseVariable(const std::vector<std::string>& names, const std::string& name);
 
 // InvalidArgument: "variable NAME: WHAT; expected a real numeric array".

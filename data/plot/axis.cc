@@ -15,7 +15,7 @@ using Limits = std::numeric_limits<double>;
 
 constexpr std::size_t kFewValues = 20;
 constexpr double kMargin = 0.05;
-// Values this fraction of the range outside of it are shown: the curve keeps half the height.
+// Values up to this fraction of the range beyond it are shown: the curve keeps at least half of the height.
 constexpr double kReach = 0.5;
 
 struct Interval {
@@ -63,7 +63,7 @@ Interval RangeOf(std::vector<std::vector<double>>& series, bool robust) {
       if (value >= core.low - reach && value <= core.high + reach) shown.Include(value);
     }
   }
-  // Of a constant, the exceptions are all there is to see.
+  // For a series that is constant except for outliers, show the outliers.
   return robust && core.low < core.high ? shown : whole;
 }
 
@@ -82,7 +82,7 @@ Axis FromInterval(Interval interval, bool logarithmic, double margin) {
     const double low = std::clamp(std::pow(10, interval.low), Limits::min(), Limits::max() / 10);
     return {low, std::clamp(std::pow(10, interval.high), 2 * low, Limits::max()), true};
   }
-  // Times and counts have no axis below 0.
+  // Axes of non-negative values, such as times and counts, do not extend below 0.
   if (positive) interval.low = std::max(interval.low, 0.0);
   return {std::max(interval.low, -Limits::max() / 4), std::min(interval.high, Limits::max() / 4)};
 }
@@ -139,7 +139,7 @@ std::string LogLabel(double value, const std::string& unit) {
   return base::ShortExponent(absl::StrFormat("%.0e", value));
 }
 
-// Powers of ten, of bytes powers of two; an axis that has only one of them gets linear ticks.
+// Powers of ten, for bytes powers of two; linear ticks if fewer than two of them are on the axis.
 std::vector<Tick> LogTicks(const Axis& axis, int most) {
   const double base = axis.unit == "bytes" ? 2 : 10;
   const double first = std::log(axis.low) / std::log(base), last = std::log(axis.high) / std::log(base);

@@ -1,4 +1,4 @@
-// Axes of plots: their range and their ticks.
+// Axes of plots: range and ticks.
 #ifndef PLAIT_DATA_PLOT_AXIS_H_
 #define PLAIT_DATA_PLOT_AXIS_H_
 
@@ -13,7 +13,7 @@ struct Axis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;  // low and high are positive
-  std::string unit = "";     // ticks of "s" and "bytes" have a prefix that suits their size: "1.5 ms"
+  std::string unit = "";     // tick labels of "s" and "bytes" have a unit prefix: "1.5 ms"
   bool whole = false;        // ticks are whole numbers: steps, rows
 
   // 0 at `low`, 1 at `high`. NaN for NaN, and for values <= 0 on a logarithmic axis.
@@ -31,9 +31,9 @@ std::vector<Tick> Ticks(const Axis& axis, int most);
 enum class AxisRange {
   kExact,       // from the smallest to the largest value
   kWithMargin,  // the same, with a margin of 5 %
-  // From percentile 1 to 99 of each series, extended to values at most half that range outside of it, with
-  // the margin. Series of fewer than 20 values, and those that are constant but for outliers, are shown
-  // whole.
+  // The union of percentiles 1 to 99 of each series, extended to values at most half that range beyond it, with
+  // the margin. Series of fewer than 20 values count completely. All values if that union is a single value
+  // (constant except for outliers).
   kRobust,
 };
 

@@ -85,7 +85,7 @@ absl::StatusOr<pid_t> Start(const std::string& program, const TemporaryFolder& f
   std::string name = program, defaults = "-d", script = folder / "script";
   char* arguments[] = {name.data(), defaults.data(), script.data(), nullptr};
   pid_t process = 0;
-  // ^C ends it too, where this process has a thread of its own for signals.
+  // No blocked signals, so that ^C ends gnuplot too if this process handles signals in a separate thread.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -1,10 +1,9 @@
-// One run of gnuplot: a script in, pictures out. Private to data/plot.
+// Runs gnuplot. Private to data/plot.
 //
-//   std::vector<std::string> pictures;
-//   RunGnuplot(pages, "gnuplot");
+//   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::string> pictures, RunGnuplot(pages));
 //
-// The program is started without a shell and without the user's settings; script and pages are files in a
-// temporary folder of its own, which is removed.
+// The program is started without a shell and without the user's settings; script and pictures are files in a
+// temporary folder, which is removed afterwards.
 #ifndef PLAIT_DATA_PLOT_GNUPLOT_H_
 #define PLAIT_DATA_PLOT_GNUPLOT_H_
 
@@ -19,16 +18,17 @@ namespace plait::data {
 
 struct GnuplotPage {
   std::string terminal;  // "svg size 800,500 ..."
-  std::string commands;  // settings and one plot; begins from gnuplot's defaults
+  std::string commands;  // settings and one plot; run after gnuplot's `reset`
 };
 
-// The output of each page, in order. FAILED_PRECONDITION: `program` is not installed (names the package);
-// INTERNAL: it failed or drew nothing (its first message); DEADLINE_EXCEEDED after a minute.
+// Returns the contents of each picture, in order. FAILED_PRECONDITION: `program` is not installed (names the
+// package); INTERNAL: it failed or drew nothing (with its first message); DEADLINE_EXCEEDED: it took more than a
+// minute; errors of the temporary folder.
 absl::StatusOr<std::vector<std::string>> RunGnuplot(absl::Span<const GnuplotPage> pages,
                                                     const std::string& program = "gnuplot");
 
-// `text` as a string expression of gnuplot: nothing in it is a command, an escape or the end of the string.
-// Printable() (base/text.h) is applied.
+// Returns `text`, after Printable() (base/text.h), as a string expression of gnuplot: quoted so that nothing in it is
+// interpreted.
 std::string Quoted(absl::string_view text);
 
 }  // namespace plait::data

@@ -57,7 +57,7 @@ std::string ImageCommands(const HeatView& view) {
 
 }  // namespace
 
-// Cells of at least a pixel: images leave columns out where there are more of them.
+// Cells of at least a pixel: gnuplot's images would drop columns.
 absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map, PictureFormat format) {
   return format == PictureFormat::kPage ? HeatViewOf(map, 240, 160) : HeatViewOf(map, 560, 360);
 }

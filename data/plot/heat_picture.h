@@ -1,4 +1,4 @@
-// A heat map as an SVG or PNG file, or as a chart of a page, drawn by gnuplot. Private to data/plot.
+// A heat map as an SVG or PNG file, or as a chart of an HTML page, drawn by gnuplot. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_HEAT_PICTURE_H_
 #define PLAIT_DATA_PLOT_HEAT_PICTURE_H_
 
@@ -12,7 +12,7 @@ namespace plait::data {
 
 GnuplotPage HeatPage(const HeatMap& map, const HeatView& view, PictureFormat format);
 
-// With as many cells as a picture can show. Errors: those of HeatViewOf.
+// A view with at most as many cells as the picture has room for. Errors of HeatViewOf.
 absl::StatusOr<HeatView> HeatPictureView(const HeatMap& map, PictureFormat format);
 
 }  // namespace plait::data

@@ -17,7 +17,7 @@ namespace {
 
 using base::TextWidth;
 
-// From the smallest to the largest number; a blank is no number.
+// From the smallest to the largest value; a space for NaN.
 constexpr std::array<const char*, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::array<const char*, 9> kAscii = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
 // Viridis, as near as 256 colours come.

@@ -1,4 +1,4 @@
-// A heat map as lines of characters: each row a line of bars, or of colours. Private to data/plot.
+// A heat map as text: each row is a line of bars, or of colours. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_HEAT_TEXT_H_
 #define PLAIT_DATA_PLOT_HEAT_TEXT_H_
 
@@ -9,7 +9,7 @@
 
 namespace plait::data {
 
-// Each line ends in a newline and has at most `style.columns` characters. Errors: those of HeatViewOf.
+// Each line ends in a newline and has at most `style.columns` characters. Errors of HeatViewOf.
 absl::StatusOr<std::string> HeatText(const HeatMap& map, const TextStyle& style);
 
 }  // namespace plait::data

@@ -50,7 +50,7 @@ Axis XAxisOf(const std::vector<double>& x) {
   return axis;
 }
 
-// So many that equally spaced x have a column each.
+// As many columns as give equally spaced x one each.
 std::size_t ColumnCount(const std::vector<double>& x, const Axis& axis, std::size_t most) {
   if (x.empty()) return 0;
   double least = axis.high - axis.low;

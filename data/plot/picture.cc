@@ -50,7 +50,7 @@ class Drawing {
       if (stretch.size() == 1) absl::StrAppendFormat(&lonely, "%.7g %.7g\n", stretch[0].x, stretch[0].middle);
     }
     const bool band = curve.values_per_point > 1 && !points.empty();
-    // Where the colours are used up, dashes tell lines apart.
+    // Once all colours are used, dashes distinguish the lines.
     const int dash = 1 + static_cast<int>(index / kPalette.size()) % 4;
     const std::string title = absl::StrCat(" title ", Quoted(LegendName(curve.name)));
     if (!points.empty()) AddBlock(block, points);

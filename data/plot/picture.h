@@ -1,4 +1,4 @@
-// A plot as an SVG or PNG file, drawn by gnuplot; the SVG of a page. Private to data/plot.
+// Plots as SVG or PNG files, drawn by gnuplot; SVG for HTML pages. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_PICTURE_H_
 #define PLAIT_DATA_PLOT_PICTURE_H_
 
@@ -14,11 +14,11 @@ namespace plait::data {
 
 GnuplotPage PicturePage(const Plot& plot, const View& view, PictureFormat format);
 
-// gnuplot's SVG with the plot's title, fonts that every browser has, and without the XML declaration; ids
-// begin with `name`.
+// Post-processes gnuplot's SVG: sets the title, adds fallback fonts, removes the XML declaration, and prefixes ids with
+// `name`.
 std::string FileSvg(absl::string_view svg, const std::string& name, const std::string& title);
 
-// gnuplot's SVG of a heat map as RenderPageHeatMaps (plot.h) describes it; ids begin with `name`.
+// Converts gnuplot's SVG of a heat map to what RenderPageHeatMaps (plot.h) describes; prefixes ids with `name`.
 std::string PageHeatSvg(absl::string_view svg, const std::string& title, const std::string& name);
 
 }  // namespace plait::data

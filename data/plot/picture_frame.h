@@ -1,5 +1,4 @@
-// gnuplot's commands for what stands around curves and cells: frame, ticks, labels, title, notes. Private to
-// data/plot.
+// gnuplot commands for everything around curves and cells: frame, ticks, labels, title, notes. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_PICTURE_FRAME_H_
 #define PLAIT_DATA_PLOT_PICTURE_FRAME_H_
 
@@ -15,7 +14,7 @@ enum class PictureFormat { kSvg, kPng, kPage };
 inline constexpr int kPictureWidth = 800, kPictureHeight = 500;
 inline constexpr int kPageChartWidth = 360, kPageChartHeight = 210;
 
-// Those of a page are placeholders: PageHeatSvg puts CSS variables in their place.
+// Those of a page are placeholders, which PageHeatSvg replaces by CSS variables.
 struct PictureColours {
   const char *letters, *frame, *grid;
 };
@@ -29,7 +28,7 @@ struct PictureTexts {
 
 std::string Terminal(PictureFormat format);
 
-// Ticks of gnuplot's axis `name`, which is one of positions, 0 to 1.
+// Sets the ticks of gnuplot's axis `name`, whose coordinates are positions from 0 to 1.
 std::string TickCommand(const char* name, const Axis& axis, int most);
 
 // Both axes, in positions from 0 to 1.

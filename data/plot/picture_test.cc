@@ -1,4 +1,4 @@
-// SVG read back: coordinates of paths are data again. Files: whole, in their places, or not at all.
+// Parses the SVG and converts coordinates back to data; files are written completely or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

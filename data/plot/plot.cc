@@ -22,7 +22,7 @@ namespace plait::data {
 namespace {
 
 constexpr int kLeastColumns = 40, kMostColumns = 120, kLeastRows = 9;
-// A file has room for a line per row of most heat maps; around them stand a few more.
+// In a file most heat maps have room for a line per row; a few more lines are around them.
 constexpr int kMostRowsInFile = 70;
 
 bool LocaleIsUtf8() {

@@ -1,4 +1,4 @@
-// What stands around a plot of characters: title, frame, ticks, labels and notes. Private to data/plot.
+// Everything around a text plot: title, frame, ticks, labels and notes. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_TEXT_FRAME_H_
 #define PLAIT_DATA_PLOT_TEXT_FRAME_H_
 
@@ -12,29 +12,29 @@
 
 namespace plait::data {
 
-// Lines around the inside: title, heading, two of the frame, tick labels, label of x.
+// Number of lines around the plot area: title, heading, two of the frame, tick labels, x label.
 inline constexpr int kTextFrameRows = 6;
 
 std::string Spaces(int count);
 
-// As the style can show it.
+// Printable text; ASCII only without style.utf8.
 std::string PlainText(const std::string& text, const TextStyle& style);
 
-// In one of the 256 colours of a terminal, where the style has colours.
+// In one of the terminal's 256 colours, if style.colour.
 std::string ColouredText(const std::string& text, int colour, const TextStyle& style);
 
 struct TextFrameSize {
-  int height = 1;                       // lines inside
-  int cell_columns = 1, cell_rows = 1;  // pixels of a character
-  int width_step = 1;                   // the width inside is a multiple of it
+  int height = 1;                       // lines of the plot area
+  int cell_columns = 1, cell_rows = 1;  // pixels per character
+  int width_step = 1;                   // the width of the plot area is a multiple of it
 };
 
-// Axes and style must outlive it. Positions are those of Axis: 0 to 1.
+// Axes and style must outlive it. Positions are as in Axis: 0 to 1.
 class TextFrame {
  public:
   TextFrame(const Axis& x, const Axis& y, const TextStyle& style, const TextFrameSize& size);
 
-  int width() const { return width_; }  // of the inside, in characters
+  int width() const { return width_; }  // of the plot area, in characters
   int height() const { return size_.height; }
 
   // Each ends in a newline.
@@ -57,7 +57,7 @@ class TextFrame {
   std::vector<Tick> x_ticks_, y_ticks_;
 };
 
-// Of `pixels` from 0, the one at a position.
+// Index of the pixel, of 0..pixels-1, at a position.
 int PixelAt(double position, int pixels);
 
 }  // namespace plait::data

@@ -102,7 +102,7 @@ class TextPlotter {
     return absl::StrCat(text, line, "\n");
   }
 
-  // The curve with most pixels in the cell gives the colour, all of them the shape.
+  // The curve with most pixels in the cell determines the colour, all curves together the shape.
   std::string Cell(int place, std::size_t& series) const {
     unsigned all = 0;
     int most = 0;

@@ -1,5 +1,4 @@
-// A plot as lines of characters: curves in block characters, axes, labels, legend and notes around them.
-// Private to data/plot.
+// A plot as text: curves in block characters, with axes, labels, legend and notes. Private to data/plot.
 #ifndef PLAIT_DATA_PLOT_TEXT_PLOT_H_
 #define PLAIT_DATA_PLOT_TEXT_PLOT_H_
 

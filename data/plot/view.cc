@@ -13,7 +13,7 @@ namespace plait::data {
 namespace {
 
 constexpr std::int64_t kFewPoints = 60;
-// Far outside, a line to an outlier is steep all the same, and drawing stays within its numbers.
+// Positions are clamped to this far outside: lines to outliers still look vertical, and coordinates stay bounded.
 constexpr double kFarOutside = 50;
 
 enum Kind { kShown, kAbove, kBelow, kInfinite, kNotANumber, kNotPositive, kWithoutX, kKinds };
@@ -26,7 +26,7 @@ Kind KindOf(double x, double y, const View& view) {
   return y > view.y.high ? kAbove : y < view.y.low ? kBelow : kShown;
 }
 
-// Values of one kind; the extreme one of those above and below, else the first one.
+// Count of one kind of values, and its largest value above, smallest below, else first.
 struct Group {
   std::int64_t count = 0;
   double x = 0, y = 0;
@@ -81,7 +81,7 @@ void AddNotes(const Plot& plot, const Series& series, View& view) {
   }
 }
 
-// One mark per position that can be told apart.
+// At most one mark per distinguishable position.
 void AddMark(std::vector<double>& marks, double x, int resolution) {
   if (x < 0 || x > 1) return;
   if (marks.empty() || std::abs(x - marks.back()) * resolution >= 1) marks.push_back(x);

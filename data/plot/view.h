@@ -23,7 +23,7 @@ struct CurvePoint {
 struct Curve {
   std::string name = "";
   std::int64_t values_per_point = 1;
-  bool few_points = false;  // few enough to mark each of them
+  bool few_points = false;  // few enough to mark each point
   // Runs of points without a gap between them.
   std::vector<std::vector<CurvePoint>> stretches = {};
   // Positions x of values beyond the top and the bottom, and of NaN.
@@ -36,10 +36,10 @@ struct View {
   std::vector<std::string> notes = {};
 };
 
-// A curve has at most `resolution` points. INVALID_ARGUMENT: x and y of a series differ in length.
+// Curves have at most `resolution` points each. INVALID_ARGUMENT: x and y of a series differ in length.
 absl::StatusOr<View> ViewOf(const Plot& plot, int resolution);
 
-// "dt [K]"; units that the ticks show, "" and "1" are left out.
+// "dt [K]"; without the unit if it is "s" or "bytes", which tick labels show, "" or "1".
 std::string AxisLabel(const std::string& label, const std::string& unit);
 
 }  // namespace plait::data

@@ -5,12 +5,12 @@
 //   PLAIT_ASSIGN_OR_RETURN(const TensorView wte, file.Find("wte.weight"));      // points into the mapping
 //   PLAIT_RETURN_IF_ERROR(file.ReadInto("wte.weight", {DType::kF32, {65, 128}}, wte_data));
 //
-// Open() checks the whole header (header.h); bytes of tensors are read from the disk when somebody looks at
-// them. The format has no checksum: a flipped bit in a tensor is not found. Tensors of files by other
-// programs need not be aligned to their elements: copy the bytes (ReadInto), or ask IsAligned().
+// Open() checks the whole header (header.h); the tensors' bytes are read from disk when they are accessed. The
+// format has no checksum: a flipped bit in a tensor is not detected. Tensors in files by other programs may not be
+// aligned to their elements: copy them with ReadInto, or check IsAligned().
 //
-// The file must not be cut while it is open (the kernel then sends SIGBUS at a look past its end); one that
-// is replaced, as WriteFile does, is no harm. Local; a File may be read by several threads.
+// The file must not be truncated while it is open (access past its end raises SIGBUS); replacing it by rename, as
+// WriteFile does, is safe. Local; thread-safe for reading.
 #ifndef PLAIT_DATA_SAFETENSORS_FILE_H_
 #define PLAIT_DATA_SAFETENSORS_FILE_H_
 
@@ -45,9 +45,10 @@ class File {
   std::int64_t data_bytes() const { return header_.entries.empty() ? 0 : header_.entries.back().end; }
 
   bool Has(absl::string_view name) const { return places_.contains(name); }
-  // Its data live as long as this File, or the one that it is moved to. NotFound otherwise.
+  // The view's data are valid as long as this File, or the one that it is moved to. NotFound: no such tensor.
   absl::StatusOr<TensorView> Find(absl::string_view name) const;
-  // Copies to `data`, which has room; untouched on error. InvalidArgument: another type or shape.
+  // Copies the tensor to `data`, which has room for `expected`; unchanged on error. NotFound: no such tensor;
+  // InvalidArgument: another type or shape.
   absl::Status ReadInto(absl::string_view name, const TensorInfo& expected, void* data) const;
 
  private:
@@ -60,7 +61,7 @@ class File {
   absl::flat_hash_map<std::string, std::size_t> places_;
 };
 
-// True where data may be read through a pointer to elements of its type.
+// Whether the data are aligned to the size of their elements.
 bool IsAligned(const TensorView& tensor);
 
 }  // namespace plait::data::safetensors

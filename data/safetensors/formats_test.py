@@ -1,4 +1,4 @@
-"""The format's own library beside ours: formats_test.py PROBE."""
+"""Compares data/safetensors with Hugging Face's library: formats_test.py PROBE."""
 
 import json
 import os
@@ -186,7 +186,7 @@ class Shards(unittest.TestCase):
 
 
 class Damaged(unittest.TestCase):
-    """Files that they refuse, we refuse; files that they take, we take, save what the format's text forbids."""
+    """We refuse every file that the library refuses, and accept the others unless the format's specification forbids them."""
 
     STRICTER = ("twice", "has the key", "expected a JSON object", "is null", "does not begin", "is a list")
     UNKNOWN_HERE = ("F4", "F6_", "F8_E8", "C64", "FNUZ")

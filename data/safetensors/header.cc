@@ -20,8 +20,8 @@
 namespace plait::data::safetensors {
 namespace {
 
-// Feed it to nlohmann::json::sax_parse; then status() says what is wrong, or header() has every entry, in the
-// order of the text and with offsets that nobody has compared yet.
+// For nlohmann::json::sax_parse; afterwards status() is the error, or header() has all entries, in the order of the
+// text, with offsets not yet checked.
 class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   const absl::Status& status() const { return status_; }
@@ -218,7 +218,7 @@ absl::Status CheckPlaces(const std::vector<Header::Entry>& entries, std::int64_t
                                           reached > data_bytes ? ": the file is cut short" : ""));
 }
 
-// The parser takes a zero byte for the end of the text, and skips a byte order mark and space before it.
+// The parser takes a zero byte for the end of the text, and skips a leading byte order mark and white space.
 absl::Status CheckEnds(absl::string_view json) {
   if (json.empty() || json.front() != '{') {
     return absl::DataLossError(

@@ -37,16 +37,16 @@ struct Header {
   std::vector<Entry> entries;  // by begin, then end
 };
 
-// Accepts what the format allows and no more: a JSON object in UTF-8 that begins with '{' and has spaces
-// after it at most; every name and key once; known element types; end - begin as shape and type say; the
-// tensors side by side from 0 to `data_bytes`, without holes and overlaps. The text is hostile until it has
-// passed: memory is in proportion to its length, nesting costs none. DataLoss, one line: what, in which
-// tensor, what was expected. (Beyond the format: a key that it does not know is an error, not skipped.)
+// Parses and validates a header: a JSON object in UTF-8 that begins with '{' and is followed by white space only;
+// unique names and keys; known element types; end - begin equal to the size by shape and type; tensors contiguous
+// from 0 to `data_bytes`, without holes or overlaps. `json` may be hostile: memory is proportional to its length,
+// nesting takes none. DataLoss, one line: what, in which tensor, what was expected. (Stricter than the format:
+// unknown keys of a tensor are an error.)
 absl::StatusOr<Header> ParseHeader(absl::string_view json, std::int64_t data_bytes);
 
-// The JSON of a header, padded with spaces so that 8 + size() is a multiple of 8: the tensors' bytes begin
-// aligned. Keys of metadata come sorted, entries as they are. InvalidArgument: a name, key or text that is
-// not UTF-8, a name twice or "__metadata__", more than kMaxHeaderBytes.
+// Returns the JSON of a header, padded with spaces so that 8 + size() is a multiple of 8, which aligns the tensors'
+// bytes. Metadata keys are sorted, entries keep their order. InvalidArgument: a name, key or text that is not
+// UTF-8, a duplicate name or "__metadata__", more than kMaxHeaderBytes.
 absl::StatusOr<std::string> HeaderText(const Header& header);
 
 }  // namespace plait::data::safetensors

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that stands for the model at `path`.
+// The file to open for the model at `path`.
 absl::StatusOr<std::string> FindStart(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<File>> OpenShards(const std::string& index_path, cons
   return files;
 }
 
-// The index and the shards must tell the same.
+// Index and shard must list the same tensors.
 absl::Status CheckShard(const std::string& index_path, const ShardIndex& index, const File& shard) {
   const std::string name = fs::path(shard.path()).filename().string();
   for (const auto& [tensor, file] : index.files) {

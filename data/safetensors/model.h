@@ -10,10 +10,9 @@
 // {"metadata": {"total_size": BYTES OF ALL TENSORS}, "weight_map": {"wte.weight":
 // "model-00001-of-00003.safetensors", ...}}
 //
-// Each file appears whole or not at all, the index last. Where a model is written over another, the old index
-// goes when the first new shard is complete, before it takes an old one's place: who is killed in between
-// leaves shards without an index, never a mixture that looks like a model. To keep the old one, write into
-// another folder.
+// Each file is written atomically, the index last. When a model overwrites another, the old index is removed
+// before the first new shard replaces an old one: a process killed in between leaves shards without an index,
+// never a mixture that looks like a model. To keep the old model, write into another folder.
 #ifndef PLAIT_DATA_SAFETENSORS_MODEL_H_
 #define PLAIT_DATA_SAFETENSORS_MODEL_H_
 
@@ -36,33 +35,33 @@ namespace plait::data::safetensors {
 
 struct ModelOptions {
   Metadata metadata = {{"format", "pt"}};  // of every file
-  // Bytes of tensors in a file. A tensor that is larger has a file of its own. One file: no index.
+  // Most bytes of tensors per file; a larger tensor gets its own file. No index is written for a single file.
   std::int64_t max_shard_bytes = 5'000'000'000;
 };
 
-// Into an existing folder; files of a model that was there and that this one does not have are removed.
-// Tensors keep their order over the shards. Errors as WriteFile(); InvalidArgument also for a limit below 1
-// byte. A name that is twice in the model is found before anything is written. Local: one writer per folder.
+// Writes a model into an existing folder, then removes files of an earlier model that are not part of it. Tensors
+// are assigned to shards in their order. Errors of WriteFile(); InvalidArgument also for max_shard_bytes < 1. All
+// names are checked before anything is written. Local; one writer per folder at a time.
 absl::Status WriteModel(const std::string& folder, absl::Span<const TensorView> tensors,
                         const ModelOptions& options);
 
 class Model {
  public:
-  // `path`: a folder with model.safetensors or, where there is none, model.safetensors.index.json; or one
-  // such file. As File::Open(); NotFound: no model there, or a shard is missing (named); DataLoss: an index
-  // that is none, or that names a tensor which its shard does not hold, or leaves one out.
+  // `path`: a folder with model.safetensors, else with model.safetensors.index.json; or one such file (*.json: an
+  // index). Errors of File::Open(); NotFound also if a shard is missing; DataLoss also if the index is invalid, or
+  // index and shards do not list the same tensors.
   static absl::StatusOr<Model> Open(const std::string& path);
 
   // In the order of shards, and of bytes within them.
   std::vector<std::string> Names() const;
   const std::vector<File>& files() const { return files_; }
-  // Of all tensors.
+  // Sum over all tensors.
   std::int64_t total_bytes() const;
-  // What the index says. Not compared: programs disagree whether tied tensors count twice.
+  // total_size of the index, if given. Not checked: programs disagree on whether tied tensors count twice.
   std::optional<std::int64_t> index_total_bytes() const { return index_total_bytes_; }
 
   bool Has(absl::string_view name) const { return places_.contains(name); }
-  // As those of File.
+  // As in File.
   absl::StatusOr<TensorView> Find(absl::string_view name) const;
   absl::Status ReadInto(absl::string_view name, const TensorInfo& expected, void* data) const;
 

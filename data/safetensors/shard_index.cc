@@ -22,10 +22,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Remembers the keys of the root and of the object in it that is being read, and a key that came twice.
+// Parser callback: records the keys of the root and of the current object in it, and detects duplicates.
 class KeyWatch {
  public:
-  // What lies deeper than an index goes is thrown away, so that nesting costs no memory.
+  // Discards what is nested deeper than in an index, so that nesting takes no memory.
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
     const bool kept = depth < static_cast<int>(keys_.size());
     if (event == Json::parse_event_t::object_start && kept) keys_[depth].clear();

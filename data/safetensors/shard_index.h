@@ -23,8 +23,8 @@ struct ShardIndex {
   std::map<std::string, std::string> files;  // tensor -> file beside the index
 };
 
-// DataLoss, without a path: not JSON, no weight_map, a name twice, a file that is not a plain name (an index
-// must not reach out of its folder). What else the index holds is skipped. `text` may be hostile.
+// DataLoss, in a message without a path: not JSON, no weight_map, a duplicate name, a file that is not a plain name
+// (an index must not refer to other folders). Other contents are skipped. `text` may be hostile.
 absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text);
 // The same from a file of at most kMaxHeaderBytes; messages begin with its path.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
@@ -41,15 +41,15 @@ struct Shard {
   std::int64_t bytes = 0;
 };
 
-// Tensors in their order, as many in a shard as fit into `max_shard_bytes`, at least one: never empty, save
-// the only shard of no tensors. InvalidArgument: sizes that ByteCount() refuses, more than 2^63 - 1 bytes.
+// Assigns tensors to shards in order, as many per shard as fit into `max_shard_bytes`, at least one. Without tensors:
+// one empty shard. InvalidArgument: errors of ByteCount(), or more than 2^63 - 1 bytes in total.
 absl::StatusOr<std::vector<Shard>> CutIntoShards(absl::Span<const TensorView> tensors,
                                                  std::int64_t max_shard_bytes);
 
-// "model.safetensors" where it is the only one, else "model-00002-of-00003.safetensors" for index 1 of 3.
+// "model.safetensors" for a single shard, else "model-00002-of-00003.safetensors" for index 1 of 3.
 std::string ShardName(std::size_t index, std::size_t shards);
 
-// Whether a file is named as shards are, of whatever number.
+// Whether a file name has the form of a shard's, with any numbers.
 bool IsShardName(absl::string_view file);
 
 }  // namespace plait::data::safetensors

@@ -1,10 +1,10 @@
-// What a tensor is in safetensors files: an element type, a shape and row-major, little-endian bytes.
+// Tensors of safetensors files: element type, shape and row-major, little-endian bytes.
 //
 //   const TensorView view = {"h.0.attn.bias", {DType::kF32, {3, 4}}, values.data()};
 //   PLAIT_ASSIGN_OR_RETURN(const std::int64_t bytes, ByteCount(view.info));  // 48
 //
-// Types are those of the format that are whole bytes and that Plait's programs meet. The bits of F16 (IEEE
-// 754 binary16), BF16 (the upper half of a float), F8_E4M3 (no infinities) and F8_E5M2 are passed through.
+// Supported are the format's common types of whole bytes; names of others are unknown. F16 (IEEE 754 binary16), BF16
+// (the upper half of a float32), F8_E4M3 (no infinities) and F8_E5M2 are passed through as bits.
 #ifndef PLAIT_DATA_SAFETENSORS_TENSOR_H_
 #define PLAIT_DATA_SAFETENSORS_TENSOR_H_
 
@@ -18,8 +18,8 @@
 
 namespace plait::data::safetensors {
 
-// In the order of the format's own library, which sorts a file's tensors by it, last first: each tensor is
-// then aligned to its elements.
+// In the order of Hugging Face's library, which sorts a file's tensors by descending type, so that each is aligned
+// to its elements.
 enum class DType {
   kBool,
   kU8,
@@ -52,21 +52,21 @@ struct TensorInfo {
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
 
-// Elements times bytes of an element. InvalidArgument for a negative length and for more than 2^63 - 1 bytes
-// (also where a later length of the shape is zero).
+// Number of elements times ElementBytes. InvalidArgument for a negative length, or more than 2^63 - 1 bytes (also for
+// the product before a zero in the shape).
 absl::StatusOr<std::int64_t> ByteCount(const TensorInfo& info);
 
 // "F32 [3, 4]".
 std::string TextOf(const TensorInfo& info);
 
-// A tensor that somebody else owns: row-major, contiguous.
+// A tensor whose data are owned by the caller: row-major, contiguous.
 struct TensorView {
   std::string name;  // UTF-8, not "__metadata__"
   TensorInfo info;
   const void* data = nullptr;  // may be null where there are no elements
 };
 
-// In quotes, cut where it is very long, on one line whatever is in it: names in error messages.
+// Quotes and escapes a name for error messages: one line, truncated after about 120 bytes.
 std::string Quoted(absl::string_view text);
 
 }  // namespace plait::data::safetensors

@@ -32,7 +32,7 @@ absl::Status RemoveFile(const fs::path& file) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat(file.string(), ": cannot be removed"));
 }
 
-// What a model of other files has left in the folder.
+// Removes files of an earlier model that are not in `kept`.
 absl::Status RemoveOthers(const std::string& folder, const std::set<std::string>& kept) {
   std::error_code error;
   std::vector<fs::path> others;

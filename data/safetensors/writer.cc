@@ -76,7 +76,7 @@ absl::Status WriteFile(const std::string& path, absl::Span<const TensorView> ten
   const absl::StatusOr<std::string> text = HeaderText(*header);
   PLAIT_RETURN_IF_ERROR(base::Prefixed(text.status(), path));
   const std::int64_t data_bytes = header->entries.empty() ? 0 : header->entries.back().end;
-  // The disk is asked for room before anything is written; no disk has more than the largest number of bytes.
+  // Free space is checked before anything is written. On overflow data_bytes alone exceed any disk.
   std::int64_t file_bytes = 0;
   if (__builtin_add_overflow(data_bytes, 8 + static_cast<std::int64_t>(text->size()), &file_bytes)) {
     file_bytes = data_bytes;

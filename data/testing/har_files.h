@@ -1,4 +1,4 @@
-// Human-activity data for tests: small made ones, and the real ones where this machine has them.
+// Human-activity data for tests: small generated sets, and real ones if available.
 #ifndef PLAIT_DATA_TESTING_HAR_FILES_H_
 #define PLAIT_DATA_TESTING_HAR_FILES_H_
 
@@ -11,24 +11,24 @@
 
 namespace plait::data {
 
-// Three windows for training and two for testing, all numbers different; labels cover 0..5.
+// Three windows for training and three for testing; their labels are 0, 1, 2 and 3, 4, 5.
 SequenceSet SmallHarSet();
 
 // Writes the set in the UCI HAR text layout, in the archive's own style (leading blanks, 1.0000000e-001).
 void WriteHarText(const SequenceSet& set, const std::string& folder);
 
-// One recording of each of `subjects` subjects: every activity once, 300 + 40 subject rows each, unlabelled
-// rows between; walking-like oscillations, whole sensor counts.
+// One recording of each of subjects 1..subjects: labels 1 to 7 (six activities, one transition) in turn, for
+// 300 + 40 * subject rows each, of which the first 52 are unlabelled (-1); oscillations in whole sensor counts.
 Recordings MadeRecordings(int subjects);
 
-// The folder of real data sets: $PLAIT_REAL_DATA, or shared/data beside the workspace; none if absent. Says
-// so.
+// The folder of real data sets: $PLAIT_REAL_DATA, or shared/data beside the workspace; nullopt, with a message on
+// stdout, if there is none.
 std::optional<std::string> RealDataFolder();
 
-// The recordings fetched by set-up, in the cache; none if absent. Says so.
+// The recordings in the cache, fetched by ./bazelw setup; nullopt, with a message on stdout, if there are none.
 std::optional<std::string> FetchedRecordings();
 
-// Unpacks a .tar.xz into a new folder for this test and returns the folder.
+// Extracts a .tar.xz into a folder in $TEST_TMPDIR and returns the folder.
 std::string Unpack(const std::string& archive);
 
 }  // namespace plait::data

@@ -25,8 +25,8 @@ std::vector<std::int64_t> Take(BlockSampler& sampler, int batches) {
   return all;
 }
 
-// Pinned: these numbers may never change, or old checkpoints would resume another run. Computed apart in
-// Python from the definitions (FNV-1a, SplitMix64, Lemire's bounded numbers).
+// Pinned: these numbers must never change, or old checkpoints would resume with other blocks. Computed
+// independently in Python from the definitions (FNV-1a, SplitMix64, Lemire's bounded numbers).
 TEST(BlockSampler, PlacesArePinned) {
   BlockSampler train = *BlockSampler::Make(kOptions);
   EXPECT_THAT(train.Next(), ElementsAre(11945, 577531, 925467, 765080, 490989, 493515));

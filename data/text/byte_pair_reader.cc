@@ -19,7 +19,7 @@
 namespace plait::data {
 namespace {
 
-// Of a file; GPT-2's have a megabyte.
+// Largest file; GPT-2's have up to a megabyte.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr char kEndOfText[] = "<|endoftext|>";
 
@@ -27,7 +27,7 @@ absl::Status Damaged(const std::string& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file, ": ", what));
 }
 
-// Tokens are quoted in messages; a hostile file must not make them long.
+// Quotes a token for messages, truncated, as a hostile file may have long ones.
 std::string Quoted(absl::string_view token) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(token.substr(0, 40)), "\"");
 }
@@ -73,7 +73,7 @@ class BytePairReader {
     made_.digest_ = Crc32(values.data(), std::ssize(values) * std::int64_t{sizeof(T)}, made_.digest_);
   }
 
-  // The bytes that a token stands for; none where a character stands for no byte.
+  // The bytes of a token; nullopt if one of its characters represents no byte.
   std::optional<std::string> BytesOf(absl::string_view token) const {
     std::string bytes;
     while (!token.empty()) {
@@ -87,7 +87,7 @@ class BytePairReader {
   }
 
   absl::Status ReadVocabulary(const std::string& text) {
-    // An object of numbers is not nested; what is would recurse when it is shown.
+    // The object is not nested; dump() in the messages below would recurse.
     const nlohmann::json json = base::JsonDepth(text) > 1
                                     ? nlohmann::json()
                                     : nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

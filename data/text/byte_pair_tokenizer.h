@@ -1,5 +1,4 @@
-// GPT-2's tokenizer: byte pairs merged within pieces of the text. Every string of bytes has ids, and Decode
-// gives back exactly these bytes.
+// GPT-2's byte-level BPE tokenizer. Every byte string can be encoded, and Decode returns exactly the same bytes.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const BytePairTokenizer tokenizer, BytePairTokenizer::Load(folder));
 //   tokenizer.Encode("Hello world");             // {15496, 995} with GPT-2's files
@@ -7,10 +6,10 @@
 // Sennrich, Haddow, Birch, ACL 2016, on bytes as in Radford et al. 2019. The folder holds the two files as
 // Hugging Face names them, vocab.json and merges.txt, or as OpenAI does, encoder.json and vocab.bpe:
 //
-//   vocab.json   {"!": 0, ..., "\u0120world": 995, ...}     token to id; a byte is written as a printable
-//   character merges.txt   "#version: 0.2", then a pair a line, "h e": two tokens to merge, most wanted first
+//   vocab.json   {"!": 0, ..., "\u0120world": 995, ...}   token to id; bytes as printable characters (CharacterOfByte)
+//   merges.txt   "#version: 0.2", then one pair per line, "h e": two tokens to merge, in order of priority
 //
-// The text of special tokens ("<|endoftext|>") in the input is text as any other; their ids are decoded.
+// Special tokens such as "<|endoftext|>" in the input are encoded as ordinary text; their ids are decoded.
 #ifndef PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_
 #define PLAIT_DATA_TEXT_BYTE_PAIR_TOKENIZER_H_
 
@@ -24,29 +23,29 @@ namespace plait::data {
 
 class BytePairTokenizer : public Tokenizer {
  public:
-  // NotFound where a file is missing (which, and where the pair may be had); DataLoss, with file and line,
-  // where the JSON is damaged, an id is missing, given twice or no number, one of the 256 bytes has no token,
-  // or a merge names a token that the vocabulary lacks.
+  // NotFound if a file is missing; DataLoss, naming the file (and the line of merges), if the JSON is damaged, ids
+  // are not 0..n-1 once each, one of the 256 bytes has no token, a merge is given twice or names a token that is
+  // not in the vocabulary.
   static absl::StatusOr<BytePairTokenizer> Load(const std::string& folder);
-  // The same from the contents of the two files; the names are for messages.
+  // The same from the contents of the two files; the names appear in messages.
   static absl::StatusOr<BytePairTokenizer> Parse(const std::string& vocabulary, const std::string& merges,
                                                  const std::string& vocabulary_name = "vocab.json",
                                                  const std::string& merges_name = "merges.txt");
 
-  // The id of "<|endoftext|>", which separates documents; none where the vocabulary lacks it.
+  // The id of "<|endoftext|>", which separates documents; nullopt if the vocabulary does not have it.
   std::optional<std::int32_t> end_of_text() const { return end_of_text_; }
 
   std::string name() const override { return "GPT-2 byte pairs"; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
-  // Never fails. Linear in the text, but for a piece of n bytes seen the first time: n log n.
+  // Never fails. Time is linear in the text, plus O(n log n) for each new piece of n bytes.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
 
  private:
   void AppendBytes(std::int32_t id, std::string& text) const override;
   friend class BytePairReader;
   struct Merge {
-    std::int32_t rank;  // from 0, the most wanted first
+    std::int32_t rank;  // position in the list of merges, from 0
     std::int32_t id;    // of the merged token
   };
   static std::uint64_t Pair(std::int32_t left, std::int32_t right) {
@@ -64,8 +63,8 @@ class BytePairTokenizer : public Tokenizer {
   std::uint32_t digest_ = 0;
 };
 
-// The character that stands for a byte in the two files: itself where it is printable Latin-1 and no blank,
-// else U+0100 and on, in order.
+// The character that represents a byte in the two files: the byte itself if it is printable Latin-1 other than a
+// space, else U+0100, U+0101, ... in order.
 std::int32_t CharacterOfByte(std::uint8_t byte);
 
 }  // namespace plait::data

@@ -15,12 +15,12 @@ namespace plait::data {
 
 class CharacterTokenizer : public Tokenizer {
  public:
-  // InvalidArgument where the text is empty or is not UTF-8: at which byte.
+  // The characters of `text` as vocabulary. InvalidArgument if it is empty or not UTF-8 (names the byte).
   static absl::StatusOr<CharacterTokenizer> Of(absl::string_view text);
-  // From a stored vocabulary: code points that ascend. DataLoss where they do not.
+  // From a stored vocabulary. DataLoss unless the code points are strictly ascending, valid and not empty.
   static absl::StatusOr<CharacterTokenizer> FromCodePoints(std::vector<std::int32_t> code_points);
 
-  // Id to code point.
+  // Code points by id.
   const std::vector<std::int32_t>& code_points() const { return code_points_; }
 
   std::string name() const override { return "characters"; }
@@ -36,7 +36,7 @@ class CharacterTokenizer : public Tokenizer {
   absl::flat_hash_map<std::int32_t, std::int32_t> ids_;
 };
 
-// The code points of a text. InvalidArgument at the first byte that is not UTF-8.
+// Decodes UTF-8. InvalidArgument, naming the first byte that is not UTF-8.
 absl::StatusOr<std::vector<std::int32_t>> CodePointsOf(absl::string_view text);
 
 }  // namespace plait::data

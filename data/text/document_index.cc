@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr std::int64_t kHeaderBytes = 34;
-// Far more than a disk has, and sums of it stay within 64 bits.
+// More than any disk holds; sums do not overflow 64 bits.
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 60;
 
 template <typename Number>
@@ -23,7 +23,7 @@ Number NumberAt(const char* numbers, std::int64_t index) {
   return number;
 }
 
-// The first of 0..count-1 that `is_behind` holds for, as it does for all that follow; count: for none.
+// Binary search: the first of 0..count-1 for which `is_behind` is true, as for all that follow; count if there is none.
 template <typename IsBehind>
 std::int64_t FirstBehind(std::int64_t count, const IsBehind& is_behind) {
   const auto all = std::views::iota(std::int64_t{0}, count);
@@ -59,7 +59,7 @@ absl::Status DocumentIndex::ParseHeader(absl::string_view bytes, const std::stri
   type_ = code == 8 ? TokenType::kUint16 : TokenType::kInt32;
   const auto sequences = NumberAt<std::uint64_t>(at + 9, 0), marks = NumberAt<std::uint64_t>(at + 9, 1);
   const auto most = static_cast<std::uint64_t>(size);
-  // Bounds first, so that the sum is one of small numbers.
+  // Bounds first, so that the sum cannot overflow.
   if (sequences > most || marks > most || marks < 1 || kHeaderBytes + 12 * sequences + 8 * marks > most) {
     return damaged(absl::StrCat(sequences, " sequences and ", marks - 1, " documents in ", size, " bytes"));
   }

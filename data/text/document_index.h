@@ -1,4 +1,4 @@
-// Where documents begin in a file of tokens, and what of them is not to be learned.
+// The documents in a file of tokens, and which of their tokens are excluded from the loss.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const DocumentIndex index, DocumentIndex::Parse(bytes, "train.idx"));
 //   index.Ignore(IgnoredTargets::kDocuments, begin + 1, absl::MakeSpan(targets));
@@ -14,8 +14,8 @@
 //   first sequence of each document, and the number of sequences behind the last   int64
 //   a mode for each sequence, or nothing       int8, not read
 //
-// A document is a row of sequences; all but its last are prompts (data/text/token_file_writer.h); others'
-// documents mostly have one. Local.
+// A document consists of consecutive sequences, of which all but the last are prompts (token_file_writer.h);
+// Megatron-LM's own documents usually have one sequence. Local.
 #ifndef PLAIT_DATA_TEXT_DOCUMENT_INDEX_H_
 #define PLAIT_DATA_TEXT_DOCUMENT_INDEX_H_
 
@@ -30,18 +30,18 @@
 
 namespace plait::data {
 
-// Targets that do not count in the loss.
+// Targets that are excluded from the loss.
 enum class IgnoredTargets {
   kNone,
-  kDocuments,  // the first token of each document, which nothing before it tells
-  kPrompts,    // these, and the prompts of documents
+  kDocuments,  // the first token of each document, which cannot be predicted
+  kPrompts,    // the same, and the prompts of documents
 };
 inline constexpr std::int64_t kIgnoredTarget = -100;  // as PyTorch's ignore_index
 
 class DocumentIndex {
  public:
-  // `bytes`, those of the file, outlive the index. DataLoss, "NAME: what", where they are no such index, or its numbers do
-  // not fit one another; all are read, 20 bytes a sequence and 8 a document.
+  // Parses the contents of an index file, which must outlive the result. DataLoss, "NAME: what", if it is not such an
+  // index or its numbers are inconsistent; reads all of them, 12 bytes per sequence and 8 per document.
   static absl::StatusOr<DocumentIndex> Parse(absl::string_view bytes, const std::string& name);
 
   TokenType type() const { return type_; }
@@ -49,7 +49,7 @@ class DocumentIndex {
   std::int64_t documents() const { return documents_; }
   std::int64_t tokens() const { return tokens_; }
 
-  // Of `targets`, tokens number `first` and on of the file, those to be ignored become kIgnoredTarget.
+  // Sets targets to be ignored to kIgnoredTarget; targets[i] is token first + i of the file.
   void Ignore(IgnoredTargets ignored, std::int64_t first, absl::Span<std::int64_t> targets) const;
 
  private:

@@ -1,4 +1,4 @@
-// Documents of files, one by one, so that a corpus may be larger than the memory.
+// Streams the documents of a corpus, which may be larger than memory.
 //
 //   PLAIT_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open("corpus", {.text_key = "text"}));
 //   while (true) {
@@ -7,11 +7,11 @@
 //     ...
 //   }
 //
-// A path is a file, or a folder, of which all files with the endings below are taken, those of its folders too, in the order
-// of their paths; or "-", standard input, as lines of JSON:
+// A path is a file; a directory, of which all files with the extensions below are read, recursively, in the order of
+// their paths; or "-", JSON lines from standard input:
 //
-//   .jsonl, .json   a line is an object, a document; empty lines are left out
-//   .txt            a file is a document; a file that is named itself may have any other ending
+//   .jsonl, .json   one JSON object per line, each a document; blank lines are skipped
+//   .txt            the whole file is a document; so is a file given as the path itself, with any other extension
 //
 // Local.
 #ifndef PLAIT_DATA_TEXT_DOCUMENT_READER_H_
@@ -36,22 +36,23 @@ struct Document {
 };
 
 struct DocumentOptions {
-  std::string text_key = "text";  // of the objects: a string
-  std::string prompt_key = {};    // empty: documents have no prompts
+  std::string text_key = "text";  // of a string in each JSON object
+  std::string prompt_key = {};    // likewise; empty: documents have no prompts
 };
 
-// "{"text": "..."}" with the keys of `options`. InvalidArgument where the line is no object, or lacks one of the strings.
+// Parses a line such as {"text": "..."}. InvalidArgument if it is not a JSON object, or lacks one of the keys.
 absl::StatusOr<Document> ParseDocument(const std::string& line, const DocumentOptions& options);
 
 class DocumentReader {
  public:
-  // Errors name the path: of the system, or NotFound where a folder has no such file.
+  // NotFound also if a directory has no such file; else the system's error. Both name the path.
   static absl::StatusOr<DocumentReader> Open(const std::string& path, DocumentOptions options);
 
-  // nullopt behind the last. Errors as ParseDocument's, behind "FILE:LINE: "; of the system name the file.
+  // Returns the next document, nullopt after the last. Errors of ParseDocument, prefixed with "FILE:LINE: ", or of the
+  // system.
   absl::StatusOr<std::optional<Document>> Next();
 
-  std::int64_t total_bytes() const { return total_bytes_; }  // 0: not known
+  std::int64_t total_bytes() const { return total_bytes_; }  // of all files; 0: unknown (standard input)
   std::int64_t read_bytes() const { return read_bytes_; }
   std::int64_t files() const { return static_cast<std::int64_t>(paths_.size()); }
 

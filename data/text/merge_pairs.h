@@ -1,4 +1,4 @@
-// Byte pairs' merging: neighbours become one symbol, the most wanted pair first, until no pair is wanted. Private to data/text.
+// The merge loop of byte-pair encoding: repeatedly merges the adjacent pair of lowest rank. Private to data/text.
 #ifndef PLAIT_DATA_TEXT_MERGE_PAIRS_H_
 #define PLAIT_DATA_TEXT_MERGE_PAIRS_H_
 
@@ -18,10 +18,11 @@ struct PairMerge {
   Symbol merged;
 };
 
-// `find(left, right)` gives std::optional<PairMerge<Symbol>> of two neighbours; none: they stay apart. n log n of n symbols.
+// `find(left, right)` returns the std::optional<PairMerge<Symbol>> of two neighbours; nullopt: they are not merged.
+// O(n log n) for n symbols.
 template <typename Symbol, typename Find>
 std::vector<Symbol> MergePairs(std::vector<Symbol> symbols, const Find& find) {
-  // Good as long as both places still hold what they held.
+  // A candidate merge; valid as long as both positions still hold the same symbols.
   struct Wish {
     double rank;
     std::ptrdiff_t left;
@@ -30,7 +31,7 @@ std::vector<Symbol> MergePairs(std::vector<Symbol> symbols, const Find& find) {
       return std::tie(rank, left) > std::tie(other.rank, other.left);
     }
   };
-  // A doubly linked list within arrays: a merge keeps the left place and takes out the right one.
+  // A doubly linked list in arrays: a merge keeps the left position and removes the right one.
   const std::ptrdiff_t count = std::ssize(symbols);
   std::vector<std::ptrdiff_t> before(count), after(count);
   for (std::ptrdiff_t i = 0; i < count; ++i) before[i] = i - 1, after[i] = i + 1 < count ? i + 1 : -1;

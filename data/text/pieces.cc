@@ -27,8 +27,8 @@ std::size_t ContractionLength(absl::string_view text) {
   return 0;
 }
 
-// White space gives its last character to what follows: " word" is one piece. At the end nothing follows, and
-// a single character cannot be given away but where the caller has done so already (a blank).
+// \s+(?!\S)|\s+: all white space at the end of the text, else all but its last character (" word" is one piece), or a
+// single character.
 std::size_t SpaceLength(absl::string_view text) {
   std::size_t last = 0;
   const std::size_t run = RunLength(text, 0, UnicodeClass::kSpace, last);

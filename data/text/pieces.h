@@ -1,4 +1,5 @@
-// GPT-2's cut of a text into pieces (words, numbers, punctuation, white space) that byte pairs never cross.
+// GPT-2's pre-tokenization: splits a text into pieces (words, numbers, punctuation, white space) that merges never
+// cross.
 //
 //   while (!text.empty()) {
 //     const absl::string_view piece = NextPiece(text);
@@ -19,8 +20,8 @@
 
 namespace plait::data {
 
-// The first piece of a text that is not empty: at least a character. What follows the text matters (white
-// space before a word differs from that at the end), so give the whole rest, not a part cut off somewhere.
+// Returns the first piece of a non-empty text, at least one character. Pass the whole rest of the text, as pieces
+// depend on what follows (white space before a word differs from that at the end).
 absl::string_view NextPiece(absl::string_view text);
 
 }  // namespace plait::data

@@ -21,7 +21,7 @@ namespace {
 constexpr char kCharacters[] = "characters";
 constexpr char kGpt2[] = "gpt2";
 
-// None for characters: their vocabulary is the text's.
+// nullopt for "characters", whose vocabulary is the text's.
 absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& options) {
   if (options.tokenizer == kCharacters) return std::nullopt;
   if (options.tokenizer != kGpt2) {
@@ -32,7 +32,7 @@ absl::StatusOr<std::optional<BytePairTokenizer>> BytePairsOf(const TextOptions& 
   return std::optional<BytePairTokenizer>(std::move(tokenizer));
 }
 
-// Whether the prepared file can be used as it is; why not goes into the notes.
+// Whether the prepared file can be used as it is; adds a note if it is damaged.
 bool IsUsable(const std::string& path, const std::string& key, std::vector<std::string>& notes) {
   if (!std::filesystem::exists(path)) return false;
   const absl::StatusOr<std::string> found = ReadPreparedTextKey(path);
@@ -48,7 +48,7 @@ absl::StatusOr<PreparedTextFile> PrepareText(const TextOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(options.text));
   PLAIT_ASSIGN_OR_RETURN(const std::string cache, MadeCacheFolder(options.cache_dir));
   const std::string key = PreparedTextKey(input.text, pairs ? pairs->digest() : 0);
-  // A file for each text and tokenizer: two programs with two texts do not take the cache from each other.
+  // One file per text and tokenizer, so that programs with different texts do not overwrite each other's cache.
   const std::uint32_t name = Crc32(key.data(), std::ssize(key));
   PreparedTextFile file{absl::StrFormat("%s/text_%08x.h5", cache, name), {}};
   if (IsUsable(file.path, key, file.notes)) return file;

@@ -215,7 +215,7 @@ TEST_F(PrepareTextTest, DefaultTextLeavesOutLinks) {
   EXPECT_EQ(DefaultText(In("absent")).status().code(), absl::StatusCode::kNotFound);
 }
 
-// On every Debian machine; the sizes follow base-files, so only the least of them is asked for.
+// Exists on every Debian system; its size depends on the version of base-files, so this tests a lower bound.
 TEST_F(PrepareTextTest, DefaultTextOfThisMachine) {
   const auto file = PrepareText(Options(""));
   ASSERT_TRUE(file.ok()) << file.status();

@@ -21,7 +21,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-// What is tokenized at once: enough for the threads, little of the memory.
+// Bytes of text tokenized at once: enough for all threads, little memory.
 constexpr std::int64_t kBytesAtOnce = std::int64_t{1} << 24;
 
 struct EncodedDocument {
@@ -141,7 +141,7 @@ absl::Status RemoveIdsOfOther(const std::string& vocabulary, const std::string& 
   return absl::OkStatus();
 }
 
-// Each of the files whole, or as it was: `write` fills them under other names, of which the last is renamed first.
+// Writes several files atomically, one by one: `write` fills temporary files; the last of them is renamed first.
 absl::Status WriteTogether(const std::vector<std::string>& paths,
                            const std::function<absl::Status(const std::vector<std::string>& partial)>& write,
                            std::vector<std::string> partial = {}) {
@@ -174,7 +174,8 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
   made.vocabulary_size = tokenizer.vocabulary_size();
   made.has_end_of_text = tokenizer.end_of_text().has_value();
   const TokenType type = made.vocabulary_size <= 1 << 16 ? TokenType::kUint16 : TokenType::kInt32;
-  // Ids get their names last: without them there is no corpus, and ids of an earlier one do not fit the index.
+  // The .bin files are renamed last: without them there is no corpus, and those of an earlier one do not match the
+  // index.
   const auto file = [&](const char* name) { return absl::StrCat(options.out, "/", name); };
   const auto fill = [&](const std::vector<std::string>& partial) -> absl::Status {
     PLAIT_ASSIGN_OR_RETURN(TokenFileWriter of_train, TokenFileWriter::Create(partial[0], type));

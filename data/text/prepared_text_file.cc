@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const st
   return tokens;
 }
 
-// The vocabulary of a tokenizer of characters must be the one that the digest tells of.
+// Reads the vocabulary of a CharacterTokenizer, and checks it against the digest.
 absl::Status ReadCodePoints(const File& file, PreparedText& text) {
   if (!file.Has("/code_points")) return absl::OkStatus();
   PLAIT_ASSIGN_OR_RETURN(text.code_points, OrDamage(ReadArray<std::int32_t>(file, "/code_points")));

@@ -24,19 +24,19 @@
 namespace plait::data {
 namespace {
 
-// Of a file; Llama's has half a megabyte.
+// Largest file; Llama's has half a megabyte.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 constexpr absl::string_view kSpace = "\xE2\x96\x81";        // U+2581 stands for a space
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// A part of a text. A user-defined piece is merged with nothing.
+// A part of a text. User-defined pieces (`whole`) are never merged.
 struct Symbol {
   absl::string_view text;
   bool whole;
   bool operator==(const Symbol&) const = default;
 };
 
-// Pieces are quoted in messages; a hostile file must not make them long.
+// Quotes a piece for messages, truncated, as a hostile file may have long ones.
 std::string Quoted(absl::string_view piece) {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(piece.substr(0, 40)), "\"");
 }

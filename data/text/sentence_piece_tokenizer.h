@@ -1,11 +1,12 @@
-// Tokens of a SentencePiece model of byte pairs (Kudo and Richardson, arXiv:1808.06226), as Llama's, from its tokenizer.model.
+// SentencePiece BPE models (Kudo and Richardson, arXiv:1808.06226), such as Llama's tokenizer.model.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const SentencePieceTokenizer tokenizer, SentencePieceTokenizer::Load(folder));
 //   tokenizer.Encode("Hello world");             // {1, 15043, 3186} with Llama 2's file: 1 begins a text
 //
-// A text begins with the model's token for that, if it has one, and a space is put before its first word; Decode
-// leaves both out again, of ids that begin so. A byte that is not UTF-8 becomes U+FFFD, and extra spaces are left out
-// where the model says so. The text of control tokens ("<s>") is text as any other.
+// Encode prepends the model's BOS token, if it has one, and a space if the model asks for it (add_dummy_prefix).
+// Decode removes both if the ids begin with BOS. A byte that is not UTF-8 becomes U+FFFD; extra spaces are removed
+// if the model asks for it (remove_extra_whitespaces). Control tokens such as "<s>" in the input are encoded as
+// ordinary text.
 #ifndef PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 #define PLAIT_DATA_TEXT_SENTENCE_PIECE_TOKENIZER_H_
 
@@ -26,18 +27,19 @@ inline constexpr char kSentencePieceFile[] = "tokenizer.model";
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  // Of `folder`'s tokenizer.model. NotFound where it is missing; DataLoss where it is damaged or no such model;
-  // InvalidArgument where it is one that is not read here: of another kind than byte pairs, with unused pieces, or with a
-  // normalization of texts beyond spaces.
+  // Reads tokenizer.model in `folder`. NotFound; DataLoss if the file is damaged or not a SentencePiece model;
+  // InvalidArgument if the model is not supported: not BPE, with unused pieces, with normalization rules, or without
+  // U+2581 for spaces before words.
   static absl::StatusOr<SentencePieceTokenizer> Load(const std::string& folder);
-  // The same from the file's bytes; the name is for messages.
+  // The same from the contents of the file; the name appears in messages.
   static absl::StatusOr<SentencePieceTokenizer> Parse(const std::string& bytes,
                                                       const std::string& name = kSentencePieceFile);
 
   std::string name() const override { return "SentencePiece"; }
   std::int32_t vocabulary_size() const override { return bytes_of_.size(); }
   std::uint32_t digest() const override { return digest_; }
-  // Never fails: a character that the model lacks is its bytes, or a run of them is the unknown token.
+  // Never fails: a character without a piece is encoded as its bytes, or, in models without byte fallback, a run of
+  // such characters as the unknown token.
   absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const override;
   absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const override;
 
@@ -51,7 +53,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   SentencePieceTokenizer() = default;
   std::string Normalized(absl::string_view text) const;
-  // Bytes of the user-defined piece, or else of the character, that a text begins with; and whether it was the former.
+  // Length in bytes of the user-defined piece, else of the character, at the start of `text`; true for the former.
   std::pair<std::size_t, bool> FirstSymbol(absl::string_view text) const;
 
   std::vector<std::string> bytes_of_;  // by id, with the space before a word; none of control tokens

@@ -1,4 +1,4 @@
-// Text to train on: files as one string, and the text that every Debian machine has.
+// Training text from files, and a default text that every Debian system has.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const TextInput input, ReadText(flag_text));    // "": the default text
 //   LOG("text: " + input.source);         // "14 license texts of /usr/share/common-licenses, 237,056 bytes"
@@ -17,13 +17,13 @@ struct TextInput {
   std::string source;  // for people: where it came from and how long it is
 };
 
-// `path` is a file, or a folder whose *.txt files are joined in order of their names; empty: DefaultText().
-// NotFound or PermissionDenied names the path; InvalidArgument where there is no text in it. Local.
+// `path` is a file, or a folder whose *.txt files are concatenated in order of their names; empty: DefaultText().
+// NotFound and PermissionDenied name the path; InvalidArgument if there is no text. Local.
 absl::StatusOr<TextInput> ReadText(const std::string& path);
 
-// The license texts that Debian's package base-files puts on every machine, joined in order of their names: some
-// 200 kB of English. Links ("GPL", to the newest) are left out, so no licence comes twice. NotFound on
-// systems without them: give a text. The text follows the release of Debian; PreparedText's key tells.
+// The license texts of Debian's package base-files, concatenated in order of their names: about 200 kB of English.
+// Symbolic links ("GPL", to the newest) are skipped, so that no license is repeated. NotFound on systems without
+// them. The text depends on the Debian release; PreparedTextKey distinguishes them.
 absl::StatusOr<TextInput> DefaultText(const std::string& folder = "/usr/share/common-licenses");
 
 }  // namespace plait::data

@@ -1,16 +1,17 @@
-// Corpora of token ids in files that are mapped into memory, so that they may be larger than it.
+// Corpora of token ids in memory-mapped files, which may be larger than memory.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const TokenCorpus corpus, OpenTokenCorpus("openwebtext"));
 //   corpus.train.tokens[17];
 //
 //   FOLDER/train.bin, FOLDER/val.bin   as nanoGPT's (Karpathy 2022) and //tools:prepare_text's
-//   FILE.bin                           one file, whose first nine tenths (rounded down) are for training
+//   FILE.bin                           one file: the first nine tenths (rounded down) for training, the rest for validation
 //
-// A .bin file has ids one behind another, little-endian. FILE.idx beside it, Megatron-LM's index (data/text/document_index.h),
-// says where documents begin, and whether ids are uint16 or int32. Without it they are uint16, and documents are not known.
+// A .bin file is an array of ids, little-endian. FILE.idx beside it, Megatron-LM's index (document_index.h), gives the
+// documents and the type of ids, uint16 or int32. Without it ids are uint16, and documents are unknown.
 //
-// Neither format has checksums or a vocabulary: ids are checked as they are used (tools/text_training/block_batches.h). A
-// file that is cut short while it is read ends the process. Local.
+// Neither format has checksums or a vocabulary: ids are checked when they are used
+// (tools/text_training/block_batches.h). If a file is truncated while it is mapped, reading it kills the process.
+// Local.
 #ifndef PLAIT_DATA_TEXT_TOKEN_FILE_H_
 #define PLAIT_DATA_TEXT_TOKEN_FILE_H_
 
@@ -30,8 +31,8 @@ namespace plait::data {
 
 class TokenFile {
  public:
-  // NotFound and other errors of the system name the file; DataLoss where ids are cut, or the index is damaged or of another
-  // file.
+  // NotFound and other errors of the system name the file; DataLoss if the file is not whole ids, or the index is
+  // damaged or does not match.
   static absl::StatusOr<std::shared_ptr<const TokenFile>> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -49,12 +50,12 @@ class TokenFile {
   std::optional<DocumentIndex> documents_;
 };
 
-// Tokens that follow each other, of which training or validation takes blocks.
+// Consecutive tokens, for training or validation.
 struct TokenPart {
   Tokens tokens;
   const DocumentIndex* documents = nullptr;  // null: not known
-  std::int64_t first = 0;                    // of the tokens, in the file of the documents
-  std::string name = {};                     // for people: the file
+  std::int64_t first = 0;                    // position of `tokens` in the file
+  std::string name = {};                     // the file, for messages
 };
 
 struct TokenCorpus {
@@ -62,9 +63,10 @@ struct TokenCorpus {
   TokenPart train, validation;
 };
 
-// Whether `path` is one of the two kinds above, by its name and, of a folder, by the presence of train.bin.
+// Whether `path` is one of the two kinds above: it ends in .bin, or is a folder with train.bin.
 bool IsTokenCorpus(const std::string& path);
 
+// Errors of TokenFile::Open.
 absl::StatusOr<TokenCorpus> OpenTokenCorpus(const std::string& path);
 
 }  // namespace plait::data

@@ -1,12 +1,12 @@
-// Writes token files with their index, sequence by sequence: what data/text/token_file.h reads.
+// Writes token files with their index, sequence by sequence, as token_file.h reads them.
 //
 //   PLAIT_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create("train.bin", TokenType::kUint16));
-//   PLAIT_RETURN_IF_ERROR(writer.AddSequence(prompt));     // may be left out
+//   PLAIT_RETURN_IF_ERROR(writer.AddSequence(prompt));     // optional
 //   PLAIT_RETURN_IF_ERROR(writer.AddSequence(ids));
 //   writer.EndDocument();
 //   PLAIT_RETURN_IF_ERROR(writer.Finish("train.idx"));
 //
-// In memory are 4 bytes a sequence and 8 a document. Errors of the disk name the file. Local.
+// Takes 4 bytes of memory per sequence and 8 per document. Errors of the disk name the file. Local.
 #ifndef PLAIT_DATA_TEXT_TOKEN_FILE_WRITER_H_
 #define PLAIT_DATA_TEXT_TOKEN_FILE_WRITER_H_
 
@@ -27,18 +27,18 @@ class TokenFileWriter {
  public:
   static absl::StatusOr<TokenFileWriter> Create(const std::string& path, TokenType type);
 
-  // Ids fit the type. InvalidArgument for 2^31 and more of them.
+  // Ids must fit the type (not checked). InvalidArgument for 2^31 or more of them.
   absl::Status AddSequence(absl::Span<const std::int32_t> ids);
   void EndDocument();
 
   std::int64_t documents() const { return static_cast<std::int64_t>(first_sequences_.size()) - 1; }
   std::int64_t tokens() const { return tokens_; }
 
-  // Writes what is left of the ids, and the index, over a file that is there. Nothing is added behind it.
+  // Writes the remaining ids and the index, replacing an existing one. Nothing may be added afterwards.
   absl::Status Finish(const std::string& index);
 
  private:
-  // Bytes in the order in which they come, written in large parts.
+  // Buffered sequential output.
   class Output {
    public:
     explicit Output(base::FileDescriptor file) : file_(std::move(file)) {}

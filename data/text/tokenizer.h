@@ -1,9 +1,9 @@
-// Text to token ids and back: what all tokenizers have in common.
+// The interface of tokenizers: text to token ids and back.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const std::vector<std::int32_t> ids, tokenizer.Encode("To be"));
 //   PLAIT_ASSIGN_OR_RETURN(const std::string text, tokenizer.Decode(ids));
 //
-// Implementations are immutable after they are made: any number of threads may use one. Local.
+// Implementations are immutable, hence thread-safe. Local.
 #ifndef PLAIT_DATA_TEXT_TOKENIZER_H_
 #define PLAIT_DATA_TEXT_TOKENIZER_H_
 
@@ -21,21 +21,21 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // What people call it, without numbers: "characters", "GPT-2 byte pairs".
+  // A name for messages: "characters", "GPT-2 byte pairs".
   virtual std::string name() const = 0;
   // Ids are 0..vocabulary_size()-1.
   virtual std::int32_t vocabulary_size() const = 0;
-  // The same for two tokenizers that give the same ids, and hardly ever for others.
+  // Checksum of the tokenizer's files or characters: almost certainly different for tokenizers that give other ids.
   virtual std::uint32_t digest() const = 0;
 
-  // InvalidArgument for text that the tokenizer has no ids for: which character, at which byte.
+  // InvalidArgument, naming the place, for text that the tokenizer has no ids for.
   virtual absl::StatusOr<std::vector<std::int32_t>> Encode(absl::string_view text) const = 0;
-  // Inverse of Encode. InvalidArgument for an id outside the vocabulary. The bytes of a few ids need not be
-  // whole UTF-8 characters.
+  // Inverse of Encode. InvalidArgument for an id outside the vocabulary. The result for a part of a text may begin or
+  // end within a UTF-8 character.
   virtual absl::StatusOr<std::string> Decode(absl::Span<const std::int32_t> ids) const;
 
  private:
-  // Appends the bytes that a token of the vocabulary stands for.
+  // Appends the bytes of token `id`, which is in the vocabulary.
   virtual void AppendBytes(std::int32_t id, std::string& text) const = 0;
 };
 

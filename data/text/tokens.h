@@ -1,9 +1,9 @@
-// Token ids one behind another, in memory or in a mapped file.
+// A view of consecutive token ids, in memory or in a mapped file.
 //
 //   const Tokens tokens = text.train;                 // a std::vector<std::uint16_t>
 //   tokens[17];
 //
-// A view: who has the ids outlives it. Local.
+// The owner of the ids must outlive the view. Local.
 #ifndef PLAIT_DATA_TEXT_TOKENS_H_
 #define PLAIT_DATA_TEXT_TOKENS_H_
 
@@ -16,6 +16,7 @@
 namespace plait::data {
 
 enum class TokenType { kUint16, kInt32 };
+// 2 or 4.
 std::int64_t BytesOf(TokenType type);
 
 class Tokens {
@@ -23,13 +24,13 @@ class Tokens {
   Tokens() = default;
   Tokens(const std::vector<std::uint16_t>& ids)  // NOLINT(google-explicit-constructor): as a span
       : first_(reinterpret_cast<const char*>(ids.data())), size_(static_cast<std::int64_t>(ids.size())) {}
-  // `bytes`: whole ids, little-endian, at any address.
+  // `bytes`: whole ids, little-endian; need not be aligned.
   Tokens(TokenType type, absl::string_view bytes);
 
   std::int64_t size() const { return size_; }
-  // Of int32 ids one may be negative, in a damaged file.
+  // May be negative for int32 ids in a damaged file. CHECK-fails if out of range, as do Copy and Part.
   std::int64_t operator[](std::int64_t index) const;
-  // Ids number `first` and those behind it; they must be there.
+  // Copies to.size() ids, starting at `first`.
   void Copy(std::int64_t first, absl::Span<std::int64_t> to) const;
   Tokens Part(std::int64_t first, std::int64_t size) const;
 

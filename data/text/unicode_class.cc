@@ -16,7 +16,7 @@ UnicodeClass Search(std::int32_t code_point) {
   return (after - 1)->kind;
 }
 
-// Most text is ASCII; the search is for the rest.
+// A lookup table for ASCII, as most text is; the search is for the rest.
 constexpr int kAsciiEnd = 128;
 
 std::array<UnicodeClass, kAsciiEnd> AsciiClasses() {

@@ -15,8 +15,8 @@
 namespace plait::data {
 namespace {
 
-// Between two measurements. No clock is so wrong: what seems to be is an error of measurement, larger than a
-// short trace.
+// Seconds per second between two measurements. No clock drifts that much: a larger change is a measurement error, as
+// occurs in short traces.
 constexpr double kLargestDrift = 0.1;
 
 // As a JSON string; bytes that are not UTF-8 become U+FFFD.
@@ -69,7 +69,7 @@ std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
                        OnTraceClock(rank, event.end_ns), event.arguments.sends});
     }
   }
-  // By link, and of one link the rank that came last at the end.
+  // By link; within a link the rank that entered last is at the end.
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
     if (a.link != b.link) return a.link < b.link;
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.rank < b.rank;
@@ -77,7 +77,7 @@ std::vector<Part> PartsOf(absl::Span<const RankEvents> ranks) {
   return parts;
 }
 
-// As they are shown: "main" on top, then by name, so that the tracks of an axis lie together.
+// Display order: "main" on top, then by name, so that the tracks of a mesh axis are adjacent.
 std::vector<std::size_t> TracksInOrder(const RankEvents& rank) {
   std::vector<std::size_t> order(rank.tracks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -88,7 +88,7 @@ std::vector<std::size_t> TracksInOrder(const RankEvents& rank) {
   return order;
 }
 
-// Those that there are: "step":7,"waited_ms":0.250000.
+// The arguments that are set: "step":7,"waited_ms":0.250000.
 std::string ArgumentsText(const RankEvents& rank, const TraceArguments& arguments) {
   std::string text;
   const auto add = [&text](const char* name, std::int64_t value, const std::string& shown) {
@@ -145,7 +145,7 @@ class TraceWriter {
     }
   }
 
-  // From the last to come to all that were there before and ended after it came.
+  // From the rank that entered last to all that entered before and ended after that.
   void WriteArrows(absl::Span<const Part> parts) {
     const auto sender = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return part.sends; });
     const Part& from = sender == parts.end() ? parts.back() : *sender;
@@ -224,7 +224,7 @@ absl::Status WriteTo(const std::string& path, absl::Span<const RankEvents> ranks
 std::int64_t OnTraceClock(const RankEvents& rank, std::int64_t ns) {
   const double span = rank.moments_seconds[1] - rank.moments_seconds[0];
   const double change = rank.offsets_seconds[1] - rank.offsets_seconds[0];
-  // Where one measurement is all there is, it holds always.
+  // With a single measurement, its offset is used throughout.
   const double since = 1e-9 * static_cast<double>(ns) - rank.moments_seconds[0];
   double share = 0;
   if (span > 0) share = std::abs(change) <= kLargestDrift * span ? since / span : 0.5;

@@ -76,7 +76,7 @@ absl::StatusOr<RankEvents> FromBytes(absl::string_view text) {
     FillRank(nlohmann::json::from_cbor(text.begin(), text.end()), rank);
     if (IndicesFit(rank)) return rank;
   } catch (const nlohmann::json::exception&) {
-    // Told below.
+    // The error is returned below.
   }
   return absl::DataLossError("not trace events: do all ranks run the same build?");
 }

@@ -1,4 +1,4 @@
-// The latest values of a sequence, in bounded memory.
+// A ring buffer of the latest values of a sequence.
 #ifndef PLAIT_DATA_TRACE_LATEST_OF_H_
 #define PLAIT_DATA_TRACE_LATEST_OF_H_
 

@@ -24,7 +24,7 @@ int Trace::AddTrack(absl::string_view name) {
   return static_cast<int>(std::find(tracks_.begin(), tracks_.end(), name) - tracks_.begin());
 }
 
-// By address: a handful of literals, found at the first or second glance.
+// By address: a handful of literals, so a linear search is fast.
 std::int32_t Trace::NameIndex(const char* name) {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return static_cast<std::int32_t>(found - names_.begin());

@@ -1,4 +1,4 @@
-// Where the time of a rank goes, as spans on tracks: cheap enough to be on in every step.
+// Timed spans of a rank, on tracks: cheap enough to be always on.
 //
 //   Trace trace;
 //   for (std::int64_t step = 0; step < steps; ++step) {
@@ -11,11 +11,11 @@
 //   }
 //   PLAIT_RETURN_IF_ERROR(WriteChromeTrace("trace.json", {trace.Events()}, {}));  // chrome_trace.h
 //
-// A span costs about 0.15 microseconds. Memory is bounded: of more events than `capacity`, or more counts, the latest are
-// kept, and the number of the others is told. Spans of one track must nest, as scopes do; what overlaps
-// freely (operations in flight) goes on tracks of its own (TraceLanes).
+// A span costs about 0.15 microseconds. Memory is bounded: the latest `capacity` events and `capacity` counts are
+// kept, the number of older ones is in RankEvents::dropped. Spans of one track must nest, as scopes do; operations
+// that overlap freely (in flight) go on separate tracks (TraceLanes).
 //
-// Local, no messages; every function may be called from any thread.
+// Local, no communication. Trace is thread-safe.
 #ifndef PLAIT_DATA_TRACE_TRACE_H_
 #define PLAIT_DATA_TRACE_TRACE_H_
 
@@ -34,37 +34,37 @@ struct TraceArguments {
   std::int64_t step = -1;
   std::int64_t bytes = -1;
   std::int64_t sequence = -1;  // number of a collective within its group
-  // Of something that goes on beside the program: for so long, up to its end, the program stood still.
+  // For asynchronous operations: how long the program blocked on it, up to its end.
   std::int64_t waited_ns = -1;
-  // Names one thing that several ranks do together (a collective): the same on all of them, 0 for none. The
-  // written trace joins the spans of a link by an arrow.
+  // Identifies an operation of several ranks (a collective or message): the same number on all of them, 0: none.
+  // The trace draws arrows between the spans of a link.
   std::uint64_t link = 0;
   std::int32_t stage = -1, micro_batch = -1;  // of a pipeline
-  std::int32_t unit = -1;                     // what the data is of: an index into RankEvents::units
-  bool sends = false;                         // the link is a message that goes from here to the other rank
+  std::int32_t unit = -1;                     // parameter unit: an index into RankEvents::units
+  bool sends = false;                         // the link is a message from this rank to the other
 };
 
 struct TraceEvent {
-  std::int64_t begin_ns = 0;  // on Trace::Now()'s clock
+  std::int64_t begin_ns = 0;  // on the clock of Trace::NowNs()
   std::int64_t end_ns = 0;
   std::int32_t name = 0;   // index into RankEvents::names
   std::int32_t track = 0;  // index into RankEvents::tracks
   TraceArguments arguments = {};
 };
 
-// A number at a moment: a point of a curve.
+// A value at a point in time: a point of a counter's curve.
 struct TraceCount {
-  std::int64_t at_ns = 0;  // on Trace::Now()'s clock
+  std::int64_t at_ns = 0;  // on the clock of Trace::NowNs()
   std::int64_t name = 0;   // index into RankEvents::names
   double value = 0;
 };
 
-// What one rank has recorded, as a value: to be written, or sent to the rank that writes.
+// The recorded events of one rank: to be written, or sent to the rank that writes the file.
 struct RankEvents {
   int rank = 0;
   std::string host = "";
-  // Seconds to add to this rank's clock to get the clock of the trace, at two moments of this rank's clock;
-  // linear between and beyond. Equal moments: the first offset holds always.
+  // Seconds to add to this rank's clock to get the clock of the trace, measured at two moments of this rank's
+  // clock; see OnTraceClock (chrome_trace.h). Equal moments: the first offset is used throughout.
   double moments_seconds[2] = {0, 0};
   double offsets_seconds[2] = {0, 0};
   std::vector<std::string> names = {};
@@ -72,7 +72,7 @@ struct RankEvents {
   std::vector<std::string> units = {};
   std::vector<TraceEvent> events = {};  // in the order in which they ended
   std::vector<TraceCount> counts = {};
-  std::int64_t dropped = 0;  // older ones of both, for which there was no room
+  std::int64_t dropped = 0;  // number of older events and counts that did not fit
 };
 
 class Trace {
@@ -83,20 +83,20 @@ class Trace {
 
   static std::int64_t NowNs();  // monotonic, the clock of comm's flight recorder
 
-  // A row of the picture: a thread, or a queue of operations. Track 0 is "main". The same name gives the
-  // same track.
+  // Returns the track of this name, adding it if needed: a row in the viewer, for a thread or a queue of
+  // operations. Track 0 is "main".
   int AddTrack(absl::string_view name);
-  // `name` must outlive the trace: a literal.
+  // Records a span. `name` must outlive the trace and is compared by address: use a string literal.
   void Add(const char* name, int track, std::int64_t begin_ns, std::int64_t end_ns,
            const TraceArguments& arguments = {});
-  // `name` as in Add. Nothing for NaN and infinities, which the file has no numbers for.
+  // Records a counter value; `name` as in Add. NaN and infinities are ignored, as JSON has no numbers for them.
   void Count(const char* name, std::int64_t at_ns, double value);
-  // Of the program's model, say: what TraceArguments::unit counts.
+  // Names of the model's parameter units, which TraceArguments::unit indexes.
   void SetUnits(std::vector<std::string> units);
-  // Events that were lost elsewhere, before they could be added.
+  // Adds to RankEvents::dropped: events that were lost before they could be added.
   void AddDropped(std::int64_t events);
 
-  // A copy of what is held.
+  // Returns a copy of everything recorded.
   RankEvents Events() const;
   std::int64_t size() const;  // events held
 
@@ -111,7 +111,7 @@ class Trace {
   std::vector<std::string> tracks_ = {"main"}, units_;
 };
 
-// From construction to destruction; nothing for a null trace.
+// Records a span from construction to destruction; no effect if `trace` is null.
 class TraceSpan {
  public:
   TraceSpan(Trace* trace, const char* name, const TraceArguments& arguments = {}, int track = 0);
@@ -127,13 +127,13 @@ class TraceSpan {
   std::int64_t begin_ns_;
 };
 
-// Tracks for operations that overlap: each goes on the first track ("dp 0", "dp 1", ...) that is free by
-// then.
+// Tracks for operations that overlap: each goes on the first track ("dp", "dp 2", "dp 3", ... for prefix "dp") that is
+// free at its begin. Not thread-safe.
 class TraceLanes {
  public:
   TraceLanes(Trace* trace, std::string prefix);
 
-  // In the order in which they began.
+  // Must be called in order of begin_ns.
   void Add(const char* name, std::int64_t begin_ns, std::int64_t end_ns, const TraceArguments& arguments);
 
  private:

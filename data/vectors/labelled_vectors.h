@@ -19,7 +19,7 @@ struct LabelledVectors {
 struct VectorSets {
   LabelledVectors train, validation;  // of the same width
   std::int64_t classes = 0;
-  std::string description;  // for people; begins with "synthetic" where the vectors are made up
+  std::string description;  // human-readable; begins with "synthetic" if the vectors are generated
 };
 
 }  // namespace plait::data

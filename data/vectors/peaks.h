@@ -4,7 +4,7 @@
 //
 // The problem of Haber & Ruthotto, "Stable architectures for deep neural networks", Inverse Problems 2017, section 6.1, and
 // of Guenther et al., SIMODS 2020: peaks on a grid of 256 x 256 points over [-3, 3]^2, its range cut into five equal
-// intervals, which are the classes; as many points of each class, drawn without replacement.
+// intervals, which are the classes; equally many points of each class, drawn without replacement.
 #ifndef PLAIT_DATA_VECTORS_PEAKS_H_
 #define PLAIT_DATA_VECTORS_PEAKS_H_
 
@@ -23,8 +23,8 @@ struct PeaksOptions {
 // peaks(x, y) = 3 (1-x)^2 exp(-x^2-(y+1)^2) - 10 (x/5-x^3-y^5) exp(-x^2-y^2) - 1/3 exp(-(x+1)^2-y^2).
 double Peaks(double x, double y);
 
-// The same points for any number of ranks. InvalidArgument where a class has fewer points than are asked for, or the
-// numbers are no positive multiples of 5.
+// Deterministic for a given seed. InvalidArgument if a class has fewer points than requested, or the numbers are not
+// positive multiples of 5.
 absl::StatusOr<VectorSets> MakePeaks(const PeaksOptions& options);
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// What a network has made of the frames of one video, kept so that it is computed once.
+// Cache of a network's features for the frames of one video.
 //
 //   absl::StatusOr<FrameFeatures> kept = ReadFeatures(path, made_from);
 //   if (!kept.ok()) ...                                     // compute
@@ -8,7 +8,7 @@
 //   /frame, /feature   int64: 0, 1, ...; dimensions as netCDF-4 has them, for xarray
 //   root attributes: format = "plait frame features", format_version = 1, made_from (text)
 //
-// `made_from` names all that the numbers depend on: video, frames, network, weights. Local.
+// `made_from` identifies everything that the features depend on: video, frames, network, weights. Local.
 #ifndef PLAIT_DATA_VIDEO_FEATURE_FILE_H_
 #define PLAIT_DATA_VIDEO_FEATURE_FILE_H_
 
@@ -26,11 +26,11 @@ struct FrameFeatures {
   std::vector<float> values;  // (frames, features)
 };
 
-// Atomic, in a folder that is made as needed; errors as WriteAtomically.
+// Atomic; creates the directory if needed. Errors of WriteAtomically.
 absl::Status WriteFeatures(const std::string& path, const FrameFeatures& features,
                            const std::string& made_from);
 
-// NotFound: no such file. FailedPrecondition: made from something else. DataLoss: damaged, or another format.
+// NotFound: no such file. FailedPrecondition: another `made_from`. DataLoss: damaged, or another format.
 absl::StatusOr<FrameFeatures> ReadFeatures(const std::string& path, const std::string& made_from);
 
 }  // namespace plait::data

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a frame: 8192 x 8192.
+// Largest frame: 8192 x 8192.
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 
 struct CloseInput {

@@ -1,4 +1,4 @@
-// Videos whose every pixel is known; real ones against what other software decodes (testing/make_expected_frames.py).
+// Videos with known pixels, and real ones compared with other software (testing/make_expected_frames.py).
 #include "data/video/read_video.h"
 
 #include <gmock/gmock.h>

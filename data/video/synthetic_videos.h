@@ -1,4 +1,4 @@
-// Made-up clips: a disc that moves across a dark scene in a direction of its class. Named synthetic wherever they appear.
+// Synthetic clips: a disc moves across a dark scene in the direction of its class. Labelled as synthetic in all output.
 #ifndef PLAIT_DATA_VIDEO_SYNTHETIC_VIDEOS_H_
 #define PLAIT_DATA_VIDEO_SYNTHETIC_VIDEOS_H_
 
@@ -14,10 +14,10 @@ struct SyntheticVideoOptions {
   std::uint64_t seed = 1;
 };
 
-// Classes are directions, an eighth of a turn apart: right, down, left, up for four. The disc lights the scene's
-// colours, red to the right and green to the bottom, under noise; it passes near the middle. A video has between half
-// and all of the frames that are asked for, and its frames are functions of seed, split, index and ClipOptions.
-// `synthetic` is set.
+// Classes are directions, multiples of an eighth of a turn: right, down, left, up for four classes. The disc reveals
+// the scene's colours, red to the right and green to the bottom, plus noise; it passes near the middle. A video has
+// between half and all of ClipOptions::frames; its frames are functions of seed, split, index and ClipOptions.
+// `synthetic` is set. CHECK-fails unless 1 <= classes <= 8.
 VideoSets SyntheticVideos(const SyntheticVideoOptions& options);
 
 }  // namespace plait::data

@@ -93,7 +93,7 @@ void SplitByPlace(const VideoClass& of, Split& split) {
   }
 }
 
-// The file or folder that a split means by `listed`: a folder of frames has no ending.
+// The file or folder that a split lists as `listed`: a folder of frames has no extension.
 std::string FoundAs(const VideoClass& of, const std::string& listed) {
   for (const std::string& name : {listed, fs::path(listed).stem().string()}) {
     if (std::binary_search(of.videos.begin(), of.videos.end(), name)) return name;

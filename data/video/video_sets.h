@@ -1,4 +1,4 @@
-// Labelled videos by index, wherever they lie, in sets for training and testing.
+// Labelled videos by index, in sets for training and testing.
 //
 //   PLAIT_ASSIGN_OR_RETURN(VideoSets sets, FindVideos({.folder = "hmdb51", .splits = "splits", .split = 1}));
 //   PLAIT_ASSIGN_OR_RETURN(const Clip clip, sets.train->Read(17, {}));
@@ -8,8 +8,8 @@
 // 2011; https://serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database, test_train_splits.rar and its
 // readme):
 //
-//   FOLDER/CLASS/NAME.avi                  or a folder FOLDER/CLASS/NAME of pictures
-//   SPLITS/CLASS_test_split1.txt           a video a line: "NAME.avi 1" for training, 2 for testing, 0 for neither
+//   FOLDER/CLASS/NAME.avi                  or a folder FOLDER/CLASS/NAME of images
+//   SPLITS/CLASS_test_split1.txt           one video per line: "NAME.avi 1" for training, 2 for testing, 0 for neither
 #ifndef PLAIT_DATA_VIDEO_VIDEO_SETS_H_
 #define PLAIT_DATA_VIDEO_VIDEO_SETS_H_
 
@@ -23,15 +23,15 @@
 
 namespace plait::data {
 
-// The same for any number of ranks; each reads what it needs. Local.
+// The same on every rank; each reads the videos it needs. Local.
 class VideoSource {
  public:
   virtual ~VideoSource() = default;
   virtual std::int64_t videos() const = 0;
   virtual std::int64_t label(std::int64_t index) const = 0;  // 0 <= label < classes
-  // "brush_hair/April_09.avi": a relative path that no other video of the set has.
+  // A relative path, unique in the set: "brush_hair/April_09.avi".
   virtual std::string name(std::int64_t index) const = 0;
-  // Changes where the bytes of the video change.
+  // Size and checksum of the video's files: a key for caches. Errors of the system.
   virtual absl::StatusOr<std::string> Fingerprint(std::int64_t index) const = 0;
   // Errors of ReadVideo.
   virtual absl::StatusOr<Clip> Read(std::int64_t index, const ClipOptions& options) const = 0;
@@ -40,21 +40,21 @@ class VideoSource {
 struct VideoSets {
   std::shared_ptr<const VideoSource> train, test;
   std::vector<std::string> class_names;
-  std::string source;  // where the videos come from, for people
+  std::string source;  // where the videos come from, human-readable
   bool synthetic = false;
 };
 
 struct FindVideosOptions {
   std::string folder;
   std::string
-      splits;  // empty: of each class the last fifth of its videos by name, at least one of two, are for testing
+      splits;  // empty: the last fifth of each class by name is for testing, at least one if it has two or more
   int split = 1;  // the number in the names of its files
 };
 
-// Classes are the folders' names in order. Videos are found now and decoded by Read; files whose names are no videos'
-// (IsVideoName) are left alone. NotFound: no class folders, one without videos, a split's file that is missing, a
-// video that it names and the folder lacks; nothing to train on or to test. InvalidArgument: a line that cannot be
-// read, a video twice in a split. One line. Local.
+// Classes are the folders' names in order. Lists videos (IsVideoName) and folders of images now; Read decodes them.
+// NotFound: no class folders, a class without videos, a missing split file, a video in it that the folder does not
+// have, or no videos for training or testing. InvalidArgument: an invalid line, or a video twice in a split. One line.
+// Local.
 absl::StatusOr<VideoSets> FindVideos(const FindVideosOptions& options);
 
 }  // namespace plait::data

@@ -1,4 +1,4 @@
-// Folders and splits in HMDB51's form, and every way in which they can be wrong.
+// Folders and splits in HMDB51's format, and all their errors.
 #include "data/video/video_sets.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class VideoSetsTest : public testing::Test {
   void SplitFile(const std::string& name, const std::string& text) {
     WriteFile(folder_ + "/splits/" + name, text);
   }
-  // Three videos of two classes, one of which has a folder of frames.
+  // Two classes, of three and two videos and a folder of frames.
   void Fill() {
     for (const char* name : {"jump/a.avi", "jump/b.avi", "jump/c.avi", "wave/a.avi", "wave/b.avi"})
       Video(name);

@@ -1,4 +1,4 @@
-// Speed of the ways in which human-activity data come. Run: bazel run -c opt //data/har:har_benchmark
+// Speed of reading, windowing and opening human-activity data. Run: bazel run -c opt //data/har:har_benchmark
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ void BM_ReadText(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadText)->Unit(benchmark::kMillisecond);
 
-// Items are windows. Made recordings of 30 subjects: about a tenth of the real ones.
+// Items are windows. Generated recordings of 30 subjects: about a fifth of the real windows.
 void BM_WindowsOf(benchmark::State& state) {
   const Recordings recordings = MadeRecordings(30);
   std::int64_t windows = 0;

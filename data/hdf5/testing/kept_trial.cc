@@ -1,4 +1,4 @@
-// TryInChild for fuzzing: one child looks at many files. To fork a program with a sanitizer takes milliseconds.
+// TryInChild for fuzzing: one child walks many files, as forking a process under a sanitizer takes milliseconds.
 #include <hdf5.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,13 +16,13 @@
 #include "data/hdf5/trial.h"
 #include "data/hdf5/walk.h"
 
-// Of the sanitizers, whose fuzzer would keep the input at the child's end too.
+// From the sanitizer runtime. Without resetting it, libFuzzer would save the input when the child dies, too.
 extern "C" void __sanitizer_set_death_callback(void (*callback)());
 
 namespace plait::data {
 namespace {
 
-// What HDF5 keeps of damaged files grows.
+// HDF5 leaks memory on damaged files, so the child is replaced now and then.
 constexpr int kFilesOfAChild = 2000;
 constexpr int kSecondsOfAFile = 10;
 constexpr int kKeptByHdf5 = 1 << 22;
@@ -46,7 +46,7 @@ class Child {
   // HDF5 keeps the half megabyte that it takes for each open file: its pages take longer than the file does.
   Child() { H5set_free_list_limits(kKeptByHdf5, kKeptByHdf5, -1, -1, -1, -1); }
 
-  // Whether a child lives behind the file; one that has seen other files too is asked again in a new one.
+  // Whether the child survives the file. If a reused child dies, the file is tried again in a new one.
   bool Survives(const std::string& path) {
     if (files_ > 0 && Ask(path)) return true;
     End();

@@ -10,7 +10,8 @@
 
 namespace plait::data {
 
-// Seven images for training and five for testing, of 6 x 4 pixels, of all greys; labels cover 0..9.
+// Seven images for training and five for testing, of 6 x 4 pixels, which together have all grey levels; labels cover
+// 0..9.
 ImageSet SmallImageSet();
 
 // A whole IDX file.
@@ -22,7 +23,7 @@ std::string GzipOf(absl::string_view bytes);
 
 void WriteBytes(const std::string& path, absl::string_view bytes);
 
-// The four files, in a folder that is made as needed.
+// Writes the four files; creates the directory if needed.
 void WriteImageFolder(const ImageSet& set, const std::string& folder, bool gzip);
 
 }  // namespace plait::data

@@ -19,7 +19,7 @@ std::string PngBytes(const Image& image);
 // CIFAR-10's records: image k has label labels[k], and PatternImage moved on by k.
 std::string CifarBytes(const std::vector<int>& labels);
 
-// In a folder that is made as needed.
+// Creates the directory if needed.
 void WriteFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace plait::data

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the .mat files of this folder: make_files.py FOLDER. Made with scipy 1.16.3 and h5py 3.16.0.
+"""Writes the .mat files of testing/files: make_files.py FOLDER. Made with scipy 1.16.3 and h5py 3.16.0.
 
 Element (i, j, k) of each array is (7 i + 13 j + 29 k) mod 101, negative where j is odd and the type has signs, and half of that
 in floating point. v5 files are scipy's; version 7.3 ones are laid out as MATLAB does it, with h5py. scipy writes the byte order of

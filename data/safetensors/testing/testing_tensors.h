@@ -15,7 +15,7 @@ namespace plait::data::safetensors {
 // Tensors and their bytes; views stay valid when it is moved.
 class OwnedTensors {
  public:
-  // Random bytes: what a type makes of them is no matter to a file. (BOOL gets 0 and 1.)
+  // Random bytes, whatever they mean as numbers. (BOOL gets 0 and 1.)
   void Add(const std::string& name, const TensorInfo& info) {
     std::vector<unsigned char> bytes(*ByteCount(info));
     for (unsigned char& byte : bytes) {

@@ -8,10 +8,10 @@
 
 namespace plait::data {
 
-// Letters, digits, blanks, marks of many scripts, mixed at random: `picks` of them.
+// A random mix of `picks` letters, digits, spaces and marks of many scripts.
 std::string MixedText(int picks = 20000);
 
-// Every character of planes 0 to 2 (surrogates left out), each between a letter, itself and a digit.
+// "aCC1 " for every code point C below U+32000 except surrogates.
 std::string EveryCharacter();
 
 // zlib's crc32 of the numbers as 32-bit little-endian integers.
@@ -26,8 +26,8 @@ struct LearnedPairs {
 };
 LearnedPairs LearnPairs(const std::string& text, int merges);
 
-// Slow and plain: cuts into pieces, then for each merge in order joins all its pairs from the left. Gives the
-// tokens' bytes.
+// Reference implementation: splits into pieces, then applies each merge in order, from left to right. Returns the
+// bytes of each token.
 std::vector<std::string> PlainTokens(const LearnedPairs& learned, const std::string& text);
 
 }  // namespace plait::data

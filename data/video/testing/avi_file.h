@@ -1,4 +1,4 @@
-// Small files for tests, written byte by byte as the formats say: videos whose every pixel is known.
+// Small files for tests, written byte by byte: videos with known pixels.
 #ifndef PLAIT_DATA_VIDEO_TESTING_AVI_FILE_H_
 #define PLAIT_DATA_VIDEO_TESTING_AVI_FILE_H_
 
