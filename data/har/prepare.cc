@@ -80,7 +80,7 @@ bool IsUsable(const Source& source, std::vector<std::string>& notes) {
   absl::Status status = key.status();
   if (key.ok() && *key == source.key) status = ReadPrepared(source.path, {}).status();
   if (!status.ok()) {
-    notes.push_back(absl::StrCat(status.message(), ": made anew"));
+    notes.push_back(absl::StrCat(status.message(), ": prepared again"));
     return false;
   }
   return *key == source.key;

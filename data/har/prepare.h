@@ -36,7 +36,7 @@ struct HarOptions {
 struct PreparedHar {
   std::string path;  // of the prepared HDF5 file
   std::vector<std::string>
-      notes;  // what was done, one line each: "Prepared ... in 1.2 s", "... damaged: made anew"
+      notes;  // what was done, one line each: "Prepared ... in 1.2 s", "... damaged: prepared again"
 };
 
 // Reuses a prepared file if its key matches the input (paths, sizes, modification times) and its checksums are correct;

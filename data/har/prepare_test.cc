@@ -86,7 +86,7 @@ TEST_F(PrepareHarTest, DamagedCacheIsMadeAnewAndSaysSo) {
     std::ofstream(path, std::ios::trunc) << content;
     const PreparedHar again = *PrepareHar(Text());
     ASSERT_EQ(again.notes.size(), 2u);
-    EXPECT_THAT(again.notes[0], HasSubstr("made anew"));
+    EXPECT_THAT(again.notes[0], HasSubstr("prepared again"));
     EXPECT_TRUE(ReadPrepared(path, {}).ok());
   }
 }

@@ -74,7 +74,7 @@ absl::StatusOr<Header> CheckedHeader(const std::string& path, absl::string_view 
     if (found != expected)
       return Damaged(path, absl::StrCat("a unit or rate of ", found, ", expected ", expected));
   }
-  if (header.zero != 0) return Damaged(path, "its header does not end in 0");
+  if (header.zero != 0) return Damaged(path, "the last field of its header is not 0");
   return header;
 }
 

@@ -81,7 +81,7 @@ std::optional<AddressTable::Array> ArrayFrom(const Json& json, std::int64_t hdf5
 
 absl::StatusOr<AddressTable> TableFrom(const Json& json, std::int64_t hdf5_bytes) {
   constexpr std::array kParts = {"format", "integers", "arrays", "structure_crc32"};
-  if (!json.is_object()) return Damaged("no JSON object");
+  if (!json.is_object()) return Damaged("not a JSON object");
   for (const char* part : kParts) {
     if (!json.contains(part)) return Damaged(absl::StrCat("it has no \"", part, "\""));
   }
@@ -92,10 +92,10 @@ absl::StatusOr<AddressTable> TableFrom(const Json& json, std::int64_t hdf5_bytes
   }
   table.format = json["format"].get<std::string>();
   table.structure_crc32 = Checksum(json["structure_crc32"]);
-  if (!table.structure_crc32.has_value()) return Damaged("\"structure_crc32\" is none");
+  if (!table.structure_crc32.has_value()) return Damaged("\"structure_crc32\" is not a checksum");
   for (const auto& [name, value] : json["integers"].items()) {
     const bool fits = value.is_number_unsigned() ? Size(value).has_value() : value.is_number_integer();
-    if (!fits) return Damaged(absl::StrCat(name, " is no integer"));
+    if (!fits) return Damaged(absl::StrCat(name, " is not an integer"));
     table.integers[name] = value.get<std::int64_t>();
   }
   for (const auto& [name, value] : json["arrays"].items()) {

@@ -94,8 +94,8 @@ absl::Status CheckClass(const File& file, const std::string& name, const Handle&
   Handle stored(H5Dget_type(array.id()));
   if (H5Tget_class(stored.id()) == H5Tget_class(TypeOf<T>())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      Where(file, name), ": holds another type of number than the ",
-      H5Tget_class(TypeOf<T>()) == H5T_FLOAT ? "floating-point numbers" : "integers", " asked for"));
+      Where(file, name), ": has another type than the ",
+      H5Tget_class(TypeOf<T>()) == H5T_FLOAT ? "floating-point numbers" : "integers", " requested"));
 }
 
 // Before memory is taken for a block of the array.
@@ -401,7 +401,7 @@ absl::Status WriteRows(File& file, const std::string& name, std::int64_t first, 
   const std::int64_t width = Elements(Shape(row.extent.begin() + 1, row.extent.end()));
   if (width == 0 || count % width != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Where(file, name), ": ", count, " values are no whole rows of ", width));
+        absl::StrCat(Where(file, name), ": ", count, " values are not a multiple of the row size ", width));
   }
   PLAIT_ASSIGN_OR_RETURN(const RowBlock block, RowsOf(file, name, array, first, count / width));
   if (values.empty()) return absl::OkStatus();

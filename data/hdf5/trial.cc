@@ -44,7 +44,7 @@ absl::Status TryInChild(const std::string& path) {
                                           WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU
                                               ? "does not come to an end"
                                               : "crashes or runs out of memory",
-                                          " over it"));
+                                          " on it"));
 }
 
 }  // namespace plait::data

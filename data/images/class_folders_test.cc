@@ -105,7 +105,7 @@ TEST(ClassFolders, FindsTrainAndVal) {
   EXPECT_EQ(sets->rows, 0);
   WriteFile(folder + "/val/horse/1.png", PngBytes(image));
   EXPECT_THAT(std::string(FindClassFolders(folder).status().message()),
-              HasSubstr("val/horse: no such class among those to train on"));
+              HasSubstr("val/horse: not a class of the training set"));
 }
 
 // A tenth by the files' names, wherever the folder is.

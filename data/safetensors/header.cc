@@ -28,7 +28,7 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
   Header& header() { return header_; }
 
   bool null() override { return Unexpected("null"); }
-  bool boolean(bool) override { return Unexpected("a truth value"); }
+  bool boolean(bool) override { return Unexpected("a boolean"); }
   bool number_integer(number_integer_t) override { return Unexpected("a negative number"); }
   bool number_unsigned(number_unsigned_t value) override;
   bool number_float(number_float_t, const string_t&) override { return Unexpected("no 64-bit integer"); }
@@ -87,9 +87,9 @@ std::string HeaderEvents::Where() const {
 
 bool HeaderEvents::Unexpected(const std::string& found) {
   std::string expected = "a JSON object";
-  if (place_ == Place::kMetadata) expected = "a text";
+  if (place_ == Place::kMetadata) expected = "a string";
   if (place_ == Place::kNumbers) expected = "integers from 0 to 2^63 - 1";
-  if (place_ == Place::kTensor) expected = field_ == "dtype" ? "a text" : "a list of numbers";
+  if (place_ == Place::kTensor) expected = field_ == "dtype" ? "a string" : "a list of numbers";
   return Refuse(absl::StrCat(Where(), " is ", found, ", expected ", expected));
 }
 
@@ -107,7 +107,7 @@ bool HeaderEvents::string(string_t& text) {
     header_.metadata[field_] = std::move(text);
     return true;
   }
-  if (place_ != Place::kTensor || field_ != "dtype") return Unexpected("a text");
+  if (place_ != Place::kTensor || field_ != "dtype") return Unexpected("a string");
   const auto dtype = DTypeNamed(text);
   if (!dtype) {
     return Refuse(absl::StrCat("tensor ", Quoted(name_), ": unknown dtype ", Quoted(text),
@@ -137,7 +137,7 @@ bool HeaderEvents::key(string_t& text) {
   if (place_ == Place::kRoot) {
     name_ = text;
     if (names_.insert(text).second) return true;
-    return Refuse(absl::StrCat("the name ", Quoted(text), " stands there twice, expected every name once"));
+    return Refuse(absl::StrCat("duplicate name ", Quoted(text)));
   }
   field_ = text;
   if (!fields_.insert(text).second) {

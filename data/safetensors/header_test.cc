@@ -109,7 +109,7 @@ std::vector<Refused> RefusedHeaders() {
        "tensor \"t\": unknown dtype \"F31\", expected one of BOOL, U8, I8, F8_E5M2, F8_E4M3, I16, U16, F16, "
        "BF16, I32, "
        "U32, F32, F64, I64, U64"},
-      {changed("\"F32\"", "32"), 8, R"(tensor "t": dtype is a number, expected a text)"},
+      {changed("\"F32\"", "32"), 8, R"(tensor "t": dtype is a number, expected a string)"},
       {changed("[2]", "2"), 8, R"(tensor "t": shape is a number, expected a list of numbers)"},
       {changed("[2]", "[-2]"), 8,
        R"(tensor "t": shape is a negative number, expected integers from 0 to 2^63 - 1)"},
@@ -129,14 +129,14 @@ std::vector<Refused> RefusedHeaders() {
       {changed("\"shape\"", "\"size\""), 8,
        R"(tensor "t" has the key "size", expected dtype, shape and data_offsets only)"},
       {changed("\"shape\"", "\"dtype\""), 8, R"("t" has the key "dtype" twice, expected every key once)"},
-      {"{" + tensor + "," + tensor + "}", 8, R"(the name "t" stands there twice, expected every name once)"},
+      {"{" + tensor + "," + tensor + "}", 8, R"(duplicate name "t")"},
       {"{" + Bytes4("a", 0) + "," + Bytes4("b", 2) + "}", 6,
        R"(tensor "b": data_offsets [2, 6] overlap another tensor, expected to begin at 4)"},
       {"{" + Bytes4("a", 0) + "," + Bytes4("b", 0) + "}", 4,
        R"(tensor "b": data_offsets [0, 4] overlap another tensor, expected to begin at 4)"},
       {"{" + tensor + "}", 7, "7 bytes of data, expected 8: the file is cut short"},
       {"{" + tensor + "}", 9, "9 bytes of data, expected 8"},
-      {R"({"__metadata__":{"a":1}})", 0, R"(__metadata__ "a" is a number, expected a text)"},
+      {R"({"__metadata__":{"a":1}})", 0, R"(__metadata__ "a" is a number, expected a string)"},
       {R"({"__metadata__":["a"]})", 0, R"("__metadata__" is a list, expected a JSON object)"},
   };
 }

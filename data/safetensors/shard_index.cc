@@ -57,7 +57,7 @@ absl::StatusOr<Json> ParseObject(absl::string_view text) {
   }
   if (watch.twice()) {
     return absl::DataLossError(
-        absl::StrCat(Quoted(*watch.twice()), " stands there twice, expected every name once"));
+        absl::StrCat("duplicate name ", Quoted(*watch.twice())));
   }
   return root;
 }
@@ -88,7 +88,7 @@ absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text) {
   for (const auto& [name, file] : map->items()) {
     if (!file.is_string() || !IsPlainName(file.get<std::string>())) {
       return absl::DataLossError(absl::StrCat("weight_map of ", Quoted(name),
-                                              " is no plain name, expected a file beside the index"));
+                                              " is not a plain file name, expected a file beside the index"));
     }
     index.files[name] = file.get<std::string>();
   }

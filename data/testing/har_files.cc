@@ -102,7 +102,7 @@ std::optional<std::string> RealDataFolder() {
     folder = (root.parent_path() / "shared" / "data").string();
   }
   if (!folder.empty() && fs::is_directory(folder)) return folder;
-  std::cout << "No folder of real data sets: made data take their place.\n";
+  std::cout << "No folder of real data sets: using generated data.\n";
   return std::nullopt;
 }
 
@@ -112,7 +112,7 @@ std::optional<std::string> FetchedRecordings() {
   const std::string root = cache != nullptr ? cache : absl::StrCat(home == nullptr ? "" : home, "/.cache");
   const std::string path = root + "/plait/data/hapt_recordings.bin";
   if (fs::exists(path)) return path;
-  std::cout << "No " << path << ": made recordings take its place.\n";
+  std::cout << "No " << path << ": using generated recordings.\n";
   return std::nullopt;
 }
 

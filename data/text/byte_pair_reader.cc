@@ -114,7 +114,7 @@ class BytePairReader {
     std::optional<std::string> bytes = BytesOf(token);
     if (!bytes)
       return Damaged(vocabulary_name_,
-                     absl::StrCat("token ", Quoted(token), " has a character that stands for no byte"));
+                     absl::StrCat("token ", Quoted(token), " has a character that represents no byte"));
     if (token == kEndOfText) made_.end_of_text_ = id;
     id_of_[*bytes] = id;
     made_.bytes_of_[id] = *std::move(bytes);
@@ -166,7 +166,7 @@ class BytePairReader {
     if (!made_.merges_
              .emplace(BytePairTokenizer::Pair(ids[0], ids[1]), BytePairTokenizer::Merge{rank, ids[2]})
              .second) {
-      return absl::DataLossError(absl::StrCat("the merge ", Quoted(line), " stands here a second time"));
+      return absl::DataLossError(absl::StrCat("duplicate merge ", Quoted(line)));
     }
     return absl::OkStatus();
   }

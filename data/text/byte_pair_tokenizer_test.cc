@@ -187,11 +187,11 @@ TEST(BytePairTokenizer, DamagedFilesAreRefused) {
   ExpectDamage(replaced("\"A\":65", "\"A\":\"x\\ny\""), merges, "token \"A\" has id");
   ExpectDamage(replaced("\"A\":65", "\"A\":-65"), merges, "token \"A\" has id -65");
   ExpectDamage(replaced("\"A\":65", "\"A\":1e3"), merges, "token \"A\" has id 1000.0");
-  ExpectDamage(replaced("\"A\":65", "\"中\":65"), merges, "has a character that stands for no byte");
+  ExpectDamage(replaced("\"A\":65", "\"中\":65"), merges, "has a character that represents no byte");
   ExpectDamage(replaced("\"A\":65", "\"AA\":65"), merges, "byte 65 has no token");
   ExpectDamage(good, "#version: 0.2\nt h e\n", "merges.txt:2: expected two tokens with a blank between");
   ExpectDamage(good, "QQ QQ\n", "merges.txt:1: token \"QQ\" is not in vocab.json");
-  ExpectDamage(good, merges + merges.substr(merges.find('\n') + 1), "stands here a second time");
+  ExpectDamage(good, merges + merges.substr(merges.find('\n') + 1), "duplicate merge");
 }
 
 void Write(const std::string& path, const std::string& text) {

@@ -46,7 +46,7 @@ absl::Status DocumentIndex::ParseHeader(absl::string_view bytes, const std::stri
   };
   const std::int64_t size = std::ssize(bytes);
   if (size < kHeaderBytes || bytes.substr(0, kMagic.size()) != kMagic) {
-    return damaged("no index of Megatron-LM's, which begins with MMIDIDX");
+    return damaged("not a Megatron-LM index: expected MMIDIDX at its start");
   }
   const char* const at = bytes.data() + kMagic.size();
   const auto version = NumberAt<std::uint64_t>(at, 0);
@@ -54,7 +54,7 @@ absl::Status DocumentIndex::ParseHeader(absl::string_view bytes, const std::stri
   const int code = NumberAt<std::uint8_t>(at + 8, 0);
   if (code != 8 && code != 4) {
     return damaged(
-        absl::StrCat("tokens of type ", code, "; expected 8 (uint16) or 4 (int32): prepare the text anew"));
+        absl::StrCat("tokens of type ", code, "; expected 8 (uint16) or 4 (int32): prepare the text again"));
   }
   type_ = code == 8 ? TokenType::kUint16 : TokenType::kInt32;
   const auto sequences = NumberAt<std::uint64_t>(at + 9, 0), marks = NumberAt<std::uint64_t>(at + 9, 1);

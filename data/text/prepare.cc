@@ -37,7 +37,7 @@ bool IsUsable(const std::string& path, const std::string& key, std::vector<std::
   if (!std::filesystem::exists(path)) return false;
   const absl::StatusOr<std::string> found = ReadPreparedTextKey(path);
   const absl::Status status = found.ok() ? ReadPreparedText(path).status() : found.status();
-  if (!status.ok()) notes.push_back(absl::StrCat(status.message(), ": made anew"));
+  if (!status.ok()) notes.push_back(absl::StrCat(status.message(), ": prepared again"));
   return status.ok() && *found == key;
 }
 
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const PreparedText& tex
     return absl::FailedPreconditionError(
         absl::StrCat(bpe_folder, ": ", tokenizer.vocabulary_size(), " tokens, another vocabulary than the ",
                      text.vocabulary_size,
-                     " that the text was prepared with: give that folder, or prepare the text anew"));
+                     " that the text was prepared with: give that folder, or prepare the text again"));
   }
   return std::make_unique<BytePairTokenizer>(std::move(tokenizer));
 }

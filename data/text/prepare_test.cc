@@ -106,7 +106,7 @@ TEST_F(PrepareTextTest, DamagedCacheIsMadeAnew) {
   EXPECT_EQ(status.message(), file->path + ": /train: checksum does not match, the file is damaged");
   const auto again = PrepareText(options);
   ASSERT_THAT(again->notes, SizeIs(2));
-  EXPECT_THAT(again->notes[0], HasSubstr("made anew"));
+  EXPECT_THAT(again->notes[0], HasSubstr("prepared again"));
   EXPECT_EQ(ReadPreparedText(again->path)->train, good.train);
   // Cut short.
   fs::resize_file(file->path, fs::file_size(file->path) / 2);

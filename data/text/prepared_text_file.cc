@@ -44,7 +44,7 @@ absl::Status Damaged(const File& file, const std::string& what) {
 }
 
 absl::StatusOr<File> OpenPrepared(const std::string& path) {
-  return OpenFormat(path, kFormat, kVersion, "a prepared text", "; prepare it anew");
+  return OpenFormat(path, kFormat, kVersion, "a prepared text", "; prepare it again");
 }
 
 absl::StatusOr<std::vector<std::uint16_t>> ReadTokens(const File& file, const std::string& name,

@@ -75,7 +75,7 @@ class SentencePieceReader {
 
  private:
   absl::Status Damaged(const std::string& what) const {
-    return absl::DataLossError(absl::StrCat(name_, ": damaged, or no model of SentencePiece: ", what));
+    return absl::DataLossError(absl::StrCat(name_, ": damaged, or not a SentencePiece model: ", what));
   }
 
   absl::Status CheckKind(const file::SentencePieceModel& model) const {

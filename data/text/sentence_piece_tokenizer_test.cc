@@ -111,7 +111,7 @@ TEST(SentencePieceTokenizer, BadFiles) {
     std::ofstream(folder + "/tokenizer.model", std::ios::binary) << bytes;
     EXPECT_EQ(SentencePieceTokenizer::Load(folder).status(),
               absl::DataLossError(
-                  folder + "/tokenizer.model: damaged, or no model of SentencePiece: expected " +
+                  folder + "/tokenizer.model: damaged, or not a SentencePiece model: expected " +
                   "pieces in a protobuf message, found " + std::to_string(bytes.size()) + " bytes without"));
   }
 }
@@ -137,7 +137,7 @@ TEST(SentencePieceTokenizer, BadPieces) {
     change(model);
     const absl::Status status = StatusOf(model);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-    EXPECT_NE(status.message().find("FILE: damaged, or no model of SentencePiece: "), std::string::npos)
+    EXPECT_NE(status.message().find("FILE: damaged, or not a SentencePiece model: "), std::string::npos)
         << status;
     EXPECT_NE(status.message().find(what), std::string::npos) << status;
   }

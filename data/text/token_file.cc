@@ -34,11 +34,11 @@ absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::Open(const std::stri
   const std::int64_t bytes = std::ssize(file->ids_.bytes());
   if (bytes % BytesOf(type) != 0) {
     return absl::DataLossError(
-        absl::StrCat(path, ": ", bytes, " bytes are no whole tokens of ", BytesOf(type), ": cut short"));
+        absl::StrCat(path, ": ", bytes, " bytes are not a multiple of the token size ", BytesOf(type), ": truncated"));
   }
   file->tokens_ = Tokens(type, file->ids_.bytes());
   if (file->documents_.has_value() && file->documents_->tokens() != file->tokens_.size()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", file->tokens_.size(), " tokens, ", index, " is of ",
+    return absl::DataLossError(absl::StrCat(path, ": ", file->tokens_.size(), " tokens, but ", index, " lists ",
                                             file->documents_->tokens(),
                                             ": one of them is cut short, or of another corpus"));
   }

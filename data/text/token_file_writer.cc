@@ -24,7 +24,7 @@ absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& path,
 
 absl::Status TokenFileWriter::AddSequence(absl::Span<const std::int32_t> ids) {
   if (ids.size() > std::numeric_limits<std::int32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat("a document of ", ids.size(), " tokens, at most ",
+    return absl::InvalidArgumentError(absl::StrCat("a sequence of ", ids.size(), " tokens, at most ",
                                                    std::numeric_limits<std::int32_t>::max(),
                                                    " fit the index: cut it into several"));
   }

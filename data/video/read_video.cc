@@ -66,7 +66,7 @@ class VideoStream {
       video.stream_ = av_find_best_stream(video.input_.get(), AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
     }
     if (video.stream_ == AVERROR_DECODER_NOT_FOUND) {
-      return absl::InvalidArgumentError("holds a video stream that this FFmpeg has no decoder for");
+      return absl::InvalidArgumentError("this FFmpeg has no decoder for its video stream");
     }
     if (video.stream_ < 0) return absl::InvalidArgumentError("has no video stream");
     video.codec_.reset(avcodec_alloc_context3(codec));

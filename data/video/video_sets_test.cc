@@ -89,7 +89,7 @@ TEST_F(VideoSetsTest, FingerprintsFollowTheBytes) {
 
 TEST_F(VideoSetsTest, SaysWhatIsWrong) {
   using absl::StatusCode;
-  ExpectError(StatusCode::kNotFound, "videos: no folders of classes");
+  ExpectError(StatusCode::kNotFound, "videos: no class folders");
   Fill();
   SplitFile("wave_test_split2.txt", "a.avi 2\nz.avi 1\n");
   ExpectError(StatusCode::kNotFound, "wave_test_split2.txt:2: z.avi is not among the videos of wave");

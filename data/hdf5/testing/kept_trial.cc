@@ -101,7 +101,7 @@ absl::Status TryInChild(const std::string& path) {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   if (about.st_ino != last.file) last = {about.st_ino, child.Survives(path)};
   if (last.survives) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, ": damaged: HDF5 crashes over it"));
+  return absl::DataLossError(absl::StrCat(path, ": damaged: HDF5 crashes on it"));
 }
 
 }  // namespace plait::data
