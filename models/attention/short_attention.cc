@@ -27,7 +27,7 @@ at::Tensor LaterKeys(std::int64_t seq, const at::TensorOptions& options) {
   return at::full({1, seq, seq}, -std::numeric_limits<double>::infinity(), options).triu(1);
 }
 
-// By batched products of LibTorch.
+// With LibTorch's batched products.
 class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
@@ -76,13 +76,13 @@ std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) {
   return product.size(0) / sizes.batch;
 }
 
-// Of what lies side by side in a product or its gradient.
+// Views of the queries, keys and values in a product, or in its gradient.
 HeadRows PartsOf(const at::Tensor& product) {
   const std::int64_t width = product.size(1) / 3;
   return {product.narrow(1, 0, width), product.narrow(1, width, width), product.narrow(1, 2 * width, width)};
 }
 
-// By own kernels.
+// With own kernels.
 class OwnAttention : public torch::autograd::Function<OwnAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,

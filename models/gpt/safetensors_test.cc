@@ -1,4 +1,4 @@
-// Files that we write and read; what Transformers makes of them is in safetensors_transformers_test.py.
+// Files that we write and read; models/hugging_face/transformers_test.py compares with Transformers.
 #include "models/gpt/safetensors.h"
 
 #include <ATen/ops/randn.h>
