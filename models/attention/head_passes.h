@@ -27,8 +27,8 @@ void ForwardHeads(const HeadRows& rows, const AttentionSizes& sizes, const at::T
 // Writes the gradients `of`; `of_out` is the gradient of `out`.
 void BackwardHeads(const HeadRows& rows, const AttentionSizes& sizes, const at::Tensor& probabilities,
                    const at::Tensor& of_out, const HeadRows& of);
-// Writes `rows` (batch seq, heads width) with rotary positions applied to `out`, which may be `rows`; `back`: rotates by
-// the negative angles.
+// Applies rotary positions to `rows` (batch seq, heads width) and writes the result to `out`, which may be `rows`;
+// `back`: rotates by the negative angles.
 void RotateHeads(const at::Tensor& rows, std::int64_t batch, std::int64_t heads, const RotaryTables& tables,
                  bool back, const at::Tensor& out);
 
