@@ -9,7 +9,7 @@
 // Sequences of different lengths are continued in one batch through one cache each:
 //
 //   KeyValueCache rows = KeyValueCache::OfRows({&first, &second});
-//   logits = RunOutput(gpt, {.inputs = next}, {}, {.cache = &rows});               // next: (2, 1); row r continues cache r
+//   logits = RunOutput(gpt, {.inputs = next}, {}, {.cache = &rows});  // next: (2, 1); row r continues cache r
 //
 // Memory is allocated at the first use: two tensors (batch, heads, positions, head width) per layer. Local.
 #ifndef PLAIT_MODELS_KEY_VALUE_CACHE_H_

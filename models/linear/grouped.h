@@ -8,8 +8,8 @@
 // Group g consists of rows offsets[g] - offsets[0] to offsets[g + 1] - offsets[0] - 1, so that a subspan of the offsets
 // goes with the corresponding subset of the rows. Results are written into existing tensors.
 //
-// On CPUs with own kernels (models/linear/kernels), in float32 and bfloat16, threads share the panels of all groups, and
-// a row's result is bitwise identical in any grouping and on any number of threads. On CUDA, in bfloat16 and if
+// On CPUs with own kernels (models/linear/kernels), in float32 and bfloat16, threads share the panels of all groups,
+// and a row's result is bitwise identical in any grouping and on any number of threads. On CUDA, in bfloat16 and if
 // strides allow, this is at::_grouped_mm; else a loop of LibTorch's products. All tensors have one dtype and device.
 // Operands without a stride of 1 in one of their last two dimensions are copied; `out` must have stride 1 in its last
 // dimension. Not recorded by autograd. Local. Aborts if shapes, dtypes or strides do not fit.

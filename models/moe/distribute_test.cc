@@ -1,5 +1,5 @@
-// Distributed experts: initial values equal those of one process, and every rank refuses invalid options alike, with nothing
-// changed.
+// Distributed experts: initial values equal those of one process, and every rank refuses invalid options alike, with
+// nothing changed.
 #include "models/moe/distribute.h"
 
 #include <ATen/Context.h>

@@ -153,8 +153,8 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   const ExpertPlacement placement = PlacementFor(routed.census, x.is_meta());
   if (gate.training && call.context.final) Count(routed, placement);
   const int parts = ranks_.tensor.size();
-  // Each rank along tp contributes its share of the loss, as gradients are summed over tp. It is defined in evaluation too:
-  // the tensors sent between pipeline stages must follow from the inputs' shapes.
+  // Each rank along tp contributes its share of the loss, as gradients are summed over tp. It is defined in evaluation
+  // too: the tensors sent between pipeline stages must follow from the inputs' shapes.
   loss = routed.loss.defined() ? routed.loss / parts : at::zeros({}, logits.options());
   ExpertWeights weights = experts_;
   if (ranks_.tensor.rank() > 0 && weights.out_bias.defined()) weights.out_bias = weights.out_bias * 0;

@@ -1,19 +1,19 @@
 // A mixture of experts as part of a block: a router, experts distributed over ranks, optionally a shared expert.
 //
 //   MoeMlp moe(module, "mlp", layer, width, options, tensor_options);
-//   const MoeMlp::Output out = moe.Forward(normalized_rows, {batch, context});   // add out.added to the residual stream
+//   const MoeMlp::Output out = moe.Forward(normalized_rows, {batch, context});  // residual stream += out.added
 //
 // Parameters below `name`, with all experts of a layer in one tensor whose first dimension is the expert:
 //   router.weight (experts, width), router.noise_weight, a buffer router.bias (experts) of the bias gate
 //   experts.in_weight (experts, hidden, width), .in_bias (experts, hidden), .gate_weight, .gate_bias,
 //   experts.out_weight (experts, width, hidden), .out_bias (experts, width)
 //   shared.in.weight, shared.out.weight, ...
-// so that checkpoints store logical experts, independent of the mesh. After DistributeExperts (distribute.h) a rank holds
-// its home experts, and of each its part of `hidden` along tp.
+// so that checkpoints store logical experts, independent of the mesh. After DistributeExperts (distribute.h) a rank
+// holds its home experts, and of each its part of `hidden` along tp.
 //
-// The router computes in float32, for float64 models in float64. Under sequence parallelism it sees all rows. Losses and
-// loads are those of the global batch; loads are counted in training, in final calls only (models::BlockContext).
-// Forward is collective over the ranks given to DistributeExperts; everything else is local.
+// The router computes in float32, for float64 models in float64. Under sequence parallelism it sees all rows. Losses
+// and loads are those of the global batch; loads are counted in training, in final calls only
+// (models::BlockContext). Forward is collective over the layer's ranks; everything else is local.
 #ifndef PLAIT_MODELS_MOE_MOE_MLP_H_
 #define PLAIT_MODELS_MOE_MOE_MLP_H_
 
@@ -53,8 +53,8 @@ struct MoeRanks {
 
 class MoeMlp {
  public:
-  // Registers its parameters with a new submodule `name` of `parent`, whose training mode is that of the gates. `layer`:
-  // its index, from which the router's random seed is derived.
+  // Registers its parameters with a new submodule `name` of `parent`, whose training mode is that of the gates.
+  // `layer`: its index, from which the router's random seed is derived.
   MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t layer, std::int64_t width,
          const MoeOptions& options, const at::TensorOptions& tensor_options);
 
@@ -74,9 +74,9 @@ class MoeMlp {
   const LayerLoad& load_so_far() const { return load_; }  // since the last EndStep()
   std::int64_t layer() const { return layer_; }
 
-  // Draw initial values, one expert at a time, as one process would. `deviation`, `out_deviation`: standard deviations of
-  // weights, and of those that add to the residual stream. ResetBlock draws router and shared expert, which belong to the
-  // block's unit; ResetExperts draws the experts, a unit of their own.
+  // Draw initial values, one expert at a time, as one process would. `deviation`, `out_deviation`: standard deviations
+  // of weights, and of those that add to the residual stream. ResetBlock draws router and shared expert, which belong
+  // to the block's unit; ResetExperts draws the experts, a unit of their own.
   void ResetBlock(const models::ModuleModel& model, double deviation, double out_deviation) const;
   void ResetExperts(const models::ModuleModel& model, double deviation, double out_deviation) const;
   // The experts' biases, which are exempt from weight decay although they are matrices.

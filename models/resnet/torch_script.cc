@@ -15,7 +15,7 @@ namespace {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-// The first line of LibTorch's message, which has a stack of calls behind it.
+// The first line of LibTorch's message, without the stack trace.
 std::string FirstLine(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   return text.substr(0, text.find('\n'));

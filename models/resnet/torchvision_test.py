@@ -1,4 +1,4 @@
-"""ResNets by torchvision and ours with the same weights: torchvision_test.py PROBE."""
+"""Compares ResNets with torchvision for the same weights: torchvision_test.py PROBE."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def pixels():
 
 
 def preset(frames):
-    """torchvision's, for images that have their size already."""
+    """Returns torchvision's preset inputs, for images that need no resizing."""
     made = torchvision.models.ResNet18_Weights.DEFAULT.transforms()
     functional = torchvision.transforms.functional
     return functional.normalize(functional.convert_image_dtype(frames.permute(0, 3, 1, 2), torch.float), made.mean, made.std)

@@ -1,4 +1,4 @@
-// Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_vit_test.py.
+// Files that we write and read; models/hugging_face/transformers_vit_test.py compares with Transformers.
 #include "models/vit/safetensors.h"
 
 #include <ATen/ops/randn.h>

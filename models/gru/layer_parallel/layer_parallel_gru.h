@@ -28,7 +28,8 @@ class LayerParallelGru {
   using StepDecorator = std::function<std::shared_ptr<mgrit::TensorStep>(std::shared_ptr<mgrit::TensorStep>)>;
 
   // Collective. `parameters`: returns the current ones, in the order of GruCell::SetParameters, of the dtype (float32
-  // or float64) and device of `tensor_options`. Aborts if mgrit::LayerParallel::Check(options, steps) fails.
+  // or float64) and device of `tensor_options`. Throws c10::Error on all ranks if
+  // mgrit::LayerParallel::Check(options, steps) fails.
   LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config,
                    const at::TensorOptions& tensor_options, comm::Communicator communicator,
                    std::int64_t steps, double final_time, const mgrit::LayerParallelOptions& options,

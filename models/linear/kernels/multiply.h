@@ -1,10 +1,10 @@
 // The loops of a product: blocks of rows, groups of columns, chunks of k, panels, tiles. A .cc includes the
 // header of its family (models/simd), then this file.
 //
-// A panel of the right operand, two vectors wide, is packed and stays in the second-level cache while tiles
-// of 14 rows, whose sums fill the registers, pass over it; the left operand is read as it lies. This is the
-// scheme of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008),
-// without packing of the left operand, which costs more than it brings where the other one is as narrow.
+// A panel of the right operand, two vectors wide, is packed and stays in the second-level cache while tiles of 14
+// rows, whose sums fill the registers, pass over it; the left operand is not packed. This is the scheme of Goto
+// and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008), except that
+// packing the left operand does not pay off with panels this narrow.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 
@@ -68,8 +68,8 @@ PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Ki
   }
 }
 
-// Brings the lines that a tile's results go to: weight gradients of many experts are written to memory, with few
-// multiplications each.
+// Prefetches the cache lines of a tile's results: weight gradients of many experts are written to memory with few
+// multiplications per element.
 template <typename Kind, int kRows, int kVectors>
 PLAIT_INLINE void FetchResults(const PanelWork<Kind>& work, Index row) {
   const auto* to = work.product->out + row * work.product->out_stride + work.column;
@@ -114,8 +114,8 @@ void ComputeTileOf(const PanelWork<Kind>& work, Index row, Index rows) {
   }
 }
 
-// Tiles of kTileRows rows, then one of what is left; if that is so little that its few sums would wait for each other,
-// it takes half of the last whole tile's rows.
+// Tiles of kTileRows rows, then one with the rest; a rest of very few rows, whose sums would wait for each other, is
+// evened out with the last whole tile.
 template <typename Kind, int kVectors>
 void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead) {
   constexpr Index kFewRows = 4;
@@ -203,7 +203,7 @@ void Multiply(const typename Kind::Product& p, const ForRanges& for_ranges) {
   });
 }
 
-// What a panel costs, in multiplications by a column; packing it is worth those of a few rows.
+// The cost of a panel, in multiplications per column; packing it costs as much as a few rows.
 template <typename P>
 Index CostOfPanel(const P& p) {
   constexpr Index kRowsOfPacking = 8;

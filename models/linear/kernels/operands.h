@@ -1,5 +1,5 @@
-// Operands as the tiles read them: the right one in panels of columns, the left one as it lies where that can
-// be, else with pairs of neighbours in k side by side. `Elements` is one of
+// Operands in the layout that tiles read: the right one packed in panels of columns, the left one in place if
+// possible, else copied with pairs of neighbours in k side by side. `Elements` is one of
 // models/simd/*_elements.h.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
@@ -23,7 +23,7 @@ constexpr Index kWide = simd::kLanes<WideF32>;
 
 constexpr Index Least(Index a, Index b) { return a < b ? a : b; }
 
-// Room for `count` floats, from a multiple of 64 bytes on.
+// Memory for `count` floats, aligned to 64 bytes.
 struct FreeRoom {
   void operator()(float* room) const { std::free(room); }
 };
@@ -106,8 +106,8 @@ void PackPanel(const P& p, Index first, Index last, Index column, Index count, I
   }
 }
 
-// The memory that a panel is packed from, fetched into the second-level cache line by line while tiles pass over the
-// panel before it: weights of many experts come from memory, and packing alone would wait for them.
+// Prefetches the memory that the next panel is packed from into the second-level cache, line by line, while tiles pass
+// over the current panel: weights of many experts come from memory, and packing alone would wait for them.
 class PanelAhead {
  public:
   PanelAhead() = default;
