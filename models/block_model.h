@@ -94,7 +94,7 @@ struct ParameterSpec {
   ParameterRole role = ParameterRole::kTrained;
   Placement placement = {};
   UsedBy used_by =
-      UsedBy::kBoth;  // in root units; kBoth is always correct, but may use more memory
+      UsedBy::kBoth;  // read in root units only; kBoth is always correct but may take additional memory
 };
 
 // Parameters that are used together and communicated as one flat buffer (the unit of FSDP).

@@ -59,7 +59,7 @@ struct GruConfig {
 // Inputs of all steps, as PrepareInputs makes them for Step. Holds x itself or a copy.
 struct GruInputs {
   at::Tensor x;      // (batch, steps, input), last dimension contiguous
-  at::Tensor gates;  // (count, private layout): product with layer 0's weights plus bias, for `count` steps from
+  at::Tensor gates;  // (count, private layout): product with layer 0's weights plus bias, for steps from
                      // `first` on; undefined if Step computes them
   std::int64_t first = 0;
 };

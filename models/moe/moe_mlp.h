@@ -70,7 +70,7 @@ class MoeMlp {
 
   // Call it after each optimizer step: updates the biases of the bias gate and makes load() that of the step.
   void EndStep();
-  const LayerLoad& load() const { return load_of_step_; }  // of the last finished step
+  const LayerLoad& load() const { return load_of_step_; }
   const LayerLoad& load_so_far() const { return load_; }  // since the last EndStep()
   std::int64_t layer() const { return layer_; }
 

@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<std::int64_t>> Generate(const LanguageModel& language
 struct Continuation {
   std::vector<std::int64_t> tokens;  // the prompt, at least one token; sampled tokens are appended
   Sampler sampler;
-  std::function<bool(std::int64_t token)> on_token = {};  // called for each sampled token; empty: never ends early
+  std::function<bool(std::int64_t token)> on_token = {};  // called for each sampled token; may be empty
 };
 
 // Generates a batch: prompts are processed one by one, then one token of every unfinished sequence per forward pass,

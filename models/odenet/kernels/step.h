@@ -23,7 +23,7 @@ struct Plane {
 
   std::int64_t stride() const { return columns + 1; }         // from row to row
   std::int64_t first() const { return stride() + 1; }         // where pixel (0, 0) is
-  std::int64_t positions() const { return rows * stride(); }  // from there on, including the zero after each row
+  std::int64_t positions() const { return rows * stride(); }  // from there on, with the zero after each row
   std::int64_t whole_vectors() const { return (positions() + kMostLanes - 1) / kMostLanes * kMostLanes; }
   std::int64_t size() const { return whole_vectors() + 2 * first(); }
 };
