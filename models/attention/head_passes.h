@@ -1,4 +1,4 @@
-// Attention of all heads of a batch by the kernels of kernels/head.h, on as many threads as at::set_num_threads says.
+// Attention of all heads of a batch with the kernels of kernels/head.h, on at::get_num_threads() threads.
 // Private to models/attention.
 //
 // All tensors have one dtype for which HasOwnKernels() is true, and rows that are contiguous, with any stride between

@@ -127,7 +127,7 @@ absl::Status CheckNames(const st::Model& files, const std::set<std::string>& kno
 
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,
                   const std::string& config, const SaveOptions& options) {
-  std::vector<at::Tensor> memory;  // that the views look at
+  std::vector<at::Tensor> memory;  // that the views point to
   std::vector<st::TensorView> views;
   for (const FileTensor& tensor : tensors) {
     PLAIT_CHECK(!tensor.values.is_meta()) << tensor.name << " has no memory";

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 PROBE = os.path.abspath(sys.argv.pop(1))
 FOLDER = os.environ["TEST_TMPDIR"]
 EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
-# Products of a sum along the longest path: stem, blocks, mean and fc. Both add them up in orders of their own.
+# Number of summed products along the longest path: stem, blocks, mean and fc. Both sum in different orders.
 LENGTH = {
     "resnet18": 147 + 9 * (4 * 64 + 64 + 3 * 128 + 128 + 3 * 256 + 256 + 3 * 512) + 4 + 512,
     "resnet34": 147 + 9 * (6 * 64 + 64 + 7 * 128 + 128 + 11 * 256 + 256 + 5 * 512) + 4 + 512,

@@ -3,9 +3,9 @@
 // Sizes: rows = batch, hidden, input (features of what the layer reads). Gate order everywhere: r, z, n (as
 // torch), and hn, the hidden product inside n. Matrices are row-major.
 //
-// Blocked layouts cut the hidden units into blocks of as many lanes as a vector has (the last block may be a
-// half vector); `padded_hidden` is the sum of the lanes. They are private to a table: pack and use with the
-// same one.
+// Blocked layouts divide the hidden units into blocks of one vector (the last block may be a half vector);
+// `padded_hidden` is the total number of lanes. Layouts are private to a table: pack and compute with the same
+// table.
 //   packed layer weights  [block][k][r, z, n][lane]          gates bias   [block][r, z, n, hn][lane]
 //   input gates           [block][row][r, z, n][lane]        saved        [block][row][r, z, n, hn][lane]
 //   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights)  [panel][k][column]
@@ -82,8 +82,8 @@ struct OuterTerm {
   const T* operand = nullptr;  // (rows, columns) as outer operand, row stride operand_stride
 };
 
-// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of the call is
-// formed first, in the order of the terms, then added once.
+// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of a call is formed in the
+// order of the terms, then added once.
 template <typename T>
 struct OuterProduct {
   std::int64_t rows = 0;
@@ -124,8 +124,8 @@ struct KernelTable {
 
   void (*sigmoid)(const T* from, std::int64_t count, T* to);
   void (*tanh)(const T* from, std::int64_t count, T* to);
-  // For bfloat16 tables: factors in the form that products read. `to` has rows * columns numbers (an even
-  // number of rows for outer_operand); the result is it and its row stride, columns as given.
+  // For bfloat16 tables: convert factors to the layout that products read. `to` has room for rows * columns elements
+  // (for outer_operand: an even number of rows). Return `to` with its row stride, and the given columns.
   Rows<T> (*operand)(std::int64_t rows, const Rows<T>& from, T* to);
   Rows<T> (*outer_operand)(std::int64_t rows, const Rows<T>& from, T* to);
 };

@@ -23,7 +23,7 @@ constexpr Index kRowsPerBlock = 72 * kTileRows;
 constexpr Index kPlacesPerChunk = 1024;  // a panel of 128 KiB
 constexpr Index kPanelsPerGroup = 16;    // whose unfinished sums are kept between chunks
 
-// How operands and results lie in memory.
+// Element types of operands and results.
 template <typename OperandElements, typename OutElements = OperandElements>
 struct ProductKind {
   using Elements = OperandElements;
@@ -31,7 +31,7 @@ struct ProductKind {
   using Product = linear::Product<typename Elements::Type, typename Out::Type>;
 };
 
-// What all tiles of one panel and chunk share.
+// Shared by all tiles of one panel and chunk.
 template <typename Kind>
 struct PanelWork {
   const typename Kind::Product* product;
@@ -171,7 +171,7 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
   } while (begin < places);
 }
 
-// Floats of room that a panel takes.
+// Size of a packed panel in floats.
 template <typename Elements>
 constexpr Index PanelRoom(Index inner) {
   return Least(Places<Elements>(inner), kPlacesPerChunk) * kPanelColumns;
@@ -210,8 +210,8 @@ Index CostOfPanel(const P& p) {
   return (p.rows + kRowsOfPacking) * (p.inner + 1);
 }
 
-// All panels in a row, each as long as its cost. Ranges of the row are computed by different threads, each of which
-// computes the panels that begin in its range, and reads the left operands of their products for itself.
+// Lays all panels of all products end to end, each as long as its cost, and divides the total into ranges for threads.
+// A thread computes the panels that begin in its range, and prepares their left operands for itself.
 template <typename Kind>
 void MultiplyEach(const typename Kind::Product* products, Index count, const ForRanges& for_ranges) {
   using Elements = typename Kind::Elements;

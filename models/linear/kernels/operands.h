@@ -33,16 +33,15 @@ inline Room RoomFor(Index count) {
   return Room(static_cast<float*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))));
 }
 
-// Places that `inner` neighbours take.
+// Number of places for `inner` elements of k.
 template <typename Elements>
 constexpr Index Places(Index inner) {
   return (inner + Elements::Products::kPair - 1) / Elements::Products::kPair;
 }
 
-// P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector)
-// apart, from places [first, last) of k and columns [column, column + count). What lies behind the last
-// column and the last k is zero.
-// kWhole: `count` is `width`.
+// P below is a Product of Elements::Type. Packs places [first, last) of k and columns [column, column + count) into a
+// panel (places, width), where `width` is a multiple of a vector. Zero beyond the last column and the last k.
+// kWhole: `count` equals `width`.
 template <typename Elements, bool kWhole, typename P>
 void PackColumnsTogether(const P& p, Index first, Index last, Index column, Index count, Index width,
                          float* to) {
@@ -57,8 +56,8 @@ void PackColumnsTogether(const P& p, Index first, Index last, Index column, Inde
   }
 }
 
-// Up to kWide places of `columns` columns from `from` on, `numbers` of them in memory, as rows of `to`. kWhole: all
-// are there.
+// Packs up to kWide places of up to kWide columns, `numbers` elements of k each, and transposes them into rows of `to`.
+// kWhole: a full square.
 template <typename Elements, bool kWhole, typename T>
 PLAIT_INLINE void PackSquare(const T* from, Index stride, Index columns, Index numbers, float* to,
                              Index width, Index places) {
@@ -111,7 +110,7 @@ void PackPanel(const P& p, Index first, Index last, Index column, Index count, I
 class PanelAhead {
  public:
   PanelAhead() = default;
-  // Numbers [first, last) of k, columns [column, column + count).
+  // Elements [first, last) of k, columns [column, column + count).
   template <typename P>
   PanelAhead(const P& p, Index first, Index last, Index column, Index count) {
     constexpr Index kNumber = sizeof(*p.right.data);
@@ -148,7 +147,7 @@ struct LeftPlaces {
 
 constexpr Index WholeVectors(Index count) { return (count + kWide - 1) / kWide * kWide; }
 
-// Floats of room that LeftOf needs to put pairs together.
+// Scratch memory, in floats, that LeftOf needs.
 template <typename Elements, typename P>
 Index LeftRoom(const P& p) {
   constexpr Index kPair = Elements::Products::kPair;
@@ -158,7 +157,7 @@ Index LeftRoom(const P& p) {
   return p.rows * WholeVectors(Places<Elements>(p.inner));
 }
 
-// Rows lie together, pairs apart: places of all rows for each k.
+// For a left operand with contiguous columns: pairs up neighbours in k; for each place of k, all rows.
 template <typename Elements, typename P>
 LeftPlaces PairedRows(const P& p, float* room) {
   const Index places = Places<Elements>(p.inner), padded = WholeVectors(p.rows);
@@ -174,7 +173,7 @@ LeftPlaces PairedRows(const P& p, float* room) {
   return {room, 1, padded};
 }
 
-// Pairs lie together, but the last one is half or rows begin within one.
+// For contiguous rows of odd length or odd stride: completes the last pair, and aligns rows to pairs.
 template <typename Elements, typename P>
 LeftPlaces CompletedPairs(const P& p, float* room) {
   const Index places = Places<Elements>(p.inner), padded = WholeVectors(places);

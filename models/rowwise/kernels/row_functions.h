@@ -61,7 +61,7 @@ struct ActivationBackward {
   const T* factor = nullptr;  // or none
   const T* of_y = nullptr;
   T* of_x = nullptr;       // may be of_y itself
-  T* of_factor = nullptr;  // where there is a factor; may be of_y itself
+  T* of_factor = nullptr;  // if there is a factor; may be of_y itself
   T* y = nullptr;          // the values again, or none
 };
 
@@ -126,7 +126,7 @@ struct RowKernels {
   void (*activate)(const ActivationForward<T>& pass, std::int64_t first, std::int64_t last) = nullptr;
   void (*activate_backward)(const ActivationBackward<T>& pass, std::int64_t first,
                             std::int64_t last) = nullptr;
-  // Rows [first, last): of the result, and of what was added.
+  // Rows [first, last) of the result; backward: of the addends.
   void (*sum_rows)(const RowSums<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
   void (*sum_rows_backward)(const RowSumsBackward<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
   // Rows [first, last).
