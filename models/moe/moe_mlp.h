@@ -37,7 +37,8 @@
 
 namespace plait::moe {
 
-// Load statistics of a step, or of its micro-batches so far; the same on all ranks.
+// Load statistics of a step, or of its micro-batches so far. The same on all ranks, but for `rows_of_rank` and
+// `replicas`, which are those of this rank's expert-parallel group.
 struct LayerLoad {
   std::vector<std::int64_t> rows_of_expert;  // rows routed to each expert by all ranks, before capacity drops
   std::vector<std::int64_t> rows_of_rank;    // rows that each rank of the expert-parallel group computes
