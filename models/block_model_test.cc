@@ -1,4 +1,4 @@
-// The loop over blocks, units from names, and models whose parameters are a module's.
+// RunBlocks, UnitsByPrefix, Materialize and ModuleModel.
 #include "models/block_model.h"
 
 #include <ATen/TensorOperators.h>
@@ -41,7 +41,7 @@ TEST(MaterializeDeathTest, RefusesAnotherShape) {
   EXPECT_DEATH(Materialize(parameter, at::ones({3, 2})), "\\[3, 2\\] for a parameter of shape \\[2, 3\\]");
 }
 
-// x -> a x + b, with a buffer that counts final calls.
+// x -> a x + b, with trained `a`, frozen `b` and a buffer; records the contexts of its calls.
 struct Affine final : torch::nn::Module, Block {
   explicit Affine(double factor)
       : a(register_parameter("a", at::ones({1, 1}, at::kDouble) * factor)),

@@ -1,10 +1,10 @@
-// Blocks that read tensors of the batch besides their state, and are differentiated with respect to them: a conditioning
-// signal, the output of an encoder, a forcing term.
+// Blocks that read further tensors of the batch besides their state, and are differentiated with respect to them: a
+// conditioning signal, the output of an encoder, a forcing term.
 //
 //   class MyBlock final : public models::Block, public models::ConditionedBlock { ... };
 //   at::Tensor u_end = net.Forward(u_0, context, {encoded, mask});   // mgrit::LayerParallel
 //
-// Part of the contract of block_model.h. A network's other blocks are called without them.
+// Part of the interface of block_model.h. Other blocks of the same network are called without the tensors.
 #ifndef PLAIT_MODELS_CONDITIONED_BLOCK_H_
 #define PLAIT_MODELS_CONDITIONED_BLOCK_H_
 
@@ -20,7 +20,7 @@ namespace plait::models {
 class ConditionedBlock {
  public:
   virtual ~ConditionedBlock() = default;
-  // In place of Block::Forward, under the same rules, where there is conditioning. Recorded by autograd.
+  // Called instead of Block::Forward, under the same rules, if conditioning tensors are given. Recorded by autograd.
   virtual BlockState ForwardConditioned(const BlockState& input, const std::vector<at::Tensor>& conditioning,
                                         const BlockContext& context) = 0;
 };

@@ -17,7 +17,7 @@
 namespace plait::models {
 namespace {
 
-// By kernels of our own.
+// With our own kernels.
 struct OwnCrossEntropy : torch::autograd::Function<OwnCrossEntropy> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& targets) {
@@ -37,7 +37,7 @@ struct OwnCrossEntropy : torch::autograd::Function<OwnCrossEntropy> {
   }
 };
 
-// By LibTorch's operators.
+// With LibTorch's operators.
 struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& targets) {
@@ -76,7 +76,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 LossSum OverValidRows(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid,
                       const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& sum) {
-  // On the meta device all are valid: that takes the most memory.
+  // On the meta device all targets count as valid: the case that takes the most memory.
   const std::int64_t all = targets.size(0);
   const std::int64_t count = targets.is_meta() ? all
                              : valid >= 0      ? valid

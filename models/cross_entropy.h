@@ -1,4 +1,4 @@
-// Cross entropy of logits with little memory: keeps neither log-probabilities nor float32 copies.
+// Memory-efficient cross entropy: keeps neither log-probabilities nor float32 copies of the logits.
 //
 //   LossSum loss = CrossEntropySum(logits, targets);   // logits (rows, classes), targets (rows) int64
 //   loss.sum.div(loss.count).backward();               // the mean over valid targets
@@ -17,11 +17,12 @@
 
 namespace plait::models {
 
-// The sum of -log softmax(logits)[target] over the rows whose target is not negative, and their number.
-// Targets are below `classes`; negative ones are ignored, whatever the logits of their rows are (torch's
-// ignore_index). float64 for float64 logits, float32 for others. Recorded by autograd, once differentiable.
-// `valid`: the number of targets that are not negative (Batch::valid_targets); -1: they are counted here. On a
-// device, counting and ignored targets wait for it.
+// Returns the sum of -log softmax(logits)[target] over the rows whose target is not negative, and their number.
+// Rows with a negative target are ignored, even if their logits are NaN (torch's ignore_index); a target of
+// `classes` or more throws c10::Error on the CPU. The sum is float64 for float64 logits, else float32. Recorded by
+// autograd, once differentiable.
+// `valid`: the number of targets that are not negative (Batch::valid_targets); -1: counted here. On a device,
+// counting, and selecting rows if some targets are ignored, synchronizes.
 LossSum CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid = -1);
 
 }  // namespace plait::models

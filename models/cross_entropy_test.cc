@@ -1,4 +1,4 @@
-// Sum and gradient against LibTorch's own in float64.
+// Sum and gradient against LibTorch's in float64.
 #include "models/cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
@@ -97,7 +97,7 @@ TEST(CrossEntropySum, IsZeroWhereAllTargetsAreIgnored) {
   }
 }
 
-// Logits that float32's exponential cannot hold, and a class that cannot be.
+// Logits whose exponential overflows float32, and a class of probability 0.
 TEST(CrossEntropySum, OfLargeLogits) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {

@@ -9,7 +9,7 @@ namespace plait::models {
 
 absl::Status CheckHeld(const ModelSizes& sizes, const HeldNumbers& held) {
   if (sizes.layers > held.tensors) {
-    return absl::InvalidArgumentError(absl::StrCat("the model is said to have ", sizes.layers,
+    return absl::InvalidArgumentError(absl::StrCat("the options ask for ", sizes.layers,
                                                    " layers, but its files hold ", held.tensors, " tensors"));
   }
   for (const std::vector<std::int64_t>& shape : sizes.shapes) {
@@ -18,7 +18,7 @@ absl::Status CheckHeld(const ModelSizes& sizes, const HeldNumbers& held) {
       return !__builtin_mul_overflow(numbers, size, &numbers);
     });
     if (fits && numbers <= held.numbers) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the model is said to have parameters of ",
+    return absl::InvalidArgumentError(absl::StrCat("the options ask for parameters of ",
                                                    absl::StrJoin(shape, " x "),
                                                    " numbers, but its files hold ", held.numbers));
   }

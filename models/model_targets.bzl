@@ -1,4 +1,4 @@
-"""What models have beside the library of their own name.
+"""Targets that models have besides the library of their own name.
 
     load("//models:model_targets.bzl", "hugging_face_files", "layer_table")
 
@@ -9,7 +9,7 @@
 load("//:unit_test.bzl", "unit_test")
 
 def hugging_face_files(model):
-    """:config, its config.json without LibTorch; :safetensors, which joins the model and data/safetensors, and its test."""
+    """Declares :config (config.json, without LibTorch), :safetensors (the model's Hugging Face files) and :safetensors_test."""
     native.cc_library(
         name = "config",
         srcs = ["config.cc"],
@@ -52,7 +52,7 @@ def hugging_face_files(model):
     )
 
 def layer_table(model, deps = []):
-    """:summary, the rows of the table of layers, and its test."""
+    """Declares :summary, the model's rows of the table of models/summary, and :summary_test."""
     native.cc_library(
         name = "summary",
         srcs = ["summary.cc"],

@@ -6,12 +6,13 @@
 //       AddBlock("layers.0", std::make_shared<Layer>(...));   // registered with module() as layers.0
 //       ...
 //     }
+//   };
 //
 //   Mlp mlp({.widths = {8, 4, 2}});
 //   at::Tensor y = mlp.Forward(x);
 //
-// A block is usually a torch::nn::Module too, so that it is registered and run as one object. Models can be
-// moved, but not copied; handles to parameters, blocks and module stay valid. Local.
+// A block is usually a torch::nn::Module too, so that one object is registered and run. Models can be moved but
+// not copied; handles to parameters, blocks and module stay valid after a move. Local.
 #ifndef PLAIT_MODELS_MODULE_MODEL_H_
 #define PLAIT_MODELS_MODULE_MODEL_H_
 
@@ -35,19 +36,19 @@ namespace plait::models {
 class ModuleModel : public BlockModel {
  public:
   const std::vector<std::shared_ptr<Block>>& blocks() const override { return blocks_; }
-  // The root, then the blocks: parameters and buffers under their names in the state dict.
+  // The root unit, the blocks, then units of AddUnit. Names are those of the state dict.
   std::vector<ParameterUnit> units() const override;
   void SetTraining(bool training) override;
 
-  // Output of the plain forward pass; recorded by autograd.
+  // Output() of the plain forward pass; recorded by autograd.
   at::Tensor Forward(const at::Tensor& inputs) { return RunOutput(*this, {.inputs = inputs, .targets = {}}); }
 
-  // Of a parameter, for units(); without it the whole parameter is local.
+  // Sets the placement that units() reports; by default the whole parameter is local.
   void SetPlacement(const at::Tensor& parameter, Placement placement);
   const Placement& PlacementOf(const at::Tensor& parameter) const;
 
   const std::shared_ptr<torch::nn::Module>& module() const { return module_; }
-  // In the order of the state dict.
+  // In state-dict order.
   std::vector<at::Tensor> parameters() const;
 
  protected:
@@ -55,15 +56,15 @@ class ModuleModel : public BlockModel {
   ModuleModel(ModuleModel&&) = default;
   ModuleModel& operator=(ModuleModel&&) = default;
 
-  // `name`: of the block's module in the state dict, "transformer.h.0".
+  // `name`: prefix of the block in the state dict, such as "transformer.h.0".
   void AddBlock(const std::string& name, std::shared_ptr<Block> block);
-  // Parameters and modules of block `block` whose names begin with `name` and "." are a unit of their own, behind those of all
-  // blocks, with other axes: experts.
+  // Makes the parameters and buffers of block `block` whose names begin with `name` and "." a separate unit, after
+  // those of all blocks, with other mesh axes (experts).
   void AddUnit(const std::string& name, int block, const std::string& replicate_axis,
                const std::string& shard_axis);
-  // Weight decay does not act on it, though it has two dimensions.
+  // Exempts a parameter of two or more dimensions from weight decay.
   void NeverDecay(const at::Tensor& parameter) { never_decay_.insert(parameter.unsafeGetTensorImpl()); }
-  // Root parameters and modules, by name, that one end of the model alone reads.
+  // Names of root parameters or modules that only one end of the model reads.
   void SetUsedBy(UsedBy end, const std::vector<std::string>& names);
 
  private:

@@ -1,4 +1,4 @@
-// What cross entropies of whole and of split vocabularies share. Private to models/cross_entropy.h and
+// Shared by the cross entropies of whole and split vocabularies. Private to models/cross_entropy.h and
 // parallel/tensor.
 #ifndef PLAIT_MODELS_ROW_PARTS_H_
 #define PLAIT_MODELS_ROW_PARTS_H_
@@ -17,8 +17,8 @@ inline at::ScalarType LossType(const at::Tensor& logits) {
   return logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Calls part(first row, rows) for all rows of `logits`: as many at a time as may be converted to `type`
-// together, 16 MB of float32; all at once where none is converted, also if there are none.
+// Calls part(first row, number of rows) for consecutive parts of `logits`. Rows that must be converted to `type` come
+// in parts of about 4 Mi elements (16 MiB of float32); else there is one part. Called once if there are no rows.
 template <typename Part>
 void ForRowParts(const at::Tensor& logits, at::ScalarType type, const Part& part) {
   constexpr std::int64_t kPartElements = 4 << 20;
@@ -32,8 +32,8 @@ void ForRowParts(const at::Tensor& logits, at::ScalarType type, const Part& part
   } while (first < rows);
 }
 
-// sum(logits, targets) of the rows whose target is not negative, and their number; `valid` as in
-// CrossEntropySum.
+// Returns sum(logits, targets) over the rows whose target is not negative, and their number; `valid` as in
+// CrossEntropySum. Aborts if `valid` is not their number.
 LossSum OverValidRows(const at::Tensor& logits, const at::Tensor& targets, std::int64_t valid,
                       const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& sum);
 

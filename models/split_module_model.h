@@ -1,13 +1,13 @@
-// The base class of models whose layers can be split over the tensor axis (parallel/tensor/parallelize.h): the
-// same source runs whole and split.
+// The base class of models that support tensor parallelism (parallel/tensor/parallelize.h): the same source runs on
+// one rank and split over the tensor axis.
 //
 //   class Llama final : public SplitModuleModel {
-//     ... SplitGroups(int ranks) override;    // which layers, in which groups
+//     std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;   // which layers, in which groups
 //   };
 //   PLAIT_RETURN_IF_ERROR(tensor_parallel::Parallelize(llama, mesh, plan, {.sequence_parallel = true}));
 //
-// Under sequence parallelism hidden states between blocks are this rank's rows of the batch * seq ones, viewed
-// as (batch, seq / ranks, width); sequences are a multiple of the ranks.
+// Under sequence parallelism the hidden states between blocks are this rank's share of the batch * seq rows, viewed
+// as (batch, seq / ranks, width). The sequence length must be a multiple of the ranks.
 #ifndef PLAIT_MODELS_SPLIT_MODULE_MODEL_H_
 #define PLAIT_MODELS_SPLIT_MODULE_MODEL_H_
 
@@ -34,7 +34,8 @@ class SplitModuleModel : public ModuleModel, public tensor_parallel::SplittableM
  protected:
   using ModuleModel::ModuleModel;
 
-  // (rows, width) of the residual stream <-> hidden states. No samples have one position.
+  // Rows (rows, width) of the residual stream to hidden states (batch, rows / batch, width), and back. An empty batch
+  // has one position.
   at::Tensor HiddenOf(const tensor_parallel::Residual& rows, std::int64_t batch) const {
     const std::int64_t positions = batch == 0 ? 1 : rows.local().size(0) / batch;
     return rows.local().view({batch, positions, rows.local().size(-1)});
@@ -42,13 +43,13 @@ class SplitModuleModel : public ModuleModel, public tensor_parallel::SplittableM
   tensor_parallel::Residual RowsOf(const at::Tensor& hidden) const {
     return tensor_parallel::Residual(hidden.reshape({-1, hidden.size(-1)}));
   }
-  // Aborts where sequences of `seq` tokens cannot be split.
+  // Aborts if sequence parallelism cannot split `seq` tokens.
   void CheckSequence(std::int64_t seq) const {
     PLAIT_CHECK(!tensor_axis_.sequence_parallel() || seq % tensor_axis_.size() == 0)
         << "sequences of " << seq << " tokens for " << tensor_axis_.size()
         << " ranks; sequence parallelism needs a multiple";
   }
-  // Aborts where `targets` are not (batch, seq) of the tokens that gave `hidden`.
+  // Aborts unless `targets` are (batch, seq) for the tokens that gave `hidden`.
   void CheckTargets(const at::Tensor& targets, const at::Tensor& hidden) const {
     const std::int64_t ranks = tensor_axis_.sequence_parallel() ? tensor_axis_.size() : 1;
     PLAIT_CHECK(targets.dim() == 2 && targets.size(0) == hidden.size(0) &&

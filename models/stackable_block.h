@@ -1,13 +1,13 @@
-// Blocks whose calls can be computed together: what a layer-parallel network offers its solver where many small products
-// cost more than one large one, on a GPU.
+// Blocks of which several can be evaluated in one batched call. The layer-parallel solver uses this where many small
+// matrix products cost more than one batched product, as on a GPU.
 //
 //   class MyBlock final : public models::Block, public models::StackableBlock {
 //     std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {
-//       ... weights of all calls' blocks, stacked: models/stacked/layers.h
+//       ... stack the weights of all blocks: models/stacked/layers.h
 //     }
 //   };
 //
-// Part of the contract of block_model.h. A block that does not offer it is called one step after another.
+// Part of the interface of block_model.h. Blocks without it are called one step at a time.
 #ifndef PLAIT_MODELS_STACKABLE_BLOCK_H_
 #define PLAIT_MODELS_STACKABLE_BLOCK_H_
 
@@ -21,7 +21,7 @@
 
 namespace plait::models {
 
-// What block->Forward({hidden}, context) would be called with.
+// The arguments of block->Forward({hidden}, context).
 struct BlockCall {
   Block* block = nullptr;
   at::Tensor hidden;
@@ -33,23 +33,23 @@ class StackableBlock {
  public:
   virtual ~StackableBlock() = default;
 
-  // Whether calls together are quicker on `device` than one after another. On processors they are for a few samples
-  // alone, and slower for more (tests/benchmarks/batched_relaxation.cc).
+  // Whether one batched call is faster than several single ones on `device`. On CPUs it is only for batches of a few
+  // samples (tests/benchmarks/batched_relaxation.cc).
   virtual bool PrefersMany(at::Device device) const { return !device.is_cpu(); }
 
-  // Called on the block of calls[0], two calls or more, whose blocks are steps of one network. Hidden states as Forward
-  // gives them, in the order of `calls`; empty where these cannot be computed together (blocks or states of several
-  // shapes, a context that is not understood), and nothing has happened. Not recorded by autograd; side effects of
-  // Forward are left out, as no call is final.
+  // Called on the block of calls[0], with two or more calls, whose blocks are steps of one network. Returns the hidden
+  // states that Forward would return, in the order of `calls`; empty, without side effects, if the calls cannot be
+  // batched (blocks or states of different shapes, an unsupported context). Not recorded by autograd; without the side
+  // effects of Forward, as no call is final.
   //
-  // A number may differ from Forward's by the rounding of its sums, made in another order: |difference| <= 2 k u
-  // sum |a b| for a product of inner size k and unit roundoff u, passed on by what follows. The solver uses these
-  // results where it relaxes, never for the states that gradients are recorded at: converged solutions are as near to
-  // the serial one as they are one call at a time.
+  // Results may differ from Forward's by rounding, as sums are formed in another order: |difference| <= 2 k u sum |a b|
+  // for a product of inner size k and unit roundoff u, propagated through later layers. The solver uses these results
+  // in relaxation only, never for the states at which gradients are recorded, so converged solutions are as close to
+  // the serial one as with single calls.
   virtual std::vector<at::Tensor> ForwardMany(absl::Span<const BlockCall> calls) = 0;
 };
 
-// What calls together are made of, one entry for each call.
+// The parts of a batch of calls, one entry per call.
 template <typename BlockType>
 struct GatheredCalls {
   std::vector<const BlockType*> blocks;
@@ -57,8 +57,8 @@ struct GatheredCalls {
   std::vector<double> steps;  // BlockContext::dt
 };
 
-// Null where calls cannot be computed together: for a block of another type, one for which fits(block, context) is false, or
-// hidden states of several shapes.
+// Returns nullopt if the calls cannot be batched: a block of another type, fits(block, context) false for one of them,
+// or hidden states of different shapes.
 template <typename BlockType, typename Fits>
 std::optional<GatheredCalls<BlockType>> GatherCalls(absl::Span<const BlockCall> calls, const Fits& fits) {
   GatheredCalls<BlockType> gathered;

@@ -52,6 +52,7 @@ class Model {
   // index and shards do not list the same tensors.
   static absl::StatusOr<Model> Open(const std::string& path);
 
+  const std::string& path() const { return path_; }  // as given to Open
   // In the order of shards, and of bytes within them.
   std::vector<std::string> Names() const;
   const std::vector<File>& files() const { return files_; }

@@ -19,12 +19,12 @@
 namespace plait::attention {
 namespace {
 
-// Query i, which is position seen + i, looks at keys 0 to seen + i.
+// Query i, at position seen + i, attends to keys 0 to seen + i.
 at::Tensor CausalMask(std::int64_t queries, std::int64_t seen, at::Device device) {
   return at::ones({queries, seen + queries}, at::TensorOptions(at::kBool).device(device)).tril(seen);
 }
 
-// softmax(q k^T / sqrt(width)); causal: below the diagonal, whose end is the last query and the last key.
+// softmax(q k^T / sqrt(width)); the causal mask is aligned to the last query and the last key.
 at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool causal) {
   const std::int64_t queries = query.size(2), seen = keys.size(2) - queries;
   const at::Tensor scores =
@@ -39,7 +39,7 @@ at::Tensor Probabilities(const at::Tensor& query, const at::Tensor& keys, bool c
 at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionOptions& options) {
   if (options.sequence.axis != nullptr) {
-    PLAIT_CHECK(options.cache == nullptr) << "attention of split sequences has no cache";
+    PLAIT_CHECK(options.cache == nullptr) << "context parallelism does not support a key-value cache";
     return context_parallel::Attention(
         *options.sequence.axis, query, key, value,
         {.causal = options.causal, .length = options.sequence.length, .dropout = options.dropout});
@@ -50,7 +50,7 @@ at::Tensor Attention(const at::Tensor& query, const at::Tensor& key, const at::T
   if (options.cache != nullptr) {
     std::tie(keys, values) = options.cache->Append(options.layer, key, value, options.capacity);
     const std::int64_t seq = query.size(2), seen = keys.size(2) - seq;
-    // The operator's own causal mask has its first key at the first query.
+    // LibTorch's is_causal mask is aligned to the first query and the first key.
     causal = causal && seen == 0;
     if (seen > 0 && seq > 1) mask = CausalMask(seq, seen, query.device());
   }

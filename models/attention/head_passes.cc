@@ -9,10 +9,10 @@
 namespace plait::attention {
 namespace {
 
-// A score is a product of rows, an exponential, and part of the sum of values.
+// The cost of a score for ParallelFor: a dot product, an exponential, and a share of the sum over values.
 constexpr std::int64_t kNumbersOfScore = 4;
 
-// Calls run(T{}) with the type that kernels know the numbers by.
+// Calls run(T{}) with the element type of the kernels.
 template <typename Run>
 void WithType(const at::Tensor& rows, const Run& run) {
   if (rows.is_meta()) return;

@@ -27,7 +27,7 @@ at::Tensor LaterKeys(std::int64_t seq, const at::TensorOptions& options) {
   return at::full({1, seq, seq}, -std::numeric_limits<double>::infinity(), options).triu(1);
 }
 
-// By batched products of LibTorch.
+// With LibTorch's batched products.
 class BatchedAttention : public torch::autograd::Function<BatchedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
@@ -76,13 +76,13 @@ std::int64_t Positions(const at::Tensor& product, const AttentionSizes& sizes) {
   return product.size(0) / sizes.batch;
 }
 
-// Of what lies side by side in a product or its gradient.
+// Views of the queries, keys and values in a product, or in its gradient.
 HeadRows PartsOf(const at::Tensor& product) {
   const std::int64_t width = product.size(1) / 3;
   return {product.narrow(1, 0, width), product.narrow(1, width, width), product.narrow(1, 2 * width, width)};
 }
 
-// By own kernels.
+// With own kernels.
 class OwnAttention : public torch::autograd::Function<OwnAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& product, std::int64_t batch,
@@ -114,14 +114,14 @@ class OwnAttention : public torch::autograd::Function<OwnAttention> {
 }  // namespace
 
 bool UsesShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
-  if (!(product.is_cpu() || product.is_meta()) || Positions(product, sizes) > kLongestShortSequence)
-    return false;
+  if (!(product.is_cpu() || product.is_meta()) || sizes.batch < 1) return false;
+  if (Positions(product, sizes) > kLongestShortSequence) return false;
   return HasOwnKernels(product) || product.scalar_type() == at::kBFloat16 ||
          product.scalar_type() == at::kHalf;
 }
 
 at::Tensor ShortAttention(const at::Tensor& product, const AttentionSizes& sizes) {
-  PLAIT_CHECK(product.dim() == 2 && product.size(0) % sizes.batch == 0 &&
+  PLAIT_CHECK(product.dim() == 2 && sizes.batch > 0 && product.size(0) % sizes.batch == 0 &&
               product.size(1) % (3 * sizes.heads) == 0)
       << "queries, keys and values of shape " << product.sizes() << " for " << sizes.batch
       << " sequences and " << sizes.heads << " heads";

@@ -27,7 +27,7 @@ namespace plait::cnn {
 namespace {
 
 constexpr std::int64_t kKernel = 3, kPool = 2;
-// By how much both convolutions reduce rows and columns.
+// By how much both convolutions together reduce rows and columns.
 constexpr std::int64_t kBorder = 2 * (kKernel - 1);
 
 std::int64_t Features(const CnnOptions& options) {
@@ -68,7 +68,7 @@ at::Tensor ConvRelu(const Layer& layer, const at::Tensor& x) {
 
 at::Tensor Linear(const Layer& layer, const at::Tensor& x) { return at::linear(x, layer.weight, layer.bias); }
 
-// Of (batch, features) in training; `name` of the module that PyTorch has for it.
+// Applies dropout to x (batch, features) in training mode; `name`: the module's name in PyTorch's example.
 at::Tensor Dropped(const Layer& layer, const at::Tensor& x, double probability, const char* name,
                    const models::RandomContext& random) {
   if (!layer.is_training()) return x;

@@ -1,4 +1,4 @@
-// The network against PyTorch's numbers and against sums written out in float64.
+// The network against PyTorch's results and against plain loops in float64.
 #include "models/cnn/cnn.h"
 
 #include <ATen/ops/empty.h>
@@ -49,8 +49,8 @@ TEST(Cnn, DescribesItselfAsPyTorchDoes) {
   EXPECT_NE(other.Description().find("(fc1): Linear(in_features=10,"), std::string::npos);
 }
 
-// Numbers that Python makes likewise, exactly: parameter j, value k is scale ((7919 k + 31 j) mod 1009 / 504
-// - 1), scale 2 / sqrt(fan-in) for weights, 0.1 for biases.
+// Parameters that Python can reproduce exactly: value k of parameter j is scale ((7919 k + 31 j) mod 1009 / 504 - 1),
+// with scale 2 / sqrt(fan-in) for weights, 0.1 for biases.
 void SetParameters(const Cnn& cnn) {
   const std::vector<at::Tensor> parameters = cnn.parameters();
   for (std::size_t j = 0; j < parameters.size(); ++j) {

@@ -9,7 +9,7 @@ using models::Layer;
 
 constexpr std::int64_t kKernelElements = 9;
 
-// Weights and bias work at every place of the output.
+// mult-adds: weights and bias at every pixel of the output.
 Layer Conv(std::int64_t in, std::vector<std::int64_t> shape) {
   const std::int64_t parameters = (in * kKernelElements + 1) * shape[1];
   const std::int64_t places = shape[0] * shape[2] * shape[3];

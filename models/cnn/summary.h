@@ -11,7 +11,7 @@
 
 namespace plait::cnn {
 
-// In the order of the forward pass, for images (batch, 1, rows, columns).
+// Layers in the order of the forward pass, for images (batch, 1, rows, columns).
 models::Layer LayersOf(const CnnOptions& options, std::int64_t batch);
 
 }  // namespace plait::cnn

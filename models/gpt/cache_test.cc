@@ -1,4 +1,4 @@
-// One token at a time gives what the whole sequence gives.
+// Token by token through the cache against the whole sequence.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/randint.h>

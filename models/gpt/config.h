@@ -1,4 +1,4 @@
-// config.json of Hugging Face's GPT-2, as text, both ways. Local.
+// Parses and writes the config.json of Hugging Face's GPT-2. Local.
 #ifndef PLAIT_MODELS_GPT_CONFIG_H_
 #define PLAIT_MODELS_GPT_CONFIG_H_
 
@@ -10,9 +10,10 @@
 
 namespace plait::gpt {
 
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no
-// positive number, an option whose function Gpt does not have (named). Dropout is not taken from it: 0.
+// `text`: the contents of config.json. InvalidArgument, without a path: not JSON, another "model_type", a size that is
+// not a positive integer, an option that Gpt does not support (named). Dropout is not read; it is 0.
 absl::StatusOr<GptOptions> OptionsFromConfig(absl::string_view text);
+// The contents of config.json for a GPT2LMHeadModel.
 std::string ConfigText(const GptOptions& options);
 
 }  // namespace plait::gpt

@@ -1,4 +1,4 @@
-// Gpt::Description(), which is text only.
+// Gpt::Description().
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +37,7 @@ std::string BlockText(const GptOptions& options, bool with_experts) {
       "\n", "      )\n");
 }
 
-// Blocks in a row that are alike have one text.
+// Consecutive identical blocks are printed once.
 std::string BlocksText(const GptOptions& options) {
   std::string text;
   for (std::int64_t first = 0, end = 0; first < options.n_layer; first = end) {

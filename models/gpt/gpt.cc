@@ -43,7 +43,7 @@ transformer::BlockOptions BlockOptionsOf(const GptOptions& o) {
           .dropout = o.dropout,
           .capacity = o.block_size,
           .deviation = kInitialDeviation,
-          // Each block adds twice to the residual stream, which keeps its variance so.
+          // Each block adds to the residual stream twice; this keeps the variance independent of the depth.
           .out_deviation = kInitialDeviation / std::sqrt(2.0 * static_cast<double>(o.n_layer))};
 }
 
@@ -51,7 +51,7 @@ const Block& BlockOf(const std::shared_ptr<models::Block>& block) {
   return static_cast<const Block&>(*block);
 }
 
-// Its gradients are those of `loss` too, its value is its own.
+// Returns the value of `sum`, with the gradients of `sum + loss`.
 at::Tensor WithGradientsOf(const at::Tensor& sum, const at::Tensor& loss) {
   if (!loss.defined()) return sum;
   return sum + (loss - loss.detach()).to(sum.scalar_type());
@@ -111,7 +111,7 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
     if (context.cache == nullptr || context.cache->rows().empty())
       return AddPositions(rows, seen, seq, batch.sequence);
     const at::Tensor next = context.cache->NextPositions().to(rows.device());
-    PLAIT_CHECK(seq == 1) << "rows of a cache go on by a token each";
+    PLAIT_CHECK(seq == 1) << "a cache of rows takes one new token per row";
     return rows + at::embedding(wpe_, next).view(rows.sizes());
   });
   if (module()->is_training() && options_.dropout > 0) {
@@ -121,7 +121,7 @@ models::BlockState Gpt::Prologue(const models::Batch& batch, const models::Block
   return {.hidden = HiddenOf(x, tokens.size(0))};
 }
 
-// To this rank's rows of (batch, seq), which are behind `seen` positions.
+// Adds position embeddings to this rank's rows of (batch, seq), which follow `seen` earlier positions.
 at::Tensor Gpt::AddPositions(const at::Tensor& rows, std::int64_t seen, std::int64_t seq,
                              const models::SequencePart& sequence) const {
   if (!tensor_axis().sequence_parallel() && !sequence.positions.defined()) {
@@ -197,7 +197,7 @@ std::int64_t ParameterCount(const GptOptions& options, bool with_positions) {
 }
 
 double FlopsPerToken(const GptOptions& options, std::int64_t seq) {
-  std::int64_t unused = 0;  // by a token: all experts but k
+  std::int64_t unused = 0;  // parameters of the experts that a token does not use
   for (std::int64_t i = 0; i < options.n_layer; ++i) {
     if (!options.HasExperts(i)) continue;
     unused += moe::ParameterCount(options.moe, options.n_embd, options.moe.gate.experts) -

@@ -1,4 +1,4 @@
-// GPT-2 as in nanoGPT: learned positions, blocks with the norm in front, causal attention, tied head.
+// GPT-2 as in nanoGPT: learned positions, pre-norm blocks, causal attention, tied head.
 //
 //   plait::gpt::Gpt gpt({.vocab_size = 65, .block_size = 64, .n_layer = 4, .n_head = 4, .n_embd = 128,
 //                        .bias = false}, at::kFloat);
@@ -13,17 +13,18 @@
 //                              x + c_proj(gelu(c_fc(ln_2(x))))     4 n_embd wide
 //     ln_f, times wte^T        (batch, seq, vocab_size)
 //
-// Hidden states have the parameters' type: float32, float64, bfloat16. State dict, in GPT-2's order and
+// Hidden states have the parameters' dtype: float32, float64, bfloat16. State dict, in GPT-2's order and
 // names: transformer.wte.weight (vocab_size, n_embd), transformer.wpe.weight (block_size, n_embd),
 // transformer.h.0.ln_1.weight, [.bias,] .attn.c_attn.weight (3 n_embd, n_embd), .attn.c_proj.weight,
 // .ln_2.weight, .mlp.c_fc.weight, .mlp.c_proj.weight, ..., transformer.ln_f.weight. The head is wte.weight
 // and not listed twice. Weights of linear layers are (out, in).
 //
-// The loss is the cross entropy of the next tokens; negative targets are ignored. A block with step size dt
-// is x + dt attention(x), then that + dt mlp(that). With a cache (models/key_value_cache.h) the tokens are
-// the positions behind those that it holds. The root unit holds wte, wpe and ln_f. With a mixture of experts (options.h)
-// gradients are those of the loss and the gates' balance losses; the loss that is returned has none of these. Initial values are
-// nanoGPT's: normal of deviation 0.02, of 0.02 / sqrt(2 n_layer) for both c_proj, biases 0. Local.
+// The loss is the cross entropy of the next tokens; negative targets are ignored. With step size dt a block
+// computes y = x + dt attention(x), then y + dt mlp(y). With a cache (models/key_value_cache.h) the tokens continue
+// the positions that it holds. The root unit holds wte, wpe and ln_f. With a mixture of experts (options.h) the
+// gradients include the gates' balance losses, but the returned loss does not. Initial values are nanoGPT's:
+// normal with standard deviation 0.02, 0.02 / sqrt(2 n_layer) for both c_proj, biases 0. Local, unless layers are
+// split.
 #ifndef PLAIT_MODELS_GPT_GPT_H_
 #define PLAIT_MODELS_GPT_GPT_H_
 
@@ -48,18 +49,17 @@ namespace plait::gpt {
 
 class Gpt final : public models::SplitModuleModel, public moe::ExpertModel {
  public:
-  // Begins in training mode. On the meta device no memory is allocated and nothing is drawn. Options that
-  // Validate() refuses are a programming error.
+  // Starts in training mode. On the meta device nothing is allocated or drawn. Aborts if Validate(options) fails.
   Gpt(const GptOptions& options, const at::TensorOptions& tensor_options);
 
   models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
   at::Tensor Output(const models::BlockState& state) override;
   models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
   void ResetParameters(std::size_t unit) override;
-  // As PyTorch prints nanoGPT.
+  // In the format in which PyTorch prints nanoGPT's model.
   std::string Description() const override;
 
-  // Attention with its heads, mlp by its width, the tied table by its vocabulary.
+  // Splits attention by heads, the MLP by its hidden width, and the tied embedding by vocabulary.
   std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
   std::vector<moe::MoeMlp*> moe_layers() const override;
   models::SplitModuleModel& split_model() override { return *this; }
@@ -80,11 +80,11 @@ class Gpt final : public models::SplitModuleModel, public moe::ExpertModel {
   std::shared_ptr<const transformer::Norm> ln_f_;
 };
 
-// Parameters by the formula, without a model. Positions are not counted where parameters are quoted.
+// Number of parameters, without building a model. Quoted counts usually exclude the position embeddings.
 std::int64_t ParameterCount(const GptOptions& options, bool with_positions);
 
-// Floating point operations of one token's step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B),
-// N parameters without positions, of experts the k that a token goes to, sequences of T = seq.
+// FLOPs per token of a training step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B), with N parameters
+// (without positions, and with only the k experts that a token uses), H Q = n_embd and T = seq.
 double FlopsPerToken(const GptOptions& options, std::int64_t seq);
 
 }  // namespace plait::gpt

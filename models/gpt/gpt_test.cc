@@ -1,4 +1,4 @@
-// Outputs against loops over doubles, gradients against differences.
+// Outputs against loops over doubles, gradients against finite differences.
 #include "models/gpt/gpt.h"
 
 #include <ATen/TensorOperators.h>

@@ -57,7 +57,7 @@ absl::Status Validate(const GptOptions& options) {
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dropout is ", options.dropout, "; expected 0 to below 1"));
+        absl::StrCat("dropout is ", options.dropout, "; expected a number in [0, 1)"));
   }
   if (options.moe_every < 1 || options.moe_every > options.n_layer) {
     return absl::InvalidArgumentError(absl::StrCat("moe_every is ", options.moe_every,

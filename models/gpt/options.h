@@ -1,4 +1,4 @@
-// The sizes of a GPT, and sizes with a name.
+// The sizes of a GPT, and presets.
 //
 //   PLAIT_ASSIGN_OR_RETURN(GptOptions options, PresetNamed("shakespeare"));
 //   options.vocab_size = tokenizer.vocab_size();
@@ -25,13 +25,13 @@ enum class Gelu {
 
 struct GptOptions {
   std::int64_t vocab_size = 50257;
-  std::int64_t block_size = 1024;  // positions: the longest sequence
+  std::int64_t block_size = 1024;  // maximum sequence length
   std::int64_t n_layer = 12, n_head = 12;
   std::int64_t n_embd = 768;  // a multiple of n_head
-  double dropout = 0;         // 0 to 1, without 1
+  double dropout = 0;         // in [0, 1)
   bool bias = true;           // in linear layers and norms
   Gelu gelu = Gelu::kExact;
-  // In place of the mlp of every `moe_every`-th block, from number moe_every - 1 on.
+  // Mixture of experts in place of the MLP of every `moe_every`-th block: moe_every - 1, 2 moe_every - 1, ...
   moe::MoeOptions moe = {};
   std::int64_t moe_every = 1;
 
@@ -40,7 +40,7 @@ struct GptOptions {
   friend bool operator==(const GptOptions&, const GptOptions&) = default;
 };
 
-// InvalidArgument: names the size that is out of its bounds.
+// InvalidArgument if an option is out of range; the message names it.
 absl::Status Validate(const GptOptions& options);
 
 models::ModelSizes SizesOf(const GptOptions& options);
@@ -49,7 +49,7 @@ models::ModelSizes SizesOf(const GptOptions& options);
 //   gpt2 12/12/768, gpt2-medium 24/16/1024, gpt2-large 36/20/1280, gpt2-xl 48/25/1600 (with biases, as
 //   published; activation kTanh); llama2B 10/32/4096 and llama7B 32/32/4096 (GPTs of those sizes);
 //   shakespeare 6/6/384 of 256 positions with dropout 0.2; cpu 4/4/128 of 64 positions.
-// InvalidArgument: no such preset; the message lists them.
+// InvalidArgument if there is no such preset; the message lists them.
 absl::StatusOr<GptOptions> PresetNamed(absl::string_view name);
 // "gpt2, gpt2-medium, ...".
 std::string PresetNames();

@@ -21,7 +21,7 @@ using hugging_face::FileTensor;
 
 constexpr absl::string_view kPrefix = "transformer.", kHead = "lm_head.weight", kEmbedding = "wte.weight";
 
-// GPT-2's linear layers are one-dimensional convolutions there, whose weights are (in, out).
+// Hugging Face's GPT-2 has Conv1D layers, whose weights are (in, out).
 bool IsTransposed(absl::string_view parameter) {
   return absl::EndsWith(parameter, ".c_attn.weight") || absl::EndsWith(parameter, ".c_proj.weight") ||
          absl::EndsWith(parameter, ".c_fc.weight");
@@ -31,7 +31,7 @@ bool IsMask(absl::string_view name) {
   return absl::EndsWith(name, ".attn.bias") || absl::EndsWith(name, ".attn.masked_bias");
 }
 
-// Names with the prefix or without.
+// The layout with `prefix` in place of kPrefix.
 hugging_face::Layout LayoutWith(const std::string& prefix) {
   return [prefix](const std::string& name, const at::Tensor& parameter) {
     const std::string in_file = absl::StrCat(prefix, absl::StripPrefix(name, kPrefix));
@@ -61,7 +61,7 @@ absl::Status CheckHead(const st::Model& files, const std::string& prefix) {
   if (head.info == embedding.info && std::memcmp(head.data, embedding.data, *st::ByteCount(head.info)) == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError("lm_head.weight is not wte.weight; Plait's GPT has no head of its own");
+  return absl::InvalidArgumentError("lm_head.weight is not wte.weight; Plait's GPT has a tied head");
 }
 
 absl::Status CheckNoBiases(const st::Model& files) {

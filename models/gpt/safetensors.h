@@ -1,4 +1,4 @@
-// GPT-2 in Hugging Face's layout: config.json and model.safetensors in a folder, both ways.
+// Reads and writes GPT-2 in Hugging Face's layout: a folder with config.json and model.safetensors.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const HuggingFaceGpt2 files, HuggingFaceGpt2::Open("gpt2"));
 //   const Gpt gpt(files.options(), at::kFloat);
@@ -6,13 +6,13 @@
 //   ...
 //   PLAIT_RETURN_IF_ERROR(SaveHuggingFaceGpt2(gpt, "my-gpt2"));   // AutoModelForCausalLM reads it
 //
-// An engine that has room for one unit reads one unit: files.ReadUnit(gpt, i). Names are read with and
-// without "transformer." and written with it. Weights of c_attn, c_proj and c_fc lie transposed in files,
-// (in, out). Masks ("attn.bias", "attn.masked_bias") are skipped; "lm_head.weight", where a file has it, must
-// be wte.weight. Numbers are converted to the parameters' type, and written in it.
+// To read one unit at a time: files.ReadUnit(gpt, i). Names are read with or without the prefix "transformer." and
+// written with it. Weights of c_attn, c_proj and c_fc are stored transposed, (in, out). Masks ("attn.bias",
+// "attn.masked_bias") are skipped; "lm_head.weight", if present, must equal wte.weight. Values are converted to the
+// parameters' dtype when read, and written in it.
 //
-// A model without biases is written with biases of zero, which is the same function to every reader, and with
-// "bias": false in config.json, which makes it one without biases again here. Local.
+// A model without biases is written with zero biases, so that every reader computes the same function, and with
+// "bias": false in config.json, so that it is read here as a model without biases. Local.
 #ifndef PLAIT_MODELS_GPT_SAFETENSORS_H_
 #define PLAIT_MODELS_GPT_SAFETENSORS_H_
 
@@ -30,11 +30,11 @@ namespace plait::gpt {
 
 class HuggingFaceGpt2 final : public hugging_face::Weights {
  public:
-  // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index).
-  // DataLoss: damaged files. InvalidArgument: as OptionsFromConfig(); a tensor that GPT-2 does not have; a
-  // head of its own; biases that are not zero where config.json says that there are none. Every message names
-  // the file. Other tensors are read from the disk by ReadUnit() and ReadAll(), for models of these options
-  // (dropout aside).
+  // NotFound: no config.json, or neither model.safetensors nor an index of shards in the folder. DataLoss: damaged
+  // files. InvalidArgument: as OptionsFromConfig(); files too small for the sizes in config.json; a tensor that GPT-2
+  // does not have; an untied head; nonzero biases although config.json says "bias": false. Messages name the file or
+  // the folder. Other tensors are read from the disk by ReadUnit() and ReadAll(), for models with these options (except
+  // dropout).
   static absl::StatusOr<HuggingFaceGpt2> Open(const std::string& folder);
 
   const GptOptions& options() const { return options_; }

@@ -1,4 +1,4 @@
-// Files that we write and read; what Transformers makes of them is in safetensors_transformers_test.py.
+// Files that we write and read; models/hugging_face/transformers_test.py compares with Transformers.
 #include "models/gpt/safetensors.h"
 
 #include <ATen/ops/randn.h>
@@ -105,7 +105,7 @@ TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
   EXPECT_EQ(Problem("\"layer_norm_epsilon\": 1e-06"), "\"layer_norm_epsilon\" is 1e-06; expected 1e-05");
   EXPECT_EQ(Problem("\"tie_word_embeddings\": false"), "\"tie_word_embeddings\" is false; expected true");
   EXPECT_EQ(Problem("\"n_head\": 7"), "n_embd is 768; expected a multiple of n_head, which is 7");
-  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is no JSON object");
+  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is not a JSON object");
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   EXPECT_EQ(Problem("\"n_layer\": " + deep), "is nested 200001 deep; expected 64 at most");
 }

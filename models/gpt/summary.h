@@ -12,8 +12,8 @@
 
 namespace plait::gpt {
 
-// Layers as Gpt::Description() names them, for tokens (batch, seq). The head's weights are the embedding's:
-// shared. Attention's two products count for all pairs of positions, as in FlopsPerToken().
+// Layers as Gpt::Description() names them, for tokens (batch, seq). The head is marked as shared with the embedding.
+// Attention's two products count all pairs of positions, masked ones too, as in FlopsPerToken().
 models::Layer LayersOf(const GptOptions& options, std::int64_t batch, std::int64_t seq);
 
 }  // namespace plait::gpt

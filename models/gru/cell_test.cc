@@ -1,4 +1,4 @@
-// The kernels' cells against the operator cell in float64, for every table that this processor can run.
+// Cells with own kernels against the operator cell in float64, for every kernel table that this CPU can run.
 #include "models/gru/cell.h"
 
 #include <ATen/TensorOperators.h>

@@ -8,8 +8,8 @@
 namespace plait::gru {
 namespace {
 
-// From this many input features on it pays to store the input's product with the weights rather than form it
-// again at each use: a row of gates then costs less memory traffic than arithmetic.
+// From this many input features on, storing the input's product with the weights is faster than recomputing it at
+// each use: reading a row of gates then costs less than its arithmetic.
 constexpr std::int64_t kPrecomputeInputs = 48;
 
 constexpr std::int64_t RoundUp(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -49,7 +49,7 @@ class CpuGruCell final : public GruCell {
 
  private:
   std::int64_t hidden() const { return config().hidden; }
-  // Numbers of a layer in a saved or gate gradient slot; a multiple of 64 bytes.
+  // Elements of a layer in a saved or gate gradient slot; a multiple of 64 bytes.
   std::int64_t SavedSlot(std::int64_t batch) const { return RoundUp(4 * padded_ * batch, 64 / sizeof(T)); }
   std::int64_t GateSlot(std::int64_t batch) const {
     return RoundUp(kernels_->gate_gradients_size(batch, hidden()), 64 / sizeof(T));
@@ -63,9 +63,9 @@ class CpuGruCell final : public GruCell {
 
   PackedLayer EmptyLayer(std::int64_t layer) const;
   void CheckState(const at::Tensor& state, const char* name) const;
-  // `count` numbers of scratch memory that only this use of it sees.
+  // Scratch memory of at least `count` elements; contents are lost at the next call for the same tensor.
   T* Scratch(at::Tensor& scratch, std::int64_t count);
-  // Rows as factors of a product: as they are, or in the kernels' bfloat16 form in `scratch`.
+  // Rows as operands of a product: unchanged, or converted to the kernels' bfloat16 layout in `scratch`.
   Rows<T> Operand(std::int64_t rows, const Rows<T>& from, at::Tensor& scratch);
   void AddOuterProducts(OuterProduct<T> product, std::vector<OuterTerm<T>> terms);
   void AddBiasSums(std::int64_t batch, const std::vector<OuterTerm<T>>& terms, const at::Tensor& bias_ih,

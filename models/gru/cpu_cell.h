@@ -1,4 +1,4 @@
-// The cell on this library's kernels. Private to models/gru: tests name a table, others call NewGruCell.
+// The cell that uses own kernels. Private to models/gru: tests choose a kernel table, others call NewGruCell.
 #ifndef PLAIT_MODELS_GRU_CPU_CELL_H_
 #define PLAIT_MODELS_GRU_CPU_CELL_H_
 

@@ -1,4 +1,4 @@
-// The cell on LibTorch's operators: any device, and the oracle of the kernels' tests.
+// The cell that uses LibTorch's operators: for any device, and the reference in tests of the kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
@@ -16,7 +16,7 @@
 namespace plait::gru {
 namespace {
 
-// Slots: saved (layers, 4, batch, hidden) holds r, z, n, hn; gate gradients (layers, batch, 4 hidden) theirs.
+// saved: (layers, 4, batch, hidden), r, z, n, hn; gate gradients: (layers, batch, 4 hidden), in the same order.
 class OperatorGruCell final : public GruCell {
  public:
   OperatorGruCell(const GruConfig& config, const at::TensorOptions& options) : GruCell(config, options) {}
@@ -65,7 +65,7 @@ class OperatorGruCell final : public GruCell {
                    const at::Tensor& lambda_out, at::Tensor& lambda_in, at::Tensor* gate_gradients) override {
     const c10::NoGradGuard no_grad;
     const std::int64_t hidden = config().hidden;
-    at::Tensor from_above;  // what the layer above adds through its input
+    at::Tensor from_above;  // gradient through the input of the layer above
     for (std::int64_t layer = config().layers - 1; layer >= 0; --layer) {
       const at::Tensor lambda = layer + 1 == config().layers ? lambda_out.select(0, layer)
                                                              : lambda_out.select(0, layer) + from_above;
@@ -112,7 +112,7 @@ class OperatorGruCell final : public GruCell {
   }
 
  private:
-  // A factor of a product, rounded if so configured.
+  // A factor of a product, rounded to bfloat16 under GruProducts::kBFloat16.
   at::Tensor Factor(const at::Tensor& t) const {
     return config().products == GruProducts::kBFloat16 ? t.to(at::kBFloat16).to(t.dtype()) : t;
   }
@@ -125,7 +125,7 @@ class OperatorGruCell final : public GruCell {
     const int power = config().kind == GruKind::kClassic ? size.repeats - 1 : size.repeats + 1;
     return -size.dt * size.repeats * at::pow(kept, power);
   }
-  // The old state's part after one of the repeats.
+  // The share of the old state that one of the repeats keeps.
   at::Tensor Kept(GruStepSize size, const at::Tensor& z) const {
     const at::Tensor part = size.dt * (1 - z);
     return config().kind == GruKind::kClassic ? 1 - part : 1 / (1 + part);

@@ -20,9 +20,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Steps whose weight gradients are formed together.
+// Number of steps whose weight gradients are computed in one call.
 constexpr std::int64_t kGradientBlock = 2;
-// Sweeps kept for later: those of a training batch, a last short batch and test batches.
+// Sweeps kept for reuse: for a training batch, a shorter last batch, and test batches.
 constexpr std::size_t kKeptSweeps = 3;
 
 // The memory of one sweep over all steps.
@@ -84,7 +84,7 @@ class SerialSweeps {
 
 namespace {
 
-// Autograd's node owns it: the sweep goes back when the node goes, or after a backward that frees the graph.
+// Owned by the autograd node: returns the sweep when the node is destroyed, or after a backward that frees the graph.
 class SweepHolder final : public torch::CustomClassHolder {
  public:
   SweepHolder(std::shared_ptr<SerialSweeps> sweeps, std::unique_ptr<Sweep> sweep)
@@ -127,8 +127,8 @@ variable_list RunForward(GruCell& cell, const at::Tensor& x, const at::Tensor& i
   return result;
 }
 
-// Turns `lambda` from the gradient with respect to the last state into that of the first one; adds to the
-// others.
+// Propagates `lambda` from the gradient of the last state to that of the first one, in place; accumulates the other
+// gradients.
 void RunBackward(GruCell& cell, double dt, Sweep& sweep, const at::Tensor& output_gradient,
                  at::Tensor& lambda, at::Tensor& x_gradient, const variable_list& weight_gradients) {
   std::vector<GruGradientTerm> terms;

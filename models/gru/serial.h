@@ -1,13 +1,14 @@
-// The conventional GRU: all steps in turn on one rank, beside which the layer-parallel one is judged.
+// The conventional GRU, all steps in sequence on one rank: the reference for the layer-parallel one.
 //
 //   plait::gru::SerialGru gru({.cell = {.input = 9, .hidden = 100, .layers = 2}}, at::kFloat);
 //   auto [output, state] = gru.Forward(x);          // x: (batch, steps, 9); output: (batch, 100)
 //   loss(output).backward();                        // gradients of gru.parameters()
 //
-// Enters autograd as one function, whose backward runs the adjoint steps of models/gru/cell.h; gradients also
-// reach x and the initial state. The classic kind with dt = 1 computes what torch::nn::GRU(batch_first) does.
-// A handle: copies share parameters. Memory of a sweep (states and gates of all steps) is kept for the next
-// one. Local; no threads of its own. Wrong shapes and types throw c10::Error.
+// Recorded by autograd as one function, whose backward runs the adjoint steps of models/gru/cell.h; gradients also
+// flow to x and the initial state. The classic kind with dt = 1 computes what torch::nn::GRU(batch_first) does.
+// Once differentiable: backward with create_graph throws c10::Error. A handle: copies share parameters. The memory of
+// a forward pass (states and gates of all steps) is kept for the next one. Local; starts no threads. Wrong shapes and
+// dtypes throw c10::Error.
 #ifndef PLAIT_MODELS_GRU_SERIAL_H_
 #define PLAIT_MODELS_GRU_SERIAL_H_
 
@@ -25,7 +26,7 @@ class Module;
 
 namespace plait::gru {
 
-class SerialSweeps;  // the cell and the memory of sweeps
+class SerialSweeps;  // the cell, and the memory of passes over all steps
 
 struct SerialGruOptions {
   GruConfig cell;
@@ -33,7 +34,7 @@ struct SerialGruOptions {
   std::optional<double> final_time;
 };
 
-// What Forward's output holds of the top layer.
+// Which states of the top layer Forward returns.
 enum class GruOutput { kLastStep, kAllSteps };
 
 struct GruResult {
@@ -43,9 +44,9 @@ struct GruResult {
 
 class SerialGru {
  public:
-  // Fresh parameters (models/gru/parameters.h).
+  // With new parameters (models/gru/parameters.h).
   SerialGru(const SerialGruOptions& options, const at::TensorOptions& tensor_options);
-  // On given parameters, for instance the layer-parallel module's.
+  // With existing parameters, which are shared, such as those of a layer-parallel GRU.
   SerialGru(const SerialGruOptions& options, std::shared_ptr<torch::nn::Module> parameters);
 
   // initial_state: (layers, batch, hidden); undefined: zero.

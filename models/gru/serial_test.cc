@@ -1,4 +1,4 @@
-// The serial module against torch::nn::GRU and against its formulas under LibTorch's autograd.
+// SerialGru against torch::nn::GRU, and against its formulas with LibTorch's autograd.
 #include "models/gru/serial.h"
 
 #include <ATen/TensorOperators.h>

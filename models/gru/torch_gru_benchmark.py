@@ -2,8 +2,8 @@
 
     python torch_gru_benchmark.py [--repeats 20] [--beside path/to/gru_benchmark --rounds 5]
 
-With --beside, runs this and the given binary in turn, `rounds` times, and prints the ratios of the medians: of wall
-time, and of the time that the thread ran (the fairer one on a machine that others use too).
+With --beside, alternates between this and the given binary, `rounds` times, and prints the ratios of their medians, in
+wall time and in CPU time (the better measure on a shared machine).
 """
 
 import argparse

@@ -16,7 +16,7 @@ absl::StatusOr<Json> ParseConfig(absl::string_view text) {
                                                    base::kDeepestJson, " at most"));
   }
   Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  if (!config.is_object()) return absl::InvalidArgumentError("is not a JSON object");
   return config;
 }
 

@@ -1,5 +1,5 @@
-// Reading config.json: what all models share. Absent keys have Transformers' defaults, which the caller
-// sets beforehand; errors are InvalidArgument "KEY is VALUE; expected ...", without a path. Local.
+// Reads values of config.json, for all models. An absent key leaves the default that the caller has set; a value that
+// does not fit is an InvalidArgument error, `"KEY" is VALUE; expected ...`, without a path. Local.
 #ifndef PLAIT_MODELS_HUGGING_FACE_CONFIG_H_
 #define PLAIT_MODELS_HUGGING_FACE_CONFIG_H_
 
@@ -15,16 +15,18 @@ namespace plait::hugging_face {
 
 using Json = nlohmann::json;
 
-// FOLDER/config.json, of at most kMostConfigBytes; errors name it.
+// ReadConfig returns the contents of ConfigPath(folder), FOLDER/config.json; DataLoss if it has more than
+// kMostConfigBytes. Errors name the file.
 inline constexpr std::int64_t kMostConfigBytes = std::int64_t{1} << 24;
 std::string ConfigPath(const std::string& folder);
 absl::StatusOr<std::string> ReadConfig(const std::string& folder);
 
-// The object in `text`. InvalidArgument: it is none, or nested deeper than any.
+// Parses a JSON object. InvalidArgument if `text` is not one, or is nested deeper than base::kDeepestJson.
 absl::StatusOr<Json> ParseConfig(absl::string_view text);
+// The error for a value that does not fit; `expected` describes the values that do.
 absl::Status Refuse(absl::string_view key, const Json& value, absl::string_view expected);
 
-// A key that is there has this value; as text for people: `expected`.
+// An error if `key` is present with another value than `value`.
 absl::Status Expect(const Json& config, const char* key, const Json& value, absl::string_view expected);
 absl::Status ReadSize(const Json& config, const char* key, std::int64_t& size);  // 1 to 2^31
 absl::Status ReadPositive(const Json& config, const char* key, double& number);

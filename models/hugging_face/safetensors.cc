@@ -39,7 +39,7 @@ st::DType DTypeOf(at::ScalarType type) {
 absl::Status Read(const st::Model& files, const FileTensor& tensor) {
   PLAIT_ASSIGN_OR_RETURN(const st::TensorView view, files.Find(tensor.name));
   const absl::StatusOr<at::ScalarType> type = TypeOf(view);
-  if (!type.ok()) return base::Prefixed(type.status(), st::Quoted(tensor.name));
+  if (!type.ok()) return base::Prefixed(type.status(), absl::StrCat(files.path(), ": ", st::Quoted(tensor.name)));
   const at::Tensor values = at::empty(tensor.shape, *type);
   PLAIT_RETURN_IF_ERROR(
       files.ReadInto(tensor.name, {view.info.dtype, tensor.shape}, values.mutable_data_ptr()));
@@ -127,7 +127,7 @@ absl::Status CheckNames(const st::Model& files, const std::set<std::string>& kno
 
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,
                   const std::string& config, const SaveOptions& options) {
-  std::vector<at::Tensor> memory;  // that the views look at
+  std::vector<at::Tensor> memory;  // that the views point to
   std::vector<st::TensorView> views;
   for (const FileTensor& tensor : tensors) {
     PLAIT_CHECK(!tensor.values.is_meta()) << tensor.name << " has no memory";

@@ -1,12 +1,12 @@
-// Weights in Hugging Face's layout: what readers and writers of all models share.
+// Reads and writes weights in Hugging Face's layout, for all models.
 //
 //   class HuggingFaceLlama : public hugging_face::Weights { ... };      // a model's files, opened and checked
-//   PLAIT_RETURN_IF_ERROR(files.ReadUnit(model, unit));                 // for engines with room for one unit
+//   PLAIT_RETURN_IF_ERROR(files.ReadUnit(model, unit));                 // one unit at a time, or ReadAll(model)
 //   PLAIT_RETURN_IF_ERROR(hugging_face::Save(folder, tensors, config_text, {}));
 //
 // A folder holds config.json and model.safetensors, or shards with model.safetensors.index.json
-// (data/safetensors/model.h). Where a file's elements lie in another order than the parameter's, as transposed
-// or permuted weights, a view of the parameter says how. Local.
+// (data/safetensors/model.h). If a file stores elements in another order than the parameter (transposed or permuted
+// weights), a strided view of the parameter describes it. Local.
 #ifndef PLAIT_MODELS_HUGGING_FACE_SAFETENSORS_H_
 #define PLAIT_MODELS_HUGGING_FACE_SAFETENSORS_H_
 
@@ -28,31 +28,32 @@
 
 namespace plait::hugging_face {
 
-// A tensor of a file.
+// A tensor in a file.
 struct FileTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  // A view of the parameter, not recorded by autograd: its elements, row by row, are those of the file.
+  // A view of the parameter, not recorded by autograd, whose elements in row-major order are those of the file.
   at::Tensor values;
 };
 
-// Where a parameter of the state dict lies: in one tensor of the file, or in parts that together are all of it.
+// Maps a parameter of the state dict to one tensor of the files, or to several that together hold all of it.
 using Layout = std::function<std::vector<FileTensor>(const std::string& name, const at::Tensor& parameter)>;
-// In the file as in the parameter.
+// A tensor stored in the file exactly as the parameter.
 FileTensor AsItIs(const std::string& name_in_file, const at::Tensor& parameter);
 
-// All parameters of a model in the layout; its parameters may be on kMeta.
+// The tensors of all parameters and buffers of a model, and their names. The model may be on the meta device.
 std::vector<FileTensor> TensorsOf(const models::BlockModel& model, const Layout& layout);
 std::set<std::string> NamesOf(const models::BlockModel& model, const Layout& layout);
 
-// "model_type" of the folder's config.json: "gpt2", "llama". Errors name the file.
+// Returns "model_type" of the folder's config.json: "gpt2", "llama", "vit". Errors name the file.
 absl::StatusOr<std::string> ModelTypeOf(const std::string& folder);
 
 class Weights {
  public:
-  // Into the parameters of one unit of `model`, which have memory; numbers are converted to their type.
-  // NotFound: a tensor is missing; InvalidArgument: another shape, a type that is not floating. Every message
-  // names file and tensor.
+  // Reads the parameters of one unit of `model`, which must not be on the meta device; values are converted to their
+  // dtype. Of a split parameter the local part is kept, but the whole tensor is allocated while it is read. NotFound:
+  // a tensor is missing. InvalidArgument: another shape, or a dtype other than F32, F64, BF16, F16. Messages name the
+  // tensor.
   absl::Status ReadUnit(const models::BlockModel& model, std::size_t unit) const;
   absl::Status ReadAll(const models::BlockModel& model) const;
 
@@ -65,22 +66,22 @@ class Weights {
   Layout layout_;
 };
 
-// InvalidArgument, naming the folder's config.json, where the files have no room for a model of such sizes: asked before
-// one is made, also without memory for its parameters.
+// InvalidArgument, naming the folder's config.json, if the files are too small for a model of these sizes. Call it
+// before a model is made, even one on the meta device.
 absl::Status CheckSizes(const data::safetensors::Model& files, const models::ModelSizes& sizes,
                         const std::string& folder);
 
-// InvalidArgument "holds NAME, which MODEL does not have" for the first name that is neither in `known` nor
-// skipped.
+// InvalidArgument "holds "NAME", which MODEL does not have" for the first name that is not in `known` and for which
+// skip(name) is false.
 absl::Status CheckNames(const data::safetensors::Model& files, const std::set<std::string>& known,
                         const std::string& model, const std::function<bool(const std::string&)>& skip);
 
 struct SaveOptions {
-  std::int64_t max_shard_bytes = 5'000'000'000;
+  std::int64_t max_shard_bytes = 5'000'000'000;  // of a file; a larger tensor has a file of its own
 };
 
-// Into an existing folder: the weights, then config.json. Needs memory for weights whose order differs.
-// Errors as data::safetensors::WriteModel(); parameters on kMeta are a programming error.
+// Writes the weights, then config.json, into an existing folder. Copies weights that are on a device or whose element
+// order differs. Errors as data::safetensors::WriteModel(); aborts for tensors on the meta device.
 absl::Status Save(const std::string& folder, const std::vector<FileTensor>& tensors,
                   const std::string& config, const SaveOptions& options);
 

@@ -1,4 +1,4 @@
-"""GPT-2 and Llama by Transformers and ours on the same files: transformers_test.py PROBE."""
+"""Compares GPT-2 and Llama with Transformers on the same files: transformers_test.py PROBE."""
 
 import json
 import math
@@ -17,7 +17,7 @@ PROBE = os.path.abspath(sys.argv.pop(1))
 FOLDER = os.path.join(os.environ["TEST_TMPDIR"], "transformers")
 FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
 LAYERS, WIDTH, POSITIONS, SYMBOLS = 2, 32, 16, 23
-# Both do the same sums in orders of their own. The longest chain of a block: norms, products of 32, 32, 32 and 128
+# Both form the same sums in different orders. The longest chain of a block: norms, products of 32, 32, 32 and 128
 # terms, attention of 8 and 16; then norm and head. Values are below 8, norms scale by less than 4.
 LENGTH = LAYERS * (32 + 32 + 8 + 16 + 32 + 32 + 32 + 128) + 32 + 32
 BOUND = LENGTH * 8 * 4  # Llama's chains are shorter
@@ -62,7 +62,7 @@ def batch(length=POSITIONS):
 
 
 def ours(where, dtype):
-    """Logits, loss and gradients of our program on the model in a folder."""
+    """Returns logits, loss and gradients that our probe computes for the model in a folder."""
     tokens, targets = batch()
     save_file({"inputs": tokens.clone(), "targets": targets.clone()}, os.path.join(FOLDER, "batch.safetensors"))
     out = os.path.join(FOLDER, "out.safetensors")
@@ -80,7 +80,7 @@ def loss_and_gradients(model):
 
 
 class Theirs(unittest.TestCase):
-    """Their models, read by us."""
+    """Models written by Transformers and read by us."""
 
     def compare(self, model, where, dtype, eps):
         found = ours(where, dtype)
@@ -138,7 +138,7 @@ class Theirs(unittest.TestCase):
 
 
 class Ours(unittest.TestCase):
-    """Our models, read by them."""
+    """Models written by us and read by Transformers."""
 
     def test_they_compute_our_logits(self):
         for bias in ("yes", "no"):
@@ -186,7 +186,7 @@ NAMES = {"tok_embeddings.": "model.embed_tokens.", "norm.": "model.norm.", "outp
 
 
 def pairs(weight, width=WIDTH // 4):
-    """Rows of heads as we have them: element i of a head and i + width / 2, which are turned together, are neighbours."""
+    """Permutes the rows of heads to our order, in which the elements i and i + width / 2 of a rotated pair are neighbours."""
     rows = [head * width + part * width // 2 + i for head in range(len(weight) // width)
             for i in range(width // 2) for part in range(2)]
     return weight[rows]

@@ -1,4 +1,4 @@
-"""ViTs by Transformers and ours on the same files: transformers_vit_test.py PROBE."""
+"""Compares ViTs with Transformers on the same files: transformers_vit_test.py PROBE."""
 
 import json
 import os
@@ -16,12 +16,12 @@ PROBE = os.path.abspath(sys.argv.pop(1))
 FOLDER = os.path.join(os.environ["TEST_TMPDIR"], "vit")
 FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
 LAYERS, WIDTH, CLASSES = 2, 32, 7
-# Both do the same sums in orders of their own. The longest chain of a block: norms, products of 32, 32, 32 and 44
+# Both form the same sums in different orders. The longest chain of a block: norms, products of 32, 32, 32 and 44
 # terms, attention of 8 and 10; before and behind them 48, then norm and head. Values are below 8, norms scale by less
 # than 4.
 LENGTH = LAYERS * (32 + 32 + 8 + 10 + 32 + 32 + 32 + 44) + 48 + 32 + 32
 BOUND = LENGTH * 8 * 4
-# Ours, and theirs in memory: files have the names of earlier versions, which both read and write.
+# Our names, and those of Transformers in memory. Files have the names of earlier versions, which both read and write.
 NAMES = {"cls_token": "vit.embeddings.cls_token", "pos_embed": "vit.embeddings.position_embeddings",
          "patch_embed.proj": "vit.embeddings.patch_embeddings.projection", "norm": "vit.layernorm", "head": "classifier"} | {
     "blocks.%d.%s" % (layer, ours_): "vit.layers.%d.%s" % (layer, theirs_) for layer in range(LAYERS)
@@ -66,7 +66,7 @@ def ours(where, dtype):
 
 
 def split(found):
-    """Our parameters under their names."""
+    """Returns our parameters under the names of Transformers."""
     parts = {}
     for name, value in found.items():
         stem, dot, kind = name.rpartition(".") if name.endswith((".weight", ".bias")) else (name, "", "")

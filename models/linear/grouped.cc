@@ -38,7 +38,7 @@ void CheckShape(const char* what, const at::Tensor& tensor, at::IntArrayRef expe
 
 void CheckGroups(GroupOffsets offsets, const at::Tensor& out) {
   PLAIT_CHECK(offsets.size() >= 1 && std::is_sorted(offsets.begin(), offsets.end()))
-      << "offsets of groups that do not ascend, or none";
+      << "group offsets are empty or descend";
   PLAIT_CHECK(out.numel() == 0 || out.stride(-1) == 1) << "results with strides " << out.strides();
 }
 
@@ -47,7 +47,7 @@ at::Tensor Dense(const at::Tensor& matrices) {
   return matrices.stride(-1) == 1 || matrices.stride(-2) == 1 ? matrices : matrices.contiguous();
 }
 
-// Matrices that lie `stride` apart.
+// A batch of matrices, `stride` elements apart.
 template <typename T>
 struct Matrices {
   Matrix<T> first;
@@ -67,10 +67,10 @@ T* OutOf(const at::Tensor& out) {
   return static_cast<T*>(out.mutable_data_ptr());
 }
 
-// A row of a panel, tens of columns wide, multiplied by a number.
+// The cost for ParallelFor of multiplying a row of a panel, tens of columns wide, by a scalar.
 constexpr std::int64_t kNumbersOfCost = 2;
 
-// Runs add(products, T{}) with the type that kernels know the numbers by, then the products that it has added.
+// Calls add(products, T{}) with the element type of the kernels, then computes the products that it has added.
 template <typename Add>
 void MultiplyEach(const at::Tensor& out, const Add& add) {
   if (out.is_meta() || out.numel() == 0) return;
@@ -86,7 +86,7 @@ void MultiplyEach(const at::Tensor& out, const Add& add) {
   out.scalar_type() == at::kFloat ? run(float{}) : run(BFloat16{});
 }
 
-// cuBLAS and CUTLASS take rows that begin at multiples of 16 bytes.
+// cuBLAS and CUTLASS need rows that begin at multiples of 16 bytes.
 bool TakenByGroupedMm(const at::Tensor& t) {
   constexpr std::int64_t kNumbers = 8;
   if (!t.is_cuda() || t.scalar_type() != at::kBFloat16 || t.numel() == 0) return false;
@@ -103,7 +103,7 @@ at::Tensor ByGroupedMm(const at::Tensor& left, const at::Tensor& right, GroupOff
   return at::_grouped_mm(left, right, at::tensor(ends, at::kInt).to(left.device()));
 }
 
-// A row of `bias` for each row of each group.
+// `bias` expanded to one row per row of its group.
 at::Tensor BiasOfRows(const at::Tensor& bias, GroupOffsets offsets) {
   std::vector<std::int64_t> counts;
   for (std::int64_t g = 0; g < Groups(offsets); ++g) counts.push_back(RowsOf(offsets, g));
@@ -205,7 +205,7 @@ void GroupWeightGradients(const at::Tensor& left, const at::Tensor& right, Group
   }
 }
 
-// On kernels of our own a row of ones times the rows.
+// With own kernels: the product of a row of ones and the rows.
 void GroupBiasGradients(const at::Tensor& rows, GroupOffsets offsets, const at::Tensor& out,
                         GroupKernels kernels) {
   const at::NoGradGuard not_recorded;

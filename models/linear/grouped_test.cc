@@ -30,7 +30,7 @@ Offsets OffsetsOf(const std::vector<std::int64_t>& counts, std::int64_t first = 
 at::Tensor Double(const at::Tensor& t) { return t.to(at::kDouble); }
 at::Tensor NanLike(const at::Tensor& t) { return at::full_like(t, std::numeric_limits<double>::quiet_NaN()); }
 
-// Memory that is freed is full of NaN, and is what the next tensors are made in.
+// Fills memory with NaN and frees it, so that the next allocations are likely to get it.
 void PoisonFreedMemory() {
   base::KeepFreedMemory();
   at::full({1 << 22}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
@@ -181,7 +181,7 @@ TEST_P(GroupedTest, IntegersAreExact) {
   }
 }
 
-// Every number of threads shares the work in another way; results have the same bits.
+// Work is divided differently for every number of threads; results are bitwise identical.
 TEST_P(GroupedTest, ThreadsDoNotMatter) {
   const Offsets offsets = OffsetsOf({900, 0, 3, 1200, 1});
   const at::Tensor left = Draw({2104, 70}), right = Draw({5, 70, 90}), of_out = Draw({2104, 90});

@@ -37,7 +37,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     variable_list of_inputs(4);
     if (context->needs_input_grad(0)) of_inputs[0] = Multiply(gradient, weight);
     if (context->needs_input_grad(1)) of_inputs[1] = Multiply(gradient.t(), x);
-    // Only inputs that are there have a number.
+    // needs_input_grad counts only the tensors that are present.
     std::size_t input = 2;
     if (context->saved_data["bias"].toBool() && context->needs_input_grad(input++))
       of_inputs[2] = gradient.sum(0);
@@ -50,7 +50,7 @@ std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
 }
 
-// Autocast acts in LibTorch's operators only.
+// Own products bypass autocast, which LibTorch's operators implement.
 bool UsesOwnProducts(const at::Tensor& x, const at::Tensor& weight) {
   if (!x.is_meta() && at::autocast::is_autocast_enabled(x.device().type())) return false;
   return x.size(0) >= kFewestRows && weight.scalar_type() == x.scalar_type() && HasOwnProducts(x) &&

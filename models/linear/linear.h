@@ -1,20 +1,20 @@
-// Linear layers on rows, with the products of kernels/ where these are quicker than LibTorch's.
+// Linear layers on rows, with own matrix products (kernels/) where they are faster than LibTorch's.
 //
 //   at::Tensor y = linear::Linear(x, weight, bias);            // x weight^T + bias
 //   at::Tensor z = linear::AddLinear(x, y, projection);        // x + y projection^T
 //   at::Tensor s = linear::Linear(x, wte);                     // logits of a tied head
 //
-//   x          (rows, in); other strides than one along `in` or along the rows are copied
-//   weight     (out, in), of the type of x
+//   x          (rows, in); copied unless one of its strides is 1
+//   weight     (out, in), of x's dtype
 //   bias       (out), or undefined
 //   residual   (rows, out)
 //   returned   (rows, out); gradients by autograd, once differentiable
 //
-// Own products are used for float32 and bfloat16 on processors that have any (kernels/product.h), from
-// kFewestRows rows on; else this is at::linear. A row has the same bits in any batch and on any number of
-// threads (at::set_num_threads) while they are used. Sums of a bfloat16 product, its bias and residual are
-// made in float32 and rounded once. Local. docs/decisions/011-own-products-for-linear-layers.md has the
-// figures.
+// Own products are used for float32 and bfloat16 on AMD CPUs with AVX-512 (kernels/product.h), from kFewestRows rows on
+// and outside autocast; else this is at::linear. With own products a row's result is bitwise identical in any
+// batch of that size and on any number of threads (at::set_num_threads), and a bfloat16 product, its bias and
+// residual are summed in float32 and rounded once. Local. Measurements:
+// docs/decisions/011-own-products-for-linear-layers.md.
 #ifndef PLAIT_MODELS_LINEAR_LINEAR_H_
 #define PLAIT_MODELS_LINEAR_LINEAR_H_
 
@@ -24,18 +24,18 @@
 
 namespace plait::linear {
 
-// Packing a weight costs as much as multiplying it with a few rows.
+// Fewest rows for own products: packing a weight costs as much as multiplying it by a few rows.
 constexpr std::int64_t kFewestRows = 32;
 
-// x, weight of other shapes abort.
+// Aborts if the shapes of x and weight do not fit.
 at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
-// Linear(x, weight, bias) + residual, without the sum in between.
+// Linear(x, weight, bias) + residual, without materializing the product.
 at::Tensor AddLinear(const at::Tensor& residual, const at::Tensor& x, const at::Tensor& weight,
                      const at::Tensor& bias = {});
 
-// left right + addend (undefined: nothing), (rows, inner) and (inner, columns), by the same choice of kernels;
-// for the backward of other layers. Not recorded by autograd.
+// left right + addend (may be undefined), with left (rows, inner) and right (inner, columns), by the same choice of
+// kernels; for backward passes of other layers. Not recorded by autograd.
 at::Tensor Product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& addend = {});
 
 }  // namespace plait::linear

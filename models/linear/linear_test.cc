@@ -1,4 +1,4 @@
-// Linear layers on own products against float64 products of LibTorch: values and gradients.
+// Linear layers with own products against float64 products of LibTorch: values and gradients.
 #include "models/linear/linear.h"
 
 #include <ATen/ATen.h>

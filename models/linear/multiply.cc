@@ -13,7 +13,7 @@ namespace {
 
 bool HasUnitStride(const at::Tensor& matrix) { return matrix.stride(0) == 1 || matrix.stride(1) == 1; }
 
-// A matrix of one column has stride 1 along its rows too; kernels look at the columns' first.
+// A matrix of one column may have stride 1 along its rows too; kernels check the column stride first.
 template <typename T>
 Matrix<T> MatrixOf(const at::Tensor& matrix) {
   return {static_cast<const T*>(matrix.const_data_ptr()), matrix.stride(0), matrix.stride(1)};
@@ -24,7 +24,7 @@ const T* DataOf(const at::Tensor& tensor) {
   return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
 }
 
-// Kernels do some multiplications in the time of a number.
+// Multiplications that a kernel does in the time of one element of ParallelFor's cost.
 constexpr std::int64_t kMultiplicationsOfNumber = 16;
 
 template <typename T>

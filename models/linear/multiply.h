@@ -1,4 +1,4 @@
-// Products of tensors by the kernels of kernels/. Private to models/linear and models/gpt.
+// Products of tensors by the kernels of kernels/. Private to models/linear.
 #ifndef PLAIT_MODELS_LINEAR_MULTIPLY_H_
 #define PLAIT_MODELS_LINEAR_MULTIPLY_H_
 
@@ -6,7 +6,7 @@
 
 namespace plait::linear {
 
-// Whether this processor has kernels for tensors like this one: dense, float32 or bfloat16, on a processor.
+// Whether this CPU has kernels for `tensor`: strided, float32 or bfloat16, on the CPU or the meta device.
 bool HasOwnProducts(const at::Tensor& tensor);
 
 struct Addends {
@@ -14,8 +14,8 @@ struct Addends {
   at::Tensor residual;  // (rows, columns), or undefined
 };
 
-// out = left right + bias + residual; left (rows, inner), right (inner, columns), all of one type for which
-// HasOwnProducts. Operands with no stride of one are copied. Records no gradient.
+// out = left right + bias + residual; left (rows, inner), right (inner, columns), all of one dtype for which
+// HasOwnProducts() is true. Operands without a stride of 1 are copied. Not recorded by autograd.
 at::Tensor Multiply(const at::Tensor& left, const at::Tensor& right, const Addends& addends = {});
 
 }  // namespace plait::linear

@@ -23,7 +23,7 @@ using tensor_parallel::Residual;
 using tensor_parallel::Shard;
 using tensor_parallel::TensorAxis;
 
-// Of wk and wv.
+// Output width of wk and wv.
 std::int64_t KeyWidth(const LlamaOptions& options) {
   return options.dim / options.n_heads * options.n_kv_heads;
 }
@@ -35,8 +35,8 @@ Residual AddProjected(const TensorAxis& axis, const Residual& x, const Shard<1>&
   return Add(x, RowLinear(axis, rows, linear.parameters()), dt);
 }
 
-// Of (batch, seq, all key heads, width) those that this rank's query heads look at, `group` queries to a key
-// head: one head for each query head, or one for all.
+// Selects, from (batch, seq, all key heads, width), the key heads of this rank's query heads, with `group` query heads
+// per key head: one for each query head, or a single one if all share it.
 at::Tensor KeysOfQueries(const at::Tensor& heads, const TensorAxis& axis, std::int64_t queries,
                          std::int64_t group) {
   const std::int64_t first = axis.rank() * queries, last = first + queries - 1;
@@ -65,7 +65,7 @@ Rotation::Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_
 }
 
 at::Tensor Rotation::Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const {
-  // On the meta device positions have no numbers that the table's device could read.
+  // Positions on the meta device have no values, so the lookup is done there.
   const auto table = [&](const at::Tensor& all) {
     if (!positions.defined()) return all.narrow(0, first, x.size(1)).to(x.device());
     const at::Tensor readable = positions.is_meta() ? all.to(positions.device()) : all;

@@ -17,38 +17,38 @@
 
 namespace plait::llama {
 
-// Cosines and sines of all positions, (max_seq_len, 1, head width): x rotated is
-// cosines * x + sines * (x with the elements of each pair swapped).
+// Tables of rotary positions, (max_seq_len, 1, head width), float64 for float64 models, else float32. x rotated is
+// cosines * x + sines * (x with the elements of each pair (2i, 2i + 1) swapped).
 struct Rotation {
   Rotation(const LlamaOptions& options, const at::TensorOptions& tensor_options);
-  // (batch, seq, heads, head width) -> the same. `positions` (seq); undefined: from `first` on.
+  // Rotates x (batch, seq, heads, head width). `positions` (seq) of int64; undefined: first, first + 1, ...
   at::Tensor Apply(const at::Tensor& x, std::int64_t first, const at::Tensor& positions) const;
 
   at::Tensor cosines, sines;
 };
 
-// x + dt attention(norm(x)), then that + dt feed_forward(norm(that)).
+// y = x + dt attention(norm(x)); returns y + dt feed_forward(norm(y)).
 class Block final : public models::Block, public models::StackableBlock {
  public:
-  // Its parameters belong to `module`.
+  // Registers its parameters with `module`.
   Block(std::shared_ptr<torch::nn::Module> module, std::int64_t layer, const LlamaOptions& options,
         std::shared_ptr<const Rotation> rotation, const at::TensorOptions& tensor_options);
 
-  // Hidden states (batch, seq, dim). With a cache they are the positions behind those that it holds, and are
-  // added to it as layer context.step.
+  // Hidden states (batch, seq, dim). With a cache they continue the positions that it holds, and their keys and values
+  // are appended to its layer context.step.
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override;
-  // Of blocks of one model, without split layers, caches and split sequences.
+  // For blocks of one model, without tensor parallelism, caches and context parallelism.
   std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override;
   std::vector<at::Tensor> Parameters() const override;
   void ResetParameters(const models::ModuleModel& model) const;
-  // `name`: of the block, "layers.0".
+  // `name`: the block's prefix in the state dict, "layers.0".
   std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name, int ranks);
 
  private:
   bool CanBeStacked(const models::BlockContext& context) const;
   tensor_parallel::Shard<1> Attention(const tensor_parallel::Residual& rows, std::int64_t batch,
                                       const models::BlockContext& context) const;
-  // (batch, seq, heads, head width) each, of this rank's heads: (batch seq, heads width).
+  // Attention over this rank's heads, (batch, seq, heads, head width) each -> (batch seq, heads width).
   at::Tensor Attend(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                     const models::BlockContext& context) const;
 

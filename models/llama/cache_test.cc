@@ -1,4 +1,4 @@
-// One token at a time gives what the whole sequence gives.
+// Token by token through the cache against the whole sequence.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
@@ -91,7 +91,7 @@ TEST(LlamaCache, BeginsAgainAfterClear) {
   EXPECT_LE(Difference(Continue(llama, other, cache), llama.Forward(other).detach()), Bound(16) * 0x1p-53);
 }
 
-// Keys and values of two heads, not of the eight that share them.
+// The cache holds the two key heads, not one for each of the eight query heads.
 TEST(LlamaCache, HoldsTheHeadsOfKeysOnly) {
   models::KeyValueCache cache;
   const at::Tensor two = at::ones({1, 2, 3, kWidth});

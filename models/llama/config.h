@@ -1,4 +1,4 @@
-// config.json of Hugging Face's Llama, as text, both ways. Local.
+// Parses and writes the config.json of Hugging Face's Llama. Local.
 #ifndef PLAIT_MODELS_LLAMA_CONFIG_H_
 #define PLAIT_MODELS_LLAMA_CONFIG_H_
 
@@ -15,10 +15,11 @@ struct LlamaConfig {
   bool tied = false;  // the head's weights are the embedding's
 };
 
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no
-// positive number, an option whose function Llama does not have (named): scaled rotations, biases, another
-// activation or width of heads.
+// `text`: the contents of config.json. InvalidArgument, without a path: not JSON, another "model_type", a size that is
+// not a positive integer, an option that Llama does not support (named): RoPE scaling, biases, another activation, or a
+// head_dim other than hidden_size / num_attention_heads.
 absl::StatusOr<LlamaConfig> ConfigFrom(absl::string_view text);
+// The contents of config.json for a LlamaForCausalLM, untied.
 std::string ConfigText(const LlamaOptions& options);
 
 }  // namespace plait::llama

@@ -1,4 +1,4 @@
-// A Llama-like decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, a head of its own.
+// A Llama-like decoder: RMS norms, rotary positions, grouped-query attention, SwiGLU, an untied head.
 //
 //   plait::llama::Llama llama({}, at::kFloat);          // 33,599,744 parameters
 //   models::LossSum loss = models::RunModel(llama, {.inputs = tokens, .targets = targets});
@@ -11,17 +11,17 @@
 //     norm, output             (batch, seq, vocab_size)
 //
 // Touvron et al., 2023; rotary positions: Su et al., 2021, on neighbouring elements (2i, 2i + 1); grouped
-// queries: Ainslie et al., 2023: query head h looks at key head h / (n_heads / n_kv_heads).
+// queries: Ainslie et al., 2023: query head h attends to key head h / (n_heads / n_kv_heads).
 //
 // State dict: tok_embeddings.weight, layers.0.attention.{wq, wk, wv, wo}.weight (out, in),
 // layers.0.feed_forward.{w1, w2, w3}.weight, layers.0.attention_norm.weight, layers.0.ffn_norm.weight, ...,
-// norm.weight, output.weight. Hidden states have the parameters' type; rotations of half precision are done
-// in float32. The loss is the cross entropy of the next tokens; negative targets are ignored. A block with
-// step size dt is x + dt attention(x), then that + dt feed_forward(that). With a cache
-// (models/key_value_cache.h) the tokens are the positions behind those that it holds. The root unit holds tok_embeddings,
-// norm and output. Initial values: normal of deviation 1 for embeddings, 0.02 for products,
-// 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, dim^-1/2 cut at three deviations for the head; norms begin
-// at 1. Local.
+// norm.weight, output.weight. Hidden states have the parameters' dtype; in half precision rotations are
+// computed in float32. The loss is the cross entropy of the next tokens; negative targets are ignored. With step
+// size dt a block computes y = x + dt attention(x), then y + dt feed_forward(y). With a cache
+// (models/key_value_cache.h) the tokens continue the positions that it holds. The root unit holds tok_embeddings, norm
+// and output. Initial values: normal with standard deviation 1 for the embedding, 0.02 for wq, wk, wv and w1,
+// 0.02 / sqrt(2 (layer + 1)) for wo, w2 and w3, and dim^-1/2, truncated at three standard deviations, for the head;
+// norms 1. Local, unless layers are split.
 #ifndef PLAIT_MODELS_LLAMA_LLAMA_H_
 #define PLAIT_MODELS_LLAMA_LLAMA_H_
 
@@ -45,8 +45,8 @@ namespace plait::llama {
 
 class Llama final : public models::SplitModuleModel {
  public:
-  // On the meta device no memory is allocated for parameters and nothing is drawn. Options that Validate()
-  // refuses are a programming error.
+  // On the meta device no memory is allocated for parameters and nothing is drawn; the rotary tables are on the CPU.
+  // Aborts if Validate(options) fails.
   Llama(const LlamaOptions& options, const at::TensorOptions& tensor_options);
 
   models::BlockState Prologue(const models::Batch& batch, const models::BlockContext& context) override;
@@ -54,8 +54,8 @@ class Llama final : public models::SplitModuleModel {
   models::LossSum Epilogue(const models::BlockState& state, const models::Batch& batch) override;
   void ResetParameters(std::size_t unit) override;
   std::string Description() const override;
-  // Attention with its heads, feed-forward by its hidden width, both tables by their vocabulary. Where key heads
-  // are no multiple of the ranks every rank has all of wk and wv.
+  // Splits attention by heads, feed-forward by its hidden width, embedding and head by vocabulary. If the number of key
+  // heads is not a multiple of the ranks, wk and wv are replicated.
   std::vector<tensor_parallel::SplitGroup> SplitGroups(int ranks) override;
 
   const LlamaOptions& options() const { return options_; }
@@ -70,11 +70,11 @@ class Llama final : public models::SplitModuleModel {
   std::shared_ptr<const transformer::Norm> norm_;
 };
 
-// By the formula, without a model.
+// Number of parameters, without building a model.
 std::int64_t ParameterCount(const LlamaOptions& options);
 
-// Floating point operations of one token's step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B), N
-// parameters without the embedding's table, sequences of T = seq.
+// FLOPs per token of a training step, forward and backward: 6 N + 12 L H Q T (PaLM, appendix B), with N parameters
+// without the embedding, H Q = dim and T = seq.
 double FlopsPerToken(const LlamaOptions& options, std::int64_t seq);
 
 }  // namespace plait::llama

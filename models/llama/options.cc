@@ -6,7 +6,8 @@
 
 namespace plait::llama {
 
-// Of rotations: positions times the width of a head. Two million positions of heads of width 128; 2 GiB.
+// Most elements of a rotary table, positions times head width: two million positions for heads of width 128. Both
+// tables then have 2 GiB in float32.
 constexpr std::int64_t kLargestTable = std::int64_t{1} << 28;
 
 absl::Status Validate(const LlamaOptions& options) {

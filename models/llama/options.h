@@ -12,7 +12,7 @@ namespace plait::llama {
 struct LlamaOptions {
   std::int64_t vocab_size = 32000;
   std::int64_t max_seq_len = 2048;
-  std::int64_t dim = 256;  // n_heads heads of an even width
+  std::int64_t dim = 256;  // n_heads times an even head width
   std::int64_t n_layers = 24;
   std::int64_t n_heads = 16;
   std::int64_t n_kv_heads = 4;  // divides n_heads
@@ -23,7 +23,7 @@ struct LlamaOptions {
   friend bool operator==(const LlamaOptions&, const LlamaOptions&) = default;
 };
 
-// InvalidArgument: names the size that is out of its bounds.
+// InvalidArgument if an option is out of range; the message names it.
 absl::Status Validate(const LlamaOptions& options);
 
 models::ModelSizes SizesOf(const LlamaOptions& options);

@@ -30,7 +30,7 @@ std::string NameInFile(const std::string& name, bool tied) {
                                                            {"feed_forward.w3", "mlp.up_proj"}}));
 }
 
-// Rows of a head: pair by pair here, (width / 2, 2), all first elements before all second ones in files.
+// The rows of a head are pairs here, (width / 2, 2); in files all first elements precede all second ones.
 at::Tensor HalvesOfHeads(const at::Tensor& weight, std::int64_t width) {
   return weight.view({-1, width / 2, 2, weight.size(1)}).transpose(1, 2);
 }
@@ -45,7 +45,7 @@ hugging_face::Layout LayoutOf(const LlamaConfig& config) {
   };
 }
 
-// Tables of rotations, which follow from config.json.
+// Rotary frequencies, which follow from config.json.
 bool IsSkipped(const std::string& name) { return absl::EndsWith(name, ".rotary_emb.inv_freq"); }
 
 absl::Status CheckNames(const st::Model& files, const LlamaConfig& config) {

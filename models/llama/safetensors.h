@@ -1,4 +1,4 @@
-// Llama in Hugging Face's layout: config.json and model.safetensors in a folder, both ways.
+// Reads and writes Llama in Hugging Face's layout: a folder with config.json and model.safetensors.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const HuggingFaceLlama files, HuggingFaceLlama::Open("llama"));
 //   const Llama llama(files.options(), at::kFloat);
@@ -13,10 +13,10 @@
 //   layers.N.{attention_norm, ffn_norm}      model.layers.N.{input_layernorm, post_attention_layernorm}
 //   norm, output                             model.norm, lm_head
 //
-// Files rotate element i of a head with element i + width / 2, the model neighbouring ones: rows of q_proj and
-// k_proj are permuted within each head. Where config.json ties the embeddings, output.weight is read from
-// model.embed_tokens, and is a head of its own from then on. Numbers are converted to the parameters' type,
-// and written in it. Local.
+// Hugging Face's layout pairs element i of a head with element i + width / 2 in the rotation, this model neighbouring
+// elements: rows of q_proj and k_proj are permuted within each head. If config.json ties the embeddings, output.weight
+// is read from model.embed_tokens, and is an independent parameter from then on. Values are converted to the
+// parameters' dtype when read, and written in it. Local.
 #ifndef PLAIT_MODELS_LLAMA_SAFETENSORS_H_
 #define PLAIT_MODELS_LLAMA_SAFETENSORS_H_
 
@@ -34,10 +34,10 @@ namespace plait::llama {
 
 class HuggingFaceLlama final : public hugging_face::Weights {
  public:
-  // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index).
-  // DataLoss: damaged files. InvalidArgument: as ConfigFrom(); a tensor that Llama does not have. Every
-  // message names the file. Tensors are read from the disk by ReadUnit() and ReadAll(), for models of these
-  // options.
+  // NotFound: no config.json, or neither model.safetensors nor an index of shards in the folder. DataLoss: damaged
+  // files. InvalidArgument: as ConfigFrom(); files too small for the sizes in config.json; a tensor that Llama does
+  // not have. Messages name the file or the folder. Tensors are read from the disk by ReadUnit() and ReadAll(), for
+  // models with these options.
   static absl::StatusOr<HuggingFaceLlama> Open(const std::string& folder);
 
   const LlamaOptions& options() const { return config_.options; }

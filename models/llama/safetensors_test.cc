@@ -1,4 +1,4 @@
-// Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_test.py.
+// Files that we write and read; models/hugging_face/transformers_test.py compares with Transformers.
 #include "models/llama/safetensors.h"
 
 #include <ATen/ops/randn.h>
@@ -138,7 +138,7 @@ TEST(LlamaConfig, NamesFunctionsThatTheModelDoesNotHave) {
             "\"rope_parameters.rope_type\" is \"llama3\"; " + scaled);
   EXPECT_EQ(Problem("\"rope_parameters\": {\"partial_rotary_factor\": 0.5}"),
             "\"partial_rotary_factor\" is 0.5; expected 1");
-  EXPECT_EQ(ConfigFrom("[1").status().message(), "is no JSON object");
+  EXPECT_EQ(ConfigFrom("[1").status().message(), "is not a JSON object");
 }
 
 // Before memory is taken for a model of those sizes.

@@ -12,8 +12,8 @@
 
 namespace plait::llama {
 
-// Layers as Llama::Description() names them, for tokens (batch, seq). Attention's two products count for all
-// pairs of positions, as in FlopsPerToken().
+// Layers as Llama::Description() names them, for tokens (batch, seq). Attention's two products count all
+// pairs of positions, masked ones too, as in FlopsPerToken().
 models::Layer LayersOf(const LlamaOptions& options, std::int64_t batch, std::int64_t seq);
 
 }  // namespace plait::llama

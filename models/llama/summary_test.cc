@@ -27,7 +27,7 @@ TEST(LayersOf, HasTheOperationsOfTheFormula) {
   EXPECT_EQ(6 * per_token, FlopsPerToken({}, seq) - 6.0 * norms);
 }
 
-// 32 heads of 8 keys have the same sizes.
+// 32 query heads with 8 key heads have the same sizes.
 TEST(LayersOf, PrintsThePublishedTable) {
   for (const LlamaOptions& options : {LlamaOptions{}, {.n_heads = 32, .n_kv_heads = 8}}) {
     const std::string table =

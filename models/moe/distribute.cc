@@ -13,7 +13,7 @@ namespace {
 
 using tensor_parallel::TensorAxis;
 
-// All that results, messages or plans follow from.
+// All options that determine results, messages or placements.
 std::string TextOf(const MoeOptions& o) {
   const GateOptions& g = o.gate;
   const PlannerOptions& p = o.planner;
@@ -40,9 +40,8 @@ absl::Status Check(const MoeOptions& options, int ep, int tp, bool splits_sequen
   }
   if (splits_sequences && options.gate.capacity_factor > 0) {
     return absl::InvalidArgumentError(
-        "a capacity of experts where cp splits sequences: which rows are dropped would depend on the mesh; "
-        "expected "
-        "capacity factor 0");
+        "a capacity factor where cp splits sequences: which rows are dropped would depend on the mesh; "
+        "expected 0");
   }
   return absl::OkStatus();
 }
@@ -54,7 +53,7 @@ absl::Status SameOnAll(const comm::Communicator& world, const std::string& mine)
                                                  "; give all ranks the same options"));
 }
 
-// Along dimension 0 the home experts, along `dimension` this rank's part; negative: all of it.
+// Keeps the home experts along dimension 0, and this rank's part along `dimension`, or all of it if negative.
 models::Placement Keep(const at::Tensor& parameter, const ExpertPlacement& homes, int rank, int dimension,
                        const TensorAxis& axis) {
   models::Placement placement = {.shape = parameter.sizes().vec(), .boxes = {}};

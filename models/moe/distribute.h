@@ -1,11 +1,12 @@
-// Spreads the experts of a model over the ranks of a mesh.
+// Distributes the experts of a model over the ranks of a mesh.
 //
 //   PLAIT_RETURN_IF_ERROR(Parallelize(model, mesh, plan));               // dense layers over tp, first
 //   PLAIT_ASSIGN_OR_RETURN(const comm::DeviceMesh mesh, ExpertMesh(data_mesh, ep));
 //   PLAIT_RETURN_IF_ERROR(DistributeExperts(model, mesh));
 //
-// Every rank keeps its home experts, and of each its part of the hidden width along tp. Do it before memory is allocated and
-// before an engine takes the parameters: units of experts name ep_replicate and ep_shard.
+// Every rank keeps its home experts, and of each its part of the hidden width along tp. Call it before memory is
+// allocated (on the meta device) and before an engine takes the parameters: units of experts are replicated and sharded
+// over the mesh axes ep_replicate and ep_shard.
 #ifndef PLAIT_MODELS_MOE_DISTRIBUTE_H_
 #define PLAIT_MODELS_MOE_DISTRIBUTE_H_
 
@@ -24,13 +25,13 @@ class ExpertModel {
   virtual ~ExpertModel() = default;
   // In the order of blocks; empty: the model has no experts.
   virtual std::vector<MoeMlp*> moe_layers() const = 0;
-  // Itself.
+  // Returns *this.
   virtual models::SplitModuleModel& split_model() = 0;
 };
 
-// Collective. INVALID_ARGUMENT, the same on all ranks and with nothing changed, where there are fewer experts than ranks along ep, or
-// fewer hidden columns than ranks along tp, capacity is asked for where cp splits sequences (`splits_sequences`), or
-// the ranks have other options.
+// Collective over mesh.world(). INVALID_ARGUMENT, the same on all ranks and with nothing changed, if Validate(options)
+// fails, there are fewer experts than ranks along ep or fewer hidden columns than ranks along tp, a capacity factor is
+// set although cp splits sequences (`splits_sequences`), or options differ between ranks.
 absl::Status DistributeExperts(ExpertModel& model, const comm::DeviceMesh& mesh,
                                bool splits_sequences = false);
 

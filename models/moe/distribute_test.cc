@@ -1,4 +1,4 @@
-// Experts spread over ranks: the values that one process draws, and options that cannot be, which every rank refuses alike with
+// Distributed experts: initial values equal those of one process, and every rank refuses invalid options alike, with
 // nothing changed.
 #include "models/moe/distribute.h"
 
@@ -123,7 +123,7 @@ TEST(DistributeExperts, BadOptionsAreRefused) {
   ExpectRefused(options, absl::StrCat(ranks - 1, " experts for ", ranks, " ranks of ep"));
   options = Options();
   options.gate.capacity_factor = 1;
-  ExpectRefused(options, "a capacity of experts where cp splits sequences", /*splits_sequences=*/true);
+  ExpectRefused(options, "a capacity factor where cp splits sequences", /*splits_sequences=*/true);
   options = Options();
   options.hidden = 1;
   if (ranks % 2 == 0) ExpectRefused(options, "experts 1 wide for 2 ranks of tp", false, /*tp=*/2);

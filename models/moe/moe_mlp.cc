@@ -26,7 +26,7 @@ using transformer::Container;
 
 namespace {
 
-// One expert after the other, so that no rank needs memory for all.
+// Draws one expert at a time, so that no rank needs memory for all of them.
 void DrawExperts(const at::Tensor& parameter, const models::Placement& placement, double deviation) {
   if (!parameter.defined() || parameter.is_meta()) return;
   const bool split = !placement.boxes.empty();
@@ -55,7 +55,7 @@ at::Tensor Activated(Activation activation, const at::Tensor& x) {
   return x;
 }
 
-// Which of the positions of a part are tokens, where some are padding; undefined: all.
+// Mask of the local positions that are tokens, not padding; undefined if there is no padding.
 at::Tensor RealTokens(const models::SequencePart& sequence) {
   if (sequence.axis == nullptr) return {};
   const std::int64_t padded = sequence.axis->PaddedLength(sequence.length);
@@ -111,14 +111,14 @@ void MoeMlp::UseRanks(const MoeRanks& ranks) {
 
 MoeMlp::Output MoeMlp::Forward(const Residual& rows, const Call& call) {
   Output out = {.added = rows, .loss = {}};
-  // Every rank along tp has all rows here, and a part of each expert.
+  // Every rank along tp has all rows, and a part of each expert.
   const at::Tensor all = FromResidual(ranks_.tensor, rows).local();
   at::Tensor indices = transformer::TokenIndices(tensor_parallel::TensorAxis(), all.size(0), call.batch,
                                                  call.context.random, call.context.sequence, all.device());
   at::Tensor y;
   const at::Tensor real = RealTokens(call.context.sequence);
   if (real.defined() && !all.is_meta()) {
-    // Padding goes to no expert.
+    // Padding is not routed.
     const at::Tensor kept = real.repeat({call.batch}).nonzero().squeeze(1).to(all.device());
     const at::Tensor some =
         ThroughExperts(all.index_select(0, kept), call, indices.index_select(0, kept), out.loss);
@@ -153,15 +153,15 @@ at::Tensor MoeMlp::ThroughExperts(const at::Tensor& x, const Call& call, const a
   const ExpertPlacement placement = PlacementFor(routed.census, x.is_meta());
   if (gate.training && call.context.final) Count(routed, placement);
   const int parts = ranks_.tensor.size();
-  // Each rank along tp adds the whole loss, and the gradients of its part to those of the others. It is there in evaluation
-  // too: what travels between pipeline stages follows from the inputs' shapes.
+  // Each rank along tp contributes its share of the loss, as gradients are summed over tp. It is defined in evaluation
+  // too: the tensors sent between pipeline stages must follow from the inputs' shapes.
   loss = routed.loss.defined() ? routed.loss / parts : at::zeros({}, logits.options());
   ExpertWeights weights = experts_;
   if (ranks_.tensor.rank() > 0 && weights.out_bias.defined()) weights.out_bias = weights.out_bias * 0;
   const at::Tensor y =
       layer_of_ranks_->Forward(x, routed.routing.experts, routed.routing.weights, weights, placement);
   if (routed.routing.not_finite == 0) return y;
-  // A token whose router failed has no expert; the loss must not hide it.
+  // A token with a non-finite router output has no expert; NaN makes the loss show it.
   const at::Tensor failed = routed.routing.weights.detach().isnan().any(1, true);
   return y.masked_fill(failed, std::numeric_limits<double>::quiet_NaN());
 }

@@ -1,18 +1,19 @@
-// A mixture of experts as a part of a block: a router, experts spread over ranks, perhaps an expert that all tokens share.
+// A mixture of experts as part of a block: a router, experts distributed over ranks, optionally a shared expert.
 //
-//   MoeMlp moe(module, "mlp", width, options, tensor_options);
-//   const MoeMlp::Output out = moe.Forward(normalized_rows, call);         // out.added: to the residual stream
+//   MoeMlp moe(module, "mlp", layer, width, options, tensor_options);
+//   const MoeMlp::Output out = moe.Forward(normalized_rows, {batch, context});  // residual stream += out.added
 //
 // Parameters below `name`, with all experts of a layer in one tensor whose first dimension is the expert:
 //   router.weight (experts, width), router.noise_weight, a buffer router.bias (experts) of the bias gate
 //   experts.in_weight (experts, hidden, width), .in_bias (experts, hidden), .gate_weight, .gate_bias,
 //   experts.out_weight (experts, width, hidden), .out_bias (experts, width)
 //   shared.in.weight, shared.out.weight, ...
-// so that checkpoints know logical experts, whatever ranks have them. After Distribute (distribute.h) a rank has its home experts, and
-// of them its part of `hidden` along tp.
+// so that checkpoints store logical experts, independent of the mesh. After DistributeExperts (distribute.h) a rank
+// holds its home experts, and of each its part of `hidden` along tp.
 //
-// The router computes in float32, or float64 where the model does. Under sequence parallelism it sees all rows. Losses and loads are
-// those of the whole batch; loads are counted in training, in final calls only (models::BlockContext).
+// The router computes in float32, for float64 models in float64. Under sequence parallelism it sees all rows. Losses
+// and loads are those of the global batch; loads are counted in training, in final calls only
+// (models::BlockContext). Forward is collective over the layer's ranks; everything else is local.
 #ifndef PLAIT_MODELS_MOE_MOE_MLP_H_
 #define PLAIT_MODELS_MOE_MOE_MLP_H_
 
@@ -36,14 +37,15 @@
 
 namespace plait::moe {
 
-// Of a step, or of what of it has been so far; the same on all ranks of the batch.
+// Load statistics of a step, or of its micro-batches so far. The same on all ranks, but for `rows_of_rank` and
+// `replicas`, which are those of this rank's expert-parallel group.
 struct LayerLoad {
-  std::vector<std::int64_t> rows_of_expert;  // chosen by the tokens of all ranks, before capacity
-  std::vector<std::int64_t> rows_of_rank;    // computed, of this rank's expert-parallel group
+  std::vector<std::int64_t> rows_of_expert;  // rows routed to each expert by all ranks, before capacity drops
+  std::vector<std::int64_t> rows_of_rank;    // rows that each rank of the expert-parallel group computes
   std::int64_t tokens = 0, dropped = 0, not_finite = 0, replicas = 0;
 };
 
-// The ranks of a layer.
+// The ranks that share a layer, by role.
 struct MoeRanks {
   TokenRanks tokens = {};
   ExchangeRanks experts = {};
@@ -52,7 +54,8 @@ struct MoeRanks {
 
 class MoeMlp {
  public:
-  // Its parameters belong to a new module `name` of `parent`, whose mode says whether gates are in training.
+  // Registers its parameters with a new submodule `name` of `parent`, whose training mode is that of the gates.
+  // `layer`: its index, from which the router's random seed is derived.
   MoeMlp(torch::nn::Module& parent, const std::string& name, std::int64_t layer, std::int64_t width,
          const MoeOptions& options, const at::TensorOptions& tensor_options);
 
@@ -62,27 +65,28 @@ class MoeMlp {
   };
   struct Output {
     tensor_parallel::Residual added;
-    at::Tensor loss;  // scalar: a sum over this rank's tokens (gate.h); 0 where there is none
+    at::Tensor loss;  // scalar, weighted balance losses summed over this rank's tokens (parallel/moe/gate.h)
   };
   Output Forward(const tensor_parallel::Residual& rows, const Call& call);
 
-  // After a step: biases move, and the load of the step can be read.
+  // Call it after each optimizer step: updates the biases of the bias gate and makes load() that of the step.
   void EndStep();
   const LayerLoad& load() const { return load_of_step_; }
-  const LayerLoad& load_so_far() const { return load_; }  // since EndStep
+  const LayerLoad& load_so_far() const { return load_; }  // since the last EndStep()
   std::int64_t layer() const { return layer_; }
 
-  // Values as one process draws them, an expert at a time. `out_deviation`: of what adds to the residual stream. Router and shared
-  // expert belong to the block's unit, experts to one of their own.
+  // Draw initial values, one expert at a time, as one process would. `deviation`, `out_deviation`: standard deviations
+  // of weights, and of those that add to the residual stream. ResetBlock draws router and shared expert, which belong
+  // to the block's unit; ResetExperts draws the experts, a unit of their own.
   void ResetBlock(const models::ModuleModel& model, double deviation, double out_deviation) const;
   void ResetExperts(const models::ModuleModel& model, double deviation, double out_deviation) const;
-  // Of biases, which do not decay though they are matrices.
+  // The experts' biases, which are exempt from weight decay although they are matrices.
   std::vector<at::Tensor> NeverDecay() const;
 
-  // The shared expert's layers, for parallel/tensor.
+  // The shared expert's layers, for parallel/tensor. `name`: prefix in the state dict.
   std::vector<tensor_parallel::SplitGroup> SplitGroups(const std::string& name);
 
-  // For Distribute.
+  // For DistributeExperts.
   void UseRanks(const MoeRanks& ranks);
   const ExpertWeights& experts() const { return experts_; }
   std::vector<at::Tensor> router_parameters() const;

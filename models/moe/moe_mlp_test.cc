@@ -1,4 +1,4 @@
-// A layer of experts against every expert on every token, written out from the formulas in float64 with LibTorch's autograd:
+// A layer of experts against a dense reference (every expert on every token) in float64 with LibTorch's autograd:
 // output, loss, and gradients of the input and of every parameter.
 #include "models/moe/moe_mlp.h"
 
@@ -273,7 +273,7 @@ std::vector<std::int64_t> RowsOfExpert(const Choice& choice) {
   return {rows.const_data_ptr<std::int64_t>(), rows.const_data_ptr<std::int64_t>() + kExperts};
 }
 
-// Two micro-batches are a step. Ones that do not count, in between, leave no trace.
+// A step of two micro-batches. Calls in between that are not final, or not in training, have no effect.
 TEST(MoeMlp, LoadsAndBiasesAreThoseOfFinalCallsInTraining) {
   const MoeOptions options = Options(GateKind::kBias);
   Layer layer(options);

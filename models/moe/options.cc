@@ -7,7 +7,7 @@
 
 namespace plait::moe {
 
-// The planner is no part of the model.
+// Planner and chunks are not part of the model.
 bool operator==(const MoeOptions& a, const MoeOptions& b) {
   const auto of = [](const MoeOptions& o) {
     const GateOptions& g = o.gate;

@@ -1,4 +1,4 @@
-// Sizes and routing of a mixture of experts in place of a block's multilayer perceptron.
+// Options of a mixture of experts in place of a block's MLP.
 #ifndef PLAIT_MODELS_MOE_OPTIONS_H_
 #define PLAIT_MODELS_MOE_OPTIONS_H_
 
@@ -14,23 +14,24 @@ namespace plait::moe {
 using rowwise::Activation;
 
 struct MoeOptions {
-  GateOptions gate = {};    // without experts: no mixture
-  std::int64_t hidden = 0;  // of each expert
+  GateOptions gate = {};    // gate.experts == 0: no mixture of experts
+  std::int64_t hidden = 0;  // hidden width of each expert
   Activation activation = Activation::kGelu;
   bool gated = false;
-  bool bias = true;                // of experts
-  std::int64_t shared_hidden = 0;  // of an expert that every token goes through; 0: none
+  bool bias = true;                // of experts, the shared one too
+  std::int64_t shared_hidden = 0;  // width of the shared expert; 0: none
   int chunks = 1;                  // parallel/moe/layer.h
-  PlannerOptions planner = {};     // of replicas; weights and results do not depend on it
+  PlannerOptions planner = {};     // of replicas; results do not depend on it
 
   bool used() const { return gate.experts > 0; }
+  // Compares what defines the model: everything but `chunks` and `planner`.
   friend bool operator==(const MoeOptions& a, const MoeOptions& b);
 };
 
-// InvalidArgument, one line that says what was expected; OK where it is not used.
+// InvalidArgument if an option is out of range. OK if no mixture is used.
 absl::Status Validate(const MoeOptions& options);
 
-// Of a layer with `experts` of its experts, its router and its shared expert.
+// Number of parameters of a layer: router, shared expert and `experts` of its experts.
 std::int64_t ParameterCount(const MoeOptions& options, std::int64_t width, std::int64_t experts);
 
 }  // namespace plait::moe

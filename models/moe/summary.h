@@ -1,4 +1,4 @@
-// A mixture of experts in the texts of models: what Description() prints, and rows of the table of layers.
+// A mixture of experts in BlockModel::Description() and in the table of models/summary.
 #ifndef PLAIT_MODELS_MOE_SUMMARY_H_
 #define PLAIT_MODELS_MOE_SUMMARY_H_
 
@@ -11,10 +11,10 @@
 
 namespace plait::moe {
 
-// "MoeMlp(\n ... )", of which the lines behind the first are indented by `indent`.
+// "MoeMlp(\n ... )"; all lines but the first are indented by `indent`.
 std::string DescriptionOf(const MoeOptions& options, std::int64_t width, const std::string& indent);
 
-// `output_shape` (..., width); mult-adds are those of the k experts that a token goes to.
+// `output_shape` (..., width). Mult-adds count the k experts that a token uses.
 models::Layer LayerOf(const MoeOptions& options, const std::vector<std::int64_t>& output_shape);
 
 }  // namespace plait::moe

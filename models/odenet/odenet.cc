@@ -85,7 +85,7 @@ struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
     share = at.share;
     points.push_back(all[at.first]);
     if (share > 0) points.push_back(all[at.first + 1]);
-    // A sharding engine wants a unit per block, and a unit has tensors.
+    // Sharding engines expect one unit per block, with at least one tensor.
     if (options.time_weights != TimeWeights::kPerLayer)
       time = register_buffer("time", at::empty({1}, tensor_options));
   }
@@ -101,7 +101,7 @@ struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
   models::BlockState Forward(const models::BlockState& input, const models::BlockContext& context) override {
     return {TakeStep(options, theta(), input.hidden, options.step() * context.dt), input.auxiliary_loss};
   }
-  // Layers of one network differ in their points in time alone.
+  // Layers of one network differ only in their points in time.
   std::vector<at::Tensor> ForwardMany(absl::Span<const models::BlockCall> calls) override {
     auto gathered = models::GatherCalls<Layer>(calls, [&](const Layer& layer, const models::BlockContext&) {
       return layer.options.activation == options.activation &&
@@ -129,7 +129,7 @@ struct Layer final : torch::nn::Module, models::Block, models::StackableBlock {
   std::int64_t index;
   std::vector<std::shared_ptr<Rate>> points;
   double share = 0;
-  at::Tensor time;  // at the left end of the step; undefined with parameters of its own
+  at::Tensor time;  // at which the step begins; undefined with parameters per layer
 };
 
 Affine& AsAffine(const std::shared_ptr<torch::nn::Module>& module) { return static_cast<Affine&>(*module); }

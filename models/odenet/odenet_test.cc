@@ -1,4 +1,4 @@
-// Forward passes against loops over float64 numbers, gradients against finite differences.
+// Forward passes against loops over doubles, gradients against finite differences.
 #include "models/odenet/odenet.h"
 
 #include <ATen/ops/empty.h>

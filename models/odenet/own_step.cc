@@ -28,13 +28,13 @@ const StepKernels& Kernels() {
 
 Plane PlaneOf(const at::Tensor& u) { return {u.size(2), u.size(3)}; }
 
-// Kernels do some multiplications in the time of a number.
+// Multiplications that a kernel does in the time of one element of ParallelFor's cost.
 constexpr std::int64_t kMultiplicationsOfNumber = 16;
 std::int64_t NumbersOfImage(const at::Tensor& u) {
   return 2 * 9 * u.size(1) * u.numel() / u.size(0) / kMultiplicationsOfNumber;
 }
 
-// What the adjoint needs besides u: `middle` and `active` of StepForward. Undefined where nothing is recorded.
+// What the adjoint needs besides u: `middle` and `active` of StepForward. Undefined if nothing is recorded.
 struct Kept {
   at::Tensor middle, active;
 };
@@ -60,7 +60,7 @@ at::Tensor Forward(const at::Tensor& u, at::TensorList theta, double scale, cons
   return out;
 }
 
-// Sums over the groups, in their order, one tensor for each of theta.
+// Sums over the groups, in order; one tensor for each of theta.
 variable_list ThetaGradients(at::TensorList theta, const at::Tensor& groups) {
   variable_list gradients;
   const float* part = groups.const_data_ptr<float>();

@@ -1,4 +1,4 @@
-// Euler steps of convolutional networks on kernels of our own. Private to models/odenet.
+// Euler steps of convolutional networks with own kernels. Private to models/odenet.
 #ifndef PLAIT_MODELS_ODENET_OWN_STEP_H_
 #define PLAIT_MODELS_ODENET_OWN_STEP_H_
 
@@ -8,16 +8,16 @@
 
 namespace plait::odenet {
 
-// To which LibTorch's convolutions were measured to be slower.
+// The most channels for which own kernels are used; they are faster than LibTorch's convolutions up to here at least.
 constexpr std::int64_t kMostChannels = 16;
 
-// Whether OwnStep takes these: float32 on a processor, u (batch, channels, rows, columns) with at most kMostChannels
-// channels, `theta` weight and bias of two convolutions of width 3; outside of autocast.
+// Whether OwnStep can be called: float32 on the CPU, u (batch, channels, rows, columns) with at most kMostChannels
+// channels and not empty, `theta` weight and bias of two convolutions of width 3; outside autocast.
 bool HasOwnStep(const at::Tensor& u, at::TensorList theta);
 
-// u + step relu(conv2(relu(conv1(u)))), recorded by autograd. The adjoint computes what it is asked for: the gradient of
-// u, those of theta, or both; it cannot be differentiated again (c10::Error). The same bits on any number of threads, and
-// for an image in any batch.
+// u + step relu(conv2(relu(conv1(u)))), recorded by autograd. Backward computes only the gradients that are needed: of
+// u, of theta, or both; it cannot be differentiated again (c10::Error). Bitwise identical on any number of threads;
+// an image's result is bitwise identical in any batch.
 at::Tensor OwnStep(const at::Tensor& u, at::TensorList theta, double step);
 
 }  // namespace plait::odenet

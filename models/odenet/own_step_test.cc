@@ -1,4 +1,4 @@
-// Against LibTorch's operators in float64.
+// Own steps against LibTorch's operators in float64.
 #include "models/odenet/own_step.h"
 
 #include <ATen/ATen.h>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 3;
 
-// The parabola that joins 0 and x with their slopes at +-0.1.
+// The parabola that joins 0 and x smoothly at +-0.1.
 at::Tensor SmoothRelu(const at::Tensor& x) {
   constexpr double kCorner = 0.1;
   const at::Tensor parabola = (x + kCorner).square() / (4 * kCorner);
@@ -75,7 +75,7 @@ at::Tensor EvaluateRates(const OdeNetOptions& options, const std::vector<Theta>&
 TimePoint PointOf(const OdeNetOptions& options, std::int64_t layer) {
   if (options.time_weights == TimeWeights::kPerLayer) return {layer};
   if (options.time_weights == TimeWeights::kPiecewise) return {layer / (options.layers / options.controls)};
-  // The left end of the layer's step, in spacings.
+  // The time at which the layer's step begins, in units of spacing().
   const double place =
       static_cast<double>(layer * (options.controls - 1)) / static_cast<double>(options.layers);
   const std::int64_t first = std::min(static_cast<std::int64_t>(place), options.controls - 2);

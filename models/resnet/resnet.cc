@@ -43,7 +43,7 @@ struct Conv final : torch::nn::Module {
   at::Tensor weight;
 };
 
-// By running statistics.
+// Batch norm with running statistics.
 struct BatchNorm final : torch::nn::Module {
   BatchNorm(std::int64_t channels, const at::TensorOptions& options)
       : weight(register_parameter("weight", at::empty({channels}, options))),
@@ -76,7 +76,7 @@ struct ConvNorm {
   std::shared_ptr<BatchNorm> norm;
 };
 
-// The stem, conv1 and bn1 of the network.
+// conv1 and bn1 of the network.
 struct Stem {
   explicit Stem(const torch::nn::Module& module) {
     const auto children = module.named_children();
@@ -124,7 +124,7 @@ struct ResidualBlock final : torch::nn::Module, models::Block {
   }
 
   std::vector<ConvNorm> path;
-  ConvNorm shortcut;  // none: the identity
+  ConvNorm shortcut;  // null conv: the identity
 };
 
 struct Linear final : torch::nn::Module {

@@ -13,7 +13,7 @@
 namespace plait::resnet {
 namespace {
 
-// As in the state dict.
+// Names and element order are those of the state dict.
 std::vector<hugging_face::FileTensor> Layout(const std::string& name, const at::Tensor& parameter) {
   return {hugging_face::AsItIs(name, parameter)};
 }

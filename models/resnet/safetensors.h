@@ -1,4 +1,4 @@
-// Weights of torchvision's ResNets from files of safetensors: names and shapes of torchvision's state dict.
+// Reads weights of torchvision's ResNets from safetensors files with the names of torchvision's state dict.
 //
 //   python3 -c 'import torchvision, safetensors.torch as st
 //   st.save_file(torchvision.models.resnet18(weights="DEFAULT").state_dict(), "resnet18.safetensors")'
@@ -14,9 +14,9 @@
 
 namespace plait::resnet {
 
-// `path`: a file, or a folder with model.safetensors or shards. Numbers are converted to the parameters' type;
-// num_batches_tracked is skipped. NotFound: no such file, a tensor is missing; DataLoss: a damaged file;
-// InvalidArgument: another shape, a tensor that the network does not have. Messages name the file. Local.
+// `path`: a file, or a folder with model.safetensors or shards. Values are converted to the parameters' dtype;
+// num_batches_tracked is skipped. NotFound: no such file, or a tensor is missing. DataLoss: a damaged file.
+// InvalidArgument: another shape, a dtype that is not floating, or a tensor that the network does not have. Local.
 absl::Status ReadSafetensors(const std::string& path, const ResNet& resnet);
 
 }  // namespace plait::resnet

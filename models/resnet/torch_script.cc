@@ -17,7 +17,7 @@ namespace {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-// The first line of LibTorch's message, which has a stack of calls behind it.
+// The first line of LibTorch's message, without the stack trace.
 std::string FirstLine(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   return text.substr(0, text.find('\n'));
@@ -33,7 +33,7 @@ absl::StatusOr<Tensors> TensorsOf(const std::string& path) {
   } catch (const c10::Error& error) {
     return absl::DataLossError(
         absl::StrCat("cannot be read as TorchScript (", FirstLine(error),
-                     "); expected a file of torch.jit.save. A state dict of torch.save is none: "
+                     "); expected a file of torch.jit.save. A state dict of torch.save cannot be read: "
                      "safetensors.torch.save_file writes one that is read here"));
   }
 }

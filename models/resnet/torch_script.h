@@ -1,5 +1,5 @@
-// Weights of torchvision's ResNets from TorchScript files (torch.jit.save): their parameters and buffers, by name;
-// their code is not run.
+// Reads weights of torchvision's ResNets from TorchScript files (torch.jit.save): parameters and buffers by name. Code
+// in the file is not run.
 //
 //   python3 -c 'import torch, torchvision
 //   torch.jit.script(torchvision.models.resnet18(weights="DEFAULT")).save("resnet18.pt")'
@@ -15,9 +15,9 @@
 
 namespace plait::resnet {
 
-// Numbers are converted to the parameters' type; num_batches_tracked is skipped. NotFound: the file, or a tensor in it, is missing;
-// DataLoss: LibTorch cannot read the file; InvalidArgument: another shape, a tensor that the network does not have.
-// Messages name the file. Local.
+// Values are converted to the parameters' dtype; num_batches_tracked is skipped. NotFound: the file, or a tensor in it, is missing.
+// DataLoss: LibTorch cannot read the file. InvalidArgument: another shape, or a tensor that the
+// network does not have. Messages name the file. Local.
 absl::Status ReadTorchScript(const std::string& path, const ResNet& resnet);
 
 }  // namespace plait::resnet

@@ -1,4 +1,4 @@
-"""ResNets by torchvision and ours with the same weights: torchvision_test.py PROBE."""
+"""Compares ResNets with torchvision for the same weights: torchvision_test.py PROBE."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 PROBE = os.path.abspath(sys.argv.pop(1))
 FOLDER = os.environ["TEST_TMPDIR"]
 EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
-# Products of a sum along the longest path: stem, blocks, mean and fc. Both add them up in orders of their own.
+# Number of summed products along the longest path: stem, blocks, mean and fc. Both sum in different orders.
 LENGTH = {
     "resnet18": 147 + 9 * (4 * 64 + 64 + 3 * 128 + 128 + 3 * 256 + 256 + 3 * 512) + 4 + 512,
     "resnet34": 147 + 9 * (6 * 64 + 64 + 7 * 128 + 128 + 11 * 256 + 256 + 5 * 512) + 4 + 512,
@@ -48,7 +48,7 @@ def pixels():
 
 
 def preset(frames):
-    """torchvision's, for images that have their size already."""
+    """Returns torchvision's preset inputs, for images that need no resizing."""
     made = torchvision.models.ResNet18_Weights.DEFAULT.transforms()
     functional = torchvision.transforms.functional
     return functional.normalize(functional.convert_image_dtype(frames.permute(0, 3, 1, 2), torch.float), made.mean, made.std)

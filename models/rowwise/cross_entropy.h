@@ -1,14 +1,14 @@
-// Cross entropies of rows of logits, in two passes over a row forward and one backward, for functions with a backward
-// pass of their own (models/cross_entropy.h).
+// Cross entropies of rows of logits, with two passes over a row forward and one backward, for custom autograd functions
+// (models/cross_entropy.h).
 //
-//   logits    (rows, classes), contiguous, HasCrossEntropyRows
+//   logits    (rows, classes), contiguous, with HasCrossEntropyRows(logits)
 //   targets   (rows) of int64, contiguous; outside 0 to classes - 1: throws c10::IndexError
 //   losses    (rows) of float32: log(sum of exp(logits)) - the target's logit
 //   moments   (2, rows) of float32, written for the backward pass
-//   returned  as logits: scale (softmax(logits) - [target])
+//   returned  as logits: scale * (softmax(logits) - onehot(target))
 //
-// Computed in float32, results rounded once, on as many threads as at::set_num_threads says; a row has the same bits
-// in any batch. A NaN in a row makes its loss NaN. Not recorded by autograd. Local.
+// Computed in float32, results rounded once, on at::get_num_threads() threads; a row's result is bitwise identical in
+// any batch. A NaN in a row makes its loss NaN. Not recorded by autograd. Local.
 #ifndef PLAIT_MODELS_ROWWISE_CROSS_ENTROPY_H_
 #define PLAIT_MODELS_ROWWISE_CROSS_ENTROPY_H_
 
@@ -16,7 +16,7 @@
 
 namespace plait::rowwise {
 
-// Whether this processor has kernels for them: float32 or bfloat16.
+// Whether this CPU has kernels for `logits`, float32 or bfloat16.
 bool HasCrossEntropyRows(const at::Tensor& logits);
 
 void CrossEntropyRows(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& losses,

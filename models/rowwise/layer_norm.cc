@@ -18,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// `moments` (2, rows) are means and inverse deviations; of a norm without means (1, rows), the latter.
+// `moments`: (2, rows), means and inverse standard deviations; for an RMS norm (1, rows), inverse root mean squares.
 template <typename Float>
 Float* MeanOf(Float* data, const at::Tensor& moments) {
   return moments.size(0) == 2 ? data : nullptr;

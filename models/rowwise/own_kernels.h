@@ -1,4 +1,4 @@
-// Whether, and with which type, kernels of our own run on a tensor. Private to models/rowwise.
+// Whether own kernels can run on a tensor, and with which element type. Private to models/rowwise.
 #ifndef PLAIT_MODELS_ROWWISE_OWN_KERNELS_H_
 #define PLAIT_MODELS_ROWWISE_OWN_KERNELS_H_
 
@@ -14,7 +14,7 @@ inline bool HasOwnKernels(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 && UsableRows<BFloat16>() != nullptr;
 }
 
-// Calls run(T{}) with the type that kernels know the tensor's numbers by; not where it has none (meta).
+// Calls run(T{}) with the kernels' element type; does nothing on the meta device.
 template <typename Run>
 void WithType(const at::Tensor& tensor, const Run& run) {
   if (tensor.is_meta()) return;

@@ -18,7 +18,7 @@ using torch::autograd::variable_list;
 
 Activation ActivationOf(bool exact) { return exact ? Activation::kGelu : Activation::kGeluTanh; }
 
-// Keeps the slopes instead of x: they cost one exponential in the forward pass, and all but one product in the backward pass.
+// Saves the slopes instead of x: one more exponential in the forward pass, and the backward pass is a single product.
 class GeluFunction : public torch::autograd::Function<GeluFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, bool exact) {

@@ -1,17 +1,17 @@
-// Norms, GELU and gated SiLU, with kernels of our own where these are quicker than LibTorch's.
+// Norms, GELU and gated SiLU, with own kernels where they are faster than LibTorch's.
 //
 //   at::Tensor y = rowwise::LayerNorm(x, weight, bias, 1e-5);
 //   at::Tensor z = rowwise::Gelu(y, rowwise::GeluKind::kExact);
-//   at::Tensor g = rowwise::SiluTimes(gate, x);                   // silu(gate) x
+//   at::Tensor g = rowwise::SiluTimes(gate, x);                   // silu(gate) * x
 //
-//   x              (rows, width) for the norms, any shape for the others, of one type with the gate
-//   weight, bias   (width), of the type of x; the bias may be undefined
+//   x              (rows, width) for the norms, any shape for the others; the gate has x's shape and dtype
+//   weight, bias   (width), of x's dtype; the bias may be undefined
 //   returned       as x; gradients by autograd, once differentiable
 //
-// Own kernels are used for float32 and bfloat16 on processors that have any (kernels/row_functions.h), on as
-// many threads as at::set_num_threads says: a layer norm in bfloat16 takes a half of LibTorch's time, a GELU
-// is spared oneDNN's set-up, an RMS norm or a gated SiLU is one pass where LibTorch has several. Else these are at::layer_norm,
-// at::rms_norm, at::gelu and at::silu. Local.
+// Own kernels are used for float32 and bfloat16 on AMD CPUs with AVX-512 (kernels/row_functions.h), on
+// at::get_num_threads() threads: a layer norm in bfloat16 takes half of LibTorch's time, GELU avoids oneDNN's set-up,
+// RMS norm and gated SiLU are one pass instead of several. Else these are at::layer_norm, at::rms_norm, at::gelu and
+// at::silu. Local. The norms and SiluTimes abort if shapes do not fit.
 #ifndef PLAIT_MODELS_ROWWISE_ROWWISE_H_
 #define PLAIT_MODELS_ROWWISE_ROWWISE_H_
 
@@ -24,12 +24,12 @@ at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& weight, const at::Te
 // x / sqrt(mean square + epsilon) * weight, row by row: Zhang and Sennrich, arXiv:1910.07467.
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-// Hendrycks and Gimpel, arXiv:1606.08415: exact, or by their formula with tanh.
+// Hendrycks and Gimpel, arXiv:1606.08415: exact, or with their tanh approximation.
 enum class GeluKind { kExact, kTanh };
 
 at::Tensor Gelu(const at::Tensor& x, GeluKind kind);
 
-// Of gated layers (Shazeer, arXiv:2002.05202). Other shapes than the gate's abort.
+// silu(gate) * x, for gated layers (Shazeer, arXiv:2002.05202).
 at::Tensor SiluTimes(const at::Tensor& gate, const at::Tensor& x);
 
 }  // namespace plait::rowwise

@@ -49,9 +49,8 @@ struct NormInputs {
 
 // Bounds of the rounding of the gradients of x, weight and bias, and of the values. A sum of terms of
 // independent signs errs by 8 u sum |a b| (its standard deviation is below u sum |a b|), one of n terms of
-// one sign by (sqrt(n) + 8) u of itself (16 sums of n / 16 terms: 4 standard deviations). The deviations d =
-// x
-// - mean have the error of the mean and a rounding of their own, the factor 1 / sqrt(var + epsilon) half the
+// one sign by (sqrt(n) + 8) u of itself (16 sums of n / 16 terms: 4 standard deviations). The deviations
+// d = x - mean have the error of the mean and a rounding of their own, the factor 1 / sqrt(var + epsilon) half the
 // relative error of the variance and 4 u; what is multiplied passes its error on. `rounded` is what storing
 // adds, of a result and, in LibTorch's own kernels, of the moments kept for the gradients (`kept`). Without means these
 // are 0, without an error.

@@ -27,7 +27,7 @@ std::vector<double> Values(const at::Tensor& logits) {
   return {data, data + values.numel()};
 }
 
-// The `count` most likely first, in falling order; the others behind them in any order.
+// All tokens: the `count` most likely first, in descending order, then the others in any order.
 std::vector<std::int64_t> LikeliestFirst(const std::vector<double>& logits, std::int64_t count) {
   std::vector<std::int64_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -38,7 +38,7 @@ std::vector<std::int64_t> LikeliestFirst(const std::vector<double>& logits, std:
   return tokens;
 }
 
-// Those that top_k keeps, in falling order where top_k or top_p need it.
+// The tokens that top_k keeps, in descending order if top_k or top_p need it.
 Candidates Chosen(const std::vector<double>& logits, const SamplingOptions& options) {
   const auto vocabulary = static_cast<std::int64_t>(logits.size());
   const std::int64_t count = options.top_k > 0 ? std::min(options.top_k, vocabulary) : vocabulary;
@@ -52,7 +52,7 @@ Candidates Chosen(const std::vector<double>& logits, const SamplingOptions& opti
   return chosen;
 }
 
-// Keeps the first that together reach a probability of `top_p`.
+// Keeps the first candidates whose total probability reaches `top_p`.
 void CutNucleus(Candidates& candidates, double top_p) {
   const double all = std::accumulate(candidates.weights.begin(), candidates.weights.end(), 0.0);
   double sum = 0;
@@ -64,7 +64,7 @@ void CutNucleus(Candidates& candidates, double top_p) {
   candidates.weights.resize(count);
 }
 
-// OK if some token has a probability.
+// OutOfRange unless some token has a probability.
 absl::Status CheckLogits(const std::vector<double>& logits) {
   const auto count = [&](const auto& is) { return std::count_if(logits.begin(), logits.end(), is); };
   const auto nan = count([](double value) { return std::isnan(value); });
@@ -87,7 +87,7 @@ at::Tensor Row(absl::Span<const std::int64_t> tokens, at::Device device) {
   return at::tensor(values, at::kLong).unsqueeze(0).to(device);
 }
 
-// The last `positions` of them.
+// The last `positions` tokens.
 absl::Span<const std::int64_t> Window(absl::Span<const std::int64_t> tokens, std::int64_t positions) {
   return tokens.last(std::min(tokens.size(), static_cast<std::size_t>(positions)));
 }
@@ -103,16 +103,16 @@ at::Device DeviceOf(const LanguageModel& language) {
   return language.model.units().front().parameters.front().tensor.device();
 }
 
-// Of the last token of `context`, whose first ones the cache holds.
+// The logits of the last token of `context`, of which the cache holds the first ones.
 at::Tensor LogitsBehind(const LanguageModel& language, absl::Span<const std::int64_t> context,
                         models::KeyValueCache& cache, const models::BlockRunner& run) {
-  // A context that has grown no more has moved.
+  // A context of the same length as before has shifted by one position.
   if (static_cast<std::int64_t>(context.size()) == cache.length()) cache.Clear();
   const auto fresh = context.last(context.size() - static_cast<std::size_t>(cache.length()));
   return LogitsOfNew(language, Row(fresh, DeviceOf(language)), cache, run);
 }
 
-// Of the last tokens of those that are `going`: in one pass where only that token is new.
+// The logits of the last token of each unfinished (`going`) sequence: in one pass for those with a single new token.
 std::vector<at::Tensor> LogitsOfAll(const LanguageModel& language, absl::Span<const Continuation> batch,
                                     absl::Span<const std::size_t> going,
                                     std::vector<models::KeyValueCache>& caches,

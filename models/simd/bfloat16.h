@@ -1,4 +1,4 @@
-// A bfloat16 as it lies in memory: the upper half of a float32.
+// A bfloat16 in memory: the upper half of a float32.
 #ifndef PLAIT_MODELS_SIMD_BFLOAT16_H_
 #define PLAIT_MODELS_SIMD_BFLOAT16_H_
 

@@ -21,7 +21,7 @@ struct BFloat16Elements {
   static PLAIT_INLINE __mmask16 First(Index lanes) {
     return static_cast<__mmask16>(lanes >= kLanes<WideF32> ? 0xFFFF : FirstLanes(lanes));
   }
-  // 16 places from `count` numbers on; what is behind them is zero.
+  // 16 places from `count` elements; zero beyond them.
   static PLAIT_INLINE WideF32 LoadPlaces(const BFloat16* from, Index count) {
     const __mmask32 first = count >= 2 * kLanes<WideF32> ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
     return (WideF32)_mm512_maskz_loadu_epi16(first, from);

@@ -1,6 +1,6 @@
-// Operands of float, for kernels that are also made for others. `Elements` says how numbers lie in memory:
-// Type, Products (products.h), LoadPlaces (places of neighbours in memory), PlaceRows (places of two rows,
-// lane by lane), Load and Store as float32. `lanes` and `count` may be more than a vector has.
+// float operands, for kernels that are templates over `Elements`, which describes how elements are stored in memory:
+// Type, Products (products.h), LoadPlaces (places from neighbours in memory), PlaceRows (places from two rows, lane by
+// lane), Load and Store as float32. `lanes` and `count` may exceed the size of a vector.
 #ifndef PLAIT_MODELS_SIMD_FLOAT_ELEMENTS_H_
 #define PLAIT_MODELS_SIMD_FLOAT_ELEMENTS_H_
 

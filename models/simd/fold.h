@@ -1,4 +1,4 @@
-// All lanes of a vector combined into one number, in the same order for every vector.
+// Reduces the lanes of a vector to a scalar, in the same order for every vector.
 #ifndef PLAIT_MODELS_SIMD_FOLD_H_
 #define PLAIT_MODELS_SIMD_FOLD_H_
 
@@ -10,13 +10,13 @@
 namespace plait::simd {
 namespace {
 
-// Lane i is lane i + kBy of v, counted round.
+// Rotates the lanes: lane i of the result is lane (i + kBy) mod kLanes of v.
 template <int kBy, typename V, std::size_t... kLane>
 PLAIT_INLINE V Rotated(V v, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(v, v, ((kLane + kBy) % kLanes<V>)...);
 }
 
-// combine(a, b) of two vectors is by lanes; it should not depend on their order.
+// combine(a, b) works lane by lane and should be commutative.
 template <typename V, typename Combine, int kBy = kLanes<V> / 2>
 PLAIT_INLINE Lane<V> Fold(V v, const Combine& combine) {
   const V folded = combine(v, Rotated<kBy>(v, std::make_index_sequence<kLanes<V>>()));

@@ -1,6 +1,6 @@
-"""Kernels that are compiled for several processor families, of which one is chosen at run time."""
+"""Kernels that are compiled for several processor families; one is selected at run time."""
 
-# Sums are fused where the source says so, or a row could get other bits in another tile.
+# No implicit contraction: a row must be bitwise identical in any tile.
 _COPTS = ["-O3", "-ffp-contract=off", "-fno-math-errno"]
 
 _AVX512 = _COPTS + ["-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma"]
@@ -13,16 +13,16 @@ FAMILY_COPTS = {
 }
 
 def kernels(name, stem, hdrs, visibility, other = "none", families = ["avx512", "avx512_pair"], deps = []):
-    """Declares `name`, which chooses among the kernels, and `headers`, which they are written in.
+    """Declares library `name`, which selects the kernels at run time, and library `headers`.
 
     Args:
-      name: of the library. Its source is NAME_x86.cc, or NAME_OTHER.cc on other processors.
-      stem: the kernels of a family are in STEM_FAMILY.cc.
+      name: name of the library. Its source is NAME_x86.cc, or NAME_OTHER.cc on other architectures.
+      stem: the kernels of each family are in STEM_FAMILY.cc.
       hdrs: the table of kernels, which users include, and the kernels themselves.
       visibility: of both.
       other: see `name`.
-      families: keys of FAMILY_COPTS. "portable" is for all processors, the others for x86.
-      deps: what headers and sources use; //models/simd is added.
+      families: keys of FAMILY_COPTS. "portable" is built for all architectures, the others for x86 only.
+      deps: dependencies of headers and sources; //models/simd is added.
     """
     native.cc_library(
         name = "headers",

@@ -1,5 +1,5 @@
-// Products of pairs of bfloat16 by one instruction (AVX-512 BF16): twice the rate of float32. Its sums flush
-// subnormal numbers to zero and round after each of the two products.
+// Products of pairs of bfloat16 with one instruction (AVX-512 BF16), at twice the rate of float32. The instruction
+// flushes subnormals to zero and rounds after each of the two products.
 #ifndef PLAIT_MODELS_SIMD_PAIR_PRODUCTS_AVX512_H_
 #define PLAIT_MODELS_SIMD_PAIR_PRODUCTS_AVX512_H_
 

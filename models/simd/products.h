@@ -1,7 +1,7 @@
-// How the kernels multiply: what lies in a place of a packed array, and the multiply-add on such places.
+// How the kernels multiply: what one slot ("place") of a packed operand holds, and multiply-add on places.
 //
-// A policy has kPair (neighbours in k per place), Place (makes one), PlaceRow and PlaceRows (make many: of a
-// row, and of two vectors lane by lane), MultiplyAdd, and AddRows (for bias sums).
+// A policy has kPair (neighbours in k per place), Place (makes one place), PlaceRow and PlaceRows (make many, from a
+// row and from two vectors lane by lane), MultiplyAdd, and AddRows (for bias sums).
 #ifndef PLAIT_MODELS_SIMD_PRODUCTS_H_
 #define PLAIT_MODELS_SIMD_PRODUCTS_H_
 
@@ -27,7 +27,7 @@ PLAIT_INLINE float FromBits(std::uint32_t bits) {
   return x;
 }
 
-// Products of numbers as they are.
+// Products without rounding of the factors.
 struct FullProducts {
   static constexpr bool kBFloat16 = false;
   static constexpr int kPair = 1;
@@ -53,8 +53,8 @@ struct FullProducts {
   }
 };
 
-// Products of numbers rounded to bfloat16, exact in float32, by the processor's ordinary multiply-add. A
-// float64 is rounded to float32 first.
+// Products of factors rounded to bfloat16, which are exact in float32, with ordinary multiply-adds. A float64 is
+// rounded to float32 first.
 struct RoundedProducts : FullProducts {
   static constexpr bool kBFloat16 = true;
   template <typename T>

@@ -1,4 +1,4 @@
-// A square of lanes, transposed in registers.
+// Transposes a square of lanes in registers.
 #ifndef PLAIT_MODELS_SIMD_TRANSPOSE_H_
 #define PLAIT_MODELS_SIMD_TRANSPOSE_H_
 

@@ -23,7 +23,7 @@
 namespace plait::stacked {
 namespace {
 
-// Elements from each tensor to the next, if a view can have them all.
+// The distance in elements from each tensor to the next, if one view can represent them all.
 std::optional<std::int64_t> Spacing(const std::vector<at::Tensor>& tensors) {
   const at::Tensor& first = tensors[0];
   if (at::GradMode::is_enabled()) return std::nullopt;  // a view would not be recorded

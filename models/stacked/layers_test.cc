@@ -1,4 +1,4 @@
-// Against the same layers one at a time.
+// Batched layers against single ones.
 #include "models/stacked/layers.h"
 
 #include <ATen/ATen.h>

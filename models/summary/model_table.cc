@@ -48,7 +48,7 @@ struct Row {
   std::string name, shape, parameters;
 };
 
-// Counts, in order, the layers of each depth, shown or not, as torchinfo numbers them.
+// Numbers the layers of each depth in order, shown or not, as torchinfo does.
 class Rows {
  public:
   explicit Rows(std::int64_t depth) : limit_(depth) {}
@@ -94,7 +94,7 @@ class Rows {
     return Grouped(TotalsOf(one).parameters);
   }
 
-  // Own ones; with those of children that are not shown.
+  // Its own parameters, including those of children that are not shown.
   std::string Parameters(const Layer& layer, std::int64_t depth) const {
     if (layer.shared) return "(shared)";
     if (depth == limit_ && !layer.children.empty()) return Whole(layer);
@@ -106,7 +106,7 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-// Columns on a screen, of UTF-8.
+// Width of UTF-8 text in columns.
 std::size_t Columns(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
 }
@@ -119,7 +119,7 @@ std::int64_t Product(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Whose bytes count.
+// Parameters whose bytes count.
 std::int64_t CountedParameters(const Totals& totals, const TableOptions& options) {
   return options.counting == Counting::kTorchinfo ? totals.torchinfo_parameters : totals.parameters;
 }

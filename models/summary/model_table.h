@@ -1,6 +1,6 @@
-// The table of a model's layers that torchinfo prints: shapes, parameters, work, memory.
+// torchinfo's table of a model's layers: shapes, parameters, mult-adds, memory.
 //
-//   const Layer root = gpt::LayersOf(options, batch, seq);       // models give their rows, as plain data
+//   const Layer root = gpt::LayersOf(options, batch, seq);       // plain data, without building a model
 //   std::puts(TableText(root, {.input_bytes = 8 * batch * seq}).c_str());
 //
 //   ==========================================================================================
@@ -25,11 +25,10 @@
 //   Estimated Total Size (MB): 54339.58
 //   ==========================================================================================
 //
-// As torchinfo: a MB is 10^6 bytes; "forward/backward pass" are the outputs of layers with parameters, twice,
-// once for the value and once for the gradient. Unlike torchinfo, mult-adds are those of the whole sequence:
-// a linear layer's weights count for every row (torchinfo: once a sample), and attention's own products
-// count; Counting::kTorchinfo is for tables that are compared with its own. No tensors here: a table costs
-// nothing for models of any size. Local.
+// (abridged). As in torchinfo, a MB is 10^6 bytes, and "forward/backward pass" counts the outputs of layers with
+// parameters twice, for values and gradients. Unlike in torchinfo, mult-adds are those of the whole sequence: a
+// linear layer's weights count for every token (torchinfo: once per sample), and attention's own products count;
+// Counting::kTorchinfo is for comparison with torchinfo's tables. No tensors are allocated. Local.
 #ifndef PLAIT_MODELS_SUMMARY_MODEL_TABLE_H_
 #define PLAIT_MODELS_SUMMARY_MODEL_TABLE_H_
 
@@ -39,39 +38,39 @@
 
 namespace plait::models {
 
-// A row, and the rows below it.
+// A row of the table, and the rows below it.
 struct Layer {
   std::string type;                        // "Linear"
   std::vector<std::int64_t> output_shape;  // empty: "--"
   std::int64_t parameters = 0;             // without those of `children`
   std::int64_t mult_adds = 0;              // of the batch, without those of `children`
-  bool shared = false;                     // its parameters are another row's: not counted again
-  std::int64_t repeat = 1;                 // so many of them in a row, all alike
+  bool shared = false;                     // its parameters belong to another row and are not counted again
+  std::int64_t repeat = 1;                 // number of identical consecutive layers
   std::vector<Layer> children = {};
 };
 
-// A linear layer with `output_shape` (..., outputs); its weights, and biases, work on every row.
+// A linear layer with `output_shape` (..., outputs). Mult-adds: weights and biases for every row.
 Layer LinearLayer(std::vector<std::int64_t> output_shape, std::int64_t inputs, bool bias);
-// A table of `rows` vectors as long as the last of `output_shape`.
+// An embedding table (rows, output_shape.back()).
 Layer EmbeddingLayer(std::vector<std::int64_t> output_shape, std::int64_t rows);
 
 struct Totals {
   std::int64_t parameters = 0;
   std::int64_t mult_adds = 0;
-  std::int64_t outputs = 0;  // elements that layers with parameters and without children give
-  // What torchinfo has instead: mult-adds of such layers, a convolution's weights at every place, others once
-  // a sample; parameters of such layers alone.
+  std::int64_t outputs = 0;  // output elements of layers with parameters and without children
+  // As torchinfo counts: mult-adds of such layers only, a convolution's weights at every pixel, others once per
+  // sample; parameters of such layers only.
   std::int64_t torchinfo_mult_adds = 0, torchinfo_parameters = 0;
 };
 
 Totals TotalsOf(const Layer& root);
 
-// Of mult-adds, and of the bytes of parameters.
+// How mult-adds and the bytes of parameters are counted.
 enum class Counting { kAll, kTorchinfo };
 
 struct TableOptions {
-  std::int64_t depth = 3;          // rows below are left out; theirs counts in the row above
-  std::int64_t input_bytes = 0;    // of a batch
+  std::int64_t depth = 3;          // deeper rows are omitted; their parameters count in the row above
+  std::int64_t input_bytes = 0;    // of a batch of inputs
   std::int64_t element_bytes = 4;  // of a parameter and of an output
   Counting counting = Counting::kAll;
 };
@@ -79,8 +78,8 @@ struct TableOptions {
 // Bytes of the estimated total: input, outputs twice, parameters.
 std::int64_t TotalBytes(const Layer& root, const TableOptions& options);
 
-// Lines as above, without a line end behind the last. Of repeated layers the first is shown with its
-// children, the others in one line.
+// The table as above, without a final newline. Of repeated layers the first is shown with its children, the others in
+// one line.
 std::string TableText(const Layer& root, const TableOptions& options);
 
 }  // namespace plait::models

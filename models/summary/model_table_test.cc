@@ -46,9 +46,9 @@ Layer VisionTransformer(std::int64_t positions) {
   return root;
 }
 
-// What torchinfo printed for it, but for two lines in which it is wrong: mult-adds, for which it counts a
-// linear layer's weights once a sample, and bytes of parameters, where it forgets the root's own. The table in
-// its counting is in models/vit/summary_test.cc.
+// What torchinfo prints for it, except for two lines where it is wrong: mult-adds, where it counts a linear layer's
+// weights once per sample, and bytes of parameters, where it omits the root's own. models/vit/summary_test.cc has the
+// table with torchinfo's counting.
 TEST(ModelTable, IsThatOfTorchinfo) {
   EXPECT_EQ(
       TableText(VisionTransformer(kTokens * kWidth), {.depth = 1, .input_bytes = kBatch * 3 * 224 * 224 * 4}),

@@ -111,8 +111,7 @@ std::vector<at::Tensor> Block::ForwardMany(absl::Span<const models::BlockCall> c
 
 std::vector<at::Tensor> Block::Parameters() const { return module_->parameters(); }
 
-// Rows in, rows out: queries, keys and values are views of one product, and their gradients are written
-// side by side.
+// Queries, keys and values are views of one product, and their gradients are written side by side.
 Shard<1> Block::Attention(const Residual& rows, std::int64_t batch,
                           const models::BlockContext& context) const {
   return Map(ColumnLinear(attention_axis_, rows, {qkv_.parameters()})[0],

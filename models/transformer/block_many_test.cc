@@ -1,4 +1,4 @@
-// Blocks of several layers at once against one after another.
+// Batched calls of several blocks against single calls.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

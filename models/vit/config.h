@@ -1,4 +1,4 @@
-// config.json of Hugging Face's ViT, as text, both ways. Local.
+// Parses and writes the config.json of Hugging Face's ViT. Local.
 #ifndef PLAIT_MODELS_VIT_CONFIG_H_
 #define PLAIT_MODELS_VIT_CONFIG_H_
 
@@ -11,10 +11,10 @@
 
 namespace plait::vit {
 
-// config.json as text. InvalidArgument, without a path: not JSON, another "model_type", a size that is no positive
-// number, an option whose function Vit does not have (named). Dropout is not taken from it: 0.
+// `text`: the contents of config.json. InvalidArgument, without a path: not JSON, another "model_type", a size that is
+// not a positive integer, an option that Vit does not support (named). Dropout is not read; it is 0.
 absl::StatusOr<VitOptions> OptionsFromConfig(absl::string_view text);
-// Classes without names are LABEL_0, LABEL_1, ...
+// The contents of config.json for a ViTForImageClassification. Class k without a name is LABEL_k.
 std::string ConfigText(const VitOptions& options, const std::vector<std::string>& class_names = {});
 
 }  // namespace plait::vit

@@ -1,4 +1,4 @@
-// Vit::Description(), which is text only.
+// Vit::Description().
 #include <string>
 
 #include "absl/strings/str_cat.h"

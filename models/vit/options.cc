@@ -62,7 +62,7 @@ absl::Status Validate(const VitOptions& options) {
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dropout is ", options.dropout, "; expected 0 to below 1"));
+        absl::StrCat("dropout is ", options.dropout, "; expected a number in [0, 1)"));
   }
   if (!(options.norm_eps > 0)) {
     return absl::InvalidArgumentError(absl::StrCat("norm_eps is ", options.norm_eps, "; expected above 0"));

@@ -1,4 +1,4 @@
-// The sizes of a vision transformer, and sizes with a name.
+// The sizes of a vision transformer, and presets.
 //
 //   PLAIT_ASSIGN_OR_RETURN(VitOptions options, PresetNamed("vit-small"));
 //   options.classes = set.class_names.size();
@@ -17,14 +17,14 @@
 
 namespace plait::vit {
 
-// What the head sees.
+// What the head reads.
 enum class Pool {
   kMean,        // the mean of the patches, normalized
   kClassToken,  // a learned token in front of the patches
 };
 
 enum class Attention {
-  kSdpa,  // own kernels or LibTorch's scaled_dot_product_attention, whichever is quicker
+  kSdpa,  // models/attention's short attention or LibTorch's scaled_dot_product_attention, whichever is faster
   kMath,  // batched products and a softmax, all probabilities in memory
 };
 
@@ -33,17 +33,17 @@ struct VitOptions {
   std::int64_t patch_size = 16;
   std::int64_t channels = 3;
   std::int64_t dim = 1024, depth = 24;
-  std::int64_t heads = 16, head_dim = 64;  // together they may differ from dim
+  std::int64_t heads = 16, head_dim = 64;  // heads * head_dim may differ from dim
   std::int64_t mlp_dim = 4096;
   std::int64_t classes = 1000;
-  bool qkv_bias = false;  // in the projections to queries, keys and values
+  bool qkv_bias = false;  // bias of the query, key and value projections
   Pool pool = Pool::kMean;
-  double dropout = 0;  // 0 to 1, without 1
+  double dropout = 0;  // in [0, 1)
   double norm_eps = 1e-6;
   Attention attention = Attention::kSdpa;
 
   std::int64_t patches() const { return (image_size / patch_size) * (image_size / patch_size); }
-  // Of a sequence.
+  // Sequence length.
   std::int64_t tokens() const { return patches() + (pool == Pool::kClassToken ? 1 : 0); }
   // Width of attention.
   std::int64_t inner_dim() const { return heads * head_dim; }
@@ -52,15 +52,16 @@ struct VitOptions {
   friend bool operator==(const VitOptions&, const VitOptions&) = default;
 };
 
-// InvalidArgument: names the size that is out of its bounds.
+// InvalidArgument if an option is out of range; the message names it.
 absl::Status Validate(const VitOptions& options);
 
 models::ModelSizes SizesOf(const VitOptions& options);
 
 // Layers, heads and width:
-//   vit-tiny 12/3/192, vit-small 12/6/384, vit-base 12/12/768, vit-large 24/16/1024 (224/16, as published:
-//   class token, biases everywhere); vit-large-mean: the default sizes above; cpu 4/4/128 of images 32/4, 10 classes, mean of patches.
-// InvalidArgument: no such preset; the message lists them.
+//   vit-tiny 12/3/192, vit-small 12/6/384, vit-base 12/12/768, vit-large 24/16/1024 (as published: images of 224,
+//   patches of 16, class token, biases everywhere); vit-large-mean: the defaults above; cpu 4/4/128 with images of
+//   32, patches of 4, 10 classes, mean over the patches.
+// InvalidArgument if there is no such preset; the message lists them.
 absl::StatusOr<VitOptions> PresetNamed(absl::string_view name);
 // "vit-tiny, vit-small, ...".
 std::string PresetNames();

@@ -17,7 +17,7 @@ using hugging_face::FileTensor;
 
 constexpr absl::string_view kQkv = "attention.attention.qkv.";
 
-// But for queries, keys and values, which keep "qkv".
+// The name in the file; queries, keys and values keep "qkv" here.
 std::string NameInFile(absl::string_view name) {
   if (absl::ConsumePrefix(&name, "head.")) return absl::StrCat("classifier.", name);
   if (absl::ConsumePrefix(&name, "norm.")) return absl::StrCat("vit.layernorm.", name);
@@ -34,7 +34,7 @@ std::string NameInFile(absl::string_view name) {
                                          {"mlp.fc2", "output.dense"}}));
 }
 
-// Only a ViTModel's own output goes through it.
+// The pooler is used only for ViTModel's pooled output, not for classification.
 bool IsSkipped(const std::string& name) { return absl::StartsWith(name, "vit.pooler."); }
 
 absl::Status CheckNames(const st::Model& files, const VitOptions& options) {
@@ -77,7 +77,7 @@ absl::StatusOr<HuggingFaceVit> HuggingFaceVit::Open(const std::string& folder) {
 absl::Status CheckLayout(const VitOptions& options) {
   if (options.pool != Pool::kClassToken) {
     return absl::InvalidArgumentError(
-        "Hugging Face's ViT has a class token; this one is over the mean of its patches");
+        "Hugging Face's ViT has a class token; this one pools the mean of its patches");
   }
   if (options.inner_dim() == options.dim) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("Hugging Face's ViT has heads of width ", options.dim,

@@ -1,5 +1,5 @@
-// Vision transformers in Hugging Face's layout (ViTForImageClassification): config.json and model.safetensors in a
-// folder, both ways.
+// Reads and writes vision transformers in Hugging Face's layout (ViTForImageClassification): a folder with config.json
+// and model.safetensors.
 //
 //   PLAIT_ASSIGN_OR_RETURN(const HuggingFaceVit files, HuggingFaceVit::Open("vit-base-patch16-224"));
 //   const Vit vit(files.options(), at::kFloat);
@@ -16,8 +16,8 @@
 //   blocks.N.mlp.fc1, fc2             vit.encoder.layer.N.{intermediate, output}.dense
 //   norm, head                        vit.layernorm, classifier
 //
-// The layout has a class token and heads that are together as wide as the model. A pooler is skipped. Numbers are
-// converted to the parameters' type, and written in it. Local.
+// The layout requires a class token and heads * head_dim == dim. A pooler is skipped. Values are converted to the
+// parameters' dtype when read, and written in it. Local.
 #ifndef PLAIT_MODELS_VIT_SAFETENSORS_H_
 #define PLAIT_MODELS_VIT_SAFETENSORS_H_
 
@@ -36,9 +36,10 @@ namespace plait::vit {
 
 class HuggingFaceVit final : public hugging_face::Weights {
  public:
-  // NotFound: no config.json or no model in the folder (model.safetensors, or shards with an index). DataLoss:
-  // damaged files. InvalidArgument: as OptionsFromConfig(); a tensor that a ViT does not have. Every message names
-  // the file. Tensors are read from the disk by ReadUnit() and ReadAll(), for models of these options.
+  // NotFound: no config.json, or neither model.safetensors nor an index of shards in the folder. DataLoss: damaged
+  // files. InvalidArgument: as OptionsFromConfig(); files too small for the sizes in config.json; a tensor that a ViT
+  // does not have. Messages name the file or the folder. Tensors are read from the disk by ReadUnit() and ReadAll(),
+  // for models with these options.
   static absl::StatusOr<HuggingFaceVit> Open(const std::string& folder);
 
   const VitOptions& options() const { return options_; }
@@ -49,12 +50,12 @@ class HuggingFaceVit final : public hugging_face::Weights {
   VitOptions options_;
 };
 
-// InvalidArgument where the layout has no place for such a model: another pool, heads of another width.
+// InvalidArgument if the layout cannot represent the model: Pool::kMean, or heads * head_dim != dim.
 absl::Status CheckLayout(const VitOptions& options);
 hugging_face::Layout HuggingFaceLayout();
 
 using hugging_face::SaveOptions;
-// Errors of CheckLayout and of hugging_face::Save.
+// Writes into an existing folder. Errors of CheckLayout and of hugging_face::Save.
 absl::Status SaveHuggingFaceVit(const Vit& vit, const std::string& folder,
                                 const std::vector<std::string>& class_names = {},
                                 const SaveOptions& options = {});

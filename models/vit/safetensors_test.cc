@@ -1,4 +1,4 @@
-// Files that we write and read; what Transformers makes of them is in models/hugging_face/transformers_vit_test.py.
+// Files that we write and read; models/hugging_face/transformers_vit_test.py compares with Transformers.
 #include "models/vit/safetensors.h"
 
 #include <ATen/ops/randn.h>
@@ -131,7 +131,7 @@ TEST(OptionsFromConfig, NamesFunctionsThatTheModelDoesNotHave) {
             "\"hidden_size\" is 768; expected a multiple of num_attention_heads, which is 7");
   EXPECT_EQ(OptionsFromConfig("{\"model_type\": \"deit\"}").status().message(),
             "\"model_type\" is \"deit\"; expected \"vit\"");
-  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is no JSON object");
+  EXPECT_EQ(OptionsFromConfig("[1").status().message(), "is not a JSON object");
 }
 
 TEST(OptionsFromConfig, HasTransformersDefaults) {

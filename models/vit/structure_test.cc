@@ -60,7 +60,7 @@ TEST(Vit, RefusesSizesThatCannotWork) {
   EXPECT_EQ(problem({.heads = 0}), "heads is 0; expected 1 to 2147483648");
   EXPECT_EQ(problem({.classes = -1}), "classes is -1; expected 1 to 2147483648");
   EXPECT_EQ(problem({.image_size = 30}), "image_size is 30; expected a multiple of patch_size, which is 16");
-  EXPECT_EQ(problem({.dropout = 1}), "dropout is 1; expected 0 to below 1");
+  EXPECT_EQ(problem({.dropout = 1}), "dropout is 1; expected a number in [0, 1)");
   EXPECT_EQ(problem({.norm_eps = 0}), "norm_eps is 0; expected above 0");
   EXPECT_EQ(problem({}), "");
 }

@@ -52,7 +52,7 @@ models::Layer LayersOf(const VitOptions& o, std::int64_t batch) {
   const bool class_token = o.pool == Pool::kClassToken;
   Layer blocks = Plain("Sequential", hidden);
   blocks.children = {BlockLayer(o, hidden)};
-  // Where timm drops patches, or normalizes in front of the blocks, there is nothing here.
+  // The identities are timm's patch dropout and pre-norm, which this model does not have.
   return {
       .type = "VisionTransformer",
       .output_shape = {batch, o.classes},

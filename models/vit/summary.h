@@ -12,10 +12,10 @@
 
 namespace plait::vit {
 
-// Layers as timm's model has them, for `batch` images.
+// Layers as in timm's model, for `batch` images.
 models::Layer LayersOf(const VitOptions& options, std::int64_t batch);
 
-// Of a batch of float32 images.
+// Bytes of a batch of float32 images.
 std::int64_t InputBytes(const VitOptions& options, std::int64_t batch);
 
 }  // namespace plait::vit

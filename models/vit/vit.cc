@@ -109,7 +109,7 @@ models::BlockState Vit::Prologue(const models::Batch& batch, const models::Block
   return {.hidden = HiddenOf(rows, count)};
 }
 
-// (batch, tokens of the part, dim) on every rank of tp.
+// Gathers the local tokens, (batch, local tokens, dim), on every rank of tp.
 at::Tensor Vit::AllTokens(const at::Tensor& hidden, const models::SequencePart& sequence) const {
   if (!tensor_axis().sequence_parallel()) return hidden;
   const std::int64_t batch = hidden.size(0);
@@ -119,7 +119,7 @@ at::Tensor Vit::AllTokens(const at::Tensor& hidden, const models::SequencePart& 
       .view({batch, tokens, options_.dim});
 }
 
-// (batch, dim): the class token, or the mean.
+// (batch, dim): the class token, or the mean over the tokens.
 at::Tensor Vit::Pooled(const at::Tensor& tokens, const models::SequencePart& sequence) const {
   const bool class_token = cls_token_.defined();
   if (sequence.axis == nullptr) return class_token ? tokens.select(1, 0) : tokens.mean(1);
@@ -158,7 +158,7 @@ std::vector<models::ParameterUnit> Vit::units() const {
   return units;
 }
 
-// Prologue and epilogue act on all tokens on every rank.
+// Prologue and epilogue are replicated: they process all tokens on every rank.
 void Vit::UseTensorAxis(const tensor_parallel::TensorAxis& axis) {
   SplitModuleModel::UseTensorAxis(axis);
   for (const models::ParameterSpec& parameter : units()[0].parameters) {

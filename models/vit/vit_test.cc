@@ -1,4 +1,4 @@
-// Logits, loss and gradients against the model written out in operators.
+// Logits, loss and gradients against the model written in LibTorch's operators.
 #include "models/vit/vit.h"
 
 #include <ATen/TensorOperators.h>

@@ -65,7 +65,7 @@ class ExpertsTest(runs.TrainTest):
             ("--moe: ", "--moe-replicas=shadow"),
             ("--moe: GPT-2's files have no experts", "--save-model=model"),
             ("1 experts for 2 ranks of ep; expected at least one for each", *RUNS[0], "--moe-experts=1", "--moe-top-k=1"),
-            ("a capacity of experts where cp splits sequences", *RUNS[7], "--moe-capacity-factor=1"),
+            ("a capacity factor where cp splits sequences", *RUNS[7], "--moe-capacity-factor=1"),
             ("--reproducible: not with experts", "--nproc=1", "--reproducible", "--global-batch-size=8"),
         ]
         for expected, *flags in table:

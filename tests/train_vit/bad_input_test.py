@@ -83,7 +83,7 @@ class BadInputTest(runs.VitTest):
         with open(self.path("file"), "w"):
             pass
         self.fails("--save-model: .*file", "--save-model=" + self.path("file/model"), code=1)
-        self.fails("--save-model: Hugging Face's ViT has a class token; this one is over the mean of its patches",
+        self.fails("--save-model: Hugging Face's ViT has a class token; this one pools the mean of its patches",
                    "--save-model=" + self.folder, "--pool=mean", code=1)
         self.fails("--save-model: Hugging Face's ViT has heads of width 16 together; this one has 8",
                    "--save-model=" + self.folder, "--head-dim=4", code=1)

@@ -22,18 +22,18 @@ using linear::RoomFor;
 using simd::Index;
 using simd::WideF32;
 
-constexpr Index kBlockRows = 32;  // queries whose later keys are skipped together
+constexpr Index kBlockRows = 32;  // queries per block; later keys are skipped block by block
 
 constexpr Index Padded(Index count) { return (count + kWide - 1) / kWide * kWide; }
 
-// Floats of a right operand (inner, columns) in panels.
+// Size in floats of a right operand (inner, columns) packed in panels.
 template <typename Elements>
 constexpr Index PanelsRoom(Index inner, Index columns) {
   return linear::Panels(columns) * linear::Places<Elements>(inner) * linear::kPanelColumns;
 }
 
-// Room for what a pass keeps, from one allocation. Inner sizes of all products are `seq` or `width`, rows of
-// their left operands at most kBlockRows.
+// Scratch memory of a pass, from one allocation. Inner sizes of all products are `seq` or `width`; left operands have
+// at most kBlockRows rows.
 template <typename Elements>
 struct HeadRoom {
   // `gradients`: for a backward pass.
@@ -55,8 +55,8 @@ struct HeadRoom {
 
   Room all;
   Index stride, sum_stride;
-  // Panels of the right operands of products: to scores or to gradients of probabilities; to results or to gradients of
-  // queries; to gradients of keys and of values.
+  // Packed right operands of the products for: scores or gradients of probabilities; results or gradients of queries;
+  // gradients of keys; gradients of values.
   float *for_scores, *for_queries, *for_keys, *for_values;
   float* left;
   float* scores;             // (kBlockRows, stride)
@@ -64,7 +64,7 @@ struct HeadRoom {
   float *of_key, *of_value;  // (seq, sum_stride) each
 };
 
-// Packs a right operand once for all blocks of rows that it is multiplied with.
+// Packs a right operand once for all blocks of left rows.
 template <typename Elements>
 void Pack(Index inner, Index columns, const Matrix<typename Elements::Type>& right, float* to) {
   const linear::Product<typename Elements::Type> product{
@@ -78,15 +78,15 @@ void Pack(Index inner, Index columns, const Matrix<typename Elements::Type>& rig
   }
 }
 
-// What Pack has made of an operand of `packed` places, from number `first` on.
+// A right operand made by Pack, with `packed` places in k, from element `first` of k on.
 struct Packed {
   const float* panels;
   Index packed;
   Index first = 0;
 };
 
-// out (rows, columns) = left (rows, inner) right (inner, columns) + what is there, if it `adds`. `columns` are all that were
-// packed, or whole panels of them; `right.first` is even.
+// out (rows, columns) = left (rows, inner) right (inner, columns), or += if `adds`. `columns`: all packed columns, or
+// whole panels of them. `right.first` is even.
 template <typename Elements, typename OutElements = Elements>
 void Multiply(Index rows, Index inner, Index columns, const Matrix<typename Elements::Type>& left,
               const Packed& right, typename OutElements::Type* out, Index out_stride, float* left_room,
@@ -119,8 +119,8 @@ PLAIT_INLINE float Largest(WideF32 v) {
   return simd::Fold(v, [](WideF32 a, WideF32 b) { return a > b ? a : b; });
 }
 
-// The first `seen` of `scores`, which are overwritten, to probabilities; zeros from there to `end`. `scores`
-// has room for whole vectors.
+// Softmax of the first `seen` scores; probabilities from there to `end` are zero. Overwrites `scores`, which has room
+// for whole vectors.
 template <typename Elements>
 void SoftmaxRow(float* scores, Index seen, Index end, float scale, typename Elements::Type* to) {
   const Index padded = Padded(seen);
@@ -149,7 +149,7 @@ void SoftmaxRow(float* scores, Index seen, Index end, float scale, typename Elem
   }
 }
 
-// The pass of query head `i` of a group.
+// The arguments for query head `i` of a group.
 template <typename Pass>
 Pass QueryHead(Pass h, Index i) {
   h.query.data += i * h.width;
@@ -190,7 +190,7 @@ void Forward(const HeadForward<typename Elements::Type>& h) {
   for (Index i = 0; i < h.group; ++i) ForwardOfQueries<Elements>(QueryHead(h, i), room);
 }
 
-// Gradient of a row's scores, before scaling of q k, from that of its probabilities.
+// Gradient of a row of q k^T (unscaled scores) from that of its probabilities.
 template <typename Elements>
 void SoftmaxRowGradient(const float* of_probabilities, const typename Elements::Type* probabilities,
                         Index end, float scale, typename Elements::Type* to) {
@@ -206,7 +206,7 @@ void SoftmaxRowGradient(const float* of_probabilities, const typename Elements::
   }
 }
 
-// Of scores, to room.of_scores, and of queries.
+// Computes the gradients of scores, into room.of_scores, and of queries.
 template <typename Elements>
 void QueryGradients(const HeadBackward<typename Elements::Type>& h, const HeadRoom<Elements>& room) {
   using T = typename Elements::Type;
@@ -227,7 +227,8 @@ void QueryGradients(const HeadBackward<typename Elements::Type>& h, const HeadRo
   }
 }
 
-// Of keys and values, to rows of OutElements; keys [first, first + rows) are seen by queries from `seen` on.
+// Computes the gradients of keys and values. Under a causal mask keys [first, first + rows) are seen by queries from
+// `seen` on.
 template <typename Elements, typename OutElements>
 void KeyGradients(const HeadBackward<typename Elements::Type>& h, const HeadRoom<Elements>& room,
                   const Rows<typename OutElements::Type>& of_key,

@@ -11,7 +11,7 @@
 namespace plait::attention {
 namespace {
 
-// Neighbouring lanes exchanged.
+// Swaps the lanes of each pair.
 template <std::size_t... kLane>
 PLAIT_INLINE simd::WideF32 WithPairsSwapped(simd::WideF32 v, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(v, v, (kLane ^ 1)...);

@@ -17,15 +17,15 @@ namespace plait::attention {
 
 using simd::BFloat16;
 
-// (seq, width): `width` numbers lie together, rows are `stride` apart.
+// (seq, width): rows are contiguous, `stride` elements apart.
 template <typename T>
 struct Rows {
   T* data = nullptr;
   std::int64_t stride = 0;
 };
 
-// One key head and the `group` query heads that look at it: their queries and results, and in HeadBackward gradients, lie
-// `width` numbers, probabilities seq^2, apart.
+// One key head and the `group` query heads that attend to it. From one query head to the next, queries, results and (in
+// HeadBackward) their gradients are `width` elements apart, probabilities seq^2 elements.
 template <typename T>
 struct HeadForward {
   std::int64_t group = 1;
@@ -53,8 +53,8 @@ struct HeadBackward {
   Rows<T> of_query, of_key, of_value;  // written
 };
 
-// Rotary positions (Su et al., arXiv:2104.09864) in rows of heads, (rows, heads width): pair (a, b) of neighbours at
-// position p, which is row i mod seq, becomes (a cos - b sin, b cos + a sin); `back`: turned the other way.
+// Rotary positions (Su et al., arXiv:2104.09864) for rows of heads, (rows, heads width): a pair (a, b) of neighbouring
+// elements in row i, at position i mod seq, becomes (a cos - b sin, b cos + a sin); `back`: the inverse rotation.
 template <typename T>
 struct RotatedHeads {
   std::int64_t seq = 0;
@@ -76,7 +76,7 @@ struct HeadKernels {
   void (*rotate)(const RotatedHeads<T>& heads, std::int64_t first, std::int64_t last) = nullptr;
 };
 
-// Null where LibTorch's products are used (models/linear/kernels/product.h).
+// The kernels of this CPU, or null where LibTorch's products are used (models/linear/kernels/product.h).
 template <typename T>
 const HeadKernels<T>* UsableHeads();
 

@@ -1,4 +1,4 @@
-// Bounds of the rounding of attention and its gradients.
+// Bounds on the rounding errors of attention and its gradients.
 #ifndef PLAIT_MODELS_ATTENTION_TESTING_HEAD_BOUNDS_H_
 #define PLAIT_MODELS_ATTENTION_TESTING_HEAD_BOUNDS_H_
 
@@ -18,8 +18,8 @@ struct HeadBounds {
   at::Tensor values, of_query, of_key, of_value;
 };
 
-// Of queries, keys and values, (batch, heads, seq, width) of float64 each, and the gradient of the results; `errors` of
-// queries and keys, by number: what they already are off.
+// `heads`: queries, keys and values, (batch, heads, seq, width) float64 each; `of_out`: the gradient of the results.
+// `errors`: elementwise errors that queries and keys already have.
 HeadBounds BoundsOfHeads(const std::vector<at::Tensor>& heads, const at::Tensor& of_out, bool causal,
                          const Precision& precision, const std::vector<at::Tensor>& errors = {});
 

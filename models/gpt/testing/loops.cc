@@ -13,7 +13,7 @@ using Rows = std::vector<Row>;
 struct Weights {
   std::map<std::string, at::Tensor> tensors;
 
-  // Row i of a matrix, or a vector, in float64; zeros where there is no such tensor (a bias).
+  // Row i of a matrix, or a vector, in float64; zeros if there is no such tensor (a bias).
   Row Of(const std::string& name, std::int64_t width) const {
     const auto found = tensors.find(name);
     if (found == tensors.end()) return Row(width, 0.0);
@@ -47,7 +47,7 @@ double GeluOf(double x, Gelu kind) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
 }
 
-// `products` are queries, keys and values side by side. Position i looks at 0 to i.
+// `products`: queries, keys and values side by side. Position i attends to positions 0 to i.
 Row Attention(const Rows& products, std::size_t i, std::int64_t heads, std::int64_t width) {
   Row out(width, 0.0);
   const std::int64_t size = width / heads;

@@ -1,4 +1,4 @@
-// The GPT written out as loops over doubles: what tests compare with.
+// GPT as loops over doubles, as a reference for tests.
 #ifndef PLAIT_MODELS_GPT_TESTING_LOOPS_H_
 #define PLAIT_MODELS_GPT_TESTING_LOOPS_H_
 

@@ -9,8 +9,8 @@
 namespace plait::gru {
 namespace {
 
-// Where the gate gradients lie: [gate][block][row][places of lanes], and for pairs also [gate][block][places
-// of rows][lane], behind the former.
+// Layout of gate gradients: [gate][block][row][places of lanes], followed, for pairs, by [gate][block][places of
+// rows][lane].
 template <typename T, typename P>
 struct GateLayout {
   GateLayout(Index row_count, Index hidden) : rows(row_count), padded(PaddedHidden<T>(hidden)) {}

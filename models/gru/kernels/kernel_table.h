@@ -3,20 +3,18 @@
 // Sizes: rows = batch, hidden, input (features of what the layer reads). Gate order everywhere: r, z, n (as
 // torch), and hn, the hidden product inside n. Matrices are row-major.
 //
-// Blocked layouts cut the hidden units into blocks of as many lanes as a vector has (the last block may be a
-// half vector); `padded_hidden` is the sum of the lanes. They are private to a table: pack and use with the
-// same one.
+// Blocked layouts divide the hidden units into blocks of one vector (the last block may be a half vector);
+// `padded_hidden` is the total number of lanes. Layouts are private to a table: pack and compute with the same
+// table.
 //   packed layer weights  [block][k][r, z, n][lane]          gates bias   [block][r, z, n, hn][lane]
 //   input gates           [block][row][r, z, n][lane]        saved        [block][row][r, z, n, hn][lane]
-//   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights)
-//   [panel][k][column]
-// A bfloat16 table rounds both factors of each product. Where the processor multiplies pairs of bfloat16, two
-// neighbours in k share a number's place in operands and packed weights, and gate gradients are held twice,
-// in pairs of units and in pairs of rows.
+//   gate gradients        [r, z, n, hn][block][row][lane]    packed columns (adjoint weights)  [panel][k][column]
+// A bfloat16 table rounds both factors of each product. On CPUs that multiply pairs of bfloat16, two neighbours in k
+// share one float in operands and packed weights, and gate gradients are stored twice, in pairs of units and in pairs
+// of rows.
 //
-// Every result is a fixed chain of multiply-adds (k ascending: bias, input, hidden), so that it does not
-// depend on the other rows, on alignment, or on whether input gates were computed before. No function
-// allocates.
+// Every result is a fixed chain of multiply-adds (bias, input, hidden; k ascending), so that it does not depend on the
+// other rows, on alignment, or on whether input gates were computed in advance. No function allocates.
 #ifndef PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 #define PLAIT_MODELS_GRU_KERNELS_KERNEL_TABLE_H_
 
@@ -39,9 +37,9 @@ struct LayerStep {
   bool implicit = false;
   T dt = 1;
   int repeats = 1;
-  Rows<T> input;  // what is multiplied by weight_ih, as operand; not read if input_gates is given
-  const T* input_gates = nullptr;  // bias and input product, computed before
-  Rows<T> state_operand;           // what is multiplied by weight_hh: the state as operand
+  Rows<T> input;  // multiplied by weight_ih, in operand layout; not read if input_gates is given
+  const T* input_gates = nullptr;  // bias and input product, computed in advance
+  Rows<T> state_operand;           // multiplied by weight_hh: the state in operand layout
   const T* state = nullptr;        // (rows, hidden)
   const T* input_weights = nullptr;
   const T* hidden_weights = nullptr;
@@ -77,15 +75,15 @@ struct GateProduct {
   std::int64_t to_stride = 0;
 };
 
-// One step's share in a weight gradient.
+// One step's contribution to a weight gradient.
 template <typename T>
 struct OuterTerm {
   const T* gate_gradients = nullptr;
   const T* operand = nullptr;  // (rows, columns) as outer operand, row stride operand_stride
 };
 
-// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of the call is
-// formed first, in the order of the terms, then added once.
+// to(3 * hidden, columns) += sum over terms and rows of gate_gradients^T operand. The sum of a call is formed in the
+// order of the terms, then added once.
 template <typename T>
 struct OuterProduct {
   std::int64_t rows = 0;
@@ -126,8 +124,8 @@ struct KernelTable {
 
   void (*sigmoid)(const T* from, std::int64_t count, T* to);
   void (*tanh)(const T* from, std::int64_t count, T* to);
-  // For bfloat16 tables: factors in the form that products read. `to` has rows * columns numbers (an even
-  // number of rows for outer_operand); the result is it and its row stride, columns as given.
+  // For bfloat16 tables: convert factors to the layout that products read. `to` has room for rows * columns elements
+  // (for outer_operand: an even number of rows). Return `to` with its row stride, and the given columns.
   Rows<T> (*operand)(std::int64_t rows, const Rows<T>& from, T* to);
   Rows<T> (*outer_operand)(std::int64_t rows, const Rows<T>& from, T* to);
 };

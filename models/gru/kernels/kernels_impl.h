@@ -1,5 +1,5 @@
-// The kernels, once for all processor families; a .cc includes a simd_*.h, then this file. Everything lies in
-// an unnamed namespace, so that no code made for one family can be linked into another.
+// The kernels, one implementation for all processor families; a .cc includes the family's header (models/simd), then
+// this file. Everything is in an unnamed namespace, so that code compiled for one family is never linked into another.
 #ifndef PLAIT_MODELS_GRU_KERNELS_KERNELS_IMPL_H_
 #define PLAIT_MODELS_GRU_KERNELS_KERNELS_IMPL_H_
 

@@ -25,8 +25,8 @@ struct ShareAndSlope {
 };
 
 // h' = h + share (n - h); classic: share = dt (1 - z); implicit: share = dt (1 - z) / (1 + dt (1 - z)).
-// Repeated with the same gates, the old state keeps the power of its part: 1 - share = (1 - dt (1 -
-// z))^repeats or (1 + dt (1 - z))^-repeats.
+// With repeats, the weight of the old state is a power: 1 - share = (1 - dt (1 - z))^repeats or
+// (1 + dt (1 - z))^-repeats.
 template <typename Params, typename V>
 PLAIT_INLINE ShareAndSlope<V> StateShare(const Params& p, V z) {
   const V one = Splat<V>(1);

@@ -10,7 +10,7 @@
 namespace plait::gru {
 namespace {
 
-// Accumulators of a tile; the other registers hold a row of weights and a broadcast value.
+// Registers for the accumulators of a tile; the others hold a row of weights and a broadcast value.
 constexpr int kAccumulators = simd::kRegisters * 3 / 4;
 constexpr int kForwardRows = simd::kRegisters >= 32 ? 6 : 4;
 constexpr int kPanelVectors = simd::kRegisters >= 32 ? 3 : 2;
@@ -73,7 +73,7 @@ PLAIT_INLINE void ForEachRowTile(Index rows, const F& f) {
     }
   }
   if (row < rows) f(row, std::integral_constant<int, 1>{});
-  // After 8 or 4 rows at most 4 + 2 + 1 or 2 + 1 are left; after 6 at most 4 + 1; so nothing is left here.
+  // Tiles of 8 or 4 rows leave at most 4 + 2 + 1 or 2 + 1 rows, tiles of 6 at most 4 + 1, so none are left here.
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which kernels this processor can run.
+// The kernels that this CPU can run.
 #ifndef PLAIT_MODELS_GRU_KERNELS_USABLE_KERNELS_H_
 #define PLAIT_MODELS_GRU_KERNELS_USABLE_KERNELS_H_
 
@@ -8,8 +8,8 @@
 
 namespace plait::gru {
 
-// Those with bfloat16 products, or the others; the fastest first. Never empty: the portable table is always
-// there.
+// The tables with bfloat16 products, or those without, fastest first. Never empty: the portable table is always
+// included.
 template <typename T>
 std::vector<const KernelTable<T>*> UsableKernels(bool bfloat16);
 

@@ -1,4 +1,4 @@
-// Many steps of the GRU at once against the same steps one at a time.
+// Batched steps of the GRU against single steps.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -22,7 +22,8 @@ struct GruStep::Slots final : mgrit::TensorStep::Tape {
   }
 
   Input input;
-  // By level, then by first step, from the first own one on. A coarse step may end behind the last own step.
+  // Indexed by level, then by first fine step, counted from the first own step. A coarse step may end after the last
+  // own step.
   std::vector<std::deque<Slot>> by_level;
 };
 
@@ -74,7 +75,7 @@ void GruStep::Begin(Tape* tape, const models::BlockContext& /*context*/) {
   if (slots_ != nullptr) slots_->input = input_;
 }
 
-// Other solves may have begun since the forward one; its parameters are unchanged, or autograd has thrown.
+// Other solves may have begun since the forward one. Its parameters are unchanged, else autograd has thrown.
 void GruStep::BeginAdjoint(Tape& tape) {
   slots_ = static_cast<Slots*>(&tape);
   input_ = slots_->input;
@@ -92,7 +93,7 @@ GruStep::Slot& GruStep::SlotOf(int level, std::int64_t fine_start) {
   auto& by_level = slots_->by_level;
   if (by_level.size() <= static_cast<std::size_t>(level)) by_level.resize(level + 1);
   const auto index = static_cast<std::size_t>(fine_start - first_);
-  if (by_level[level].size() <= index) by_level[level].resize(index + 1);  // moves no slot
+  if (by_level[level].size() <= index) by_level[level].resize(index + 1);  // a deque: references stay valid
   Slot& slot = by_level[level][index];
   if (!slot.saved.defined()) slot.saved = cell_->NewSaved(batch());
   return slot;

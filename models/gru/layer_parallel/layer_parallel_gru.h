@@ -1,11 +1,11 @@
-// The GRU solved layer-parallel: drop-in for the serial module, whose parameters it shares.
+// The GRU solved layer-parallel, with the parameters of the serial module.
 //
 //   const GruConfig config = {.input = 9, .hidden = 100, .layers = 2, .kind = GruKind::kImplicit};
 //   LayerParallelGru parallel(serial_parameters, config, at::kFloat, comm, /*steps=*/128,
 //                             /*final_time=*/128.0, options);
 //   at::Tensor h_end = parallel.Forward(x);                       // (layers, batch, hidden)
 //
-// Several recorded passes may wait for their backward, as for mgrit::LayerParallel.
+// Several recorded passes may be waiting for their backward, as with mgrit::LayerParallel.
 #ifndef PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
 #define PLAIT_MODELS_GRU_LAYER_PARALLEL_LAYER_PARALLEL_GRU_H_
 
@@ -24,22 +24,23 @@ namespace plait::gru {
 
 class LayerParallelGru {
  public:
-  // What stands between the solver and the step: something that times or records its calls, say.
+  // Wraps the step before it is given to the solver, for example to time or record its calls.
   using StepDecorator = std::function<std::shared_ptr<mgrit::TensorStep>(std::shared_ptr<mgrit::TensorStep>)>;
 
-  // `parameters`: gives the current ones, as GruCell::SetParameters orders them; float32 or float64 by
-  // `options`. Collective. The settings fit `steps` (mgrit::LayerParallel::Check), else the program ends.
+  // Collective. `parameters`: returns the current ones, in the order of GruCell::SetParameters, of the dtype (float32
+  // or float64) and device of `tensor_options`. Throws c10::Error on all ranks if
+  // mgrit::LayerParallel::Check(options, steps) fails.
   LayerParallelGru(GruStep::ParameterList parameters, const GruConfig& config,
                    const at::TensorOptions& tensor_options, comm::Communicator communicator,
                    std::int64_t steps, double final_time, const mgrit::LayerParallelOptions& options,
                    const GruStepOptions& step_options = {}, const StepDecorator& decorate = nullptr);
 
-  // Collective. x: (batch, steps, input) with the steps of the solver, and `initial`: (layers, batch,
-  // hidden), zero if not defined; the same on every rank. Other shapes throw c10::Error. The state after the
-  // last step, (layers, batch, hidden), recorded by autograd with respect to the parameters, x and `initial`.
+  // Collective. Returns the state after the last step, (layers, batch, hidden), on every rank, recorded by autograd
+  // with respect to the parameters, x and `initial`. x: (batch, steps, input) with the solver's number of steps;
+  // `initial`: (layers, batch, hidden), zero if undefined; both the same on every rank. Other shapes throw c10::Error.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& initial = {});
 
-  // Of coarse steps from the next Forward on; not while a recorded pass waits for its backward.
+  // Takes effect at the next Forward. Must not be called between a recorded pass and its backward.
   void set_step_options(const GruStepOptions& options) { step_->set_options(options); }
   mgrit::LayerParallel& solver() { return solver_; }
   const mgrit::LayerParallel& solver() const { return solver_; }

@@ -96,7 +96,7 @@ Result Differentiated(const std::vector<at::Tensor>& parameters, std::int64_t la
   return result;
 }
 
-// The oracle: the plain loop over the cell's adjoint is tested against autograd in models/gru/serial_test.cc.
+// The reference; models/gru/serial_test.cc tests it against autograd.
 Result Serial(const Case& c, const std::vector<at::Tensor>& parameters, std::int64_t batch) {
   SerialGru serial({.cell = c.config(), .final_time = kFinalTime}, at::kDouble);
   {
@@ -264,7 +264,7 @@ TEST(LayerParallelGru, OtherShapesThanTheSolversAreRefused) {
             std::string::npos);
 }
 
-// Notes for how many steps the cell prepared the inputs.
+// Records for how many steps the cell prepared inputs.
 class NotingCell final : public GruCell {
  public:
   NotingCell(const GruConfig& config, std::int64_t& prepared)

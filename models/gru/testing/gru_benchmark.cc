@@ -3,9 +3,8 @@
 //   bazel run //models/gru:gru_benchmark -- [repeats] [classic|implicit|bfloat16|all]
 //
 // prints, per variant, `gru_step program=plait variant=classic median=0.0801 min=0.0790 max=0.0840
-// cpu_median=0.0800 repeats=20`; cpu_median counts only the time that the thread ran, for a machine that
-// others use too. torch_gru_benchmark.py beside it prints the same line for torch.nn.GRU and can run both
-// alternately.
+// cpu_median=0.0800 repeats=20`; cpu_median is CPU time, the better measure on a shared machine.
+// models/gru/torch_gru_benchmark.py prints the same line for torch.nn.GRU and can alternate between both.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>

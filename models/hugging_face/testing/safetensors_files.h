@@ -1,4 +1,4 @@
-// What the tests of models' files in Hugging Face's layout share.
+// Helpers for tests of models' files in Hugging Face's layout.
 #ifndef PLAIT_MODELS_HUGGING_FACE_TESTING_SAFETENSORS_FILES_H_
 #define PLAIT_MODELS_HUGGING_FACE_TESTING_SAFETENSORS_FILES_H_
 
@@ -11,17 +11,17 @@
 
 namespace plait::hugging_face::testing {
 
-// A folder of the test's own, made where it is not there yet.
+// Returns a folder below the test's temporary folder; creates it if necessary.
 std::string Folder(const std::string& name);
 
-// Normal numbers for all parameters, norms and biases too.
+// Draws all parameters from a normal distribution, norms and biases too.
 void DrawParameters(const models::ModuleModel& model);
 
-// Reads `files` into `model`, which is on the meta device, a unit at a time, as engines do. Its parameters must be those
-// of `expected` then, bit by bit.
+// Materializes and reads `model`, which is on the meta device, one unit at a time, as engines do. Expects its
+// parameters to be bitwise equal to those of `expected`.
 void ExpectReads(const Weights& files, const models::ModuleModel& model, const models::ModuleModel& expected);
 
-// Writes the files in `folder` again with `replacement` (float32) as tensor `name`, or without that where it is undefined.
+// Rewrites the files in `folder` with `replacement` (float32) as tensor `name`, or without it if undefined.
 void ReplaceTensor(const std::string& folder, const std::string& name, const at::Tensor& replacement);
 
 }  // namespace plait::hugging_face::testing

@@ -1,7 +1,7 @@
-// What transformers_test.py asks of the library: safetensors_probe COMMAND ARGUMENT...
+// The program that transformers_test.py and transformers_vit_test.py run: safetensors_probe COMMAND ARGUMENT...
 //   run FOLDER BATCH TYPE OUT     reads a model as TYPE (float32, float64) and {"inputs", "targets"}; writes
 //                                 "logits", "loss" and each parameter's gradient under its name
-//   save-gpt2 FOLDER BIAS GELU    writes a model with random numbers: BIAS yes or no, GELU exact or tanh
+//   save-gpt2 FOLDER BIAS GELU    writes a model with random weights: BIAS yes or no, GELU exact or tanh
 //   save-llama FOLDER KV_HEADS
 //   save-vit FOLDER BIAS          BIAS: of queries, keys and values
 //   copy FOLDER OUT BYTES         reads a model, writes it again in shards of BYTES

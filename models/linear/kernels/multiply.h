@@ -1,10 +1,10 @@
 // The loops of a product: blocks of rows, groups of columns, chunks of k, panels, tiles. A .cc includes the
 // header of its family (models/simd), then this file.
 //
-// A panel of the right operand, two vectors wide, is packed and stays in the second-level cache while tiles
-// of 14 rows, whose sums fill the registers, pass over it; the left operand is read as it lies. This is the
-// scheme of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008),
-// without packing of the left operand, which costs more than it brings where the other one is as narrow.
+// A panel of the right operand, two vectors wide, is packed and stays in the second-level cache while tiles of 14
+// rows, whose sums fill the registers, pass over it; the left operand is not packed. This is the scheme of Goto
+// and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34 (2008), except that
+// packing the left operand does not pay off with panels this narrow.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_MULTIPLY_H_
 
@@ -23,7 +23,7 @@ constexpr Index kRowsPerBlock = 72 * kTileRows;
 constexpr Index kPlacesPerChunk = 1024;  // a panel of 128 KiB
 constexpr Index kPanelsPerGroup = 16;    // whose unfinished sums are kept between chunks
 
-// How operands and results lie in memory.
+// Element types of operands and results.
 template <typename OperandElements, typename OutElements = OperandElements>
 struct ProductKind {
   using Elements = OperandElements;
@@ -31,7 +31,7 @@ struct ProductKind {
   using Product = linear::Product<typename Elements::Type, typename Out::Type>;
 };
 
-// What all tiles of one panel and chunk share.
+// Shared by all tiles of one panel and chunk.
 template <typename Kind>
 struct PanelWork {
   const typename Kind::Product* product;
@@ -68,8 +68,8 @@ PLAIT_INLINE void Finish(const SumsOf<kRows, kVectors>& sums, const PanelWork<Ki
   }
 }
 
-// Brings the lines that a tile's results go to: weight gradients of many experts are written to memory, with few
-// multiplications each.
+// Prefetches the cache lines of a tile's results: weight gradients of many experts are written to memory with few
+// multiplications per element.
 template <typename Kind, int kRows, int kVectors>
 PLAIT_INLINE void FetchResults(const PanelWork<Kind>& work, Index row) {
   const auto* to = work.product->out + row * work.product->out_stride + work.column;
@@ -114,8 +114,8 @@ void ComputeTileOf(const PanelWork<Kind>& work, Index row, Index rows) {
   }
 }
 
-// Tiles of kTileRows rows, then one of what is left; if that is so little that its few sums would wait for each other,
-// it takes half of the last whole tile's rows.
+// Tiles of kTileRows rows, then one with the rest; a rest of very few rows, whose sums would wait for each other, is
+// evened out with the last whole tile.
 template <typename Kind, int kVectors>
 void ComputePanel(const PanelWork<Kind>& work, Index last_row, PanelAhead ahead) {
   constexpr Index kFewRows = 4;
@@ -171,7 +171,7 @@ void ComputeGroup(const typename Kind::Product& p, const LeftPlaces& left, Index
   } while (begin < places);
 }
 
-// Floats of room that a panel takes.
+// Size of a packed panel in floats.
 template <typename Elements>
 constexpr Index PanelRoom(Index inner) {
   return Least(Places<Elements>(inner), kPlacesPerChunk) * kPanelColumns;
@@ -203,15 +203,15 @@ void Multiply(const typename Kind::Product& p, const ForRanges& for_ranges) {
   });
 }
 
-// What a panel costs, in multiplications by a column; packing it is worth those of a few rows.
+// The cost of a panel, in multiplications per column; packing it costs as much as a few rows.
 template <typename P>
 Index CostOfPanel(const P& p) {
   constexpr Index kRowsOfPacking = 8;
   return (p.rows + kRowsOfPacking) * (p.inner + 1);
 }
 
-// All panels in a row, each as long as its cost. Ranges of the row are computed by different threads, each of which
-// computes the panels that begin in its range, and reads the left operands of their products for itself.
+// Lays all panels of all products end to end, each as long as its cost, and divides the total into ranges for threads.
+// A thread computes the panels that begin in its range, and prepares their left operands for itself.
 template <typename Kind>
 void MultiplyEach(const typename Kind::Product* products, Index count, const ForRanges& for_ranges) {
   using Elements = typename Kind::Elements;

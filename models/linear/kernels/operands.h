@@ -1,5 +1,5 @@
-// Operands as the tiles read them: the right one in panels of columns, the left one as it lies where that can
-// be, else with pairs of neighbours in k side by side. `Elements` is one of
+// Operands in the layout that tiles read: the right one packed in panels of columns, the left one in place if
+// possible, else copied with pairs of neighbours in k side by side. `Elements` is one of
 // models/simd/*_elements.h.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_OPERANDS_H_
@@ -23,7 +23,7 @@ constexpr Index kWide = simd::kLanes<WideF32>;
 
 constexpr Index Least(Index a, Index b) { return a < b ? a : b; }
 
-// Room for `count` floats, from a multiple of 64 bytes on.
+// Memory for `count` floats, aligned to 64 bytes.
 struct FreeRoom {
   void operator()(float* room) const { std::free(room); }
 };
@@ -33,16 +33,15 @@ inline Room RoomFor(Index count) {
   return Room(static_cast<float*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes))));
 }
 
-// Places that `inner` neighbours take.
+// Number of places for `inner` elements of k.
 template <typename Elements>
 constexpr Index Places(Index inner) {
   return (inner + Elements::Products::kPair - 1) / Elements::Products::kPair;
 }
 
-// P below is a Product of Elements::Type. Panel (k, columns) of places, `width` (a multiple of a vector)
-// apart, from places [first, last) of k and columns [column, column + count). What lies behind the last
-// column and the last k is zero.
-// kWhole: `count` is `width`.
+// P below is a Product of Elements::Type. Packs places [first, last) of k and columns [column, column + count) into a
+// panel (places, width), where `width` is a multiple of a vector. Zero beyond the last column and the last k.
+// kWhole: `count` equals `width`.
 template <typename Elements, bool kWhole, typename P>
 void PackColumnsTogether(const P& p, Index first, Index last, Index column, Index count, Index width,
                          float* to) {
@@ -57,8 +56,8 @@ void PackColumnsTogether(const P& p, Index first, Index last, Index column, Inde
   }
 }
 
-// Up to kWide places of `columns` columns from `from` on, `numbers` of them in memory, as rows of `to`. kWhole: all
-// are there.
+// Packs up to kWide places of up to kWide columns, `numbers` elements of k each, and transposes them into rows of `to`.
+// kWhole: a full square.
 template <typename Elements, bool kWhole, typename T>
 PLAIT_INLINE void PackSquare(const T* from, Index stride, Index columns, Index numbers, float* to,
                              Index width, Index places) {
@@ -106,12 +105,12 @@ void PackPanel(const P& p, Index first, Index last, Index column, Index count, I
   }
 }
 
-// The memory that a panel is packed from, fetched into the second-level cache line by line while tiles pass over the
-// panel before it: weights of many experts come from memory, and packing alone would wait for them.
+// Prefetches the memory that the next panel is packed from into the second-level cache, line by line, while tiles pass
+// over the current panel: weights of many experts come from memory, and packing alone would wait for them.
 class PanelAhead {
  public:
   PanelAhead() = default;
-  // Numbers [first, last) of k, columns [column, column + count).
+  // Elements [first, last) of k, columns [column, column + count).
   template <typename P>
   PanelAhead(const P& p, Index first, Index last, Index column, Index count) {
     constexpr Index kNumber = sizeof(*p.right.data);
@@ -148,7 +147,7 @@ struct LeftPlaces {
 
 constexpr Index WholeVectors(Index count) { return (count + kWide - 1) / kWide * kWide; }
 
-// Floats of room that LeftOf needs to put pairs together.
+// Scratch memory, in floats, that LeftOf needs.
 template <typename Elements, typename P>
 Index LeftRoom(const P& p) {
   constexpr Index kPair = Elements::Products::kPair;
@@ -158,7 +157,7 @@ Index LeftRoom(const P& p) {
   return p.rows * WholeVectors(Places<Elements>(p.inner));
 }
 
-// Rows lie together, pairs apart: places of all rows for each k.
+// For a left operand with contiguous columns: pairs up neighbours in k; for each place of k, all rows.
 template <typename Elements, typename P>
 LeftPlaces PairedRows(const P& p, float* room) {
   const Index places = Places<Elements>(p.inner), padded = WholeVectors(p.rows);
@@ -174,7 +173,7 @@ LeftPlaces PairedRows(const P& p, float* room) {
   return {room, 1, padded};
 }
 
-// Pairs lie together, but the last one is half or rows begin within one.
+// For contiguous rows of odd length or odd stride: completes the last pair, and aligns rows to pairs.
 template <typename Elements, typename P>
 LeftPlaces CompletedPairs(const P& p, float* room) {
   const Index places = Places<Elements>(p.inner), padded = WholeVectors(places);

@@ -2,8 +2,8 @@
 //
 //   out(i, j) = sum over k of left(i, k) right(k, j)  + bias(j) + residual(i, j)
 //
-// Sums are in float32, in the order of k, whatever the tile: a row has the same bits in any batch and on any
-// number of threads. Numbers are float or bfloat16; a bfloat16 result is rounded once, to nearest even.
+// Sums are in float32, in the order of k, whatever the tile: a row's result is bitwise identical in any batch and on
+// any number of threads. Elements are float or bfloat16; a bfloat16 result is rounded once, to nearest even.
 #ifndef PLAIT_MODELS_LINEAR_KERNELS_PRODUCT_H_
 #define PLAIT_MODELS_LINEAR_KERNELS_PRODUCT_H_
 
@@ -24,7 +24,7 @@ struct Matrix {
   std::int64_t column_stride = 1;
 };
 
-// Out is T, or float for sums that are not to be rounded.
+// Out is T, or float for sums that are not rounded.
 template <typename T, typename Out = T>
 struct Product {
   std::int64_t rows = 0;
@@ -51,12 +51,12 @@ struct ProductKernels {
                         const ForRanges& for_ranges) = nullptr;
 };
 
-// The best of this processor, or null where LibTorch's products are as good or better: they are MKL's in
-// float32, whose kernels for AVX-512 AMD's processors do not get, and oneDNN's in bfloat16.
+// The kernels of an AMD CPU with AVX-512 (bfloat16: AVX-512 BF16). Null on other CPUs, where LibTorch's products are
+// used: in float32 MKL's, which runs its AVX-512 kernels on Intel CPUs only, in bfloat16 oneDNN's.
 template <typename T>
 const ProductKernels<T>* UsableProducts();
 
-// Of one family each; to be called on a processor that has its instructions.
+// The kernels of one family each; call them only on a CPU with its instructions.
 const ProductKernels<float>* Avx512Products();
 const ProductKernels<BFloat16>* Avx512PairProducts();
 

@@ -13,7 +13,7 @@ namespace {
 using Lanes = simd::IntegerLanes<WideF32>;
 using Bytes = std::int8_t __attribute__((vector_size(kWide)));
 
-// A number that is not one passes both.
+// NaN passes both.
 PLAIT_INLINE WideF32 Relu(WideF32 x) { return x < WideF32{} ? WideF32{} : x; }
 PLAIT_INLINE WideF32 WherePassed(WideF32 result, WideF32 gradient) {
   return result <= WideF32{} ? WideF32{} : gradient;

@@ -1,6 +1,6 @@
 // Convolutions of planes (step.h) for one family; a .cc includes the family's header (models/simd) first.
 //
-// The sum of a position is bias, then channels in order, of each the nine weights in order: in any tile the same bits.
+// A sum is formed in the order bias, channels, and for each channel its nine weights: bitwise identical in any tile.
 #ifndef PLAIT_MODELS_ODENET_KERNELS_CONVOLVE_H_
 #define PLAIT_MODELS_ODENET_KERNELS_CONVOLVE_H_
 
@@ -74,7 +74,7 @@ void ConvolveChannels(const Filter& filter, Index first, Index channels, const f
 
 constexpr Index kChannelsTogether = 4;
 
-// Calls call(first, count) for as few and as even parts of the channels as there are with up to kChannelsTogether.
+// Calls call(first, count) for the fewest parts of at most kChannelsTogether channels, as equal as possible.
 template <typename Call>
 void InParts(Index channels, const Call& call) {
   Index parts = (channels + kChannelsTogether - 1) / kChannelsTogether;

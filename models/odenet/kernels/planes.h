@@ -1,5 +1,5 @@
 // Images to planes (step.h) and back, for one family; a .cc includes the family's header (models/simd) first.
-// No templates of the standard library: what is made of them for one family could be linked into another.
+// Does not use templates of the standard library: their instantiations for one family could be linked into another.
 #ifndef PLAIT_MODELS_ODENET_KERNELS_PLANES_H_
 #define PLAIT_MODELS_ODENET_KERNELS_PLANES_H_
 

@@ -1,5 +1,5 @@
-// Against loops over float64 numbers. All numbers are small multiples of a power of two: no sum in float32 is rounded, and
-// the bits are those of the loops. With c channels, n images of p pixels, u, of_out and scale in halves up to 1 and weights
+// Against loops over doubles. All values are small multiples of a power of two: no sum in float32 is rounded, and
+// results are bitwise equal to those of the loops. With c channels, n images of p pixels, u, of_out and scale in halves up to 1 and weights
 // in quarters up to 1/4: the first convolution is a multiple of 1/8 below 3 c, the second of 1/32 below 6 c^2, the gradient of
 // u of 1/64 below 50 c, those of weights of 1/32 below 1.2 c n p: 22 bits for n p = 7056 and c = 16.
 #include "models/odenet/kernels/step.h"
@@ -199,7 +199,7 @@ TEST(Step, OfAnImageHasTheSameBitsInAnyRange) {
   }
 }
 
-// A number that is not one reaches the pixels that two convolutions of width 3 bring it to, and no others.
+// NaN reaches exactly the pixels in the receptive field of two convolutions of width 3.
 TEST(Step, KeepsWhatIsNotANumber) {
   Case c({1, 1, 9, 9}, 1);
   c.u[4 * 9 + 4] = kUnset;

@@ -1,4 +1,4 @@
-// What torchvision_test.py asks of the library: safetensors_probe NAME WEIGHTS FRAMES TYPE OUT
+// The program that torchvision_test.py runs: safetensors_probe NAME WEIGHTS FRAMES TYPE OUT
 // The network NAME (resnet18, ...) with WEIGHTS (safetensors or .pt) on {"pixels"} of FRAMES, (n, rows, columns, 3),
 // in float32 or float64; writes {"inputs", "scores"}.
 #include <ATen/core/grad_mode.h>

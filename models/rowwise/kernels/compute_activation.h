@@ -38,8 +38,8 @@ PLAIT_INLINE V Polynomial(const float (&terms)[kTerms], V x) {
   return sum;
 }
 
-// erf(z) = z P(z^2) / Q(z^2), fitted to it on [0, 3.9] with least largest error, 1.5e-8; rounding makes that
-// 3.6e-7. Behind 3.9 it is 1 within 3.5e-8.
+// erf(z) = z P(z^2) / Q(z^2), a minimax fit on [0, 3.9] with error 1.5e-8; 3.6e-7 with rounding. Beyond 3.9 erf is 1
+// within 3.5e-8.
 template <typename V>
 PLAIT_INLINE V Erf(V z) {
   constexpr float kP[] = {1.1283790f, 0.19193983f, 0.052966744f, 0.0038368197f, 2.8745507e-4f, 2.0503844e-6f};
@@ -49,7 +49,7 @@ PLAIT_INLINE V Erf(V z) {
   return Between(z * Polynomial(kP, w) / Polynomial(kQ, w), -1, 1);
 }
 
-// The normal distribution's function, and its derivative.
+// The CDF of the normal distribution, and its density.
 template <typename V>
 PLAIT_INLINE V Normal(V x) {
   return Fma(Splat<V>(0.5f), Erf(x * Splat<V>(kRootHalf)), Splat<V>(0.5f));

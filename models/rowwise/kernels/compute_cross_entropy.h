@@ -15,7 +15,7 @@
 namespace plait::rowwise {
 namespace {
 
-// Of a row: several vectors at a time, so that they need not wait for each other.
+// Several vectors of a row at a time, for instruction-level parallelism.
 constexpr Index kVectorsTogether = 4;
 constexpr Index kTogether = kVectorsTogether * kWide;
 
@@ -47,7 +47,7 @@ PLAIT_INLINE WideF32 LogitsOf(const T* row, Index width, Index j) {
              : simd::Splat<WideF32>(-std::numeric_limits<float>::infinity());
 }
 
-// A NaN in the row may be passed over: the sum of exponentials has it.
+// May skip a NaN: the sum of exponentials propagates it.
 template <typename Elements, typename T>
 float LargestOf(const T* row, Index width) {
   const auto larger = [](WideF32 a, WideF32 b) { return a > b ? a : b; };
@@ -109,7 +109,7 @@ void CrossEntropyOfLogits(const CrossEntropyBackward<T>& pass, Index first, Inde
       const Index lanes = pass.width - j;
       Elements::Store(to + j, lanes, ExpBelowZero(Elements::Load(row + j, lanes) - shift) * factor);
     }
-    // The target's once more: 1 is subtracted before the result is rounded.
+    // Recompute the target's vector: 1 is subtracted before the result is rounded.
     const Index target = pass.targets[i], begin = target / kWide * kWide, lanes = pass.width - begin;
     WideF32 of_row = ExpBelowZero(Elements::Load(row + begin, lanes) - shift);
     of_row = of_row * simd::Splat<WideF32>(pass.inverse_sum[i]);

@@ -20,7 +20,7 @@ PLAIT_INLINE float Sum(WideF32 v) {
   return simd::Fold(v, [](WideF32 a, WideF32 b) { return a + b; });
 }
 
-// The lanes of a vector at column j that lie within the row, others zero.
+// The first `lanes` lanes of v, zero in the others.
 PLAIT_INLINE WideF32 Within(WideF32 v, Index lanes) {
   if (lanes >= kWide) return v;
   for (Index lane = lanes; lane < kWide; ++lane) v[lane] = 0;

@@ -1,8 +1,8 @@
 // Norms, activations, cross entropies and sums of rows on arrays, forward and backward, as kernels of a processor family
 // compute them.
 //
-// Numbers are float or bfloat16; all is computed in float32 and rounded once. Every row, and every column of
-// a sum over rows, has the same bits whatever is computed beside it.
+// Elements are float or bfloat16; everything is computed in float32 and rounded once. Every row, and every column of
+// a sum over rows, is bitwise identical whatever is computed beside it.
 #ifndef PLAIT_MODELS_ROWWISE_KERNELS_ROW_FUNCTIONS_H_
 #define PLAIT_MODELS_ROWWISE_KERNELS_ROW_FUNCTIONS_H_
 
@@ -44,7 +44,7 @@ struct LayerNormBackward {
   T* of_bias = nullptr;    // (width), or none
 };
 
-// y = f(x) factor
+// y = f(x) * factor
 template <typename T>
 struct ActivationForward {
   Activation f = Activation::kGelu;
@@ -61,7 +61,7 @@ struct ActivationBackward {
   const T* factor = nullptr;  // or none
   const T* of_y = nullptr;
   T* of_x = nullptr;       // may be of_y itself
-  T* of_factor = nullptr;  // where there is a factor; may be of_y itself
+  T* of_factor = nullptr;  // if there is a factor; may be of_y itself
   T* y = nullptr;          // the values again, or none
 };
 
@@ -126,7 +126,7 @@ struct RowKernels {
   void (*activate)(const ActivationForward<T>& pass, std::int64_t first, std::int64_t last) = nullptr;
   void (*activate_backward)(const ActivationBackward<T>& pass, std::int64_t first,
                             std::int64_t last) = nullptr;
-  // Rows [first, last): of the result, and of what was added.
+  // Rows [first, last) of the result; backward: of the addends.
   void (*sum_rows)(const RowSums<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
   void (*sum_rows_backward)(const RowSumsBackward<T>& sums, std::int64_t first, std::int64_t last) = nullptr;
   // Rows [first, last).
@@ -137,11 +137,11 @@ struct RowKernels {
 
 constexpr std::int64_t kColumnsTogether = 64;
 
-// Null where LibTorch's functions are used.
+// The kernels of this CPU, or null where LibTorch's operators are used.
 template <typename T>
 const RowKernels<T>* UsableRows();
 
-// Of one family each; to be called on a processor that has its instructions.
+// The kernels of one family each; call them only on a CPU with its instructions.
 const RowKernels<float>* Avx512Rows();
 const RowKernels<BFloat16>* Avx512PairRows();
 

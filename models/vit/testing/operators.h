@@ -1,4 +1,4 @@
-// A vision transformer written out in LibTorch's operators, from the parameters of a model: for tests.
+// A vision transformer written in LibTorch's operators on the parameters of a model, as a reference for tests.
 #ifndef PLAIT_MODELS_VIT_TESTING_OPERATORS_H_
 #define PLAIT_MODELS_VIT_TESTING_OPERATORS_H_
 
@@ -8,8 +8,8 @@
 
 namespace plait::vit::testing {
 
-// Logits (batch, classes) of images, recorded by autograd down to the model's parameters; without dropout. The
-// embedding is a convolution, attention one head at a time.
+// Returns logits (batch, classes), recorded by autograd with respect to the model's parameters; without dropout. The
+// embedding is a convolution, attention is computed head by head.
 at::Tensor LogitsByOperators(const Vit& vit, const at::Tensor& images);
 
 }  // namespace plait::vit::testing
