@@ -10,7 +10,7 @@ namespace plait::models {
 absl::Status CheckHeld(const ModelSizes& sizes, const HeldNumbers& held) {
   if (sizes.layers > held.tensors) {
     return absl::InvalidArgumentError(absl::StrCat("the options ask for ", sizes.layers,
-                                                   " layers, but its files hold ", held.tensors, " tensors"));
+                                                   " layers, but the files hold ", held.tensors, " tensors"));
   }
   for (const std::vector<std::int64_t>& shape : sizes.shapes) {
     std::int64_t numbers = 1;
@@ -20,7 +20,7 @@ absl::Status CheckHeld(const ModelSizes& sizes, const HeldNumbers& held) {
     if (fits && numbers <= held.numbers) continue;
     return absl::InvalidArgumentError(absl::StrCat("the options ask for parameters of ",
                                                    absl::StrJoin(shape, " x "),
-                                                   " numbers, but its files hold ", held.numbers));
+                                                   " numbers, but the files hold ", held.numbers));
   }
   return absl::OkStatus();
 }

@@ -117,16 +117,16 @@ TEST(HuggingFaceGpt2, HoldsSizesAgainstTheFiles) {
   for (const auto& [change, problem] :
        {std::pair<std::function<void(GptOptions&)>, std::string>(
             [](GptOptions& o) { o.n_layer = 1'000'000'000; },
-            "have 1000000000 layers, but its files hold 28 tensors"),
+            "the options ask for 1000000000 layers, but the files hold 28 tensors"),
         {[](GptOptions& o) { o.vocab_size = std::int64_t{1} << 31; },
          "parameters of 2147483648 x 12 numbers"},
-        {[](GptOptions& o) { o.n_embd = o.n_head << 28; }, "numbers, but its files hold "}}) {
+        {[](GptOptions& o) { o.n_embd = o.n_head << 28; }, "numbers, but the files hold "}}) {
     GptOptions options = Small(true);
     change(options);
     std::ofstream(folder + "/config.json") << ConfigText(options);
     const absl::Status status = HuggingFaceGpt2::Open(folder).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the model is said to"));
+    EXPECT_THAT(status.message(), HasSubstr("sizes/config.json: the options ask for"));
     EXPECT_THAT(status.message(), HasSubstr(problem));
   }
 }

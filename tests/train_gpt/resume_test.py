@@ -72,7 +72,7 @@ class ResumeTest(runs.TrainTest):
         # Nor does it make a model that the checkpoint cannot hold.
         program_runs.change_settings(self.path("kept/step-000000005/index.h5"), n_layer="1000000000")
         run = self.train("--resume=kept/step-000000005", small=[], outputs="other", code=1)
-        self.assertRegex(run.errors()[-1], "the options ask for 1000000000 layers, but its files hold \\d+ tensors")
+        self.assertRegex(run.errors()[-1], "the options ask for 1000000000 layers, but the files hold \\d+ tensors")
 
     def test_on_another_mesh(self):
         double = ["--dtype=float64"]

@@ -41,7 +41,7 @@ class ResumeTest(runs.VitTest):
         with open(kept + "/latest", encoding="utf-8") as latest:
             program_runs.change_settings(f"{kept}/{latest.read().strip()}/index.h5", mlp_dim="99999")
         run = self.finish(self.start(os_flags), code=1)
-        self.assertRegex(run.errors()[-1], "the options ask for parameters of .* x 99999 numbers, but its files hold")
+        self.assertRegex(run.errors()[-1], "the options ask for parameters of .* x 99999 numbers, but the files hold")
 
     def test_sigterm(self):
         kept = self.path("kept")
