@@ -16,7 +16,7 @@ namespace plait::report {
 //     dt          99  1.54 ms  1.48 ms ...
 std::string TextTable(const ReportTable& table, int columns);
 
-// GitHub Markdown: a heading, the table and its footnote. |, <, ` and control characters in cells are escaped.
+// GitHub Markdown: a heading, the table and its footnote. |, < and ` in cells are escaped, control characters become ?.
 std::string MarkdownTable(const ReportTable& table);
 
 }  // namespace plait::report
