@@ -31,9 +31,9 @@ struct TokenRules {
 
 class BlockBatches {
  public:
-  // `text` must outlive the batches. options.tokens is set to its length; options.batch_size counts blocks over all
-  // ranks. `leaves` > 0 (--reproducible): a batch is cut into `leaves` parts, and each rank takes consecutive ones, one
-  // per Next(). INVALID_ARGUMENT if a block and the token after it do not fit into the text.
+  // What `text` refers to must outlive the batches. options.tokens is set to its length; options.batch_size counts
+  // blocks over all ranks. `leaves` > 0 (--reproducible): a batch is cut into `leaves` parts, and each rank takes
+  // consecutive ones, one per Next(). INVALID_ARGUMENT if a block and the token after it do not fit into the text.
   static absl::StatusOr<BlockBatches> Make(const data::TokenPart& text, data::BlockSamplerOptions options,
                                            int rank, int ranks, int leaves = 0, TokenRules rules = {});
 

@@ -42,7 +42,7 @@ struct Corpus {
 inline constexpr std::int64_t kRandomTrainingTokens = 1 << 20, kRandomValidationTokens = 1 << 17;
 absl::StatusOr<Corpus> RandomCorpus(std::uint64_t seed, std::int64_t vocabulary_size);
 
-// `say` is called on every rank with the notes of rank 0's preparation of the text, and nowhere for token files.
+// `say` is called on rank 0 with a line for each step of the preparation; not for token files.
 absl::StatusOr<Corpus> OpenCorpus(const TextSettings& settings, const comm::Communicator& world,
                                   const std::function<void(const std::string& line)>& say);
 

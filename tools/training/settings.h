@@ -85,8 +85,8 @@ struct Settings {
   virtual absl::Status CheckResume(const std::string&) const { return absl::OkStatus(); }
   // INVALID_ARGUMENT, one line naming the flag, for settings that cannot work on a mesh with these axes.
   virtual absl::Status Check(const std::vector<comm::MeshAxis>& axes) const = 0;
-  // Sizes of the model, as far as the settings alone determine them. A checkpoint to resume from that holds
-  // less is rejected.
+  // Sizes of the model, as far as the settings alone determine them. A checkpoint to resume from that holds less is
+  // rejected.
   virtual models::ModelSizes Sizes() const { return {}; }
   // Axes that the program supports besides dp_replicate and dp_shard (training::MeshOptions).
   virtual std::vector<std::string> mesh_axes() const { return {}; }

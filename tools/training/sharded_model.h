@@ -49,7 +49,7 @@ struct CoarseHold {
   std::vector<int> choices = {};  // values to try
   // Sets the hold, from the next pass on; -1: the value of the flags.
   std::function<void(int hold)> set = {};
-  // TensorStep::Evaluations for that hold; empty: 1 evaluation per step.
+  // TensorStep::Evaluations for that hold; empty: always 1.
   std::function<std::int64_t(const mgrit::StepInterval& interval, int hold)> evaluations = {};
 };
 
